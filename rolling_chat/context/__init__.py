@@ -1,0 +1,41 @@
+"""The context pipeline: pure functions that plan every request so that it fits.
+
+It is also a library: plain OpenAI-format dictionaries in and out, nothing heavier than tiktoken.
+"""
+
+from rolling_chat.context.config import ContextConfig
+from rolling_chat.context.errors import ContextOverflowError
+from rolling_chat.context.plan import ContextPlan
+from rolling_chat.context.prompt import FinalPrompt, build_final_prompt
+from rolling_chat.context.report import Fate, PromptReport, Row
+from rolling_chat.context.tokens import (
+    TokenEstimator,
+    count_tokens,
+    estimate_tokens,
+    prompt_bound,
+    register_estimator,
+)
+from rolling_chat.context.trimming import LimitedMessages, enforce_context_limit, trim_conversation
+from rolling_chat.context.turns import group_into_turns
+from rolling_chat.context.windows import get_context_limit
+
+__all__ = [
+    "ContextConfig",
+    "ContextOverflowError",
+    "ContextPlan",
+    "Fate",
+    "FinalPrompt",
+    "LimitedMessages",
+    "PromptReport",
+    "Row",
+    "TokenEstimator",
+    "build_final_prompt",
+    "count_tokens",
+    "enforce_context_limit",
+    "estimate_tokens",
+    "get_context_limit",
+    "group_into_turns",
+    "prompt_bound",
+    "register_estimator",
+    "trim_conversation",
+]

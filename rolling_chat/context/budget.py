@@ -1,0 +1,55 @@
+"""The division of the window for one request."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rolling_chat.context.config import ContextConfig
+from rolling_chat.context.windows import get_context_limit
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """How the window W is divided, in tokens.
+
+    `system` and `tools` are upper bounds, for the hard rule is tested with bounds. `available` (A)
+    is what is left for history and the current turn; `history` (H) is what history may take of it.
+    """
+
+    window: int
+    reserve: int
+    margin: int
+    system: int
+    tools: int
+    history_cap: int
+
+    @property
+    def room(self) -> int:
+        """What the whole prompt may take: W - R - M."""
+        return self.window - self.reserve - self.margin
+
+    @property
+    def available(self) -> int:
+        """A: what history and the current turn may take; below 0 when the floor is over."""
+        return self.room - self.system - self.tools
+
+    @property
+    def history(self) -> int:
+        """H: A, or the cap on history where that is less."""
+        return min(self.available, self.history_cap) if self.history_cap > 0 else self.available
+
+
+def divide_window(config: ContextConfig, model: str | None, *, system: int, tools: int) -> Budget:
+    """Divide the window of `model` under `config`; `system` and `tools` are bounds in tokens.
+
+    R is the reserve asked for, but never more than a third of the window or than the model can
+    answer. With a limit of the provider's on input alone, the prompt's room is held to it as well.
+    """
+    window = config.max_context_tokens or get_context_limit(model)
+    reserve = min(config.reserved_output_tokens, window // 3)
+    if config.max_output_tokens:
+        reserve = min(reserve, config.max_output_tokens)
+    margin = int(window * config.safety_margin)
+    if config.input_limit and window - reserve - margin > config.input_limit:
+        reserve = window - margin - config.input_limit
+    return Budget(window, reserve, margin, system, tools, config.max_history_tokens)

@@ -1,0 +1,37 @@
+"""What the pipeline says when nothing more can leave."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rolling_chat.context.report import PromptReport
+
+
+class ContextOverflowError(ValueError):
+    """The request does not fit and cannot be made to: it must not be sent.
+
+    `current` is the prompt's upper bound and `maximum` what it may take, in tokens; `largest` names
+    the biggest parts with their tokens; `smallest_window` is the smallest W that would do; `report`
+    is the report of the prompt that was refused.
+    """
+
+    def __init__(
+        self,
+        *,
+        current: int,
+        maximum: int,
+        largest: Sequence[tuple[str, int]],
+        smallest_window: int,
+        report: PromptReport,
+    ) -> None:
+        parts = ", ".join(f"{name} {tokens:,}" for name, tokens in largest)
+        super().__init__(
+            f"Cannot fit request within context limit. Current: {current} tokens, Max: {maximum} tokens. "
+            "Please narrow the scope or start a new session. "
+            f"Largest: {parts}. The smallest window that would do: {smallest_window:,} tokens."
+        )
+        self.current = current
+        self.maximum = maximum
+        self.largest = tuple(largest)
+        self.smallest_window = smallest_window
+        self.report = report

@@ -1,0 +1,79 @@
+"""A count by character class for tokenizers that nobody has: at or above the truth, in one pass.
+
+No single ratio of characters to a token holds: minified JSON, base64, logs full of uuids, Chinese
+and emoji each break it by two to four times. The weights below were fitted so that the count stays
+at or above cl100k, o200k and Claude 2 on each of those kinds of text, and near them on prose and code.
+"""
+
+from __future__ import annotations
+
+import re
+
+# The order matters: the long mixed runs (base64, hashes, uuids) are taken before the words in them.
+_RUNS = re.compile(
+    r"(?P<blob>(?=[A-Za-z+/=_-]{0,40}[0-9])[A-Za-z0-9+/=_-]{24,}|[A-Za-z+/]{40,})"
+    r"|(?P<word>[A-Za-z]+)"
+    r"|(?P<digits>[0-9]+)"
+    r"|(?P<blank>[ \t\r\n\f\v]+)"
+    r"|(?P<marks>[!-/:-@\[-`{-~]+)"
+    r"|(?P<wide>[\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uffef]+)"
+    r"|(?P<latin>[\u00a1-\u024f\u0370-\u052f]+)"
+    r"|(?P<astral>[\U00010000-\U0010ffff]+)"
+    r"|(?P<other>[^\x21-\x7e])",
+)
+
+_NO_WORD = re.compile(r"[b-df-hj-np-tv-xzB-DF-HJ-NP-TV-XZ]{5,}")
+
+
+def count_by_class(text: str) -> int:
+    """Tokens of `text` by character class; linear in its length, never above its UTF-8 bytes."""
+    total = 0.0
+    for run in _RUNS.finditer(text):
+        total += _weigh(run.lastgroup or "", run.end() - run.start(), run.group())
+    return min(int(total + 0.999), len(text.encode("utf-8", "surrogatepass")))
+
+
+def _weigh(kind: str, length: int, run: str) -> float:
+    match kind:
+        case "word":
+            return _word(length, run)
+        case "digits":
+            return (length + 1) / 2
+        case "blank":
+            return _blank(length, run)
+        case "marks":
+            return _marks(length, run)
+        case "wide":
+            return 1.5 * length
+        case "blob":
+            return 0.85 * length
+        case "latin":
+            return 0.85 * length + 0.5
+        case "astral":
+            return 4.0 * length
+        case _:
+            return 2.5
+
+
+def _word(length: int, run: str) -> float:
+    # names in camelCase and words in capitals fall into more pieces than prose does
+    capitals = sum(map(str.isupper, run)) if not run.islower() else 0
+    if capitals > 1:
+        return max(1.0, length / 2.2)
+    if length > 5 and _NO_WORD.search(run):
+        return length / 1.7
+    return 1.0 if length <= 4 else 1.0 + (length - 4) / 7
+
+
+def _marks(length: int, run: str) -> float:
+    # a ruler of one character is a token for every dozen of them; mixed marks are a token each
+    if length > 3 and len(set(run)) <= 2:
+        return 3 + 0.5 * (length - 3)
+    return 1.05 * length
+
+
+def _blank(length: int, run: str) -> float:
+    if length == 1 and run == " ":
+        return 0.05  # a single space joins the word behind it
+    newlines = run.count("\n")
+    return 0.4 + 0.8 * newlines + (length - newlines) / 12

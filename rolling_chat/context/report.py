@@ -1,0 +1,116 @@
+"""The prompt report: what became of every message of one prompt, and why."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from rolling_chat.messages import Json, Role
+
+
+class Fate(StrEnum):
+    """What became of a message; every message of a branch has exactly one."""
+
+    SENT = "sent"
+    SHORTENED = "shortened"
+    MASKED = "masked"
+    SUMMARISED = "summarised"
+    OMITTED = "omitted"
+    EXCLUDED = "excluded"
+    REPAIRED = "repaired"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One message of the branch: its fate, the layer that decided it, its tokens before and after.
+
+    `index` is its place in the messages given; `layer` is "1", "2", "3a", "3b", "3c", "levelled",
+    "repair" or empty; `reason` is a short clause for people.
+    """
+
+    index: int
+    id: str
+    role: Role
+    fate: Fate
+    layer: str
+    tokens_before: int
+    tokens_after: int
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PromptReport:
+    """The division of the window for one request, in tokens, and a row for every message.
+
+    The categories add up to `token_count` + `draft` + `reserve` + `margin`. `bound` is the upper
+    bound that the hard rule tests: `bound + reserve + margin <= window`. `trim_at` is the size of
+    the prompt (best estimate) at which the next trim, or with rolling off the refusal, comes.
+    """
+
+    model: str
+    rolling: bool
+    window: int
+    reserve: int
+    margin: int
+    system: int
+    tools: int
+    summary: int
+    history: int
+    current: int
+    bound: int
+    within_budget: bool
+    history_budget: int
+    trim_at: int
+    floor: int
+    rows: tuple[Row, ...] = ()
+    draft: int = 0
+    exact: bool = False  # the model has confirmed the number
+    band: float = 0.0  # half-width of the honest error band, as a share of token_count
+    turns: int = 0
+
+    @property
+    def token_count(self) -> int:
+        """Best estimate of the prompt: messages and tools, the draft left out."""
+        return self.system + self.tools + self.summary + self.history + self.current
+
+    @property
+    def used(self) -> int:
+        """What the gauge shows: the prompt and the draft."""
+        return self.token_count + self.draft
+
+    @property
+    def percent(self) -> float:
+        """`used` as a share of the window, in percent."""
+        return 100.0 * self.used / self.window if self.window else 0.0
+
+    def with_draft(self, tokens: int) -> PromptReport:
+        """The same report with a draft of `tokens` in the prompt box."""
+        return replace(self, draft=tokens)
+
+    def count(self, *fates: Fate) -> int:
+        """How many messages met one of `fates`."""
+        return sum(row.fate in fates for row in self.rows)
+
+    def totals(self) -> dict[str, Json]:
+        """The report without its rows, ready for JSON."""
+        return {
+            "model": self.model,
+            "rolling": self.rolling,
+            "token_count": self.token_count,
+            "bound": self.bound,
+            "max_input_tokens": self.window,
+            "within_budget": self.within_budget,
+            "categories": {
+                "system": self.system,
+                "tools": self.tools,
+                "summary": self.summary,
+                "history": self.history,
+                "current": self.current,
+                "reserve": self.reserve,
+                "margin": self.margin,
+            },
+            "history_budget": self.history_budget,
+            "trim_at": self.trim_at,
+            "floor": self.floor,
+            "fates": {fate.value: self.count(fate) for fate in Fate},
+        }

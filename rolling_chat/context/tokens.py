@@ -1,0 +1,273 @@
+"""Token estimators, their registry by model family, and the upper bound of the hard rule.
+
+A text is counted once for a message and an encoding (`Message.counts` remembers it); a family's
+factor turns that count into the best estimate, its prior into the bound.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Protocol
+
+from rolling_chat.context.encodings import ENCODINGS, count_encoded, find_encoding
+from rolling_chat.context.fallback import count_by_class
+from rolling_chat.context.families import UNKNOWN, Family, family_of
+from rolling_chat.messages import Json, JsonObject, Message
+
+# The reply is primed with a few tokens of framing (OpenAI's cookbook: 3).
+PRIMING_TOKENS = 3
+# A call costs its name, its arguments, and the framing that a chat template puts around them.
+_CALL_FRAMING = 8
+# Opaque to the model's tokenizer: billed, if at all, by the provider's own rule and never as text.
+_OPAQUE_EXTRAS = frozenset({"signature", "thought_signature", "thoughtSignature", "cache_control"})
+
+
+class TokenEstimator(Protocol):
+    """Counts tokens; every result is 0 or more, in tokens."""
+
+    def count_text(self, text: str) -> int:
+        """Tokens of a text alone."""
+        ...
+
+    def count_message(self, message: Message | JsonObject) -> int:
+        """Tokens of one message as the provider counts it, framing, calls and images included."""
+        ...
+
+    def count_messages(self, messages: Iterable[Message | JsonObject]) -> int:
+        """Tokens of a list of messages, the priming of the reply included."""
+        ...
+
+    def count_tools(self, tools: Sequence[JsonObject] | None) -> int:
+        """Tokens of the tool schemas, with what the provider adds for them."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class FamilyEstimator:
+    """The best estimate for a family: the raw count of its text times the family's factor.
+
+    `name` tells raw counts apart in `Message.counts`. `text_share` and `tool_share` exist for the
+    estimators that are chosen by name and count tool text by another ratio.
+    """
+
+    family: Family
+    name: str
+    raw: Callable[[str], int]
+    raw_tool: Callable[[str], int]
+
+    def count_text(self, text: str) -> int:
+        return math.ceil(self.raw(text) * self.family.factor)
+
+    def count_message(self, message: Message | JsonObject) -> int:
+        message = _as_message(message)
+        return math.ceil(self.raw_message(message) * self.family.factor) + self._fixed(message)
+
+    def count_messages(self, messages: Iterable[Message | JsonObject]) -> int:
+        return sum(map(self.count_message, messages)) + PRIMING_TOKENS
+
+    def count_tools(self, tools: Sequence[JsonObject] | None) -> int:
+        if not tools:
+            return 0
+        return math.ceil(self._raw_tools(tools) * self.family.factor) + self.family.tools_extra
+
+    def bound_message(self, message: Message | JsonObject) -> int:
+        """The most that `message` can cost: the prior over its count, never above its bytes."""
+        message = _as_message(message)
+        counted = math.ceil(self.raw_message(message) * self.family.prior)
+        return min(counted, _wire_bytes(message)) + self._fixed(message)
+
+    def bound_tools(self, tools: Sequence[JsonObject] | None) -> int:
+        """The most that the tool schemas can cost, with what the provider adds for them."""
+        if not tools:
+            return 0
+        return math.ceil(self._raw_tools(tools) * self.family.prior) + self.family.tools_extra_bound
+
+    def raw_message(self, message: Message) -> int:
+        """The encoding's own count of the message's text, counted once and remembered."""
+        known = message.counts.get(self.name)
+        if known is None:
+            count = self.raw_tool if message.role == "tool" else self.raw
+            known = sum(map(count, _texts(message))) + sum(map(self.raw_tool, _call_texts(message)))
+            message.counts[self.name] = known
+        return known
+
+    def _raw_tools(self, tools: Sequence[JsonObject]) -> int:
+        return self.raw_tool(_compact(list(tools)))
+
+    def _fixed(self, message: Message) -> int:
+        return (
+            self.family.framing
+            + _CALL_FRAMING * len(message.tool_calls)
+            + self.family.image * _images(message)
+        )
+
+
+_registered: dict[str, TokenEstimator] = {}
+
+
+def register_estimator(family: str, estimator: TokenEstimator) -> None:
+    """Use `estimator` for every model whose lower-cased name contains `family`.
+
+    It moves the gauge and the decisions; the hard rule keeps its own bound. Clears nothing that
+    was counted: register before the first prompt.
+    """
+    _registered[family.lower()] = estimator
+
+
+def estimator_for(model: str | None, choice: str = "auto") -> TokenEstimator:
+    """The estimator for `model`, or the one chosen by name.
+
+    `choice` is `auto`, `ratio` (3.5 characters a token, 3.0 in tool text), `chars` (4), `bytes`
+    (4) or an encoding's name. Raises ValueError for any other.
+    """
+    if choice == "auto":
+        name = (model or "").lower()
+        for family, estimator in _registered.items():
+            if family in name:
+                return estimator
+        return bounding_estimator(model)
+    return _chosen(choice)
+
+
+def bounding_estimator(model: str | None) -> FamilyEstimator:
+    """The estimator whose `bound_message` and `bound_tools` make the hard rule for `model`."""
+    return _family_estimator(family_of(model))
+
+
+def count_tokens(text: str, model: str | None = None) -> int:
+    """Best estimate of the tokens of `text` for `model`; without one, the class-aware count."""
+    return estimator_for(model).count_text(text)
+
+
+def estimate_tokens(
+    messages: Sequence[Message | JsonObject],
+    model: str | None = None,
+    tools: Sequence[JsonObject] | None = None,
+) -> int:
+    """Best estimate, in tokens, of a whole request: messages, tool schemas, framing."""
+    estimator = estimator_for(model)
+    return estimator.count_messages(messages) + estimator.count_tools(tools)
+
+
+def prompt_bound(
+    messages: Sequence[Message | JsonObject],
+    *,
+    tools: Sequence[JsonObject] | None = None,
+    model: str | None = None,
+) -> int:
+    """The upper bound u of a request, in tokens: what the hard rule holds against the window."""
+    estimator = bounding_estimator(model)
+    return sum(map(estimator.bound_message, messages)) + PRIMING_TOKENS + estimator.bound_tools(tools)
+
+
+@lru_cache(maxsize=64)
+def _family_estimator(family: Family) -> FamilyEstimator:
+    encoding = find_encoding(family.encoding) if family.encoding else None
+    if encoding is None:
+        # without the encoding's file nothing is known exactly: the class-aware count is its own bound
+        careful = Family(
+            family.name,
+            framing=max(family.framing, UNKNOWN.framing),
+            tools_extra=family.tools_extra_bound,
+            tools_extra_bound=family.tools_extra_bound,
+            image=family.image,
+        )
+        return FamilyEstimator(careful, "class", count_by_class, count_by_class)
+
+    def count(text: str) -> int:
+        return count_encoded(encoding, text)
+
+    return FamilyEstimator(family, family.encoding, count, count)
+
+
+@lru_cache(maxsize=64)
+def _chosen(choice: str) -> FamilyEstimator:
+    plain = Family(choice, framing=4)
+    match choice:
+        case "ratio":
+            return FamilyEstimator(plain, choice, _per_char(3.5), _per_char(3.0))
+        case "chars":
+            return FamilyEstimator(plain, choice, _per_char(4), _per_char(4))
+        case "bytes":
+            return FamilyEstimator(plain, choice, _per_byte, _per_byte)
+        case _ if choice in ENCODINGS:
+            return _family_estimator(Family(choice, choice))
+        case _:
+            allowed = ", ".join(("auto", "ratio", "chars", "bytes", *ENCODINGS))
+            raise ValueError(f"token_estimator must be one of {allowed}, not {choice!r}")
+
+
+def _per_char(ratio: float) -> Callable[[str], int]:
+    return lambda text: math.ceil(len(text) / ratio)
+
+
+def _per_byte(text: str) -> int:
+    return math.ceil(len(text.encode("utf-8", "surrogatepass")) / 4)
+
+
+def _as_message(message: Message | JsonObject) -> Message:
+    return message if isinstance(message, Message) else Message.from_dict(message)
+
+
+def _texts(message: Message) -> Iterable[str]:
+    if isinstance(message.content, str):
+        yield message.content
+    else:
+        for part in message.content:
+            yield from _part_texts(part)
+    if message.name:
+        yield message.name
+    if message.extras:
+        yield from _extra_texts(message.extras)
+
+
+def _part_texts(part: JsonObject) -> Iterable[str]:
+    if _is_image(part):
+        return
+    text = part.get("text")
+    if isinstance(text, str):
+        yield text
+    elif rest := {key: value for key, value in part.items() if key not in _OPAQUE_EXTRAS and key != "type"}:
+        yield _compact(rest)
+
+
+def _extra_texts(value: Json) -> Iterable[str]:
+    match value:
+        case str():
+            yield value
+        case Mapping():
+            for key, inner in value.items():
+                if key not in _OPAQUE_EXTRAS:
+                    yield from _extra_texts(inner)
+        case list() | tuple():
+            for inner in value:
+                yield from _extra_texts(inner)
+
+
+def _call_texts(message: Message) -> Iterable[str]:
+    for call in message.tool_calls:
+        yield call.name
+        yield call.arguments
+
+
+def _images(message: Message) -> int:
+    if isinstance(message.content, str):
+        return 0
+    return sum(map(_is_image, message.content))
+
+
+def _is_image(part: JsonObject) -> bool:
+    return part.get("type") in {"image_url", "image", "input_image"}
+
+
+def _wire_bytes(message: Message) -> int:
+    texts = (*_texts(message), *_call_texts(message))
+    return sum(len(text.encode("utf-8", "surrogatepass")) for text in texts)
+
+
+def _compact(value: Json) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)

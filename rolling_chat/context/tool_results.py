@@ -1,0 +1,113 @@
+"""Layer 3a: one tool result never takes more than its cap; and levelling, which shares what room is left."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import lru_cache
+
+from rolling_chat.context.config import Truncation
+from rolling_chat.messages import Message
+
+CountText = Callable[[str], int]
+
+# A cut moves back to a line end when one stands in this last share of the piece that is kept.
+_NEAR_LINE_END = 0.05
+_SEARCH_STEPS = 14
+_KEPT = {"head": "first", "tail": "last", "both": "first+last"}
+
+
+def shorten_result(message: Message, cap: int, style: Truncation, count: CountText) -> Message:
+    """`message` with its text cut to `cap` tokens, the indicator inside the cap; the same object if it fits.
+
+    What is kept is the head, the tail, or half of each. Nothing is replaced by something longer.
+    """
+    text = message.text
+    if count(text) <= cap:
+        return message
+    shorter = truncate_text(text, cap, style, count)
+    if len(shorter) >= len(text):
+        return message
+    return replace(message, content=shorter, counts={})
+
+
+@lru_cache(maxsize=512)
+def truncate_text(text: str, cap: int, style: Truncation, count: CountText) -> str:
+    """`text` cut to `cap` tokens in `style`, with the line that says so; never more than `cap` where
+    the line itself fits."""
+    total = count(text)
+    room = max(0, cap - count(_indicator(cap, total, style)) - 2)
+    indicator = _indicator(room, total, style)
+    parts: tuple[str, ...]
+    match style:
+        case "head":
+            parts = (_head(text, room, count), indicator)
+        case "tail":
+            parts = (indicator, _tail(text, room, count))
+        case "both":
+            parts = (_head(text, room // 2, count), indicator, _tail(text, room - room // 2, count))
+    return "\n".join(part for part in parts if part)
+
+
+def level(sizes: Sequence[int], room: int) -> list[int]:
+    """Share `room` among results of `sizes` tokens: small ones stay whole, the large get equal parts.
+
+    Returns what each may take; their sum is at most `room`, and fills it when they do not all fit.
+    """
+    shares = [0] * len(sizes)
+    left = max(0, room)
+    order = sorted(range(len(sizes)), key=lambda at: sizes[at])
+    for position, at in enumerate(order):
+        shares[at] = min(sizes[at], left // (len(order) - position))
+        left -= shares[at]
+    return shares
+
+
+def _indicator(kept: int, total: int, style: Truncation) -> str:
+    return f"[truncated: kept {_KEPT[style]} ~{_round(kept)} of ~{_round(total)} tokens ({style})]"
+
+
+def _round(tokens: int) -> int:
+    """Two figures are all that an estimate can promise."""
+    digits = max(0, len(str(tokens)) - 2)
+    return int(round(tokens, -digits))
+
+
+def _head(text: str, room: int, count: CountText) -> str:
+    length = _longest(lambda size: text[:size], len(text), room, count)
+    kept = text[:length]
+    line_end = kept.rfind("\n")
+    if line_end >= length * (1 - _NEAR_LINE_END) and length < len(text):
+        kept = kept[:line_end]
+    return kept
+
+
+def _tail(text: str, room: int, count: CountText) -> str:
+    length = _longest(lambda size: text[len(text) - size :], len(text), room, count)
+    kept = text[len(text) - length :]
+    line_end = kept.find("\n")
+    if 0 <= line_end <= length * _NEAR_LINE_END and length < len(text):
+        kept = kept[line_end + 1 :]
+    return kept
+
+
+def _longest(cut: Callable[[int], str], length: int, room: int, count: CountText) -> int:
+    """The most characters whose count is at most `room`: interpolation first, then halving."""
+    low, high = 0, length
+    if room <= 0:
+        return 0
+    # no text is denser than a token a byte, four bytes a character: never look far beyond the room
+    guess = min(length, room * 4)
+    for _ in range(_SEARCH_STEPS):
+        tokens = count(cut(guess))
+        if tokens <= room:
+            low = guess
+            if tokens >= room * 0.99:
+                break
+        else:
+            high = guess - 1
+        if low >= high:
+            break
+        wanted = int(guess * room / max(tokens, 1))
+        guess = wanted if low < wanted <= high else (low + high + 1) // 2
+    return low

@@ -1,0 +1,166 @@
+"""What an agent turn tells whoever listens; the screen and `-p` know nothing else of it."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TypeAlias
+
+from rolling_chat.context.report import PromptReport
+from rolling_chat.messages import Message, ToolCall, Usage
+
+
+class Outcome(StrEnum):
+    """How a turn ended."""
+
+    DONE = "done"
+    CUT = "cut"  # the answer reached its output limit: `Chat.carry_on` goes on
+    CANCELLED = "cancelled"
+    FAILED = "failed"
+    FULL = "full"  # the prompt does not fit: nothing was sent
+
+
+class Leave(StrEnum):
+    """The person's answer to a tool that asks for leave."""
+
+    ONCE = "once"
+    SESSION = "session"  # this tool, until the session is closed
+    NO = "no"
+
+
+@dataclass(frozen=True, slots=True)
+class LeaveRequest:
+    """A tool that asks for leave: `detail` is exactly what would be done (the whole command)."""
+
+    call: ToolCall
+    title: str
+    detail: str
+
+
+AskLeave: TypeAlias = Callable[[LeaveRequest], Awaitable[Leave]]
+
+
+@dataclass(frozen=True, slots=True)
+class TurnStarted:
+    """The user's message is stored and the turn runs."""
+
+    message: Message
+
+
+@dataclass(frozen=True, slots=True)
+class PromptPlanned:
+    """A request is about to leave; this is its report."""
+
+    report: PromptReport
+
+
+@dataclass(frozen=True, slots=True)
+class RequestStarted:
+    """Waiting for the model. `iteration` counts from 1 within the turn."""
+
+    model: str
+    iteration: int
+    reply_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class RetryWaiting:
+    """A request failed in a way that passes and is sent again in `delay` seconds."""
+
+    attempt: int
+    attempts: int
+    delay: float
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReasoningAdded:
+    """More of the model's thinking, already stored."""
+
+    reply_id: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class TextAdded:
+    """More of the answer, already stored."""
+
+    reply_id: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class CallForming:
+    """The model is writing a tool call: its name, and how many characters of arguments so far."""
+
+    reply_id: str
+    name: str
+    characters: int
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyEnded:
+    """The reply is sealed in the store; `message.ending` says how it ended."""
+
+    message: Message
+    usage: Usage
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class LeaveAsked:
+    """The turn waits for the person's leave."""
+
+    request: LeaveRequest
+
+
+@dataclass(frozen=True, slots=True)
+class ToolStarted:
+    """A tool runs."""
+
+    call: ToolCall
+
+
+@dataclass(frozen=True, slots=True)
+class ToolEnded:
+    """A tool's result is stored; `message.ending` tells failed, refused and cancelled apart."""
+
+    call: ToolCall
+    message: Message
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Noticed:
+    """One line for the person: a repeated call, the iteration limit, a title given."""
+
+    text: str
+    warning: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TurnEnded:
+    """The turn is over and the conversation well-formed; `error` is one line for the person."""
+
+    outcome: Outcome
+    usage: Usage
+    seconds: float
+    error: str = ""
+
+
+Event: TypeAlias = (
+    TurnStarted
+    | PromptPlanned
+    | RequestStarted
+    | RetryWaiting
+    | ReasoningAdded
+    | TextAdded
+    | CallForming
+    | ReplyEnded
+    | LeaveAsked
+    | ToolStarted
+    | ToolEnded
+    | Noticed
+    | TurnEnded
+)

@@ -1,0 +1,203 @@
+"""The vocabulary of a conversation: messages, tool calls, iterations, turns, usage."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, Literal, TypeAlias, cast
+
+Json: TypeAlias = Any
+JsonObject: TypeAlias = Mapping[str, Json]
+Role: TypeAlias = Literal["system", "user", "assistant", "tool"]
+Content: TypeAlias = str | tuple[JsonObject, ...]
+
+_KNOWN_FIELDS = frozenset({"role", "content", "tool_calls", "tool_call_id", "name"})
+
+
+class Ending(StrEnum):
+    """How a message came to its end."""
+
+    COMPLETE = "complete"
+    LENGTH = "length"  # a reply cut at its output limit
+    CANCELLED = "cancelled"  # stopped by the person, or the program died
+    FAILED = "failed"  # a tool or a provider broke
+    REFUSED = "refused"  # a tool that was not given leave
+
+
+@dataclass(frozen=True, slots=True)
+class MadeBy:
+    """The provider and model that wrote a message."""
+
+    provider: str
+    model: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """One call of a tool by the model; `arguments` is the JSON text as the model wrote it."""
+
+    id: str
+    name: str
+    arguments: str
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One entry of the OpenAI chat format, with what we know besides.
+
+    `id` is the store's, empty for a message that was never stored. `extras` are fields of a
+    provider's own (signed reasoning, for one), kept unread for the model in `made_by`.
+    `counts` remembers the message's tokens by encoding; it is a memo, not part of the value.
+    """
+
+    role: Role
+    content: Content = ""
+    tool_calls: tuple[ToolCall, ...] = ()
+    tool_call_id: str | None = None
+    name: str | None = None
+    id: str = ""
+    extras: JsonObject | None = None
+    made_by: MadeBy | None = None
+    ending: Ending = Ending.COMPLETE
+    created_at: float = 0.0  # seconds since the epoch; 0.0 where unknown
+    counts: dict[str, int] = field(default_factory=dict, compare=False, repr=False)
+
+    @property
+    def text(self) -> str:
+        """The text of the content; images and other parts are left out."""
+        if isinstance(self.content, str):
+            return self.content
+        parts = (part.get("text") for part in self.content if part.get("type") == "text")
+        return "\n".join(text for text in parts if isinstance(text, str))
+
+    @classmethod
+    def from_dict(cls, data: JsonObject, *, id: str = "") -> Message:
+        """Read one OpenAI-format message. Fields that are not the format's go to `extras`."""
+        content = data.get("content")
+        extras = {key: value for key, value in data.items() if key not in _KNOWN_FIELDS}
+        return cls(
+            role=cast(Role, data.get("role", "user")),
+            content=_content(content),
+            tool_calls=tuple(_tool_call(call) for call in data.get("tool_calls") or ()),
+            tool_call_id=data.get("tool_call_id"),
+            name=data.get("name"),
+            id=id,
+            extras=extras or None,
+        )
+
+    def to_dict(self, *, with_extras: bool = True) -> dict[str, Json]:
+        """Write the message in OpenAI's format, ready for JSON."""
+        data: dict[str, Json] = {"role": self.role}
+        if isinstance(self.content, str):
+            data["content"] = self.content or (None if self.tool_calls else "")
+        else:
+            data["content"] = [dict(part) for part in self.content]
+        if self.name is not None:
+            data["name"] = self.name
+        if self.tool_calls:
+            data["tool_calls"] = [
+                {
+                    "id": call.id,
+                    "type": "function",
+                    "function": {"name": call.name, "arguments": call.arguments},
+                }
+                for call in self.tool_calls
+            ]
+        if self.tool_call_id is not None:
+            data["tool_call_id"] = self.tool_call_id
+        if with_extras and self.extras:
+            data.update(self.extras)
+        return data
+
+
+@dataclass(frozen=True, slots=True)
+class Iteration:
+    """One assistant message with tool calls, and all of their results; never split."""
+
+    call: Message
+    results: tuple[Message, ...]
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        """The call, then its results."""
+        return (self.call, *self.results)
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """A user message and all that follows it up to the next user message.
+
+    The first turn of a conversation that does not begin with a user message has no user.
+    """
+
+    messages: tuple[Message, ...]
+
+    @property
+    def user(self) -> Message | None:
+        """The message that opens the turn, where it is the user's."""
+        first = self.messages[0] if self.messages else None
+        return first if first is not None and first.role == "user" else None
+
+    @property
+    def iterations(self) -> tuple[Iteration, ...]:
+        """The turn's calls with their results, oldest first."""
+        found: list[Iteration] = []
+        for index, message in enumerate(self.messages):
+            if message.tool_calls:
+                results = _results_after(self.messages, index)
+                found.append(Iteration(message, results))
+        return tuple(found)
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What a provider reported of one request, in tokens; 0 means that it did not say.
+
+    `input_tokens` includes what was read from and written to the provider's prompt cache.
+    `cost` is in US dollars, None where the price is unknown.
+    """
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cached_read_tokens: int = 0
+    cached_write_tokens: int = 0
+    reasoning_tokens: int = 0
+    cost: float | None = None
+
+    def __add__(self, other: Usage) -> Usage:
+        costs = [cost for cost in (self.cost, other.cost) if cost is not None]
+        return Usage(
+            self.input_tokens + other.input_tokens,
+            self.output_tokens + other.output_tokens,
+            self.cached_read_tokens + other.cached_read_tokens,
+            self.cached_write_tokens + other.cached_write_tokens,
+            self.reasoning_tokens + other.reasoning_tokens,
+            sum(costs) if costs else None,
+        )
+
+
+def _content(value: Json) -> Content:
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        return value
+    return tuple(part if isinstance(part, Mapping) else {"type": "text", "text": str(part)} for part in value)
+
+
+def _tool_call(data: JsonObject) -> ToolCall:
+    function = data.get("function") or {}
+    return ToolCall(
+        id=str(data.get("id") or ""),
+        name=str(function.get("name") or ""),
+        arguments=str(function.get("arguments") or ""),
+    )
+
+
+def _results_after(messages: Sequence[Message], index: int) -> tuple[Message, ...]:
+    results: list[Message] = []
+    for message in messages[index + 1 :]:
+        if message.role != "tool":
+            break
+        results.append(message)
+    return tuple(results)

@@ -1,0 +1,225 @@
+"""build_final_prompt: never over, nothing orphaned, every message accounted for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rolling_chat.context import (
+    ContextConfig,
+    ContextOverflowError,
+    ContextPlan,
+    Fate,
+    build_final_prompt,
+    prompt_bound,
+)
+from rolling_chat.messages import Message
+from tests.support.conversations import assistant, conversations, tool, torn_conversations, user
+from tests.support.prompt_rules import broken_rules
+
+SYSTEM = {"role": "system", "content": "You are a careful assistant."}
+MODELS = st.sampled_from(["gpt-4o", "claude-sonnet-4-5", "demo/offline", "nobody/knows", None])
+WINDOWS = st.integers(300, 20_000)
+TOOLS = [{"type": "function", "function": {"name": "read_file", "parameters": {"type": "object"}}}]
+
+
+def chat(turns: int, words: int = 60) -> list[dict[str, Any]]:
+    messages = [SYSTEM]
+    for number in range(turns):
+        messages += [
+            user(f"question {number} " + "word " * words),
+            assistant(f"answer {number} " + "word " * words),
+        ]
+    return messages
+
+
+def test_a_short_conversation_is_sent_as_it_stands_on_and_off() -> None:
+    messages = [*chat(2), user("and now?")]
+    on = build_final_prompt(messages, ContextConfig(), model="gpt-4o")
+    off = build_final_prompt(messages, ContextConfig(enabled=False), model="gpt-4o")
+    assert on.messages == off.messages == messages
+
+
+def test_older_turns_leave_whole_and_the_system_message_says_how_many_messages_left() -> None:
+    prompt = build_final_prompt(
+        [*chat(60), user("and now?")], ContextConfig(max_context_tokens=8_192), model="gpt-4o"
+    )
+    omitted = prompt.report.count(Fate.OMITTED)
+    assert omitted > 0
+    assert prompt.messages[0]["content"] == (
+        f"{SYSTEM['content']}\n\n[conversation truncated — {omitted} older messages omitted]"
+    )
+    assert prompt.messages[1]["role"] == "user"
+    assert len(prompt.messages) - 1 + omitted == 121
+
+
+def test_a_trim_goes_down_to_the_low_water_mark_and_then_holds_still() -> None:
+    config = ContextConfig(max_context_tokens=8_192)
+    messages = [*chat(60), user("and now?")]
+    first = build_final_prompt(messages, config, model="gpt-4o")
+    assert first.report.history <= 0.6 * first.report.history_budget + 200
+    longer = [*messages, assistant("yes"), user("good")]
+    second = build_final_prompt(longer, config, model="gpt-4o", plan=first.plan)
+    assert second.messages[: len(first.messages)] == first.messages
+
+
+def test_history_is_held_to_its_cap_even_where_the_window_is_large() -> None:
+    config = ContextConfig(max_context_tokens=200_000, max_history_tokens=2_000)
+    prompt = build_final_prompt([*chat(60), user("and now?")], config, model="gpt-4o")
+    assert prompt.report.history <= 2_000
+    whole = build_final_prompt(
+        [*chat(60), user("and now?")],
+        ContextConfig(max_context_tokens=200_000, max_history_tokens=0),
+        model="gpt-4o",
+    )
+    assert whole.report.count(Fate.OMITTED) == 0
+
+
+def test_an_oversize_newest_result_is_levelled_and_fills_the_room() -> None:
+    big = "2026-11-21 INFO something happened\n" * 20_000
+    messages = [SYSTEM, user("why?"), assistant("", ("1", "run")), tool("1", big)]
+    config = ContextConfig(max_context_tokens=32_000, max_tool_result_tokens=10**9)
+    prompt = build_final_prompt(messages, config, model="gpt-4o")
+    report = prompt.report
+    assert prompt.messages[1] == user("why?")
+    assert report.rows[-1].layer == "levelled"
+    assert report.bound > 0.9 * (report.window - report.reserve - report.margin)
+    assert broken_rules(prompt.messages) == []
+
+
+def test_older_iterations_of_the_turn_leave_before_the_newest() -> None:
+    messages = [SYSTEM, user("work")]
+    for number in range(12):
+        messages += [assistant("", (f"c{number}", "run")), tool(f"c{number}", "output line\n" * 150)]
+    prompt = build_final_prompt(messages, ContextConfig(max_context_tokens=8_192), model="gpt-4o")
+    assert prompt.messages[1] == user("work")
+    assert prompt.messages[-1] == messages[-1]
+    assert {row.layer for row in prompt.report.rows if row.fate is Fate.OMITTED} == {"3c"}
+    assert broken_rules(prompt.messages) == []
+
+
+def test_off_refuses_what_does_not_fit_and_lays_the_plan_aside() -> None:
+    messages = [*chat(80), user("and now?")]
+    config = ContextConfig(max_context_tokens=8_192)
+    plan = build_final_prompt(messages, config, model="gpt-4o").plan
+    with pytest.raises(
+        ContextOverflowError, match=r"Cannot fit request within context limit\. Current: \d+ tokens"
+    ):
+        build_final_prompt(
+            messages, ContextConfig(max_context_tokens=8_192, enabled=False), model="gpt-4o", plan=plan
+        )
+    short = build_final_prompt(messages[:3], ContextConfig(enabled=False), model="gpt-4o", plan=plan)
+    assert short.plan is plan
+
+
+def test_what_cannot_fit_is_refused_with_the_smallest_window_that_would_do() -> None:
+    messages = [SYSTEM, user("word " * 9_000)]
+    with pytest.raises(ContextOverflowError) as caught:
+        build_final_prompt(messages, ContextConfig(max_context_tokens=8_192), model="gpt-4o")
+    error = caught.value
+    assert error.largest[0][0] == "current message"
+    assert "Please narrow the scope or start a new session." in str(error)
+    fits = ContextConfig(max_context_tokens=error.smallest_window)
+    assert build_final_prompt(messages, fits, model="gpt-4o").within_budget
+    with pytest.raises(ContextOverflowError):
+        build_final_prompt(
+            messages, ContextConfig(max_context_tokens=error.smallest_window - 1), model="gpt-4o"
+        )
+
+
+def test_messages_in_are_messages_out_with_their_ids() -> None:
+    messages = [Message("system", "s"), Message("user", "hello", id="7")]
+    prompt = build_final_prompt(messages, ContextConfig(), model="gpt-4o")
+    assert prompt.messages == messages
+    assert prompt.messages[1] is messages[1]
+
+
+def test_a_plan_survives_json() -> None:
+    plan = build_final_prompt(
+        [*chat(60), user("?")], ContextConfig(max_context_tokens=8_192), model="gpt-4o"
+    ).plan
+    assert ContextPlan.from_json(plan.to_json()) == plan
+
+
+def test_a_larger_window_plans_anew() -> None:
+    messages = [*chat(60), user("and now?")]
+    small = build_final_prompt(messages, ContextConfig(max_context_tokens=8_192), model="gpt-4o")
+    large = build_final_prompt(
+        messages,
+        ContextConfig(max_context_tokens=64_000, max_history_tokens=0),
+        model="gpt-4o",
+        plan=small.plan,
+    )
+    assert large.report.count(Fate.OMITTED) == 0
+
+
+def build(messages: list[dict[str, Any]], window: int, model: str | None, **keys: Any) -> Any:
+    config = ContextConfig(max_context_tokens=window, **keys)
+    try:
+        return build_final_prompt(messages, config, tools=TOOLS, model=model)
+    except ContextOverflowError:
+        return None
+
+
+@given(conversations() | torn_conversations(), WINDOWS, MODELS, st.booleans())
+def test_no_prompt_is_over_and_none_is_malformed(
+    messages: list[dict[str, Any]], window: int, model: str | None, enabled: bool
+) -> None:
+    prompt = build(messages, window, model, enabled=enabled)
+    if prompt is None:
+        return
+    report = prompt.report
+    assert prompt_bound(prompt.messages, tools=TOOLS, model=model) == report.bound
+    assert report.bound + report.reserve + report.margin <= report.window == window
+    assert broken_rules(prompt.messages) == []
+    assert report.token_count == prompt.token_count
+
+
+@given(conversations() | torn_conversations(), WINDOWS, MODELS)
+def test_every_message_has_exactly_one_fate(
+    messages: list[dict[str, Any]], window: int, model: str | None
+) -> None:
+    prompt = build(messages, window, model)
+    if prompt is not None:
+        assert [row.index for row in prompt.report.rows] == list(range(len(messages)))
+
+
+@given(conversations(), WINDOWS, MODELS)
+def test_the_same_input_gives_the_same_prompt_and_a_second_build_changes_nothing(
+    messages: list[dict[str, Any]], window: int, model: str | None
+) -> None:
+    config = ContextConfig(max_context_tokens=window)
+    first = build(messages, window, model)
+    if first is None:
+        return
+    again = build_final_prompt(messages, config, tools=TOOLS, model=model, plan=first.plan)
+    assert again.messages == first.messages
+    assert build(messages, window, model).messages == first.messages
+
+
+@given(conversations(), WINDOWS, MODELS)
+def test_the_system_prompt_and_the_current_request_are_always_there(
+    messages: list[dict[str, Any]], window: int, model: str | None
+) -> None:
+    prompt = build(messages, window, model)
+    if prompt is None:
+        return
+    current = next(message for message in reversed(messages) if message["role"] == "user")
+    assert prompt.messages[0]["content"].startswith(messages[0]["content"])
+    assert current in prompt.messages
+
+
+@given(conversations(), WINDOWS)
+def test_what_is_kept_is_kept_in_order_and_unchanged_unless_reported(
+    messages: list[dict[str, Any]], window: int
+) -> None:
+    prompt = build(messages, window, "gpt-4o")
+    if prompt is None:
+        return
+    kept = [row for row in prompt.report.rows[1:] if row.fate is not Fate.OMITTED]
+    assert len(kept) == len(prompt.messages) - 1
+    for row, sent in zip(kept, prompt.messages[1:], strict=True):
+        assert (sent == messages[row.index]) == (row.fate is Fate.SENT)

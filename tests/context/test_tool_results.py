@@ -1,0 +1,77 @@
+"""Layer 3a and levelling."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rolling_chat.context.config import Truncation
+from rolling_chat.context.tokens import estimator_for
+from rolling_chat.context.tool_results import level, shorten_result, truncate_text
+from rolling_chat.messages import Message
+from tests.support.conversations import WORDS
+
+LINES = "".join(f"line {number} of a long listing\n" for number in range(8_000))
+count = estimator_for("gpt-4o").count_text
+
+
+def test_a_result_under_its_cap_is_the_same_object() -> None:
+    message = Message("tool", "short", tool_call_id="1")
+    assert shorten_result(message, 100, "head", count) is message
+
+
+def test_head_keeps_the_beginning_and_says_so_after_it() -> None:
+    text = truncate_text(LINES, 8_000, "head", count)
+    assert text.startswith("line 0 of")
+    assert re.fullmatch(r"\[truncated: kept first ~8000 of ~\d+000 tokens \(head\)\]", text.splitlines()[-1])
+
+
+def test_tail_keeps_the_end_and_says_so_before_it() -> None:
+    text = truncate_text(LINES, 8_000, "tail", count)
+    assert text.endswith("line 7999 of a long listing\n")
+    assert text.splitlines()[0].startswith("[truncated: kept last ~8000 of ~")
+
+
+def test_both_keeps_halves_and_says_so_between_them() -> None:
+    lines = truncate_text(LINES, 8_000, "both", count).splitlines()
+    at = next(
+        number for number, line in enumerate(lines) if line.startswith("[truncated: kept first+last ~8000 of")
+    )
+    assert lines[0].startswith("line 0 ")
+    assert lines[-1].startswith("line 7999 ")
+    assert 0.4 < at / len(lines) < 0.6
+
+
+def test_the_cut_falls_on_a_line_end_where_one_is_near() -> None:
+    kept = truncate_text(LINES, 500, "head", count).splitlines()[:-1]
+    assert all(line.endswith("of a long listing") for line in kept)
+
+
+@given(WORDS, st.integers(1, 400), st.sampled_from(["head", "tail", "both"]))
+def test_the_indicator_is_inside_the_cap_and_nothing_grows(text: str, cap: int, style: Truncation) -> None:
+    shortened = shorten_result(Message("tool", text, tool_call_id="1"), cap, style, count)
+    assert len(shortened.text) <= len(text)
+    if cap >= 30:
+        assert count(shortened.text) <= cap
+
+
+@pytest.mark.parametrize("style", ["head", "tail", "both"])
+def test_a_cut_result_fills_its_cap(style: Truncation) -> None:
+    assert count(truncate_text(LINES, 4_000, style, count)) > 0.9 * 4_000
+
+
+def test_levelling_keeps_small_results_whole_and_shares_the_rest() -> None:
+    assert level([100, 5_000, 9_000], 4_100) == [100, 2_000, 2_000]
+
+
+@given(st.lists(st.integers(0, 10_000), max_size=12), st.integers(0, 50_000))
+def test_levelling_fills_the_room_and_never_exceeds_it(sizes: list[int], room: int) -> None:
+    shares = level(sizes, room)
+    assert all(0 <= share <= size for share, size in zip(shares, sizes, strict=True))
+    if sum(sizes) <= room:
+        assert shares == sizes
+    else:
+        assert room - len(sizes) < sum(shares) <= room
