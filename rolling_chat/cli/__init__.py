@@ -1,0 +1,51 @@
+"""The command line: chat, `-p`, sessions, doctor. Every failure is one line and an exit code.
+
+Each command imports what it needs when it runs, so that none waits for another's.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Sequence
+
+from rolling_chat.cli.exits import Exit, Failure
+from rolling_chat.cli.logs import start_logging
+from rolling_chat.cli.options import read_options
+from rolling_chat.settings.paths import find_paths
+from rolling_chat.settings.schema import SettingsError
+
+log = logging.getLogger(__name__)
+
+__all__ = ["run"]
+
+
+def run(argv: Sequence[str]) -> int:
+    """Run one command line; returns its exit code and never raises."""
+    log_file = ""
+    try:
+        options = read_options(argv)
+        import os
+
+        paths = find_paths(os.environ)
+        log_file = str(start_logging(paths.log_file))
+        return options.run(options, paths)
+    except Failure as failure:
+        return _complain(str(failure), failure.code)
+    except SettingsError as error:
+        return _complain(str(error), Exit.USAGE)
+    except KeyboardInterrupt:
+        return Exit.INTERRUPTED
+    except BrokenPipeError:
+        # whoever read our output has enough of it; the interpreter must not try to flush again
+        sys.stdout = None
+        return Exit.FAILED
+    except Exception as error:
+        log.exception("the command failed")
+        where = f"; details in {log_file}" if log_file else ""
+        return _complain(f"a fault of the program ({type(error).__name__}){where}", Exit.FAILED)
+
+
+def _complain(line: str, code: int) -> int:
+    print(f"rolling-chat: {line}", file=sys.stderr)
+    return code

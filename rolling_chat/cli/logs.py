@@ -1,0 +1,39 @@
+"""The log file: details go there, so that the screen and stdout never see a traceback."""
+
+from __future__ import annotations
+
+import logging
+from logging.handlers import RotatingFileHandler
+from pathlib import Path
+
+_MOST_BYTES = 2_000_000
+_FORMAT = "%(asctime)s %(process)d %(levelname)s %(name)s: %(message)s"
+
+
+def start_logging(log_file: Path) -> Path:
+    """Send the program's log and Python's warnings to `log_file`; where it cannot be written, nowhere."""
+    handler: logging.Handler
+    try:
+        log_file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        handler = RotatingFileHandler(
+            log_file,
+            maxBytes=_MOST_BYTES,
+            backupCount=1,
+            encoding="utf-8",
+            errors="backslashreplace",
+            delay=True,
+        )
+    except OSError:
+        handler = logging.NullHandler()
+    handler.setFormatter(logging.Formatter(_FORMAT))
+    logging.captureWarnings(True)
+    logging.raiseExceptions = False
+    for name in ("rolling_chat", "py.warnings", "asyncio"):
+        logger = logging.getLogger(name)
+        for former in logger.handlers[:]:
+            logger.removeHandler(former)
+            former.close()
+        logger.addHandler(handler)
+        logger.propagate = False
+    logging.getLogger("rolling_chat").setLevel(logging.INFO)
+    return log_file

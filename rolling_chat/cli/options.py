@@ -1,0 +1,226 @@
+"""What may stand on the command line."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NoReturn
+
+from rolling_chat import __version__
+from rolling_chat.cli.exits import Exit, Failure
+from rolling_chat.settings.paths import Paths
+
+FORMATS = ("text", "json", "stream-json")
+APPROVALS = ("read-only", "ask", "edits", "all")
+# What -p stands for when no text follows it: everything comes from the pipe.
+FROM_PIPE = ""
+
+_EXAMPLES = """\
+examples:
+  rolling-chat                                 chat in this folder
+  rolling-chat --continue                      go on with this folder's newest session
+  rolling-chat -p "what does this folder do?"  ask once, print the answer
+  git diff | rolling-chat -p "review this"     the pipe's text is sent along
+  rolling-chat --model anthropic/claude-sonnet-4-5
+  rolling-chat -c context.enabled=true         one setting, for this run
+"""
+
+
+class Options(argparse.Namespace):
+    """The options of one run; `run` is the command that was asked for."""
+
+    run: Callable[[Options, Paths], int]
+    print: str | None
+    model: str
+    api_base: str
+    settings: list[str]
+    resume_newest: bool
+    resume: str | None
+    save: bool
+    approvals: str | None
+    tools: str | None
+    max_iterations: int | None
+    output_format: str
+    json: bool
+    yes: bool
+    session: str
+
+
+def read_options(argv: Sequence[str]) -> Options:
+    """Parse a command line. Raises Failure with one line for what it does not know."""
+    parser = _parser()
+    parser.refuse_unknown(argv)
+    return parser.parse_args(list(argv), namespace=Options())
+
+
+class _Parser(argparse.ArgumentParser):
+    """Complains in one line, with the nearest option that exists."""
+
+    def error(self, message: str) -> NoReturn:
+        raise Failure(f"{message} (rolling-chat --help lists all)", Exit.USAGE)
+
+    def refuse_unknown(self, argv: Sequence[str]) -> None:
+        """Name an option that does not exist before argparse takes the word behind it for a command."""
+        known = set(_all_options(self))
+        for word in argv:
+            if word == "--":
+                return
+            option = word.split("=")[0]
+            if option.startswith("--") and option not in known:
+                near = difflib.get_close_matches(option, sorted(known), n=1)
+                self.error(f"unknown option {option}" + (f"; did you mean {near[0]}?" if near else ""))
+
+
+def _all_options(parser: argparse.ArgumentParser) -> Iterator[str]:
+    """The options of `parser` and of every command below it."""
+    for action in parser._actions:  # noqa: SLF001 - argparse has no public way to ask
+        yield from action.option_strings
+        if isinstance(action.choices, dict):
+            for command in action.choices.values():
+                yield from _all_options(command)
+
+
+def _parser() -> _Parser:
+    parser = _Parser(
+        prog="rolling-chat",
+        description="A chat agent for the terminal that never runs out of context.",
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.set_defaults(run=_chat_or_script)
+    parser.add_argument("--version", action="version", version=f"rolling-chat {__version__}")
+    _add_chat_options(parser)
+    _add_script_options(parser)
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", parser_class=_Parser)
+    _add_sessions(commands)
+    doctor = commands.add_parser(
+        "doctor", help="show versions, folders, model, encodings, and what is missing"
+    )
+    doctor.set_defaults(run=_doctor)
+    _add_settings(doctor)
+    return parser
+
+
+def _add_settings(parser: argparse.ArgumentParser) -> None:
+    # given after a command it must not undo what was given before it
+    default: Any = [] if parser.prog == "rolling-chat" else argparse.SUPPRESS
+    parser.add_argument(
+        "--model", metavar="NAME", default="" if default == [] else default, help="the model to ask"
+    )
+    parser.add_argument(
+        "-c",
+        dest="settings",
+        metavar="KEY=VALUE",
+        action="append",
+        default=default,
+        help="one setting for this run",
+    )
+
+
+def _add_chat_options(parser: argparse.ArgumentParser) -> None:
+    _add_settings(parser)
+    parser.add_argument("--api-base", metavar="URL", default="", help="the address of the model's server")
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument(
+        "--continue",
+        dest="resume_newest",
+        action="store_true",
+        help="go on with the newest session of this folder",
+    )
+    which.add_argument(
+        "--resume", metavar="ID", help="go on with a session; any unique start of its id will do"
+    )
+    parser.add_argument(
+        "--no-save",
+        dest="save",
+        action="store_false",
+        help="keep the session in memory only; it is gone at the end",
+    )
+    parser.add_argument("--approvals", choices=APPROVALS, help="which tools may run without asking")
+    parser.add_argument(
+        "--tools", metavar="LIST|none", help="the tools that the model is offered, with commas"
+    )
+    parser.add_argument(
+        "--max-iterations", metavar="N", type=_positive, help="how often a turn may go back to the tools"
+    )
+
+
+def _add_script_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "-p",
+        "--print",
+        nargs="?",
+        const=FROM_PIPE,
+        metavar="TEXT",
+        help="ask once, print the answer and exit",
+    )
+    parser.add_argument(
+        "--output-format", choices=FORMATS, default="text", help="what -p prints (default: text)"
+    )
+
+
+def _add_sessions(commands: argparse._SubParsersAction[_Parser]) -> None:
+    sessions = commands.add_parser("sessions", help="list, show, export or delete saved sessions")
+    sessions.set_defaults(run=_sessions_list, json=False)
+    actions = sessions.add_subparsers(title="actions", metavar="ACTION", parser_class=_Parser)
+    listing = actions.add_parser("list", help="all sessions, the newest first")
+    listing.add_argument("--json", action="store_true", help="as a JSON array")
+    listing.set_defaults(run=_sessions_list)
+    for name, run, what in (
+        ("show", _sessions_show, "what is known of one session"),
+        ("export", _sessions_export, "one session as Markdown, to stdout"),
+        ("delete", _sessions_delete, "one session, for good"),
+    ):
+        action = actions.add_parser(name, help=what)
+        action.add_argument("session", metavar="ID", help="any unique start of the session's id")
+        action.set_defaults(run=run)
+        if name == "delete":
+            action.add_argument("--yes", action="store_true", help="do not ask")
+
+
+def _positive(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number above 0")
+    return int(text)
+
+
+def _chat_or_script(options: Options, paths: Paths) -> int:
+    if options.print is not None:
+        from rolling_chat.cli.script import run_script
+
+        return run_script(options, paths)
+    from rolling_chat.cli.chat import run_chat
+
+    return run_chat(options, paths)
+
+
+def _doctor(options: Options, paths: Paths) -> int:
+    from rolling_chat.cli.doctor import run_doctor
+
+    return run_doctor(options, paths)
+
+
+def _sessions_list(options: Options, paths: Paths) -> int:
+    from rolling_chat.cli.sessions import list_sessions
+
+    return list_sessions(options, paths)
+
+
+def _sessions_show(options: Options, paths: Paths) -> int:
+    from rolling_chat.cli.sessions import show_session
+
+    return show_session(options, paths)
+
+
+def _sessions_export(options: Options, paths: Paths) -> int:
+    from rolling_chat.cli.sessions import export_session
+
+    return export_session(options, paths)
+
+
+def _sessions_delete(options: Options, paths: Paths) -> int:
+    from rolling_chat.cli.sessions import delete_session
+
+    return delete_session(options, paths)

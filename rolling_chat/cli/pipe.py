@@ -1,0 +1,38 @@
+"""What comes through a pipe, for `-p`."""
+
+from __future__ import annotations
+
+import os
+import select
+import stat
+import sys
+from typing import TextIO
+
+# A pipe that somebody left open without ever writing to it must not hang a script that gave its text.
+_FIRST_BYTE_SECONDS = 3.0
+
+
+def read_pipe(*, wait: bool) -> str:
+    """The text on stdin, or nothing where stdin is a terminal, closed or empty.
+
+    With `wait` False a pipe that has said nothing for 3 seconds is left alone, with a line on
+    stderr that says so. Bytes that are no UTF-8 become U+FFFD.
+    """
+    stream = sys.stdin
+    if stream is None or stream.closed or stream.isatty():
+        return ""
+    if not wait and not _speaks(stream):
+        print("rolling-chat: nothing came through the pipe; going on without it", file=sys.stderr)
+        return ""
+    return stream.buffer.read().decode("utf-8", "replace")
+
+
+def _speaks(stream: TextIO) -> bool:
+    try:
+        mode = os.fstat(stream.fileno()).st_mode
+        if not (stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)):
+            return True
+        ready, _, _ = select.select([stream], [], [], _FIRST_BYTE_SECONDS)
+    except (OSError, ValueError):
+        return True
+    return bool(ready)

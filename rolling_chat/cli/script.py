@@ -1,0 +1,203 @@
+"""`rolling-chat -p`: one question, one answer on stdout, an exit code for the script."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import signal
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from rolling_chat.agent import Chat, ChatError
+from rolling_chat.cli.exits import Exit, Failure
+from rolling_chat.cli.opening import open_chat, settings_of
+from rolling_chat.cli.options import Options
+from rolling_chat.cli.pipe import read_pipe
+from rolling_chat.context import PromptReport
+from rolling_chat.events import (
+    Event,
+    Noticed,
+    Outcome,
+    PromptPlanned,
+    ReasoningAdded,
+    ReplyEnded,
+    RetryWaiting,
+    TextAdded,
+    ToolEnded,
+    ToolStarted,
+    TurnEnded,
+)
+from rolling_chat.messages import Ending, Json, Usage
+from rolling_chat.settings.paths import Paths
+from rolling_chat.text import for_stdout
+
+_CODES: Mapping[Outcome, Exit] = {
+    Outcome.DONE: Exit.DONE,
+    Outcome.CUT: Exit.DONE,
+    Outcome.FAILED: Exit.FAILED,
+    Outcome.FULL: Exit.TOO_LONG,
+    Outcome.CANCELLED: Exit.INTERRUPTED,
+}
+
+
+@dataclass(slots=True)
+class Result:
+    """What `-p` has to tell at the end; folded from the events of the turn."""
+
+    chat: Chat
+    saved: bool
+    reply: str = ""
+    partial: str = ""
+    usage: Usage = field(default_factory=Usage)
+    tool_calls: list[dict[str, Json]] = field(default_factory=list)
+    report: PromptReport | None = None
+    outcome: Outcome = Outcome.DONE
+    error: str = ""
+    cut: bool = False
+
+    def fold(self, event: Event) -> None:
+        """Take in one event."""
+        match event:
+            case PromptPlanned(report):
+                self.report, self.partial = report, ""
+            case TextAdded(text=text):
+                self.partial += text
+            case ReplyEnded(message=message) if not message.tool_calls:
+                self.reply = message.text
+            case ToolEnded(call=call, message=message):
+                self.tool_calls.append(
+                    {
+                        "id": call.id,
+                        "name": call.name,
+                        "arguments": _parsed(call.arguments),
+                        "ok": message.ending is Ending.COMPLETE,
+                        "ending": message.ending.value,
+                    }
+                )
+            case TurnEnded(outcome=outcome, usage=usage, error=error):
+                self.outcome, self.usage, self.error = outcome, usage, error
+                self.reply = self.reply or self.partial
+
+    def as_json(self) -> dict[str, Json]:
+        """The object that `--output-format json` prints."""
+        report = self.report or self.chat.report()
+        return {
+            "session_id": self.chat.info.id if self.saved else None,
+            "reply": self.reply,
+            "model": self.chat.model,
+            "usage": {"input_tokens": self.usage.input_tokens, "output_tokens": self.usage.output_tokens},
+            "tool_calls": self.tool_calls,
+            "context": report.totals(),
+            "error": self.error or None,
+        }
+
+
+def run_script(options: Options, paths: Paths) -> int:
+    """Ask once and print the answer. Raises Failure for bad usage."""
+    settings = settings_of(options, paths)
+    given = options.print or ""
+    piped = read_pipe(wait=not given)
+    text = "\n\n".join(part for part in (given, piped.strip("\n")) if part.strip())
+    if not text:
+        raise Failure('-p needs a text, as in rolling-chat -p "text", or through a pipe', Exit.USAGE)
+    chat = open_chat(options, settings, paths)
+    if (
+        not options.model
+        and options.output_format == "text"
+        and not options.resume_newest
+        and not options.resume
+    ):
+        _say(chat.model_line)
+    for notice in chat.notices:
+        _say(notice)
+    result = Result(chat, options.save)
+    try:
+        asyncio.run(_ask(chat, text, result, options.output_format))
+    except ChatError as error:
+        result.outcome, result.error = Outcome.FAILED, str(error)
+    finally:
+        chat.close()
+    _print_result(result, options.output_format)
+    return _CODES[result.outcome]
+
+
+async def _ask(chat: Chat, text: str, result: Result, output_format: str) -> None:
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        # not every platform has signal handlers on the loop; there KeyboardInterrupt does the same
+        with contextlib.suppress(NotImplementedError, ValueError):
+            loop.add_signal_handler(number, chat.stop)
+    async for event in chat.send(text):
+        result.fold(event)
+        if output_format == "stream-json":
+            _print_event(event)
+        elif isinstance(event, RetryWaiting):
+            _say(f"{event.reason}; trying again in {event.delay:.1f} s ({event.attempt} of {event.attempts})")
+        elif isinstance(event, Noticed):
+            _say(event.text)
+
+
+def _print_result(result: Result, output_format: str) -> None:
+    match output_format:
+        case "json":
+            _print_json(result.as_json())
+        case "stream-json":
+            _print_json({"type": "result", **result.as_json()})
+        case _:
+            if result.reply:
+                print(for_stdout(result.reply))
+            if result.outcome is Outcome.CUT:
+                _say("the answer was cut at its output limit")
+            if result.error:
+                _say(result.error)
+    sys.stdout.flush()
+
+
+def _print_event(event: Event) -> None:
+    match event:
+        case TextAdded(text=text):
+            _print_json({"type": "text", "text": text})
+        case ReasoningAdded(text=text):
+            _print_json({"type": "reasoning", "text": text})
+        case PromptPlanned(report):
+            _print_json({"type": "prompt", "context": report.totals()})
+        case ToolStarted(call):
+            _print_json(
+                {"type": "tool_call", "id": call.id, "name": call.name, "arguments": _parsed(call.arguments)}
+            )
+        case ToolEnded(call=call, message=message):
+            _print_json(
+                {"type": "tool_result", "id": call.id, "ending": message.ending.value, "text": message.text}
+            )
+        case RetryWaiting(attempt=attempt, attempts=attempts, delay=delay, reason=reason):
+            _print_json(
+                {
+                    "type": "retry",
+                    "attempt": attempt,
+                    "attempts": attempts,
+                    "delay": round(delay, 3),
+                    "reason": reason,
+                }
+            )
+        case Noticed(text=text):
+            _print_json({"type": "notice", "text": text})
+        case _:
+            return
+
+
+def _print_json(value: Mapping[str, Json]) -> None:
+    # ASCII escapes keep every control sequence out of stdout, and any encoding of stdout able to carry it
+    print(json.dumps(value, ensure_ascii=True), flush=True)
+
+
+def _parsed(arguments: str) -> Json:
+    try:
+        return json.loads(arguments or "{}")
+    except ValueError:
+        return arguments
+
+
+def _say(line: str) -> None:
+    print(f"rolling-chat: {for_stdout(line)}", file=sys.stderr)

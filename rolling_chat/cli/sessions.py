@@ -1,0 +1,117 @@
+"""`rolling-chat sessions`: list, show, export, delete."""
+
+from __future__ import annotations
+
+import json
+import sys
+from datetime import datetime
+
+from rolling_chat.cli.exits import Exit, Failure
+from rolling_chat.cli.opening import open_store
+from rolling_chat.cli.options import Options
+from rolling_chat.messages import Json
+from rolling_chat.sessions.export import to_markdown
+from rolling_chat.sessions.records import SessionAmbiguous, SessionInfo, SessionNotFound, StoreError
+from rolling_chat.sessions.store import SessionStore
+from rolling_chat.settings.paths import Paths
+from rolling_chat.text import for_stdout, one_line
+
+
+def list_sessions(options: Options, paths: Paths) -> int:
+    """Print all sessions, the newest first."""
+    store = open_store(paths)
+    sessions = store.sessions()
+    if options.json:
+        print(json.dumps([_as_json(info) for info in sessions], indent=2))
+        return Exit.DONE
+    if not sessions:
+        print("No sessions yet: start one with rolling-chat.")
+    for info in sessions:
+        rolling = "  rolling" if info.rolling else ""
+        title, folder = one_line(info.title) or "(no title)", one_line(info.folder)
+        print(
+            f"{info.id}  {_when(info.updated_at)}  {info.messages:>5} messages{rolling}  {title}  · {folder}"
+        )
+    return Exit.DONE
+
+
+def show_session(options: Options, paths: Paths) -> int:
+    """Print what is known of one session."""
+    store = open_store(paths)
+    info = _find(store, options.session)
+    requests = store.requests(info.id)
+    facts = {
+        "id": info.id,
+        "title": info.title or "(no title)",
+        "folder": info.folder,
+        "model": info.model,
+        "messages": str(info.messages),
+        "rolling": "on" if info.rolling else "off",
+        "summary": "yes" if info.has_summary else "no",
+        "begun": _when(info.created_at),
+        "last used": _when(info.updated_at),
+        "requests": str(len(requests)),
+        "tokens in": f"{sum(request.usage.input_tokens for request in requests):,}",
+        "tokens out": f"{sum(request.usage.output_tokens for request in requests):,}",
+        "resume": f"rolling-chat --resume {info.id}",
+    }
+    width = max(map(len, facts))
+    for name, value in facts.items():
+        print(f"{name:<{width}}  {one_line(value)}")
+    return Exit.DONE
+
+
+def export_session(options: Options, paths: Paths) -> int:
+    """Write one session's whole branch to stdout, as Markdown."""
+    store = open_store(paths)
+    info = _find(store, options.session)
+    sys.stdout.write(for_stdout(to_markdown(info, store.branch(info.id))))
+    return Exit.DONE
+
+
+def delete_session(options: Options, paths: Paths) -> int:
+    """Delete one session for good, once the person has said so."""
+    store = open_store(paths)
+    info = _find(store, options.session)
+    if not options.yes and not _confirmed(info):
+        return Exit.FAILED
+    try:
+        store.delete(info.id)
+    except StoreError as error:
+        raise Failure(str(error)) from error
+    print(f"Deleted {info.id}.")
+    return Exit.DONE
+
+
+def _confirmed(info: SessionInfo) -> bool:
+    if sys.stdin is None or not sys.stdin.isatty():
+        raise Failure(f"say --yes to delete {info.id} without being asked", Exit.USAGE)
+    question = f"Delete {info.id} ({one_line(info.title)}, {info.messages} messages) for good? [y/N] "
+    return input(question).strip().lower() in {"y", "yes"}
+
+
+def _find(store: SessionStore, id_start: str) -> SessionInfo:
+    try:
+        return store.session(id_start)
+    except (SessionNotFound, SessionAmbiguous) as error:
+        raise Failure(str(error), Exit.USAGE) from error
+    except StoreError as error:
+        raise Failure(str(error)) from error
+
+
+def _as_json(info: SessionInfo) -> dict[str, Json]:
+    return {
+        "id": info.id,
+        "title": info.title,
+        "folder": info.folder,
+        "model": info.model,
+        "messages": info.messages,
+        "has_summary": info.has_summary,
+        "rolling": info.rolling,
+        "created_at": info.created_at,
+        "updated_at": info.updated_at,
+    }
+
+
+def _when(seconds: float) -> str:
+    return f"{datetime.fromtimestamp(seconds).astimezone():%Y-%m-%d %H:%M}"

@@ -1,0 +1,49 @@
+"""Foreign text made fit for a terminal: what a model, a tool or a file wrote is shown, never obeyed."""
+
+from __future__ import annotations
+
+import re
+
+_TAB = 4
+_BIDI = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
+_UNSEEN = "\u200b\u2060-\u2064\ufeff\U000e0000-\U000e007f"
+_UNSAFE = re.compile(f"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff{_BIDI}{_UNSEEN}]")
+_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
+_NEWLINE = re.compile("\r\n?|\x0b|\x0c|\x85|\u2028|\u2029")
+
+
+def visible(text: str) -> str:
+    """`text` with every control character shown instead of obeyed; lines stay lines.
+
+    C0 controls become their pictures (`␛`), all others their code point (`<U+202E>`), so that
+    nothing of it can move a cursor, set a colour or turn the reading direction.
+    """
+    return _UNSAFE.sub(_shown, _expand_tabs(_NEWLINE.sub("\n", text)))
+
+
+def one_line(text: str) -> str:
+    """`text` on one line: runs of white space become one space."""
+    return visible(" ".join(text.split()))
+
+
+def typed(text: str) -> str:
+    """`text` as it may stand in the prompt box: control characters are left out, not shown."""
+    return _UNSAFE.sub("", _NEWLINE.sub("\n", text))
+
+
+def for_stdout(text: str) -> str:
+    """`text` as a script may get it: control characters shown, tabs and every other character kept."""
+    return _CONTROLS.sub(_shown, text.replace("\r\n", "\n"))
+
+
+def _expand_tabs(text: str) -> str:
+    return text.expandtabs(_TAB) if "\t" in text else text
+
+
+def _shown(match: re.Match[str]) -> str:
+    code = ord(match.group())
+    if code < 0x20:
+        return chr(0x2400 + code)
+    if code == 0x7F:
+        return "\u2421"
+    return f"<U+{code:04X}>"

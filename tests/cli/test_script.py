@@ -1,0 +1,166 @@
+"""`-p`: one question, one answer, an exit code."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from rolling_chat.cli.pipe import read_pipe
+from tests.support.program import Program
+
+
+def test_the_answer_alone_is_on_stdout(program: Program) -> None:
+    ran = program("-p", "The parser lives in lexer.py. Where does the parser live?")
+    assert ran.code == 0
+    assert "lexer.py" in ran.out
+    assert "demo/offline" not in ran.out
+    assert "demo/offline" in ran.err
+
+
+def test_json_has_the_reply_the_usage_the_calls_and_the_context(program: Program) -> None:
+    (program.folder / "notes.txt").write_text("apples are red\n")
+    result = program("-p", "list files", "--output-format", "json").json
+    assert set(result) == {"session_id", "reply", "model", "usage", "tool_calls", "context", "error"}
+    assert "notes.txt" in result["reply"]
+    assert result["model"] == "demo/offline"
+    assert result["usage"]["input_tokens"] > 0
+    assert result["usage"]["output_tokens"] > 0
+    assert [call["name"] for call in result["tool_calls"]] == ["list_files"]
+    assert result["context"]["within_budget"] is True
+    assert result["error"] is None
+
+
+def test_the_prompt_that_was_planned_is_what_the_model_counted(program: Program) -> None:
+    events = [
+        json.loads(line) for line in program("-p", "hello", "--output-format", "stream-json").out.splitlines()
+    ]
+    assert events[0]["type"] == "prompt"
+    assert events[-1]["type"] == "result"
+    assert events[0]["context"]["token_count"] == events[-1]["usage"]["input_tokens"]
+    assert "".join(event["text"] for event in events if event["type"] == "text") == events[-1]["reply"]
+
+
+def test_a_tool_that_needs_leave_is_refused_and_the_model_told_so(program: Program) -> None:
+    result = program("-p", "run `touch made`", "--output-format", "json").json
+    assert result["tool_calls"][0]["ending"] == "refused"
+    assert not (program.folder / "made").exists()
+
+
+def test_approvals_all_lets_it_run(program: Program) -> None:
+    result = program("-p", "run `touch made`", "--approvals", "all", "--output-format", "json").json
+    assert result["tool_calls"][0]["ok"] is True
+    assert (program.folder / "made").exists()
+
+
+def test_tools_none_offers_none(program: Program) -> None:
+    result = program("-p", "list files", "--tools", "none", "--output-format", "json").json
+    assert result["tool_calls"] == []
+    assert result["context"]["categories"]["tools"] == 0
+
+
+def test_continue_and_resume_go_on_with_what_was_said(program: Program) -> None:
+    first = program("-p", "The password of the vault is swordfish.", "--output-format", "json").json
+    second = program("--continue", "-p", "What is the password of the vault?", "--output-format", "json").json
+    assert second["session_id"] == first["session_id"]
+    assert "swordfish" in second["reply"]
+    third = program(
+        "--resume", first["session_id"][:5], "-p", "Which password has the vault?", "--output-format", "json"
+    )
+    assert "swordfish" in third.json["reply"]
+
+
+def test_no_save_leaves_nothing_behind(program: Program) -> None:
+    result = program("-p", "hello", "--no-save", "--output-format", "json").json
+    assert result["session_id"] is None
+    assert program("sessions", "list", "--json").json == []
+
+
+def test_what_is_too_long_is_refused_before_it_is_sent_with_exit_3(program: Program) -> None:
+    ran = program("-p", "word " * 9_000, "--output-format", "json")
+    assert ran.code == 3
+    assert "Cannot fit request within context limit." in ran.json["error"]
+    assert ran.json["usage"]["input_tokens"] == 0
+
+
+def test_a_setting_for_this_run_switches_rolling_on(program: Program) -> None:
+    result = program("-p", "hello", "-c", "context.enabled=true", "--output-format", "json").json
+    assert result["context"]["rolling"] is True
+    assert program("sessions", "list", "--json").json[0]["rolling"] is True
+
+
+def test_control_sequences_from_a_file_never_reach_stdout_raw(program: Program) -> None:
+    (program.folder / "evil.txt").write_text("title: \x1b]0;owned\x07\x1b[2J done\n")
+    for output_format in ("text", "json", "stream-json"):
+        ran = program("-p", "read evil.txt", "--output-format", output_format)
+        assert "\x1b" not in ran.out + ran.err
+        assert "\x07" not in ran.out
+    assert (
+        "\x1b" not in program("sessions", "export", program("sessions", "list", "--json").json[0]["id"]).out
+    )
+
+
+def test_text_from_a_pipe_is_sent_along_or_alone(program: Program) -> None:
+    both = program.child(
+        "-p", "What colour are the apples?", "--output-format", "json", stdin=b"Apples are red.\n"
+    )
+    assert "red" in both.json["reply"]
+    alone = program.child("-p", "--output-format", "json", stdin=b"Apples are red. What colour are apples?\n")
+    assert "red" in alone.json["reply"]
+
+
+def test_an_empty_pipe_is_ignored(program: Program) -> None:
+    assert program.child("-p", "hello", stdin=b"").code == 0
+
+
+def test_a_pipe_that_stays_silent_is_left_alone(
+    program: Program, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    child = subprocess.Popen(
+        [sys.executable, "-c", "import sys; sys.stdin.read()"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    assert child.stdout is not None
+    assert child.stdin is not None
+    with child.stdout, open(child.stdout.fileno(), closefd=False) as silent:
+        monkeypatch.setattr("rolling_chat.cli.pipe._FIRST_BYTE_SECONDS", 0.01)
+        monkeypatch.setattr(sys, "stdin", silent)
+        assert read_pipe(wait=False) == ""
+    assert "going on without it" in capsys.readouterr().err
+    child.stdin.close()
+    child.wait()
+
+
+def test_ctrl_c_keeps_what_was_said_and_exits_130(program: Program) -> None:
+    child = subprocess.Popen(
+        [sys.executable, "-m", "rolling_chat", "-p", "tell me", "--output-format", "stream-json"],
+        cwd=program.folder,
+        env={**program.environ, "ROLLING_CHAT_OFFLINE_DELAY": "2000"},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert child.stdout is not None
+    assert json.loads(child.stdout.readline())["type"] == "prompt"
+    child.send_signal(signal.SIGINT)
+    out, _ = child.communicate(timeout=60)
+    assert child.returncode == 130
+    assert json.loads(out.splitlines()[-1])["type"] == "result"
+    assert program("sessions", "list", "--json").json[0]["messages"] >= 1
+
+
+def test_a_reader_who_leaves_early_gets_no_traceback(program: Program) -> None:
+    command = f"{sys.executable} -m rolling_chat sessions list --json | head -c 1"
+    program("-p", "hello")
+    done = subprocess.run(
+        ["bash", "-c", command],
+        cwd=program.folder,
+        env=program.environ,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "Traceback" not in done.stderr
