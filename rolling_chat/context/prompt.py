@@ -94,6 +94,9 @@ class _Build:
             decisions = Ladder(_turns(measured), budget, self._config, decisions).descend()
             measured = [self._relevel(item, decisions) for item in measured]
         turns = [_kept(turn, decisions) for turn in _turns(measured)]
+        if turns and _is_answered(turns[-1]):
+            # nothing runs: to the request that comes next, all that was said is history
+            turns.append([])
         return Draft(
             sources=self._messages,
             system=_with_notice(system, len(decisions.omitted)),
@@ -191,6 +194,11 @@ def _turns(measured: Sequence[Measured]) -> list[list[Measured]]:
     return [
         [by_entry[id(entry)] for entry in turn] for turn in entry_turns([item.entry for item in measured])
     ]
+
+
+def _is_answered(turn: Sequence[Measured]) -> bool:
+    last = turn[-1].entry.message if turn else None
+    return last is not None and last.role == "assistant" and not last.tool_calls
 
 
 def _kept(turn: Sequence[Measured], decisions: Decisions) -> list[Measured]:

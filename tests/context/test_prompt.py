@@ -78,6 +78,15 @@ def test_history_is_held_to_its_cap_even_where_the_window_is_large() -> None:
     assert whole.report.count(Fate.OMITTED) == 0
 
 
+def test_a_turn_that_was_answered_counts_as_history() -> None:
+    running = build_final_prompt([SYSTEM, user("why?")], ContextConfig(), model="gpt-4o").report
+    answered = build_final_prompt(
+        [SYSTEM, user("why?"), assistant("because")], ContextConfig(), model="gpt-4o"
+    ).report
+    assert (running.history, running.current > 0) == (0, True)
+    assert (answered.history > 0, answered.current) == (True, 0)
+
+
 def test_an_oversize_newest_result_is_levelled_and_fills_the_room() -> None:
     big = "2026-11-21 INFO something happened\n" * 20_000
     messages = [SYSTEM, user("why?"), assistant("", ("1", "run")), tool("1", big)]
