@@ -7,7 +7,6 @@ import difflib
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NoReturn
 
-from rolling_chat import __version__
 from rolling_chat.cli.exits import Exit, Failure
 from rolling_chat.settings.paths import Paths
 
@@ -72,6 +71,16 @@ class _Parser(argparse.ArgumentParser):
                 self.error(f"unknown option {option}" + (f"; did you mean {near[0]}?" if near else ""))
 
 
+class _Version(argparse.Action):
+    """Looks the version up only when it is asked for, which costs 50 ms."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object, **__: object) -> NoReturn:
+        from rolling_chat import __version__
+
+        print(f"rolling-chat {__version__}")
+        parser.exit()
+
+
 def _all_options(parser: argparse.ArgumentParser) -> Iterator[str]:
     """The options of `parser` and of every command below it."""
     for action in parser._actions:  # noqa: SLF001 - argparse has no public way to ask
@@ -90,7 +99,7 @@ def _parser() -> _Parser:
         allow_abbrev=False,
     )
     parser.set_defaults(run=_chat_or_script)
-    parser.add_argument("--version", action="version", version=f"rolling-chat {__version__}")
+    parser.add_argument("--version", action=_Version, nargs=0, help="show the version and exit")
     _add_chat_options(parser)
     _add_script_options(parser)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", parser_class=_Parser)

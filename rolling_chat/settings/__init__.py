@@ -1,0 +1,6 @@
+"""Settings, where they come from, and writing them back; the model catalogue; themes."""
+
+import logging
+
+# without a log file the details go nowhere, least of all to the terminal
+logging.getLogger(__name__).addHandler(logging.NullHandler())

@@ -1,0 +1,247 @@
+"""Where settings come from: defaults, files, environment, command line; the later wins."""
+
+from __future__ import annotations
+
+import difflib
+import re
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rolling_chat.settings.paths import HOME_VARIABLE, Paths
+from rolling_chat.settings.schema import ANY, RULES, KeyPath, Rule, Settings, SettingsError, build
+from rolling_chat.settings.toml_file import read_toml
+
+ENVIRONMENT_PREFIX = "ROLLING_CHAT_"
+# read by the program itself and no settings
+PROGRAM_VARIABLES = frozenset({HOME_VARIABLE, "ROLLING_CHAT_OFFLINE_DELAY"})
+PROJECT_FILE = Path(".rolling-chat") / "config.toml"
+
+_ENVIRONMENT = "environment"
+_COMMAND_LINE = "command line"
+_BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
+_OVERRIDE = re.compile(r"""((?:"[^"]*"|'[^']*'|[^"'=])*)=(.*)""", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class _Given:
+    """One value as somebody gave it; `spelt` is the key as it stood there."""
+
+    path: KeyPath
+    value: object
+    origin: str
+    spelt: str
+
+
+def load_settings(
+    paths: Paths, folder: Path, environ: Mapping[str, str], overrides: Sequence[str] = ()
+) -> Settings:
+    """Read the settings that hold in `folder`.
+
+    `overrides` are `key=value`, the value in TOML or, for a key that takes text, plain. A
+    project's own file may set only what can neither run code nor send data elsewhere, unless the
+    person's own settings list its folder in `trusted_folders`. Raises SettingsError for anything
+    that is unknown, not allowed or unreadable: the program does not start on a guess.
+    """
+    user = list(_from_file(paths.config_file))
+    later = [*_from_environment(environ), *_from_overrides(overrides)]
+    values, origins = _checked([*user, *later])
+    project_file = _project_file(folder, paths)
+    if project_file is not None:
+        project = list(_from_file(project_file))
+        if not _trusted(project_file.parent.parent, values.get(("trusted_folders",), ())):
+            _refuse_unsafe(project)
+        values, origins = _checked([*user, *project, *later])
+    everywhere = {dotted(path): "default" for path in RULES if ANY not in path}
+    return build(values, everywhere | origins)
+
+
+def check_setting(path: KeyPath, value: object, origin: str, spelt: str = "") -> Any:
+    """Return `value` as the settings hold it. Raises SettingsError naming origin, key and what is allowed."""
+    key = spelt or dotted(path)
+    rule = find_rule(path)
+    if rule is None:
+        raise SettingsError(f"{origin}: {_unknown(path, key, value)}")
+    try:
+        return rule.check(value)
+    except ValueError as error:
+        raise SettingsError(f"{origin}: {printable(key)} = {shown(value)}: must be {error}") from None
+
+
+def find_rule(path: KeyPath) -> Rule | None:
+    """The rule of a key, or None for a key that there is not."""
+    return RULES.get(path) or RULES.get(_with_any(path))
+
+
+def split_key(text: str) -> KeyPath:
+    """Split a dotted key. A model's or a tool's own name needs no quotes: shells take them away."""
+    for pattern in RULES:
+        if ANY not in pattern:
+            continue
+        start, end = ".".join(pattern[:-2]) + ".", "." + pattern[-1]
+        name = text[len(start) : -len(end)]
+        if name and text.startswith(start) and text.endswith(end):
+            return (*pattern[:-2], _unquoted(name), pattern[-1])
+    return tuple(_unquoted(part.strip()) for part in text.split("."))
+
+
+def dotted(path: KeyPath) -> str:
+    """Write a key as TOML does."""
+    return ".".join(part if _BARE_KEY.fullmatch(part) else f'"{part}"' for part in path)
+
+
+def shown(value: object) -> str:
+    """Write a value into a line for people: one line, cut, nothing that moves a terminal."""
+    match value:
+        case bool():
+            return "true" if value else "false"
+        case str():
+            return f'"{printable(value)}"'
+        case dict():
+            return "a table"
+        case list() | tuple():
+            return "a list"
+        case int() if abs(value) >= 10**40:
+            return "a huge number"
+        case _:
+            return printable(str(value))
+
+
+def printable(text: str, most: int = 80) -> str:
+    """`text` without what could move a terminal, at most `most` characters of it."""
+    clean = "".join(char if char.isprintable() else "�" for char in text[: most + 1])
+    return clean if len(clean) <= most else clean[: most - 1] + "…"
+
+
+def nearest(word: str, words: Iterable[str]) -> str:
+    """The one of `words` most like `word`, or an empty text."""
+    return next(iter(difflib.get_close_matches(word[:200], list(words), n=1, cutoff=0.5)), "")
+
+
+def _from_file(path: Path) -> Iterator[_Given]:
+    yield from _leaves(read_toml(path), (), printable(str(path), 300))
+
+
+def _leaves(table: Mapping[str, object], prefix: KeyPath, origin: str) -> Iterator[_Given]:
+    for name, value in table.items():
+        path = (*prefix, name)
+        if isinstance(value, dict) and _is_table(path):
+            yield from _leaves(value, path, origin)
+        elif _is_table(path) and find_rule(path) is None:
+            raise SettingsError(
+                f"{origin}: {printable(dotted(path))} = {shown(value)}: must be a table of keys, "
+                f"as in [{printable(dotted(path))}]"
+            )
+        else:
+            yield _Given(path, value, origin, dotted(path))
+
+
+def _is_table(path: KeyPath) -> bool:
+    return any(
+        len(path) < len(known) and all(want in (ANY, part) for want, part in zip(known, path, strict=False))
+        for known in RULES
+    )
+
+
+def _from_environment(environ: Mapping[str, str]) -> Iterator[_Given]:
+    known = {ENVIRONMENT_PREFIX + "_".join(path).upper(): path for path in RULES if ANY not in path}
+    for variable, text in sorted(environ.items()):
+        if not variable.startswith(ENVIRONMENT_PREFIX) or variable in PROGRAM_VARIABLES:
+            continue
+        path = known.get(variable)
+        if path is None:
+            near = nearest(variable, known)
+            hint = f"; did you mean {near}?" if near else ""
+            raise SettingsError(
+                f"{_ENVIRONMENT}: unknown variable {printable(variable)} = {shown(text)}{hint}"
+            )
+        if text:  # an empty variable is the shell's way of taking one back
+            yield _Given(path, _value(text, RULES[path]), _ENVIRONMENT, variable)
+
+
+def _from_overrides(overrides: Sequence[str]) -> Iterator[_Given]:
+    for override in overrides:
+        match = _OVERRIDE.fullmatch(override)
+        if match is None or not match[1].strip():
+            raise SettingsError(f"{_COMMAND_LINE}: {printable(override)}: must be key=value")
+        key = match[1].strip()
+        path = split_key(key)
+        yield _Given(path, _value(match[2].strip(), find_rule(path)), _COMMAND_LINE, key)
+
+
+def _value(text: str, rule: Rule | None) -> object:
+    try:
+        # the newline would end the value and let another key in
+        parsed = tomllib.loads(f"value = {text}")["value"] if "\n" not in text else text
+    except (ValueError, RecursionError):
+        return text
+    wants_text = rule is not None and rule.takes_text and not isinstance(parsed, str | list)
+    return text if wants_text else parsed
+
+
+def _checked(given: Iterable[_Given]) -> tuple[dict[KeyPath, Any], dict[str, str]]:
+    values: dict[KeyPath, Any] = {}
+    origins: dict[str, str] = {}
+    for item in given:
+        values[item.path] = check_setting(item.path, item.value, item.origin, item.spelt)
+        origins[dotted(item.path)] = item.origin
+    return values, origins
+
+
+def _unknown(path: KeyPath, key: str, value: object) -> str:
+    said = f"unknown key {printable(key)} = {shown(value)}"
+    if path[0] == "models" and isinstance(value, dict):
+        return f'{said}; a name with dots in it is put in quotes, as in [models."gpt-4.1"]'
+    near = nearest(dotted(_with_any(path)), [dotted(known) for known in RULES])
+    if near:
+        return f"{said}; did you mean {near.replace(dotted((ANY,)), _name_in(path))}?"
+    return f"{said}; allowed: {', '.join(dict.fromkeys(known[0] for known in RULES))}"
+
+
+def _name_in(path: KeyPath) -> str:
+    return printable(dotted((path[-2],))) if len(path) > 2 else "NAME"
+
+
+def _with_any(path: KeyPath) -> KeyPath:
+    """`path` with ANY for the name of the person's own, where the schema has a place for one there."""
+    for known in RULES:
+        if ANY in known and len(known) == len(path) and known[:-2] == path[:-2]:
+            return (*path[:-2], ANY, path[-1])
+    return path
+
+
+def _project_file(folder: Path, paths: Paths) -> Path | None:
+    path = folder / PROJECT_FILE
+    try:
+        if not path.exists() or (paths.config_file.exists() and path.samefile(paths.config_file)):
+            return None
+    except OSError as error:
+        raise SettingsError(f"{printable(str(path), 300)}: cannot be read: {error.strerror}") from None
+    return path
+
+
+def _trusted(folder: Path, trusted: Sequence[str]) -> bool:
+    try:
+        here = folder.resolve()
+        named = [Path(name).expanduser() for name in trusted]
+        # a relative name would be of whatever folder the program is started in
+        return any(path.is_absolute() and path.resolve() == here for path in named)
+    except (OSError, RuntimeError):
+        return False
+
+
+def _refuse_unsafe(given: Iterable[_Given]) -> None:
+    for item in given:
+        rule = find_rule(item.path)
+        if rule is not None and not rule.project:
+            raise SettingsError(
+                f"{item.origin}: {printable(item.spelt)} = {shown(item.value)}: a project may not set this; "
+                "put it in your own settings, or list the folder there in trusted_folders"
+            )
+
+
+def _unquoted(part: str) -> str:
+    quoted = len(part) > 1 and part[0] == part[-1] and part[0] in "\"'"
+    return part[1:-1] if quoted else part

@@ -1,0 +1,72 @@
+"""Where the program keeps its files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import platformdirs
+
+from rolling_chat.settings.schema import SettingsError
+
+HOME_VARIABLE = "ROLLING_CHAT_HOME"
+_PROGRAM = "rolling-chat"
+
+
+@dataclass(frozen=True, slots=True)
+class Paths:
+    """Every file and folder of the program's own; none of them need exist yet."""
+
+    config_file: Path
+    data_dir: Path
+    database: Path
+    log_file: Path
+    themes_dir: Path
+    history_file: Path
+
+
+def find_paths(environ: Mapping[str, str]) -> Paths:
+    """Find the platform's folders, or the one folder that ROLLING_CHAT_HOME names.
+
+    The platform's folders come from platformdirs, which reads the process's own environment.
+    Creates nothing. Raises SettingsError where the person has no home folder.
+    """
+    home = environ.get(HOME_VARIABLE, "")
+    if home:
+        folder = _expanded(home).absolute()
+        return _paths(config=folder, data=folder, log=folder)
+    return _paths(
+        config=_platform_folder(platformdirs.user_config_path),
+        data=_platform_folder(platformdirs.user_data_path),
+        log=_platform_folder(platformdirs.user_log_path),
+    )
+
+
+def _paths(*, config: Path, data: Path, log: Path) -> Paths:
+    return Paths(
+        config_file=config / "config.toml",
+        data_dir=data,
+        database=data / "sessions.db",
+        log_file=log / "rolling-chat.log",
+        themes_dir=config / "themes",
+        history_file=data / "history",
+    )
+
+
+def _expanded(home: str) -> Path:
+    try:
+        return Path(home).expanduser()
+    except RuntimeError:  # no such person: then it is a name like any other
+        return Path(home)
+
+
+def _platform_folder(find: Callable[..., Path]) -> Path:
+    try:
+        found = find(_PROGRAM, appauthor=False)
+    except RuntimeError:
+        found = Path()
+    # where nobody knows the home, some versions of platformdirs raise and others leave the "~"
+    if not found.is_absolute():
+        raise SettingsError(f"no home folder to keep settings in; set {HOME_VARIABLE} to a folder")
+    return found

@@ -1,0 +1,118 @@
+"""Themes: the colours of the screen, as TOML files."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from rolling_chat.settings.load import nearest, printable, shown
+from rolling_chat.settings.schema import SettingsError
+from rolling_chat.settings.toml_file import read_toml
+
+COLORS = (
+    "primary", "secondary", "accent", "foreground", "background",
+    "surface", "panel", "success", "warning", "error",
+)  # fmt: skip
+
+_PACKAGE = Path(__file__).resolve().parent.parent
+_HEX = re.compile(r"#(?:[0-9a-fA-F]{3}|[0-9a-fA-F]{6}|[0-9a-fA-F]{8})")
+_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}")
+# a variable ends up in a style sheet: nothing that could end the rule it stands in
+_VALUE = re.compile(r"[#%.,()A-Za-z0-9 _$-]{1,80}")
+
+
+@dataclass(frozen=True, slots=True)
+class ThemeSpec:
+    """One theme: `colors` has every name of COLORS as `#rrggbb`; `variables` are free."""
+
+    name: str
+    dark: bool
+    colors: Mapping[str, str]
+    variables: Mapping[str, str]
+
+
+def load_themes(user_dir: Path) -> dict[str, ThemeSpec]:
+    """The shipped themes, then the person's own, which may take a shipped one's name.
+
+    Raises SettingsError naming the file and what is wrong in it.
+    """
+    themes: dict[str, ThemeSpec] = {}
+    for folder in (shipped_dir(), user_dir):
+        themes |= {theme.name: theme for theme in map(read_theme, _files(folder))}
+    return themes
+
+
+def find_theme(themes: Mapping[str, ThemeSpec], name: str) -> ThemeSpec:
+    """The theme called `name`. Raises SettingsError listing what there is."""
+    if name in themes:
+        return themes[name]
+    near = nearest(name, themes)
+    hint = f"; did you mean {near}?" if near else ""
+    raise SettingsError(f"unknown theme {shown(name)}{hint}; there are: {', '.join(sorted(themes))}")
+
+
+def shipped_dir() -> Path:
+    """The folder of the themes that come with the program: in the wheel, else in the checkout."""
+    inside = _PACKAGE / "themes"
+    return inside if inside.is_dir() else _PACKAGE.parent / "themes"
+
+
+def read_theme(path: Path) -> ThemeSpec:
+    """Read one theme file. Raises SettingsError."""
+    data = read_toml(path)
+    _refuse_others(path, "key", data, ("name", "dark", "colors", "variables"))
+    name = data.get("name")
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        raise _fault(path, "name", name, "small letters, digits, - and _")
+    dark = data.get("dark")
+    if not isinstance(dark, bool):
+        raise _fault(path, "dark", dark, "true or false")
+    colors = _texts(path, data, "colors", _HEX, "a colour such as #1e66f5")
+    _refuse_others(path, "colour", colors, COLORS)
+    missing = [color for color in COLORS if color not in colors]
+    if missing:
+        raise SettingsError(f"{_name(path)}: [colors] lacks {', '.join(missing)}")
+    variables = _texts(path, data, "variables", _VALUE, "a short text of a style sheet")
+    return ThemeSpec(name, dark, MappingProxyType(colors), MappingProxyType(variables))
+
+
+def _name(path: Path) -> str:
+    return printable(str(path), 300)
+
+
+def _files(folder: Path) -> list[Path]:
+    try:
+        return sorted(path for path in folder.glob("*.toml") if not path.name.startswith("."))
+    except OSError as error:
+        raise SettingsError(f"{_name(folder)}: cannot be read: {error.strerror}") from None
+
+
+def _texts(
+    path: Path, data: Mapping[str, Any], table: str, form: re.Pattern[str], allowed: str
+) -> dict[str, str]:
+    found = data.get(table, {})
+    if not isinstance(found, dict):
+        raise _fault(path, table, found, f"a table, as in [{table}]")
+    for key, value in found.items():
+        if not isinstance(value, str) or not form.fullmatch(value):
+            raise _fault(path, f"{table}.{key}", value, allowed)
+        if not _NAME.fullmatch(key):
+            raise _fault(path, f"{table}.{key}", value, "named in small letters, digits, - and _")
+    return found
+
+
+def _refuse_others(path: Path, what: str, found: Mapping[str, object], known: tuple[str, ...]) -> None:
+    for key, value in found.items():
+        if key not in known:
+            near = nearest(key, known)
+            hint = f"did you mean {near}?" if near else f"allowed: {', '.join(known)}"
+            raise SettingsError(f"{_name(path)}: unknown {what} {printable(key)} = {shown(value)}; {hint}")
+
+
+def _fault(path: Path, key: str, value: object, allowed: str) -> SettingsError:
+    said = "is missing" if value is None else f"= {shown(value)}"
+    return SettingsError(f"{_name(path)}: {printable(key)} {said}: must be {allowed}")

@@ -1,0 +1,95 @@
+"""Reading and replacing TOML files so that nothing is lost and every fault is one line."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import stat
+import tempfile
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from rolling_chat.settings.schema import SettingsError
+
+# a settings file is a page or two; what is far larger is not one
+_MOST_BYTES = 1_000_000
+_AT_END = "(at end of document)"
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """Read `path`; an absent file is empty. Raises SettingsError naming the file and the line."""
+    return parse_toml(read_text(path), path)
+
+
+def read_text(path: Path) -> str:
+    """The text of a settings file, empty if there is none. Raises SettingsError."""
+    try:
+        found = path.stat()
+        if not stat.S_ISREG(found.st_mode):  # a pipe would keep us waiting for ever
+            raise SettingsError(f"{_name(path)}: is not a file")
+        if found.st_size > _MOST_BYTES:
+            raise SettingsError(f"{_name(path)}: too large for a settings file ({found.st_size:,} bytes)")
+        data = path.read_bytes()
+    except FileNotFoundError:
+        return ""
+    except (OSError, ValueError) as error:
+        raise SettingsError(f"{_name(path)}: cannot be read: {_reason(error)}") from None
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise SettingsError(f"{_name(path)}, line {line}: is not UTF-8 text") from None
+
+
+def parse_toml(text: str, path: Path) -> dict[str, Any]:
+    """Parse the text of `path`. Raises SettingsError naming the file and the line."""
+    try:
+        return tomllib.loads(text)
+    except RecursionError:
+        raise SettingsError(f"{_name(path)}: is not valid TOML: nested too deeply") from None
+    except ValueError as error:
+        if not isinstance(error, tomllib.TOMLDecodeError):  # int() refuses thousands of digits
+            raise SettingsError(f"{_name(path)}: is not valid TOML: a number is too long") from None
+        said = str(error).replace(_AT_END, f"(at line {text.count(chr(10)) + 1})")
+        match = re.fullmatch(r"(.*) \(at line (\d+)(?:, column \d+)?\)", said, re.DOTALL)
+        place, fault = (f", line {match[2]}", match[1]) if match else ("", said)
+        raise SettingsError(f"{_name(path)}{place}: is not valid TOML: {_line(fault)}") from None
+
+
+def replace_file(path: Path, text: str) -> None:
+    """Write `path` in one step: whoever reads it sees the old text or the new, never a part.
+
+    A missing folder is made; a symbolic link is followed and stays a link; the mode stays, and
+    is 0600 for a new file. Raises SettingsError.
+    """
+    temporary = ""
+    try:
+        target = path.resolve()
+        target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+        with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        if target.exists():
+            Path(temporary).chmod(stat.S_IMODE(target.stat().st_mode))
+        Path(temporary).replace(target)
+    except (OSError, RuntimeError, ValueError) as error:
+        if temporary:
+            with contextlib.suppress(OSError):
+                Path(temporary).unlink()
+        raise SettingsError(f"{_name(path)}: cannot be written: {_reason(error)}") from None
+
+
+def _reason(error: Exception) -> str:
+    return error.strerror or str(error) if isinstance(error, OSError) else str(error)
+
+
+def _name(path: Path) -> str:
+    return _line(str(path), 300)
+
+
+def _line(text: str, most: int = 160) -> str:
+    return "".join(char if char.isprintable() else "�" for char in text)[:most]

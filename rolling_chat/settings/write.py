@@ -1,0 +1,92 @@
+"""Writing one setting back to the person's own file."""
+
+from __future__ import annotations
+
+import copy
+import re
+import tomllib
+from typing import Any
+
+import tomli_w
+
+from rolling_chat.settings.load import check_setting, dotted, printable, split_key
+from rolling_chat.settings.paths import Paths
+from rolling_chat.settings.schema import KeyPath, SettingsError
+from rolling_chat.settings.toml_file import parse_toml, read_text, replace_file
+
+_HEADER = re.compile(r"\s*\[([^\[\]]+)\]\s*(?:#.*)?")
+
+
+def save_setting(paths: Paths, key: str, value: object) -> None:
+    """Set `key` (dotted, as on the command line) in the settings file.
+
+    Every other key stays, and comments and order too wherever one line can be exchanged or added;
+    where it cannot, the file is written anew with the same keys. Raises SettingsError: for a value
+    that is not allowed, and for a file that is not valid, which is then left as it is.
+    """
+    path = split_key(key)
+    origin = printable(str(paths.config_file), 300)
+    check_setting(path, value, origin)
+    plain = list(value) if isinstance(value, tuple) else value
+    old = read_text(paths.config_file)
+    wanted = _with(parse_toml(old, paths.config_file), path, plain, origin)
+    new = _edited(old, path, plain)
+    replace_file(paths.config_file, new if _means(new, wanted) else tomli_w.dumps(wanted))
+
+
+def _with(table: dict[str, Any], path: KeyPath, value: object, origin: str) -> dict[str, Any]:
+    changed = copy.deepcopy(table)
+    inner = changed
+    for depth, part in enumerate(path[:-1], start=1):
+        inner = inner.setdefault(part, {})
+        if not isinstance(inner, dict):
+            raise SettingsError(f"{origin}: {dotted(path[:depth])} must be a table of keys")
+    inner[path[-1]] = value
+    return changed
+
+
+def _edited(text: str, path: KeyPath, value: object) -> str:
+    """`text` with one line exchanged or added; whether that was right is for the caller to check."""
+    line = f"{tomli_w.dumps({path[-1]: value}).strip()}\n"
+    lines = text.splitlines(keepends=True)
+    if lines and not lines[-1].endswith("\n"):
+        lines[-1] += "\n"
+    start, end = _section(lines, path[:-1])
+    if start is None:
+        return "".join([*lines, *(["\n"] if lines else []), f"[{dotted(path[:-1])}]\n", line])
+    own = re.compile(rf"\s*{re.escape(dotted(path[-1:]))}\s*=[^#]*(#.*)?")
+    for index in range(start, end):
+        found = own.fullmatch(lines[index].rstrip("\r\n"))
+        if found:
+            comment = f"  {found[1]}" if found[1] else ""
+            lines[index] = f"{line.rstrip()}{comment}\n"
+            return "".join(lines)
+    while end > start and not lines[end - 1].strip():
+        end -= 1
+    lines.insert(end, line)
+    return "".join(lines)
+
+
+def _section(lines: list[str], table: KeyPath) -> tuple[int | None, int]:
+    """The first and past-the-last line of `table`'s keys; None where it has no header."""
+    start = 0 if not table else None
+    for index, text in enumerate(lines):
+        header = _HEADER.fullmatch(text.rstrip("\r\n"))
+        if not header and not text.lstrip().startswith("[["):
+            continue
+        if start is not None:
+            return start, index
+        if header and _same_table(header[1], table):
+            start = index + 1
+    return start, len(lines)
+
+
+def _same_table(header: str, table: KeyPath) -> bool:
+    return re.sub(r"\s*\.\s*", ".", header.strip()).replace("'", '"') == dotted(table)
+
+
+def _means(text: str, wanted: dict[str, Any]) -> bool:
+    try:
+        return tomllib.loads(text) == wanted
+    except ValueError:
+        return False
