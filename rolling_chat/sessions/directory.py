@@ -1,0 +1,216 @@
+"""The sessions themselves: made, found, listed, changed, forked, deleted.
+
+Every function works inside the caller's transaction; `session` is a session's row number.
+"""
+
+from __future__ import annotations
+
+import secrets
+import sqlite3
+from collections.abc import Sequence
+from typing import Any
+
+from rolling_chat.sessions.records import (
+    SessionAmbiguous,
+    SessionChanges,
+    SessionInfo,
+    SessionNotFound,
+    SessionState,
+)
+from rolling_chat.sessions.rows import insert, message_id, pack, pack_json, unpack, unpack_json, update
+from rolling_chat.sessions.text import one_line
+from rolling_chat.sessions.tree import last_sealed, require_message
+
+GIVEN_TITLE_CHARACTERS = 200
+
+# Crockford's letters: none that is taken for another
+_LETTERS = "0123456789abcdefghjkmnpqrstvwxyz"
+_ID_CHARACTERS = 10
+_LISTED = 5
+
+_SELECT = (
+    "SELECT session.*, coalesce(message.depth, 0) AS messages"
+    " FROM session LEFT JOIN message ON message.number = session.head"
+)
+_NEWEST_FIRST = " ORDER BY session.updated_at DESC, session.number DESC"
+
+
+def create(
+    connection: sqlite3.Connection,
+    *,
+    folder: str,
+    model: str,
+    rolling: bool,
+    title: str,
+    parent: str,
+    now: float,
+) -> SessionInfo:
+    """Add an empty session."""
+    given = one_line(title, GIVEN_TITLE_CHARACTERS)
+    columns = {
+        "title": given,
+        "title_given": bool(given),
+        "folder": pack(folder),
+        "model": pack(model),
+        "rolling": rolling,
+        "parent": parent,
+        "created_at": now,
+        "updated_at": now,
+    }
+    return info(connection, _insert(connection, columns))
+
+
+def find(connection: sqlite3.Connection, id_start: str) -> int:
+    """The row of the one session whose id begins so. Raises SessionNotFound, SessionAmbiguous."""
+    start = id_start.strip().lower()
+    rows: list[sqlite3.Row] = []
+    if start:
+        rows = connection.execute(
+            f"{_SELECT} WHERE substr(id, 1, length(:s)) = :s {_NEWEST_FIRST}",
+            {"s": pack(start)},
+        ).fetchall()
+    if len(rows) == 1:
+        return int(rows[0]["number"])
+    said = repr(one_line(id_start, 40))
+    if rows:
+        raise SessionAmbiguous(f"several sessions begin with {said}: {_names(rows)}")
+    newest = connection.execute(f"{_SELECT} WHERE head IS NOT NULL {_NEWEST_FIRST}").fetchmany(_LISTED + 1)
+    there_is = f"there are: {_names(newest)}" if newest else "there are none yet"
+    raise SessionNotFound(f"no session begins with {said}; {there_is}")
+
+
+def exact(connection: sqlite3.Connection, id: str) -> int:
+    """The row of the session `id`. Raises SessionNotFound."""
+    row = connection.execute("SELECT number FROM session WHERE id = ?", (pack(id),)).fetchone()
+    if row is None:
+        raise SessionNotFound(f"there is no session {one_line(id, 40)!r}; it may have been deleted")
+    return int(row["number"])
+
+
+def info(connection: sqlite3.Connection, session: int) -> SessionInfo:
+    """What lists show of a session."""
+    return _info(connection.execute(f"{_SELECT} WHERE session.number = ?", (session,)).fetchone())
+
+
+def state(connection: sqlite3.Connection, session: int) -> SessionState:
+    """What the pipeline remembers of a session."""
+    row = connection.execute("SELECT * FROM session WHERE number = ?", (session,)).fetchone()
+    return SessionState(
+        conversation_summary=unpack(row["conversation_summary"]),
+        summary_through_id=row["summary_through_id"],
+        pins=tuple(unpack_json(row["pins"])),
+        plan=unpack_json(row["plan"]),
+    )
+
+
+def listed(connection: sqlite3.Connection, folder: str | None, limit: int | None) -> list[SessionInfo]:
+    """The sessions that have messages, newest first."""
+    where, values = " WHERE head IS NOT NULL", []
+    if folder is not None:
+        where, values = f"{where} AND folder = ?", [pack(folder)]
+    most = -1 if limit is None else max(limit, 0)
+    rows = connection.execute(f"{_SELECT}{where}{_NEWEST_FIRST} LIMIT ?", (*values, most))
+    return [_info(row) for row in rows]
+
+
+def change(connection: sqlite3.Connection, session: int, changes: SessionChanges) -> None:
+    """Change what `changes` names. A title set so is the person's own."""
+    columns: dict[str, Any] = {}
+    for key, value in changes.items():
+        match key, value:
+            case "title", str():
+                columns |= {"title": one_line(value, GIVEN_TITLE_CHARACTERS), "title_given": True}
+            case "head", str():
+                columns["head"] = require_message(connection, value) if value else None
+            case (("model" | "conversation_summary" | "summary_through_id"), str()):
+                columns[key] = pack(value)
+            case "rolling", bool():
+                columns[key] = value
+            case "pins", Sequence():
+                columns[key] = pack_json(list(value))
+            case "plan", _:
+                columns[key] = pack_json(value)
+            case _:
+                raise TypeError(f"a session has no {key} of type {type(value).__name__}")
+    if columns:
+        update(connection, "session", session, columns)
+
+
+def fork(connection: sqlite3.Connection, session: int, now: float) -> SessionInfo:
+    """Add a session that shares the branch up to its last whole message, and the pipeline's state."""
+    row = connection.execute("SELECT * FROM session WHERE number = ?", (session,)).fetchone()
+    head = last_sealed(connection, row["head"])
+    kept = (
+        "title", "title_given", "folder", "model", "rolling",
+        "conversation_summary", "summary_through_id", "pins", "plan",
+    )  # fmt: skip
+    columns = {column: row[column] for column in kept} | {
+        "head": head,
+        "forked_at": head,
+        "parent": row["id"],
+        "created_at": now,
+        "updated_at": now,
+    }
+    return info(connection, _insert(connection, columns))
+
+
+def delete(connection: sqlite3.Connection, session: int) -> None:
+    """Delete a session and those of its messages that no fork stands on; those go to the fork."""
+    connection.execute("UPDATE session SET head = NULL, forked_at = NULL WHERE number = ?", (session,))
+    for heir in connection.execute(_SHARED, {"session": session}).fetchall():
+        connection.execute(_INHERIT, {"session": session, "shared": heir["shared"], "heir": heir["heir"]})
+    connection.execute("DELETE FROM message WHERE session = ?", (session,))
+    connection.execute("DELETE FROM session WHERE number = ?", (session,))
+
+
+# the messages of one session that another stands on directly
+_SHARED = """
+    SELECT heir.number AS heir, message.number AS shared
+    FROM session AS heir JOIN message ON message.number IN (heir.head, heir.forked_at)
+    WHERE message.session = :session
+    UNION
+    SELECT child.session, message.number
+    FROM message JOIN message AS child ON child.parent = message.number
+    WHERE message.session = :session AND child.session != :session
+    ORDER BY heir
+"""
+
+_INHERIT = """
+    WITH RECURSIVE above (number) AS (
+        SELECT number FROM message WHERE number = :shared AND session = :session
+        UNION ALL
+        SELECT parent.number
+        FROM above JOIN message USING (number) JOIN message AS parent ON parent.number = message.parent
+        WHERE parent.session = :session
+    )
+    UPDATE message SET session = :heir WHERE number IN above
+"""
+
+
+def _insert(connection: sqlite3.Connection, columns: dict[str, Any]) -> int:
+    while True:
+        made = "".join(secrets.choice(_LETTERS) for _ in range(_ID_CHARACTERS))
+        if connection.execute("SELECT 1 FROM session WHERE id = ?", (made,)).fetchone() is None:
+            return insert(connection, "session", {"id": made} | columns)
+
+
+def _info(row: sqlite3.Row) -> SessionInfo:
+    return SessionInfo(
+        id=row["id"],
+        title=unpack(row["title"]),
+        folder=unpack(row["folder"]),
+        model=unpack(row["model"]),
+        messages=row["messages"],
+        has_summary=bool(row["conversation_summary"]),
+        rolling=bool(row["rolling"]),
+        created_at=row["created_at"],
+        updated_at=row["updated_at"],
+        head=message_id(row["head"]) if row["head"] is not None else "",
+        title_given=bool(row["title_given"]),
+        parent=row["parent"],
+    )
+
+
+def _names(rows: Sequence[sqlite3.Row]) -> str:
+    named = [f"{row['id']} ({one_line(unpack(row['title']), 30) or 'untitled'})" for row in rows[:_LISTED]]
+    return ", ".join(named) + (" and more" if len(rows) > _LISTED else "")

@@ -1,0 +1,138 @@
+"""A session as a document for people."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+
+from rolling_chat.messages import Ending, Message, ToolCall
+from rolling_chat.sessions.records import SessionInfo
+from rolling_chat.sessions.rows import REASONING
+from rolling_chat.sessions.text import one_line, visible
+
+_ENDINGS = {
+    Ending.COMPLETE: "",
+    Ending.LENGTH: "cut at the output limit",
+    Ending.CANCELLED: "cut off before its end",
+    Ending.FAILED: "failed",
+    Ending.REFUSED: "refused: no leave was given",
+}
+_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})(.*)")
+
+
+def to_markdown(info: SessionInfo, messages: Sequence[Message]) -> str:
+    """Write the whole of `messages` as Markdown, ending with a newline.
+
+    Control characters are shown as pictures: the document may be printed to a terminal as it is.
+    """
+    blocks = [f"# {_escaped(info.title) or 'Untitled session'}", _facts(info, len(messages))]
+    names = {call.id: call.name for message in messages for call in message.tool_calls}
+    for message in messages:
+        blocks.extend(_message(message, names.get(message.tool_call_id or "", "")))
+    return "\n\n".join(block for block in blocks if block) + "\n"
+
+
+def fence(text: str, language: str = "") -> str:
+    """`text` as a code block whose fence is longer than any run of backticks in it."""
+    ticks = "`" * max(3, 1 + max(map(len, re.findall(r"`+", text)), default=0))
+    return f"{ticks}{language}\n{text}{'' if text.endswith(chr(10)) or not text else chr(10)}{ticks}"
+
+
+def _facts(info: SessionInfo, count: int) -> str:
+    facts = {
+        "session": _code(info.id),
+        "folder": _code(info.folder),
+        "model": _code(info.model),
+        "begun": _time(info.created_at),
+        "last used": _time(info.updated_at),
+        "messages": str(count),
+        "forked from": _code(info.parent),
+    }
+    return "\n".join(f"- {name}: {value}" for name, value in facts.items() if value)
+
+
+def _message(message: Message, called: str) -> Iterator[str]:
+    yield f"## {_heading(message, called)}"
+    thinking = (message.extras or {}).get(REASONING)
+    if isinstance(thinking, str) and thinking.strip():
+        yield "\n".join(f"> {line}".rstrip() for line in ("*thinking*", "", *visible(thinking).splitlines()))
+    text = visible(_content(message))
+    yield fence(text) if message.role == "tool" else _closed(text.strip("\n"))
+    for call in message.tool_calls:
+        yield f"**calls** {_code(call.name)}"
+        yield fence(*_arguments(call))
+    ending = _ENDINGS[message.ending]
+    if ending:
+        yield f"*({ending})*"
+
+
+def _heading(message: Message, called: str) -> str:
+    match message.role:
+        case "user":
+            who = "You"
+        case "assistant":
+            who = f"Assistant {_code(message.made_by.model)}" if message.made_by else "Assistant"
+        case "tool":
+            who = f"Result of {_code(called or message.name or '')}" if called or message.name else "Result"
+        case _:
+            who = "System"
+    at = _time(message.created_at)
+    return f"{who} · {at}" if at else who
+
+
+def _content(message: Message) -> str:
+    if isinstance(message.content, str):
+        return message.content
+    shown = []
+    for part in message.content:
+        text = part.get("text")
+        shown.append(text if isinstance(text, str) else f"[{one_line(str(part.get('type', 'part')), 40)}]")
+    return "\n\n".join(shown)
+
+
+def _arguments(call: ToolCall) -> tuple[str, str]:
+    try:
+        data = json.loads(call.arguments)
+    except (ValueError, RecursionError):
+        return visible(call.arguments), ""
+    return visible(json.dumps(data, indent=2, ensure_ascii=False)), "json"
+
+
+def _closed(text: str) -> str:
+    """`text` with its last code block closed: a reply cut off in one would swallow what follows."""
+    opened = ""
+    for line in text.splitlines():
+        match = _FENCE.match(line)
+        if not match:
+            continue
+        marks, rest = match[1], match[2]
+        if not opened:
+            opened = "" if marks[0] == "`" and "`" in rest else marks
+        elif marks[0] == opened[0] and len(marks) >= len(opened) and not rest.strip():
+            opened = ""
+    return f"{text}\n{opened}" if opened else text
+
+
+def _code(text: str) -> str:
+    """`text` as a code span that survives backticks in it."""
+    plain = one_line(text, 300)
+    if not plain:
+        return ""
+    ticks = "`" * (1 + max(map(len, re.findall(r"`+", plain)), default=0))
+    gap = " " if plain[0] == "`" or plain[-1] == "`" else ""
+    return f"{ticks}{gap}{plain}{gap}{ticks}"
+
+
+def _escaped(text: str) -> str:
+    return re.sub(r"([\\`*_\[\]<>#])", r"\\\1", one_line(text, 300))
+
+
+def _time(seconds: float) -> str:
+    if seconds <= 0:
+        return ""
+    try:
+        return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M} UTC"
+    except (OverflowError, ValueError, OSError):
+        return ""

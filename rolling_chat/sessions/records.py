@@ -1,0 +1,111 @@
+"""What the store gives and takes besides messages, and how it fails."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TypedDict
+
+from rolling_chat.messages import Json, JsonObject, Usage
+
+
+class StoreError(Exception):
+    """The store cannot do what was asked; `str()` is the one line for the person."""
+
+
+class SessionNotFound(StoreError):  # noqa: N818 - reads as what it is at the place that catches it
+    """No session has such an id; the line lists what there is."""
+
+
+class SessionAmbiguous(StoreError):  # noqa: N818
+    """Several sessions' ids begin so; the line lists them."""
+
+
+@dataclass(frozen=True, slots=True)
+class SessionInfo:
+    """One session as lists show it.
+
+    `messages` counts the branch that ends at `head`; times are seconds since the epoch;
+    `title_given` tells a title of the person's own from one made from the first message;
+    `parent` is the session this one was forked from, or empty.
+    """
+
+    id: str
+    title: str
+    folder: str
+    model: str
+    messages: int
+    has_summary: bool
+    rolling: bool
+    created_at: float
+    updated_at: float
+    head: str
+    title_given: bool = False
+    parent: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SessionState:
+    """What the pipeline remembers of a session."""
+
+    conversation_summary: str = ""
+    summary_through_id: str = ""
+    pins: tuple[str, ...] = ()
+    plan: Json = None
+
+
+class SessionChanges(TypedDict, total=False):
+    """What `update_session` can change; `head` is a message's id, or empty for before the first."""
+
+    title: str
+    model: str
+    rolling: bool
+    head: str
+    conversation_summary: str
+    summary_through_id: str
+    pins: Sequence[str]
+    plan: Json
+
+
+@dataclass(frozen=True, slots=True)
+class RequestRecord:
+    """One request to a model: its inputs, its totals and what came back.
+
+    `id` is empty until the store gives one. `head` is the last message that went in;
+    `estimated` and `bound` are the pipeline's figures in tokens, `usage` the provider's;
+    `wire_hash` is of the wire form; `totals` is the prompt report without its rows.
+    """
+
+    id: str
+    session_id: str
+    head: str
+    model: str
+    plan: Json
+    settings_digest: str
+    pipeline_version: int
+    wire_hash: str
+    estimated: int
+    bound: int
+    usage: Usage = field(default_factory=Usage)
+    seconds: float = 0.0
+    created_at: float = 0.0
+    error: str = ""
+    totals: JsonObject = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """The process that has a session open; `since` is in seconds since the epoch."""
+
+    pid: int
+    host: str
+    since: float
+
+
+@dataclass(frozen=True, slots=True)
+class SearchHit:
+    """A message found by its text; `snippet` is one line, whole words found in it in [brackets]."""
+
+    session_id: str
+    message_id: str
+    snippet: str

@@ -1,0 +1,176 @@
+"""Messages as rows and back, without loss whatever the text holds."""
+
+from __future__ import annotations
+
+import json
+import math
+import sqlite3
+from collections.abc import Mapping
+from typing import Any, cast
+
+from rolling_chat.messages import Content, Ending, Json, JsonObject, MadeBy, Message, Role, ToolCall, Usage
+from rolling_chat.sessions.records import StoreError
+from rolling_chat.sessions.text import visible
+
+MESSAGE_COLUMNS = (
+    "number", "role", "content", "parts", "tool_calls", "tool_call_id", "name",
+    "extras", "provider", "model", "ending", "created_at", "counts",
+)  # fmt: skip
+
+REASONING = "reasoning_content"
+
+_ENDINGS = {ending.value: ending for ending in Ending}
+
+# SQLite's largest whole number
+_MOST = 2**63 - 1
+
+
+def message_id(number: int) -> str:
+    """The id of the message in row `number`."""
+    return f"m{number}"
+
+
+def message_number(id: str) -> int:
+    """The row of a message's id. Raises StoreError for what is no id."""
+    return _number(id, "m", "message")
+
+
+def request_id(number: int) -> str:
+    """The id of the request in row `number`."""
+    return f"r{number}"
+
+
+def request_number(id: str) -> int:
+    """The row of a request's id. Raises StoreError for what is no id."""
+    return _number(id, "r", "request")
+
+
+def pack(text: str) -> str | bytes:
+    """`text` as SQLite can hold it: bytes where it has a lone surrogate (no UTF-8) or a NUL.
+
+    SQL's own functions take a NUL for the end of a text.
+    """
+    if "\x00" in text:
+        return text.encode("utf-8", "surrogatepass")
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "surrogatepass")
+    return text
+
+
+def unpack(value: str | bytes) -> str:
+    """The text that `pack` was given."""
+    return value if isinstance(value, str) else value.decode("utf-8", "surrogatepass")
+
+
+def pack_json(value: Json) -> str | bytes:
+    """`value` as JSON text."""
+    return pack(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
+
+
+def unpack_json(value: str | bytes) -> Json:
+    """The value that `pack_json` was given; tuples have become lists."""
+    return json.loads(unpack(value))
+
+
+def whole(value: int) -> int:
+    """A count as the database holds it: a server may report anything."""
+    return min(max(int(value), 0), _MOST)
+
+
+def real(value: float) -> float:
+    """A time or a duration as the database holds it."""
+    return float(value) if math.isfinite(value) else 0.0
+
+
+def content_columns(message: Message) -> dict[str, Any]:
+    """The columns that a reply gets when it is sealed."""
+    content = pack(message.text)
+    return {
+        "content": content,
+        "plain": None if isinstance(content, str) else visible(message.text),
+        "parts": None if isinstance(message.content, str) else pack_json([*map(dict, message.content)]),
+        "tool_calls": pack_json([[call.id, call.name, call.arguments] for call in message.tool_calls])
+        if message.tool_calls
+        else None,
+        "extras": pack_json(message.extras) if message.extras else None,
+        "provider": pack(message.made_by.provider) if message.made_by else None,
+        "model": pack(message.made_by.model) if message.made_by else None,
+        "ending": message.ending.value,
+        "counts": pack_counts(message.counts),
+    }
+
+
+def message_columns(message: Message) -> dict[str, Any]:
+    """Every column but those of the tree."""
+    return content_columns(message) | {
+        "role": message.role,
+        "tool_call_id": None if message.tool_call_id is None else pack(message.tool_call_id),
+        "name": None if message.name is None else pack(message.name),
+        "created_at": real(message.created_at),
+    }
+
+
+def read_message(row: sqlite3.Row) -> Message:
+    """The message in a row of exactly MESSAGE_COLUMNS."""
+    # unpacked by place: by name each column is searched for, and a session has thousands of rows
+    number, role, text, parts, calls, call_id, name, extras, provider, model, ending, created, counts = row
+    content: Content = unpack(text) if parts is None else tuple(unpack_json(parts))
+    return Message(
+        role=cast(Role, role),
+        content=content,
+        tool_calls=() if calls is None else tuple(ToolCall(*call) for call in unpack_json(calls)),
+        tool_call_id=_optional(call_id),
+        name=_optional(name),
+        id=message_id(number),
+        extras=None if extras is None else cast(JsonObject, unpack_json(extras)),
+        made_by=None if provider is None else MadeBy(unpack(provider), unpack(model)),
+        ending=_ENDINGS[ending],
+        created_at=created,
+        counts={} if counts is None else json.loads(counts),
+    )
+
+
+def pack_counts(counts: Mapping[str, int]) -> str | None:
+    """Token counts by encoding, None for none."""
+    return json.dumps(dict(counts)) if counts else None
+
+
+def usage_columns(usage: Usage) -> dict[str, Any]:
+    """What a provider reported, in the columns of a request."""
+    cost = usage.cost
+    return {
+        "input_tokens": whole(usage.input_tokens),
+        "output_tokens": whole(usage.output_tokens),
+        "cached_read_tokens": whole(usage.cached_read_tokens),
+        "cached_write_tokens": whole(usage.cached_write_tokens),
+        "reasoning_tokens": whole(usage.reasoning_tokens),
+        "cost": cost if cost is not None and math.isfinite(cost) else None,
+    }
+
+
+def insert(connection: sqlite3.Connection, table: str, columns: Mapping[str, Any]) -> int:
+    """Add a row, return its number. `table` and the columns' names are ours, never data."""
+    marks = ", ".join("?" * len(columns))
+    statement = f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({marks})"  # noqa: S608 - our own names
+    return cast(int, connection.execute(statement, tuple(columns.values())).lastrowid)
+
+
+def update(connection: sqlite3.Connection, table: str, number: int, columns: Mapping[str, Any]) -> bool:
+    """Change the row `number`, return whether there is one. Names as for `insert`."""
+    key = "number"
+    settings = ", ".join(f"{column} = ?" for column in columns)
+    statement = f"UPDATE {table} SET {settings} WHERE {key} = ?"  # noqa: S608 - our own names
+    return connection.execute(statement, (*columns.values(), number)).rowcount > 0
+
+
+def _optional(value: str | bytes | None) -> str | None:
+    return None if value is None else unpack(value)
+
+
+def _number(id: str, letter: str, what: str) -> int:
+    digits = id[1:]
+    if id[:1] == letter and digits.isascii() and digits.isdecimal() and len(digits) <= 18:
+        return int(digits)
+    raise StoreError(f"there is no {what} {id[:40]!r}")

@@ -1,0 +1,145 @@
+"""The database's tables, and the steps that bring an older database up to this version."""
+
+from __future__ import annotations
+
+# "RCht": tells our files from any other program's (https://sqlite.org/pragma.html#pragma_application_id)
+APPLICATION_ID = 0x52436874
+
+_FIRST = (
+    # head and parent_id make the tree: a session is the way from its head to the root
+    """
+    CREATE TABLE session (
+        number               INTEGER PRIMARY KEY AUTOINCREMENT,
+        id                   TEXT NOT NULL UNIQUE,
+        title                ANY NOT NULL,
+        title_given          INTEGER NOT NULL,
+        folder               ANY NOT NULL,
+        model                ANY NOT NULL,
+        rolling              INTEGER NOT NULL,
+        parent               TEXT NOT NULL,
+        head                 INTEGER REFERENCES message (number),
+        forked_at            INTEGER REFERENCES message (number),
+        conversation_summary ANY NOT NULL DEFAULT '',
+        summary_through_id   TEXT NOT NULL DEFAULT '',
+        pins                 TEXT NOT NULL DEFAULT '[]',
+        plan                 ANY NOT NULL DEFAULT 'null',
+        created_at           REAL NOT NULL,
+        updated_at           REAL NOT NULL
+    ) STRICT
+    """,
+    "CREATE INDEX session_by_folder ON session (folder, updated_at)",
+    "CREATE INDEX session_by_head ON session (head)",
+    "CREATE INDEX session_by_fork ON session (forked_at)",
+    # AUTOINCREMENT: the number of a deleted message is never given to another
+    """
+    CREATE TABLE message (
+        number       INTEGER PRIMARY KEY AUTOINCREMENT,
+        session      INTEGER NOT NULL REFERENCES session (number),
+        parent       INTEGER REFERENCES message (number),
+        depth        INTEGER NOT NULL,
+        role         TEXT NOT NULL,
+        content      ANY NOT NULL,
+        plain        TEXT,
+        parts        ANY,
+        tool_calls   ANY,
+        tool_call_id ANY,
+        name         ANY,
+        extras       ANY,
+        provider     ANY,
+        model        ANY,
+        ending       TEXT NOT NULL,
+        created_at   REAL NOT NULL,
+        counts       TEXT
+    ) STRICT
+    """,
+    "CREATE INDEX message_by_session ON message (session)",
+    "CREATE INDEX message_by_parent ON message (parent)",
+    # a reply that is still being written, and by whom; its row goes when the reply is sealed
+    """
+    CREATE TABLE growing (
+        message INTEGER PRIMARY KEY REFERENCES message (number) ON DELETE CASCADE,
+        pid     INTEGER NOT NULL,
+        host    TEXT NOT NULL,
+        machine TEXT NOT NULL,
+        started TEXT NOT NULL,
+        store   TEXT NOT NULL
+    ) STRICT
+    """,
+    # its text piece by piece: rewriting the whole of it each time would cost the square of it
+    """
+    CREATE TABLE chunk (
+        number    INTEGER PRIMARY KEY,
+        message   INTEGER NOT NULL REFERENCES message (number) ON DELETE CASCADE,
+        text      ANY NOT NULL,
+        reasoning ANY NOT NULL
+    ) STRICT
+    """,
+    "CREATE INDEX chunk_by_message ON chunk (message)",
+    """
+    CREATE TABLE claim (
+        session INTEGER PRIMARY KEY REFERENCES session (number) ON DELETE CASCADE,
+        pid     INTEGER NOT NULL,
+        host    TEXT NOT NULL,
+        machine TEXT NOT NULL,
+        started TEXT NOT NULL,
+        store   TEXT NOT NULL,
+        since   REAL NOT NULL
+    ) STRICT
+    """,
+    """
+    CREATE TABLE request (
+        number              INTEGER PRIMARY KEY AUTOINCREMENT,
+        session             INTEGER NOT NULL REFERENCES session (number) ON DELETE CASCADE,
+        head                TEXT NOT NULL,
+        model               ANY NOT NULL,
+        plan                ANY NOT NULL,
+        settings_digest     TEXT NOT NULL,
+        pipeline_version    INTEGER NOT NULL,
+        wire_hash           TEXT NOT NULL,
+        estimated           INTEGER NOT NULL,
+        bound               INTEGER NOT NULL,
+        input_tokens        INTEGER NOT NULL,
+        output_tokens       INTEGER NOT NULL,
+        cached_read_tokens  INTEGER NOT NULL,
+        cached_write_tokens INTEGER NOT NULL,
+        reasoning_tokens    INTEGER NOT NULL,
+        cost                REAL,
+        seconds             REAL NOT NULL,
+        created_at          REAL NOT NULL,
+        error               ANY NOT NULL,
+        totals              ANY NOT NULL
+    ) STRICT
+    """,
+    "CREATE INDEX request_by_session ON request (session)",
+    # what is searched: `plain` stands in for a content that is no proper text
+    "CREATE VIEW message_plain AS SELECT number, coalesce(plain, content) AS content FROM message",
+    """
+    CREATE VIRTUAL TABLE message_text USING fts5 (
+        content, content = 'message_plain', content_rowid = 'number',
+        tokenize = 'unicode61 remove_diacritics 2'
+    )
+    """,
+    """
+    CREATE TRIGGER message_text_added AFTER INSERT ON message BEGIN
+        INSERT INTO message_text (rowid, content) VALUES (new.number, coalesce(new.plain, new.content));
+    END
+    """,
+    """
+    CREATE TRIGGER message_text_changed AFTER UPDATE OF content, plain ON message BEGIN
+        INSERT INTO message_text (message_text, rowid, content)
+            VALUES ('delete', old.number, coalesce(old.plain, old.content));
+        INSERT INTO message_text (rowid, content) VALUES (new.number, coalesce(new.plain, new.content));
+    END
+    """,
+    """
+    CREATE TRIGGER message_text_deleted AFTER DELETE ON message BEGIN
+        INSERT INTO message_text (message_text, rowid, content)
+            VALUES ('delete', old.number, coalesce(old.plain, old.content));
+    END
+    """,
+)
+
+MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST,)
+"""Step n brings a database of version n to version n + 1; steps are added, never changed."""
+
+VERSION = len(MIGRATIONS)

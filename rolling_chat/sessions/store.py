@@ -1,0 +1,208 @@
+"""The session store: everything that is kept, behind one class."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Unpack
+
+from rolling_chat.messages import MadeBy, Message, Usage
+from rolling_chat.sessions import claims, directory, requests, tree
+from rolling_chat.sessions.claims import Owner
+from rolling_chat.sessions.database import Database
+from rolling_chat.sessions.records import (
+    Holder,
+    RequestRecord,
+    SearchHit,
+    SessionChanges,
+    SessionInfo,
+    SessionNotFound,
+    SessionState,
+    StoreError,
+)
+from rolling_chat.sessions.rows import message_id, message_number
+from rolling_chat.sessions.search import search
+
+
+class SessionStore:
+    """Sessions, their messages and their requests, in SQLite.
+
+    Safe to use from several threads and several processes at once. What a method has written is
+    committed when it returns: it survives the death of the process. Every method raises
+    StoreError, and nothing else, where the file, the disk or an id is at fault.
+    """
+
+    def __init__(self, database: Database, clock: Callable[[], float]) -> None:
+        self._database = database
+        self._clock = clock
+        self._owner = Owner.new()
+
+    @classmethod
+    def open(cls, path: Path | None, *, clock: Callable[[], float] = time.time) -> SessionStore:
+        """Open the store at `path`, or one in memory for None.
+
+        A missing file is made (mode 0600, its folder 0700). What is no session store, is damaged,
+        or was written by a newer version is left as it is: StoreError.
+        """
+        return cls(Database.open(path), clock)
+
+    def close(self) -> None:
+        """Give back every session, seal what was being written, close the file."""
+        with contextlib.suppress(StoreError), self._database.write() as connection:
+            tree.seal_owned(connection, self._owner, self._clock())
+            claims.release_all(connection, self._owner)
+        self._database.close()
+
+    # Sessions
+
+    def create_session(
+        self, *, folder: str, model: str, rolling: bool, title: str = "", parent: str = ""
+    ) -> SessionInfo:
+        """Make an empty session; without a title it gets one from its first user message."""
+        with self._database.write() as connection:
+            return directory.create(
+                connection,
+                folder=folder,
+                model=model,
+                rolling=rolling,
+                title=title,
+                parent=parent,
+                now=self._clock(),
+            )
+
+    def session(self, id_start: str) -> SessionInfo:
+        """The session whose id begins so. Raises SessionNotFound or SessionAmbiguous."""
+        with self._database.read() as connection:
+            return directory.info(connection, directory.find(connection, id_start))
+
+    def newest(self, folder: str) -> SessionInfo | None:
+        """The session of `folder` that was written to last, or None."""
+        return next(iter(self.sessions(folder, limit=1)), None)
+
+    def sessions(self, folder: str | None = None, limit: int | None = None) -> list[SessionInfo]:
+        """The sessions that have messages, newest first; None: of every folder, without a limit."""
+        with self._database.read() as connection:
+            return directory.listed(connection, folder, limit)
+
+    def update_session(self, id: str, **changes: Unpack[SessionChanges]) -> SessionInfo:
+        """Change what is named. A title set here is the person's own and stays."""
+        with self._database.write() as connection:
+            session = directory.exact(connection, id)
+            directory.change(connection, session, changes)
+            return directory.info(connection, session)
+
+    def state(self, session_id: str) -> SessionState:
+        """What the pipeline remembers of a session: summary, pins, plan."""
+        with self._database.read() as connection:
+            return directory.state(connection, directory.exact(connection, session_id))
+
+    def fork(self, session_id: str) -> SessionInfo:
+        """Make a session with the same messages, up to the last whole one; they are shared."""
+        with self._database.write() as connection:
+            return directory.fork(connection, directory.exact(connection, session_id), self._clock())
+
+    def delete(self, session_id: str) -> None:
+        """Delete a session; forks keep what they share. Raises StoreError if it is open elsewhere."""
+        with self._database.write() as connection:
+            session = directory.exact(connection, session_id)
+            other = claims.holder(connection, session, self._owner, self._clock())
+            if other is not None:
+                raise StoreError(
+                    f"session {session_id} is open in another terminal (process {other.pid}); close it first"
+                )
+            directory.delete(connection, session)
+
+    # Messages
+
+    def branch(self, session_id: str, head: str | None = None) -> list[Message]:
+        """The messages from the root to `head` (None: the session's own), ids and counts filled."""
+        with self._database.read() as connection:
+            info = directory.info(connection, directory.exact(connection, session_id))
+            tip = info.head if head is None else head
+            return tree.branch(connection, tree.require_message(connection, tip) if tip else None)
+
+    def append(self, session_id: str, message: Message) -> Message:
+        """Add `message` below the head and move the head; return it with its id and time."""
+        with self._database.write() as connection:
+            session = directory.exact(connection, session_id)
+            return tree.append(connection, session, message, self._clock())
+
+    def begin_reply(self, session_id: str, made_by: MadeBy) -> str:
+        """Add an empty reply that will grow; it is the new head. Return its id."""
+        with self._database.write() as connection:
+            session = directory.exact(connection, session_id)
+            number = tree.begin_reply(connection, session, made_by, self._owner, self._clock())
+            return message_id(number)
+
+    def grow_reply(self, reply_id: str, text: str = "", reasoning: str = "") -> None:
+        """Write more of a reply."""
+        if not text and not reasoning:
+            return
+        # many times a second: these wait for the system, not for the disk
+        with self._database.write(survives_power_cut=False) as connection:
+            tree.grow_reply(connection, message_number(reply_id), text, reasoning)
+
+    def seal_reply(self, reply_id: str, message: Message) -> Message:
+        """End a reply as `message`; return it as it is stored.
+
+        Text that was written stays where `message` has none, and so does reasoning, as
+        `reasoning_content` in the extras.
+        """
+        with self._database.write() as connection:
+            return tree.seal_reply(connection, message_number(reply_id), message, self._clock())
+
+    def drop_reply(self, reply_id: str) -> None:
+        """Take back a reply that never got a byte; one that did is sealed as cancelled."""
+        with self._database.write() as connection:
+            tree.drop_reply(connection, message_number(reply_id), self._clock())
+
+    def save_counts(self, messages: Iterable[Message]) -> None:
+        """Keep the token counts of messages that are stored; others are passed over."""
+        with self._database.write(survives_power_cut=False) as connection:
+            tree.save_counts(connection, messages)
+
+    def search(self, words: str, session_id: str | None = None, *, limit: int = 50) -> list[SearchHit]:
+        """Find messages by any text, best first; None: in every session."""
+        with self._database.read() as connection:
+            within = None if session_id is None else (directory.exact(connection, session_id), session_id)
+            return search(connection, words, within, limit)
+
+    # Requests
+
+    def log_request(self, record: RequestRecord) -> str:
+        """Add a request that is about to leave; return its id. `record.id` is not looked at."""
+        with self._database.write() as connection:
+            session = directory.exact(connection, record.session_id)
+            return requests.log(connection, session, record, self._clock())
+
+    def finish_request(self, id: str, *, usage: Usage, seconds: float, error: str = "") -> None:
+        """Add what came back of a request."""
+        with self._database.write() as connection:
+            requests.finish(connection, id, usage, seconds, error)
+
+    def requests(self, session_id: str) -> list[RequestRecord]:
+        """The requests of a session, oldest first."""
+        with self._database.read() as connection:
+            return requests.of_session(connection, directory.exact(connection, session_id), session_id)
+
+    # Who has a session open
+
+    def claim(self, session_id: str) -> Holder | None:
+        """Take the session for this store. None: it is ours; else who has it.
+
+        What a dead holder left is taken over, and the reply it was writing is sealed as cancelled
+        with all that was written.
+        """
+        with self._database.write() as connection:
+            session, now = directory.exact(connection, session_id), self._clock()
+            other = claims.holder(connection, session, self._owner, now)
+            if other is None and claims.claim(connection, session, self._owner, now):
+                tree.seal_abandoned(connection, session, now)
+            return other
+
+    def release(self, session_id: str) -> None:
+        """Give the session back; one that is gone or not ours is no fault."""
+        with self._database.write() as connection, contextlib.suppress(SessionNotFound):
+            claims.release(connection, directory.exact(connection, session_id), self._owner)

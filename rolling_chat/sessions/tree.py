@@ -1,0 +1,212 @@
+"""The messages: a tree that only grows, and the one reply in it that is still being written.
+
+Every function works inside the caller's transaction; `session` is a session's row number.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from operator import itemgetter
+from typing import Any
+
+from rolling_chat.messages import Ending, MadeBy, Message
+from rolling_chat.sessions.claims import Owner, is_left
+from rolling_chat.sessions.records import StoreError
+from rolling_chat.sessions.rows import (
+    MESSAGE_COLUMNS,
+    REASONING,
+    content_columns,
+    insert,
+    message_columns,
+    message_id,
+    message_number,
+    pack,
+    pack_counts,
+    read_message,
+    real,
+    unpack,
+    update,
+)
+from rolling_chat.sessions.text import one_line
+
+TITLE_CHARACTERS = 60
+
+_BRANCH = f"""
+    WITH RECURSIVE branch (number) AS (
+        SELECT ?
+        UNION ALL
+        SELECT message.parent FROM branch JOIN message USING (number) WHERE message.parent IS NOT NULL
+    )
+    SELECT {", ".join(MESSAGE_COLUMNS)} FROM branch JOIN message USING (number)
+"""  # noqa: S608 - our own names
+
+
+def branch(connection: sqlite3.Connection, head: int | None) -> list[Message]:
+    """The messages from the root to `head`; a reply still growing has the text it has by now."""
+    if head is None:
+        return []
+    rows = connection.execute(_BRANCH, (head,)).fetchall()
+    # a child's number is above its parent's; SQL would sort the texts along with the numbers
+    messages = [read_message(row) for row in sorted(rows, key=itemgetter(0))]
+    growing = {message_id(row["message"]) for row in connection.execute("SELECT message FROM growing")}
+    for index, message in enumerate(messages):
+        if message.id in growing:
+            messages[index] = _with_chunks(message, *_chunks(connection, message_number(message.id)))
+    return messages
+
+
+def append(connection: sqlite3.Connection, session: int, message: Message, now: float) -> Message:
+    """Add `message` below the session's head and move the head to it."""
+    stored = replace(message, created_at=real(message.created_at) or now)
+    number = _add(connection, session, message_columns(stored), now)
+    if message.role == "user":
+        _derive_title(connection, session, message.text)
+    return replace(stored, id=message_id(number))
+
+
+def begin_reply(
+    connection: sqlite3.Connection, session: int, made_by: MadeBy, owner: Owner, now: float
+) -> int:
+    """Add an empty reply below the head, to be written by `owner`."""
+    # what a reply is that nobody comes back to seal
+    reply = Message("assistant", made_by=made_by, ending=Ending.CANCELLED, created_at=now)
+    number = _add(connection, session, message_columns(reply), now)
+    insert(connection, "growing", {"message": number, **owner.columns()})
+    return number
+
+
+def grow_reply(connection: sqlite3.Connection, number: int, text: str, reasoning: str) -> None:
+    """Write more of a growing reply."""
+    _require_growing(connection, number)
+    insert(connection, "chunk", {"message": number, "text": pack(text), "reasoning": pack(reasoning)})
+
+
+def seal_reply(connection: sqlite3.Connection, number: int, message: Message, now: float) -> Message:
+    """End a growing reply as `message`; what was written of it and is missing there is added."""
+    _require_growing(connection, number)
+    row = connection.execute(
+        "SELECT session, provider, model, created_at FROM message WHERE number = ?", (number,)
+    ).fetchone()
+    sealed = replace(
+        _with_chunks(message, *_chunks(connection, number)),
+        id=message_id(number),
+        made_by=message.made_by or MadeBy(unpack(row["provider"]), unpack(row["model"])),
+        created_at=row["created_at"],
+    )
+    update(connection, "message", number, content_columns(sealed))
+    connection.execute("DELETE FROM chunk WHERE message = ?", (number,))
+    connection.execute("DELETE FROM growing WHERE message = ?", (number,))
+    update(connection, "session", row["session"], {"updated_at": now})
+    return sealed
+
+
+def drop_reply(connection: sqlite3.Connection, number: int, now: float) -> None:
+    """Take back a reply that never got a byte; one that did, or was answered, is sealed instead."""
+    _require_growing(connection, number)
+    used = connection.execute(
+        "SELECT EXISTS (SELECT 1 FROM chunk WHERE message = :n)"
+        " OR EXISTS (SELECT 1 FROM message WHERE parent = :n)",
+        {"n": number},
+    ).fetchone()[0]
+    if used:
+        seal_reply(connection, number, Message("assistant", ending=Ending.CANCELLED), now)
+        return
+    connection.execute(
+        "UPDATE session SET head = (SELECT parent FROM message WHERE number = :n) WHERE head = :n",
+        {"n": number},
+    )
+    connection.execute("DELETE FROM message WHERE number = ?", (number,))
+
+
+def seal_abandoned(connection: sqlite3.Connection, session: int, now: float) -> None:
+    """Seal the replies in `session` whose writers are gone."""
+    rows = connection.execute(
+        "SELECT growing.*, session.updated_at AS seen FROM growing"
+        " JOIN message ON message.number = growing.message"
+        " JOIN session ON session.number = message.session WHERE session.number = ?",
+        (session,),
+    ).fetchall()
+    for row in rows:
+        if is_left(Owner.of(row).process, row["seen"], now):
+            seal_reply(connection, row["message"], Message("assistant", ending=Ending.CANCELLED), now)
+
+
+def seal_owned(connection: sqlite3.Connection, owner: Owner, now: float) -> None:
+    """Seal every reply that `owner` is still writing."""
+    rows = connection.execute("SELECT message FROM growing WHERE store = ?", (owner.store,)).fetchall()
+    for row in rows:
+        seal_reply(connection, row["message"], Message("assistant", ending=Ending.CANCELLED), now)
+
+
+def last_sealed(connection: sqlite3.Connection, head: int | None) -> int | None:
+    """The nearest message from `head` upwards that no longer grows."""
+    while head is not None and _is_growing(connection, head):
+        row = connection.execute("SELECT parent FROM message WHERE number = ?", (head,)).fetchone()
+        head = row["parent"]
+    return head
+
+
+def save_counts(connection: sqlite3.Connection, messages: Iterable[Message]) -> None:
+    """Keep the token counts of messages that were stored."""
+    connection.executemany(
+        "UPDATE message SET counts = ? WHERE number = ?",
+        [(pack_counts(m.counts), message_number(m.id)) for m in messages if m.id and m.counts],
+    )
+
+
+def require_message(connection: sqlite3.Connection, id: str) -> int:
+    """The row of a message that exists. Raises StoreError."""
+    number = message_number(id)
+    if connection.execute("SELECT 1 FROM message WHERE number = ?", (number,)).fetchone() is None:
+        raise StoreError(f"there is no message {id!r}")
+    return number
+
+
+def _add(connection: sqlite3.Connection, session: int, columns: dict[str, Any], now: float) -> int:
+    row = connection.execute(
+        "SELECT session.head, coalesce(message.depth, 0) AS depth"
+        " FROM session LEFT JOIN message ON message.number = session.head WHERE session.number = ?",
+        (session,),
+    ).fetchone()
+    place = {"session": session, "parent": row["head"], "depth": row["depth"] + 1}
+    number = insert(connection, "message", place | columns)
+    update(connection, "session", session, {"head": number, "updated_at": now})
+    return number
+
+
+def _derive_title(connection: sqlite3.Connection, session: int, text: str) -> None:
+    first = next((line for line in text.splitlines() if line.strip()), "")
+    connection.execute(
+        "UPDATE session SET title = ? WHERE number = ? AND title = '' AND NOT title_given",
+        (one_line(first, TITLE_CHARACTERS), session),
+    )
+
+
+def _chunks(connection: sqlite3.Connection, number: int) -> tuple[str, str]:
+    rows: Sequence[sqlite3.Row] = connection.execute(
+        "SELECT text, reasoning FROM chunk WHERE message = ? ORDER BY number", (number,)
+    ).fetchall()
+    return "".join(unpack(row["text"]) for row in rows), "".join(unpack(row["reasoning"]) for row in rows)
+
+
+def _with_chunks(message: Message, text: str, reasoning: str) -> Message:
+    """`message` holding no less than what was written: providers' last words may lack it."""
+    extras = message.extras or {}
+    if reasoning and REASONING not in extras and "thinking_blocks" not in extras:
+        message = replace(message, extras={**extras, REASONING: reasoning})
+    if text and not message.content:
+        # counts made of the empty message would be wrong of this one
+        message = replace(message, content=text, counts={})
+    return message
+
+
+def _is_growing(connection: sqlite3.Connection, number: int) -> bool:
+    found = connection.execute("SELECT 1 FROM growing WHERE message = ?", (number,)).fetchone()
+    return found is not None
+
+
+def _require_growing(connection: sqlite3.Connection, number: int) -> None:
+    if not _is_growing(connection, number):
+        raise StoreError(f"the reply {message_id(number)!r} is closed; nothing more can be written to it")

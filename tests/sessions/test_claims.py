@@ -1,0 +1,151 @@
+"""Who has a session open; the dead do not keep it."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import platform
+from pathlib import Path
+
+import pytest
+
+from rolling_chat.messages import Ending, Message
+from rolling_chat.sessions.processes import Process, this_process
+from rolling_chat.sessions.records import Holder, StoreError
+from rolling_chat.sessions.store import SessionStore
+from tests.support.sessions import OFFLINE, new_session, start_python, start_writer
+
+DAY = 24 * 60 * 60.0
+
+
+def pretend_held_by(store: SessionStore, process: Process) -> None:
+    """Make every claim and every growing reply another process's."""
+    columns = dataclasses.asdict(process)
+    with store._database.write() as connection:
+        for table in ("claim", "growing"):
+            connection.execute(
+                f"UPDATE {table} SET store = 'other', pid = :pid, host = :host,"
+                " machine = :machine, started = :started",
+                columns,
+            )
+
+
+def test_the_first_to_claim_has_it(database: Path) -> None:
+    first, second = SessionStore.open(database), SessionStore.open(database, clock=lambda: 99.0)
+    session = new_session(first).id
+    assert first.claim(session) is None
+    assert first.claim(session) is None
+    holder = second.claim(session)
+    assert isinstance(holder, Holder)
+    assert (holder.pid, holder.host) == (os.getpid(), platform.node())
+    assert holder.since > 1e9
+    second.release(session)
+    assert second.claim(session) is not None
+    first.release(session)
+    assert second.claim(session) is None
+    assert first.claim(session) is not None
+    second.close()
+    assert first.claim(session) is None
+    first.close()
+
+
+def test_a_session_that_is_open_elsewhere_is_not_deleted(database: Path) -> None:
+    first, second = SessionStore.open(database), SessionStore.open(database)
+    session = new_session(first).id
+    first.claim(session)
+    with pytest.raises(StoreError, match="open in another terminal"):
+        second.delete(session)
+    first.delete(session)
+    first.release(session)
+    first.close()
+    second.close()
+
+
+def test_another_process_that_lives_keeps_its_session(database: Path) -> None:
+    store = SessionStore.open(database)
+    session = new_session(store).id
+    writer = start_writer(database, session)
+    assert writer.stdout is not None
+    writer.stdout.readline()
+    holder = store.claim(session)
+    assert holder is not None
+    assert holder.pid == writer.pid
+    # a second terminal may follow what is written
+    assert store.branch(session)[0].text == "question 0"
+    writer.kill()
+    writer.wait()
+    writer.stdout.close()
+    assert store.claim(session) is None
+    store.close()
+
+
+def test_a_killed_process_that_nobody_has_waited_for_counts_as_dead(database: Path) -> None:
+    store = SessionStore.open(database)
+    session = new_session(store).id
+    writer = start_writer(database, session)
+    assert writer.stdout is not None
+    writer.stdout.readline()
+    writer.kill()
+    writer.stdout.read()  # ends when the process has; it is a zombie now
+    while store.claim(session) is not None:
+        assert writer.returncode is None
+    writer.wait()
+    writer.stdout.close()
+    store.close()
+
+
+def test_a_reused_process_number_is_not_taken_for_the_holder(database: Path) -> None:
+    store = SessionStore.open(database)
+    session = new_session(store).id
+    store.claim(session)
+    store.grow_reply(store.begin_reply(session, OFFLINE), "half")
+    pretend_held_by(store, dataclasses.replace(this_process(), started="long ago"))
+    assert store.claim(session) is None
+    (reply,) = store.branch(session)
+    assert (reply.text, reply.ending) == ("half", Ending.CANCELLED)
+    store.append(session, Message("user", "go on"))
+    store.close()
+
+
+def test_a_living_writers_reply_is_left_to_it(database: Path) -> None:
+    first, second = SessionStore.open(database), SessionStore.open(database)
+    session = new_session(first).id
+    reply = first.begin_reply(session, OFFLINE)  # without a claim
+    assert second.claim(session) is None
+    first.grow_reply(reply, "still here")
+    assert second.branch(session)[0].text == "still here"
+    first.close()
+    second.close()
+
+
+@pytest.mark.parametrize(("hours_ago", "held"), [(1, True), (23, True), (25, False)])
+def test_what_another_machine_holds_is_its_own_for_a_day(hours_ago: int, held: bool) -> None:
+    now = 10 * DAY
+    store = SessionStore.open(None, clock=lambda: now)
+    session = new_session(store).id
+    store.claim(session)
+    store.append(session, Message("user", "hi"))
+    store.grow_reply(store.begin_reply(session, OFFLINE), "half")
+    pretend_held_by(store, Process(1, "elsewhere", "boot pid:[1]", "1"))
+    now += hours_ago * 3600
+    holder = store.claim(session)
+    assert (holder is not None) is held
+    if holder is None:
+        store.append(session, Message("user", "go on"))
+    store.close()
+
+
+def test_what_this_machine_held_before_it_was_started_anew_is_free() -> None:
+    store = SessionStore.open(None)
+    session = new_session(store).id
+    store.claim(session)
+    pretend_held_by(store, dataclasses.replace(this_process(), machine="another-boot pid:[1]"))
+    assert store.claim(session) is None
+    store.close()
+
+
+def test_a_process_knows_itself_and_a_dead_one() -> None:
+    assert not this_process().is_gone()
+    child = start_python("pass")
+    child.communicate()
+    assert dataclasses.replace(this_process(), pid=child.pid).is_gone()

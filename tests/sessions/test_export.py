@@ -1,0 +1,115 @@
+"""A session as Markdown: whole, readable, harmless in a terminal."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from markdown_it import MarkdownIt
+
+from rolling_chat.messages import Ending, Message, ToolCall
+from rolling_chat.sessions.export import fence, to_markdown
+from rolling_chat.sessions.records import SessionInfo
+from tests.sessions.test_store import ANY_TEXT
+from tests.support.sessions import OFFLINE
+
+INFO = SessionInfo(
+    id="ab12cd34ef",
+    title="fixing *the* parser",
+    folder="/src/a`b",
+    model="demo/offline",
+    messages=4,
+    has_summary=False,
+    rolling=False,
+    created_at=1_700_000_000.0,
+    updated_at=1_700_000_060.0,
+    head="m4",
+)
+CALL = ToolCall("c1", "read_file", '{"path": "lexer.py"}')
+
+
+def code_blocks(markdown: str) -> list[str]:
+    """The contents of the code blocks, as a Markdown reader sees them."""
+    return [token.content for token in MarkdownIt().parse(markdown) if token.type == "fence"]
+
+
+def headings(markdown: str) -> list[str]:
+    """The second-level headings, as a Markdown reader sees them."""
+    tokens = MarkdownIt().parse(markdown)
+    return [
+        tokens[n + 1].content for n, token in enumerate(tokens) if token.tag == "h2" and token.nesting == 1
+    ]
+
+
+def test_the_whole_branch_is_there() -> None:
+    markdown = to_markdown(
+        INFO,
+        [
+            Message("user", "Why?", created_at=1_700_000_000.0),
+            Message("assistant", "I look.", tool_calls=(CALL,), made_by=OFFLINE,
+                    extras={"reasoning_content": "hm\nwell"}),
+            Message("tool", "def f(): ...", tool_call_id="c1"),
+            Message("assistant", "Because", ending=Ending.CANCELLED),
+        ],
+    )  # fmt: skip
+    assert markdown.startswith("# fixing \\*the\\* parser\n")
+    assert "- folder: ``/src/a`b``" in markdown
+    assert headings(markdown) == [
+        "You · 2023-11-14 22:13 UTC",
+        "Assistant `demo/offline`",
+        "Result of `read_file`",
+        "Assistant",
+    ]
+    assert "> hm\n> well" in markdown
+    assert code_blocks(markdown) == ['{\n  "path": "lexer.py"\n}\n', "def f(): ...\n"]
+    assert markdown.endswith("Because\n\n*(cut off before its end)*\n")
+
+
+@given(text=ANY_TEXT)
+def test_a_fence_survives_any_text(text: str) -> None:
+    shown = fence(text.replace("\r", "").replace("\x00", ""))
+    assert len(code_blocks(f"{shown}\n\nafter")) == 1
+
+
+def test_a_result_that_holds_a_code_block_stays_in_its_own() -> None:
+    result = "```python\nx = 1\n````\nand\n# more"
+    markdown = to_markdown(INFO, [Message("tool", result), Message("user", "next")])
+    assert code_blocks(markdown) == [result + "\n"]
+    assert headings(markdown) == ["Result", "You"]
+
+
+def test_a_code_block_that_a_reply_left_open_swallows_nothing() -> None:
+    for opened in ("see:\n```python\nx = 1", "~~~~\ncode\n~~~", "```\n``` not the end"):
+        cut = Message("assistant", opened, ending=Ending.LENGTH)
+        assert headings(to_markdown(INFO, [cut, Message("user", "go on")])) == ["Assistant", "You"]
+
+
+def test_arguments_that_are_no_json_are_shown_as_they_are() -> None:
+    for arguments in ('{"path": "le', "", "[" * 100_000):
+        call = ToolCall("c1", "read`file", arguments)
+        markdown = to_markdown(INFO, [Message("assistant", "", tool_calls=(call,))])
+        assert code_blocks(markdown) == [arguments + "\n" if arguments else ""]
+
+
+@given(text=ANY_TEXT)
+def test_no_control_character_gets_out(text: str) -> None:
+    message = Message(
+        "assistant",
+        text + "\x1b]0;owned\x07\x9b31m\u202e",
+        tool_calls=(ToolCall("1", text, text),),
+        extras={"reasoning_content": text},
+    )
+    markdown = to_markdown(INFO, [message, Message("tool", text, name=text)])
+    markdown.encode()
+    assert not [char for char in markdown if ord(char) < 32 and char not in "\n\t"]
+    assert not [char for char in markdown if 0x7F <= ord(char) <= 0x9F or 0x202A <= ord(char) <= 0x202E]
+    assert "␛]0;owned␇" in markdown
+
+
+def test_pictures_are_named_and_not_written_out() -> None:
+    parts = ({"type": "text", "text": "look"}, {"type": "image_url", "image_url": {"url": "data:AAAA"}})
+    markdown = to_markdown(INFO, [Message("user", parts)])
+    assert "look\n\n[image_url]" in markdown
+    assert "AAAA" not in markdown
+
+
+def test_a_time_out_of_range_is_left_out() -> None:
+    assert headings(to_markdown(INFO, [Message("user", "x", created_at=1e30)])) == ["You"]

@@ -1,0 +1,66 @@
+"""The request log."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import pytest
+
+from rolling_chat.messages import Usage
+from rolling_chat.sessions.records import RequestRecord, SessionNotFound, StoreError
+from rolling_chat.sessions.store import SessionStore
+from tests.support.sessions import new_session
+
+
+def record(session_id: str) -> RequestRecord:
+    """A request about to leave."""
+    return RequestRecord(
+        id="",
+        session_id=session_id,
+        head="m1",
+        model="demo/offline",
+        plan={"masked": ["m1"]},
+        settings_digest="abc",
+        pipeline_version=1,
+        wire_hash="def",
+        estimated=100,
+        bound=120,
+        totals={"token_count": 100, "fates": {"sent": 3}},
+    )
+
+
+def test_a_request_is_logged_and_finished(store: SessionStore) -> None:
+    session = new_session(store).id
+    sent = record(session)
+    first, second = store.log_request(sent), store.log_request(sent)
+    assert first != second
+    usage = Usage(100, 20, 5, 6, 7, 0.001)
+    store.finish_request(first, usage=usage, seconds=1.5)
+    store.finish_request(second, usage=Usage(), seconds=0.1, error="no network")
+    logged = store.requests(session)
+    expected = dataclasses.replace(sent, id=first, usage=usage, seconds=1.5, created_at=logged[0].created_at)
+    assert logged[0] == expected
+    assert logged[0].created_at > 1e9
+    assert (logged[1].error, logged[1].usage.cost) == ("no network", None)
+
+
+def test_a_server_may_report_anything(store: SessionStore) -> None:
+    session = new_session(store).id
+    request = store.log_request(record(session))
+    usage = Usage(10**30, -5, 0, 0, 0, math.nan)
+    store.finish_request(request, usage=usage, seconds=math.inf, error="\ud800 \x00")
+    (logged,) = store.requests(session)
+    assert (logged.usage.input_tokens, logged.usage.output_tokens) == (2**63 - 1, 0)
+    assert logged.usage.cost is None
+    assert logged.error == "\ud800 \x00"
+
+
+def test_requests_go_with_their_session(store: SessionStore) -> None:
+    session = new_session(store).id
+    request = store.log_request(record(session))
+    store.delete(session)
+    with pytest.raises(StoreError, match="there is no request"):
+        store.finish_request(request, usage=Usage(), seconds=0)
+    with pytest.raises(SessionNotFound):
+        store.log_request(record(session))

@@ -1,0 +1,114 @@
+"""Finding messages by any words, in any script."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rolling_chat.messages import Message
+from rolling_chat.sessions.store import SessionStore
+from tests.support.sessions import OFFLINE, new_session
+
+
+def test_the_words_of_a_message_find_it(store: SessionStore) -> None:
+    session = new_session(store).id
+    store.append(session, Message("user", "Where does the lexer drop tabs?"))
+    found = store.append(session, Message("assistant", "In `parse_args`, on line 88: the café is closed."))
+    for words in ("parse_args", "ARGS line", "cafe", "88, closed!"):
+        (hit,) = store.search(words)
+        assert (hit.session_id, hit.message_id) == (session, found.id)
+        assert "[" in hit.snippet
+
+
+def test_messages_with_all_words_come_before_those_with_any(store: SessionStore) -> None:
+    session = new_session(store).id
+    both = store.append(session, Message("user", "red and green"))
+    one = store.append(session, Message("user", "only red"))
+    assert [hit.message_id for hit in store.search("red green")] == [both.id]
+    assert {hit.message_id for hit in store.search("red violet")} == {both.id, one.id}
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("我们在上海见面", "上海"),
+        ("東京タワーへ行く", "タワー"),
+        ("an error in MyLongIdentifier", "longident"),
+        ("rate is 100%_done", "100"),
+        ("before\x00after", "after"),
+        ("lone \ud800 half", "half"),
+    ],
+)
+def test_text_in_any_script_is_found(store: SessionStore, text: str, words: str) -> None:
+    session = new_session(store).id
+    message = store.append(session, Message("user", text))
+    (hit,) = store.search(words)
+    assert hit.message_id == message.id
+    assert hit.snippet.isprintable()
+
+
+def test_a_search_can_be_kept_to_one_session_and_what_it_shares(store: SessionStore) -> None:
+    first, other = new_session(store).id, new_session(store).id
+    shared = store.append(first, Message("user", "needle"))
+    store.append(other, Message("user", "needle"))
+    fork = store.fork(first).id
+    later = store.append(first, Message("user", "needle again"))
+    assert {hit.message_id for hit in store.search("needle", first)} == {shared.id, later.id}
+    assert [(hit.session_id, hit.message_id) for hit in store.search("needle", fork)] == [(fork, shared.id)]
+    assert len(store.search("needle")) == 3
+    assert len(store.search("needle", limit=2)) == 2
+
+
+def test_a_reply_is_found_once_it_is_sealed_and_no_longer_once_deleted(store: SessionStore) -> None:
+    session = new_session(store).id
+    reply = store.begin_reply(session, OFFLINE)
+    store.grow_reply(reply, "quick")
+    store.seal_reply(reply, Message("assistant", "quick answer"))
+    assert [hit.message_id for hit in store.search("quick")] == [reply]
+    store.delete(session)
+    assert store.search("quick") == []
+
+
+def test_pictures_are_not_searched(store: SessionStore) -> None:
+    session = new_session(store).id
+    parts = ({"type": "text", "text": "look"}, {"type": "image_url", "image_url": {"url": "data:QUJDREVG"}})
+    store.append(session, Message("user", parts))
+    assert store.search("QUJDREVG") == []
+    assert len(store.search("look")) == 1
+
+
+def test_a_snippet_shows_the_place_and_nothing_dangerous(store: SessionStore) -> None:
+    session = new_session(store).id
+    store.append(session, Message("tool", "x " * 5000 + "\x1b[31mneedle\x1b[0m\nnext" + " y" * 5000))
+    (hit,) = store.search("needle")
+    assert "needle" in hit.snippet
+    assert hit.snippet.isprintable()
+    assert len(hit.snippet) <= 160
+
+
+OPERATORS = [
+    '"',
+    "*",
+    "a*",
+    "NEAR(a b)",
+    "content: x",
+    "a AND",
+    "OR",
+    "NOT",
+    "^a",
+    "-a",
+    "{a b}: c",
+    "%",
+    "\\",
+]
+
+
+@given(words=st.text(st.characters(exclude_categories=()), max_size=40) | st.sampled_from(OPERATORS))
+def test_no_text_breaks_a_search(words: str) -> None:
+    store = SessionStore.open(None)
+    session = new_session(store).id
+    store.append(session, Message("user", f"about {words}"))
+    store.search(words)
+    store.search(words, session)
+    store.close()

@@ -1,0 +1,375 @@
+"""Messages: stored before shown, in a tree that only grows, whatever the text."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rolling_chat.messages import Ending, MadeBy, Message, ToolCall
+from rolling_chat.sessions.records import SessionAmbiguous, SessionNotFound, StoreError
+from rolling_chat.sessions.store import SessionStore
+from tests.support.sessions import OFFLINE, faults_of, new_session
+
+# everything a str can hold, lone surrogates among it
+ANY_TEXT = st.text(st.characters(exclude_categories=()), max_size=60)
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**60), 2**60) | ANY_TEXT,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(ANY_TEXT, inner, max_size=3),
+    max_leaves=8,
+)
+CONTENT = ANY_TEXT | st.lists(st.fixed_dictionaries({"type": st.just("text"), "text": ANY_TEXT})).map(tuple)
+MESSAGES = st.builds(
+    Message,
+    role=st.sampled_from(["system", "user", "assistant", "tool"]),
+    content=CONTENT,
+    tool_calls=st.lists(st.builds(ToolCall, ANY_TEXT, ANY_TEXT, ANY_TEXT), max_size=3).map(tuple),
+    tool_call_id=st.none() | ANY_TEXT,
+    name=st.none() | ANY_TEXT,
+    extras=st.none() | st.dictionaries(ANY_TEXT, JSON, min_size=1, max_size=3),
+    made_by=st.none() | st.builds(MadeBy, ANY_TEXT, ANY_TEXT),
+    ending=st.sampled_from(Ending),
+    created_at=st.floats(1, 2e9),
+    counts=st.dictionaries(st.sampled_from(["o200k_base", "chars"]), st.integers(0, 10**9)),
+)
+
+
+def test_append_gives_the_message_an_id_and_a_time(store: SessionStore) -> None:
+    session = new_session(store)
+    first = store.append(session.id, Message("user", "why?"))
+    second = store.append(session.id, Message("assistant", "because", created_at=5.0))
+    assert first.id
+    assert first.id != second.id
+    assert first.created_at > 1e9
+    assert second.created_at == 5.0
+    assert store.branch(session.id) == [first, second]
+    assert store.session(session.id).head == second.id
+
+
+@given(messages=st.lists(MESSAGES, min_size=1, max_size=4))
+def test_every_message_comes_back_as_it_was(messages: list[Message]) -> None:
+    store = SessionStore.open(None)
+    session = new_session(store)
+    stored = [store.append(session.id, message) for message in messages]
+    read = store.branch(session.id)
+    assert read == stored
+    assert [message.counts for message in read] == [message.counts for message in messages]
+    assert [message.content for message in read] == [message.content for message in messages]
+    store.close()
+
+
+@given(pieces=st.lists(st.tuples(ANY_TEXT, ANY_TEXT)), final=ANY_TEXT)
+def test_a_growing_reply_shows_all_that_was_written(pieces: list[tuple[str, str]], final: str) -> None:
+    store = SessionStore.open(None)
+    session = new_session(store)
+    reply = store.begin_reply(session.id, OFFLINE)
+    for text, reasoning in pieces:
+        store.grow_reply(reply, text, reasoning)
+    text, reasoning = ("".join(parts) for parts in zip(*pieces, strict=True)) if pieces else ("", "")
+    (growing,) = store.branch(session.id)
+    assert growing.text == text
+    assert (growing.extras or {}).get("reasoning_content", "") == reasoning
+
+    sealed = store.seal_reply(reply, Message("assistant", final))
+    assert store.branch(session.id) == [sealed]
+    assert sealed.text == (final or text)
+    assert (sealed.extras or {}).get("reasoning_content", "") == reasoning
+    store.close()
+
+
+def test_a_sealed_reply_is_what_the_provider_said_at_last(store: SessionStore) -> None:
+    session = new_session(store)
+    reply = store.begin_reply(session.id, OFFLINE)
+    store.grow_reply(reply, "The ans", reasoning="let me see")
+    final = Message(
+        "assistant",
+        "The answer.",
+        tool_calls=(ToolCall("c1", "read_file", "{}"),),
+        extras={"thinking_blocks": [{"signature": "x"}]},
+        counts={"chars": 3},
+    )
+    sealed = store.seal_reply(reply, final)
+    assert sealed.id == reply
+    assert (sealed.text, sealed.tool_calls, sealed.ending) == (
+        "The answer.",
+        final.tool_calls,
+        Ending.COMPLETE,
+    )
+    # signed thinking is the provider's own: nothing is put beside it
+    assert sealed.extras == final.extras
+    assert sealed.made_by == OFFLINE
+    assert store.branch(session.id)[0].counts == {"chars": 3}
+
+
+def test_a_reply_is_marked_cut_off_until_it_is_sealed(store: SessionStore) -> None:
+    session = new_session(store)
+    reply = store.begin_reply(session.id, OFFLINE)
+    store.grow_reply(reply, "half a sen")
+    (growing,) = store.branch(session.id)
+    assert growing.ending is Ending.CANCELLED
+    assert growing.id == reply == store.session(session.id).head
+
+
+def test_closing_seals_what_was_being_written(database: Path) -> None:
+    store = SessionStore.open(database)
+    session = new_session(store)
+    store.grow_reply(store.begin_reply(session.id, OFFLINE), "half")
+    store.close()
+    again = SessionStore.open(database)
+    (message,) = again.branch(session.id)
+    assert (message.text, message.ending) == ("half", Ending.CANCELLED)
+    again.append(session.id, Message("user", "go on"))
+    again.close()
+    assert faults_of(database) == []
+
+
+def test_a_reply_that_never_got_a_byte_leaves_no_trace(store: SessionStore) -> None:
+    session = new_session(store)
+    asked = store.append(session.id, Message("user", "hello?"))
+    store.drop_reply(store.begin_reply(session.id, OFFLINE))
+    assert store.branch(session.id) == [asked]
+    assert store.session(session.id).head == asked.id
+
+
+def test_dropping_a_reply_that_was_shown_or_answered_keeps_it(store: SessionStore) -> None:
+    session = new_session(store)
+    shown = store.begin_reply(session.id, OFFLINE)
+    store.grow_reply(shown, "some")
+    store.drop_reply(shown)
+    answered = store.begin_reply(session.id, OFFLINE)
+    store.append(session.id, Message("user", "from another terminal"))
+    store.drop_reply(answered)
+    texts = [(message.text, message.ending) for message in store.branch(session.id)]
+    assert texts == [
+        ("some", Ending.CANCELLED),
+        ("", Ending.CANCELLED),
+        ("from another terminal", Ending.COMPLETE),
+    ]
+
+
+def test_a_closed_reply_cannot_be_changed(store: SessionStore) -> None:
+    session = new_session(store)
+    reply = store.begin_reply(session.id, OFFLINE)
+    store.seal_reply(reply, Message("assistant", "done"))
+    for change in (
+        lambda: store.grow_reply(reply, "more"),
+        lambda: store.seal_reply(reply, Message("assistant", "other")),
+        lambda: store.drop_reply(reply),
+    ):
+        with pytest.raises(StoreError, match="is closed"):
+            change()
+    assert store.branch(session.id)[0].text == "done"
+
+
+def test_moving_the_head_back_loses_nothing(store: SessionStore) -> None:
+    session = new_session(store)
+    first = store.append(session.id, Message("user", "one"))
+    second = store.append(session.id, Message("assistant", "two"))
+    store.update_session(session.id, head=first.id)
+    other = store.append(session.id, Message("assistant", "another two"))
+    assert store.branch(session.id) == [first, other]
+    assert store.branch(session.id, second.id) == [first, second]
+    assert store.update_session(session.id, head="").messages == 0
+    assert store.branch(session.id) == []
+    assert store.branch(session.id, other.id) == [first, other]
+
+
+def test_counts_are_kept_with_the_message(store: SessionStore) -> None:
+    session = new_session(store)
+    message = store.append(session.id, Message("user", "one"))
+    message.counts["o200k_base"] = 7
+    store.save_counts([message, Message("user", "never stored", counts={"chars": 1})])
+    assert store.branch(session.id)[0].counts == {"o200k_base": 7}
+
+
+def test_a_title_is_made_of_the_first_thing_the_person_said(store: SessionStore) -> None:
+    session = new_session(store)
+    store.append(session.id, Message("system", "You are helpful"))
+    store.append(session.id, Message("user", f"\n  fix\tthe \x1b[31mparser {'x' * 80}\nplease"))
+    store.append(session.id, Message("user", "thanks"))
+    info = store.session(session.id)
+    assert info.title.startswith("fix the [31mparser xxx")
+    assert len(info.title) == 60
+    assert not info.title_given
+
+
+def test_a_given_title_is_never_overwritten(store: SessionStore) -> None:
+    session = new_session(store, title="mine")
+    store.append(session.id, Message("user", "something else"))
+    assert (store.session(session.id).title, store.session(session.id).title_given) == ("mine", True)
+    emptied = store.update_session(session.id, title="")
+    store.append(session.id, Message("user", "something else"))
+    assert (emptied.title, store.session(session.id).title) == ("", "")
+
+
+def test_sessions_are_listed_newest_first_without_empty_ones(store: SessionStore) -> None:
+    old, new, elsewhere = new_session(store), new_session(store), new_session(store, folder="/other")
+    new_session(store)
+    for session in (old, new, elsewhere):
+        store.append(session.id, Message("user", "hi"))
+    assert [info.id for info in store.sessions()] == [elsewhere.id, new.id, old.id]
+    store.append(old.id, Message("assistant", "hello"))
+    newest = store.newest("/work")
+    assert newest is not None
+    assert (newest.id, newest.messages) == (old.id, 2)
+    assert [info.id for info in store.sessions("/work", limit=1)] == [old.id]
+    assert store.newest("/nowhere") is None
+
+
+def test_a_session_is_found_by_any_unique_start_of_its_id(store: SessionStore) -> None:
+    sessions = [new_session(store) for _ in range(40)]
+    for session in sessions:
+        assert session.id.isalnum()
+        assert session.id == session.id.lower()
+        assert store.session(session.id.upper()).id == session.id
+    by_letter: dict[str, int] = {}
+    for session in sessions:
+        by_letter[session.id[0]] = by_letter.get(session.id[0], 0) + 1
+    shared = next(letter for letter, count in by_letter.items() if count > 1)  # 32 letters, 40 sessions
+    with pytest.raises(SessionAmbiguous, match="several sessions begin with"):
+        store.session(shared)
+
+
+@pytest.mark.parametrize(
+    "wanted", ["", "   ", "zzzzzzzzzzzz", "%", "_", "-x", "a\x00b", "\ud800", "x" * 10_000]
+)
+def test_what_is_no_session_says_what_there_is(store: SessionStore, wanted: str) -> None:
+    session = new_session(store, title="the one")
+    store.append(session.id, Message("user", "hi"))
+    with pytest.raises(SessionNotFound) as caught:
+        store.session(wanted)
+    line = str(caught.value)
+    assert f"{session.id} (the one)" in line
+    assert line.isprintable()
+    assert len(line) < 200
+
+
+@pytest.mark.parametrize("id", ["", "m", "m999", "m-1", "x1", "m1 OR 1=1", "m١", "m" + "9" * 40, "\ud800"])
+def test_an_id_that_is_none_is_a_store_error(store: SessionStore, id: str) -> None:
+    session = new_session(store)
+    store.append(session.id, Message("user", "hi"))
+    with pytest.raises(StoreError):
+        store.grow_reply(id, "text")
+    if id:
+        with pytest.raises(StoreError):
+            store.branch(session.id, id)
+    with pytest.raises(SessionNotFound):
+        store.append(id, Message("user", "hi"))
+
+
+def test_the_pipelines_state_is_kept(store: SessionStore) -> None:
+    session = new_session(store)
+    message = store.append(session.id, Message("user", "hi"))
+    plan = {"masked": ["m1"], "low": 0.6}
+    info = store.update_session(
+        session.id,
+        model="openai/x",
+        rolling=True,
+        conversation_summary="They said hi. \ud800",
+        summary_through_id=message.id,
+        pins=(message.id,),
+        plan=plan,
+    )
+    assert (info.model, info.rolling, info.has_summary) == ("openai/x", True, True)
+    state = store.state(session.id)
+    assert (state.conversation_summary, state.summary_through_id) == ("They said hi. \ud800", message.id)
+    assert (state.pins, state.plan) == ((message.id,), plan)
+
+
+def test_a_fork_shares_the_branch_and_goes_its_own_way(store: SessionStore) -> None:
+    session = new_session(store)
+    shared = [store.append(session.id, Message("user", f"{n}")) for n in range(3)]
+    store.update_session(session.id, rolling=True, pins=(shared[0].id,))
+    fork = store.fork(session.id)
+    assert (fork.parent, fork.title, fork.rolling, fork.messages) == (session.id, "0", True, 3)
+    assert store.state(fork.id).pins == (shared[0].id,)
+    own = store.append(fork.id, Message("user", "fork"))
+    other = store.append(session.id, Message("user", "original"))
+    assert store.branch(fork.id) == [*shared, own]
+    assert store.branch(session.id) == [*shared, other]
+
+
+def test_a_fork_of_a_session_in_mid_answer_ends_before_the_answer(store: SessionStore) -> None:
+    session = new_session(store)
+    asked = store.append(session.id, Message("user", "well?"))
+    reply = store.begin_reply(session.id, OFFLINE)
+    store.grow_reply(reply, "hm")
+    fork = store.fork(session.id)
+    assert store.branch(fork.id) == [asked]
+    store.seal_reply(reply, Message("assistant", "hm."))
+    assert store.fork(session.id).messages == 2
+
+
+def test_deleting_a_session_never_harms_another(database: Path) -> None:
+    store = SessionStore.open(database)
+    session = new_session(store)
+    messages = [store.append(session.id, Message("user", f"word{n}")) for n in range(6)]
+    store.update_session(session.id, head=messages[3].id)
+    short = store.fork(session.id)
+    short_end = store.append(short.id, Message("user", "short"))
+    grandchild = store.fork(short.id)
+    grandchild_end = store.append(grandchild.id, Message("user", "grandchild"))
+    # a fork that has gone back can still come forward again
+    store.update_session(grandchild.id, head=messages[0].id)
+
+    store.delete(session.id)
+    assert store.branch(short.id) == [*messages[:4], short_end]
+    store.delete(short.id)
+    assert store.branch(grandchild.id, grandchild_end.id) == [*messages[:4], short_end, grandchild_end]
+    assert [hit.message_id for hit in store.search("word2")] == [messages[2].id]
+    assert store.search("word5") == []
+    with pytest.raises(SessionNotFound):
+        store.session(session.id)
+    store.delete(grandchild.id)
+    store.close()
+    assert faults_of(database) == []
+
+
+def test_a_fork_can_return_to_where_it_was_forked(store: SessionStore) -> None:
+    session = new_session(store)
+    messages = [store.append(session.id, Message("user", f"{n}")) for n in range(4)]
+    fork = store.fork(session.id)
+    store.update_session(fork.id, head=messages[1].id)
+    store.delete(session.id)
+    assert store.update_session(fork.id, head=messages[3].id).messages == 4
+    assert store.branch(fork.id) == messages
+
+
+def test_the_id_of_a_deleted_message_is_never_given_again(store: SessionStore) -> None:
+    session = new_session(store)
+    gone = store.append(session.id, Message("user", "x"))
+    store.delete(session.id)
+    later = new_session(store)
+    assert store.append(later.id, Message("user", "y")).id != gone.id
+
+
+def test_a_long_session_is_read_whole(store: SessionStore) -> None:
+    session = new_session(store)
+    for n in range(3_000):
+        store.append(session.id, Message("user", f"message {n}"))
+    assert [message.text for message in store.branch(session.id)] == [f"message {n}" for n in range(3_000)]
+    assert store.session(session.id).messages == 3_000
+
+
+def test_a_huge_result_is_kept_whole(store: SessionStore) -> None:
+    session = new_session(store)
+    text = "0123456789\n" * 1_000_000
+    store.append(session.id, Message("tool", text, tool_call_id="c1"))
+    assert store.branch(session.id)[0].content == text
+
+
+def test_a_closed_store_says_so(store: SessionStore) -> None:
+    store.close()
+    store.close()
+    with pytest.raises(StoreError, match="is closed"):
+        store.sessions()
+
+
+def test_times_that_are_no_numbers_are_replaced(store: SessionStore) -> None:
+    session = new_session(store)
+    message = store.append(session.id, Message("user", "x", created_at=math.nan))
+    assert message.created_at > 1e9
+    assert store.branch(session.id) == [message]
