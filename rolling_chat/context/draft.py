@@ -41,10 +41,6 @@ class Sizes:
         message = entry.message
         return Measured(entry, self.estimate.count_message(message), self.bound.bound_message(message))
 
-    def bound_text(self, text: str) -> int:
-        """The bound of a tool result's text, in tokens."""
-        return self.bound.bound_message(Message("tool", text))
-
     def budget(self, system: Message | None) -> Budget:
         """The division of the window with this system message."""
         return divide_window(

@@ -144,7 +144,9 @@ class _Build:
         if cap is None:
             return entry
         source = self._messages[entry.index]
-        shorter = shorten_result(source, cap - _RESULT_FRAMING, self._style(source), self._sizes.bound_text)
+        shorter = shorten_result(
+            source, cap - _RESULT_FRAMING, self._style(source), self._sizes.bound.bound_text
+        )
         return _replaced(entry, shorter)
 
     def _relevel(self, item: Measured, decisions: Decisions) -> Measured:

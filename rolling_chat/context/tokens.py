@@ -50,8 +50,8 @@ class TokenEstimator(Protocol):
 class FamilyEstimator:
     """The best estimate for a family: the raw count of its text times the family's factor.
 
-    `name` tells raw counts apart in `Message.counts`. `text_share` and `tool_share` exist for the
-    estimators that are chosen by name and count tool text by another ratio.
+    `name` tells raw counts apart in `Message.counts`. `raw_tool` counts tool text, which `ratio` takes
+    for denser than prose.
     """
 
     family: Family
@@ -73,6 +73,11 @@ class FamilyEstimator:
         if not tools:
             return 0
         return math.ceil(self._raw_tools(tools) * self.family.factor) + self.family.tools_extra
+
+    def bound_text(self, text: str) -> int:
+        """The most that a text alone can cost, in tokens."""
+        counted = math.ceil(self.raw_tool(text) * self.family.prior)
+        return min(counted, len(text.encode("utf-8", "surrogatepass")))
 
     def bound_message(self, message: Message | JsonObject) -> int:
         """The most that `message` can cost: the prior over its count, never above its bytes."""

@@ -22,20 +22,39 @@ def shorten_result(message: Message, cap: int, style: Truncation, count: CountTe
 
     What is kept is the head, the tail, or half of each. Nothing is replaced by something longer.
     """
-    text = message.text
-    if count(text) <= cap:
+    if _fits(message, cap, count):
         return message
-    shorter = truncate_text(text, cap, style, count)
-    if len(shorter) >= len(text):
+    shorter, counts = _shortened(message.text, message.name, cap, style, count)
+    if len(shorter) >= len(message.text):
         return message
-    return replace(message, content=shorter, counts={})
+    return replace(message, content=shorter, counts=counts)
 
 
-@lru_cache(maxsize=512)
+def _fits(message: Message, cap: int, count: CountText) -> bool:
+    # four bytes a character and a token a byte are the most, and no family doubles that: small ones need no count
+    return 8 * len(message.text) <= cap or _count_once(message.text, count) <= cap
+
+
+# Results are immutable and are asked for at every request: each is counted and cut once. A text is
+# its own key; what is kept here is held by the conversation anyway.
+@lru_cache(maxsize=4_096)
+def _count_once(text: str, count: CountText) -> int:
+    return count(text)
+
+
+@lru_cache(maxsize=1_024)
+def _shortened(
+    text: str, name: str | None, cap: int, style: Truncation, count: CountText
+) -> tuple[str, dict[str, int]]:
+    """The cut text, and the counts that every message made of it shares; `name` is counted with it."""
+    del name
+    return truncate_text(text, cap, style, count), {}
+
+
 def truncate_text(text: str, cap: int, style: Truncation, count: CountText) -> str:
     """`text` cut to `cap` tokens in `style`, with the line that says so; never more than `cap` where
     the line itself fits."""
-    total = count(text)
+    total = _count_once(text, count)
     room = max(0, cap - count(_indicator(cap, total, style)) - 2)
     indicator = _indicator(room, total, style)
     parts: tuple[str, ...]

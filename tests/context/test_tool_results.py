@@ -58,6 +58,21 @@ def test_the_indicator_is_inside_the_cap_and_nothing_grows(text: str, cap: int, 
         assert count(shortened.text) <= cap
 
 
+def test_a_result_is_counted_and_cut_once_however_often_it_is_asked_for() -> None:
+    asked = []
+
+    def counting(text: str) -> int:
+        asked.append(len(text))
+        return count(text)
+
+    message = Message("tool", LINES, tool_call_id="1")
+    first = shorten_result(message, 500, "head", counting)
+    before = len(asked)
+    again = shorten_result(message, 500, "head", counting)
+    assert len(asked) == before
+    assert again.counts is first.counts
+
+
 @pytest.mark.parametrize("style", ["head", "tail", "both"])
 def test_a_cut_result_fills_its_cap(style: Truncation) -> None:
     assert count(truncate_text(LINES, 4_000, style, count)) > 0.9 * 4_000
