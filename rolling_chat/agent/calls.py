@@ -1,0 +1,163 @@
+"""One call of a tool: understood, given leave, run, answered. Every call gets an answer."""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from collections import Counter
+from collections.abc import AsyncGenerator, Sequence
+from dataclasses import dataclass, field
+
+from rolling_chat.agent.approvals import Approvals
+from rolling_chat.agent.conversation import Conversation
+from rolling_chat.agent.text import sound_text
+from rolling_chat.events import Event, LeaveAsked, LeaveRequest, Noticed, ToolEnded, ToolStarted
+from rolling_chat.messages import Ending, JsonObject, ToolCall
+from rolling_chat.tools import Tool, ToolContext, ToolError, ToolResult
+
+log = logging.getLogger("rolling_chat.agent.calls")
+
+REPEATS = 3
+"""The same call for this many times in a turn is warned of."""
+
+
+@dataclass(slots=True)
+class CallRunner:
+    """Answers the calls of one turn; remembers them, to notice one that is made again and again."""
+
+    conversation: Conversation
+    tools: Sequence[Tool]
+    approvals: Approvals
+    context: ToolContext
+    keeps_tail: frozenset[str] = frozenset()  # tools whose long results lose their beginning
+    _seen: Counter[str] = field(default_factory=Counter)
+    _running: ToolCall | None = None
+    _started: float = 0.0
+
+    async def answer(self, call: ToolCall, *, cut: bool = False) -> AsyncGenerator[Event]:
+        """Do what `call` asks, or tell the model what is wrong with it; the last event is ToolEnded.
+
+        `cut`: the reply reached its output limit, and this call may be half of one.
+        """
+        self._started = time.monotonic()
+        try:
+            tool = self._find(call)
+            arguments = parse_arguments(call, tool, cut=cut)
+            detail = sound_text(tool.describe(arguments))
+        except ToolError as error:
+            yield self._answered(call, ToolResult(str(error), Ending.FAILED))
+            return
+        times = self._count(call, arguments)
+        verdict = self.approvals.verdict(tool)
+        if verdict == "refused":
+            yield self._answered(call, ToolResult(self.approvals.refusal(tool), Ending.REFUSED))
+            return
+        if verdict == "ask":
+            request = LeaveRequest(call, f"Allow {tool.name}?", detail)
+            yield LeaveAsked(request)
+            if not await self.approvals.decide(request):
+                said_no = "Not run: the user refused this call. Do not try the same by other means; ask them."
+                yield self._answered(call, ToolResult(said_no, Ending.REFUSED))
+                return
+        if times >= REPEATS:
+            said = f"The model makes the same call for the {_ordinal(times)} time: {_one_line(detail)}"
+            yield Noticed(said, warning=True)
+        self._running, self._started = call, time.monotonic()
+        yield ToolStarted(call)
+        result = await self._run(tool, arguments)
+        if times >= REPEATS:
+            result = self._with_note(call, result, times)
+        yield self._answered(call, result)
+
+    def refuse_rest(self, text: str, ending: Ending) -> list[ToolEnded]:
+        """Answer every call that is still open, unrun; what was running is said to be cancelled."""
+        running, self._running = self._running, None
+        answered: list[ToolEnded] = []
+        for call in self.conversation.open_calls():
+            was_running = running is not None and call == running and not answered
+            said = "[cancelled while it ran; what it had done by then stays done]" if was_running else text
+            seconds = time.monotonic() - self._started if was_running else 0.0
+            message = self.conversation.add_result(call, said, ending)
+            answered.append(ToolEnded(call, message, seconds))
+        return answered
+
+    def _find(self, call: ToolCall) -> Tool:
+        for tool in self.tools:
+            if tool.name == call.name:
+                return tool
+        there_is = ", ".join(tool.name for tool in self.tools) or "none"
+        raise ToolError(f"There is no tool {call.name!r}. The tools are: {there_is}.")
+
+    def _count(self, call: ToolCall, arguments: JsonObject) -> int:
+        key = f"{call.name} {json.dumps(arguments, sort_keys=True)}"
+        self._seen[key] += 1
+        return self._seen[key]
+
+    async def _run(self, tool: Tool, arguments: JsonObject) -> ToolResult:
+        try:
+            return await tool.run(arguments, self.context)
+        except ToolError as error:
+            return ToolResult(str(error), Ending.FAILED)
+        except Exception as error:
+            log.exception("%s broke", tool.name)
+            return ToolResult(f"{tool.name} broke: {type(error).__name__}. Try another way.", Ending.FAILED)
+
+    def _answered(self, call: ToolCall, result: ToolResult) -> ToolEnded:
+        message = self.conversation.add_result(call, result.text, result.ending)
+        self._running = None
+        return ToolEnded(call, message, time.monotonic() - self._started)
+
+    def _with_note(self, call: ToolCall, result: ToolResult, times: int) -> ToolResult:
+        """The result with a word to the model, at the end of it that a long result keeps."""
+        note = (
+            f"[note: this same call was made for the {_ordinal(times)} time in this turn; "
+            "do something else, or answer]"
+        )
+        parts = (result.text, note) if call.name in self.keeps_tail else (note, result.text)
+        return ToolResult("\n".join(parts), result.ending)
+
+
+def parse_arguments(call: ToolCall, tool: Tool, *, cut: bool = False) -> JsonObject:
+    """The arguments as an object. Raises ToolError that shows what they should be."""
+    text = call.arguments.strip()
+    if not text and not cut:
+        return {}
+    try:
+        arguments = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        if cut:
+            raise ToolError(
+                f"Not run: your reply reached its output limit in the middle of this call of {tool.name}. "
+                "Make it again, with less in it."
+            ) from None
+        where = (
+            f"{error.msg} at character {error.pos}" if isinstance(error, json.JSONDecodeError) else "too deep"
+        )
+        raise ToolError(
+            f"The arguments of {tool.name} are not valid JSON ({where}). {_shape(tool)}"
+        ) from None
+    if not isinstance(arguments, dict):
+        raise ToolError(f"The arguments of {tool.name} must be a JSON object. {_shape(tool)}")
+    return arguments
+
+
+def _shape(tool: Tool) -> str:
+    parameters = tool.schema["function"]["parameters"]
+    required = parameters.get("required", [])
+    named = [
+        f"{name} ({schema.get('type', 'any')}{'' if name in required else ', optional'})"
+        for name, schema in parameters.get("properties", {}).items()
+    ]
+    return f"It takes one JSON object with: {', '.join(named) or 'nothing'}."
+
+
+def _one_line(text: str, most: int = 120) -> str:
+    line = " ".join(text[: 2 * most].split())
+    return line if len(line) <= most else f"{line[: most - 1]}…"
+
+
+def _ordinal(number: int) -> str:
+    if number % 100 in {11, 12, 13}:
+        return f"{number}th"
+    return f"{number}{ {1: 'st', 2: 'nd', 3: 'rd'}.get(number % 10, 'th') }"

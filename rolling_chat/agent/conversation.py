@@ -1,0 +1,139 @@
+"""One session's branch, in memory and in the store at once, and always well-formed again."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import replace
+
+from rolling_chat.agent.text import sound_text
+from rolling_chat.messages import Ending, MadeBy, Message, ToolCall
+from rolling_chat.sessions.store import SessionStore
+
+log = logging.getLogger("rolling_chat.agent.conversation")
+
+
+class Conversation:
+    """The messages of the current branch, root first; every change is in the store before it shows.
+
+    At most one reply is open (being streamed) at a time, and the calls of the last reply may be
+    unanswered. `settle` ends both, so that whatever happened, what is kept can be sent again.
+    Nothing here waits: a cancelled turn settles without being cancelled a second time.
+    """
+
+    def __init__(self, store: SessionStore, session_id: str) -> None:
+        self.store = store
+        self.session_id = session_id
+        self.version = 0  # grows with every change
+        self._messages: list[Message] = store.branch(session_id)
+        self._counted = _count_sizes(self._messages)  # by id, the counts that are stored
+        self._open: _OpenReply | None = None
+
+    @property
+    def messages(self) -> Sequence[Message]:
+        """The branch, root first; an open reply is not in it yet."""
+        return self._messages
+
+    def reload(self) -> bool:
+        """Read the branch again; whether it had changed."""
+        fresh = self.store.branch(self.session_id)
+        if fresh == self._messages:
+            return False
+        self._messages = fresh
+        self._counted = _count_sizes(fresh)
+        self.version += 1
+        return True
+
+    def save_counts(self) -> None:
+        """Keep what was counted since the last time, so that no later process counts it again."""
+        fresh = [
+            message for message in self._messages if len(message.counts) != self._counted.get(message.id)
+        ]
+        if fresh:
+            self.store.save_counts(fresh)
+            self._counted |= _count_sizes(fresh)
+
+    def add_user(self, text: str) -> Message:
+        """Append what the person said."""
+        return self._append(Message("user", sound_text(text)))
+
+    def add_result(self, call: ToolCall, text: str, ending: Ending) -> Message:
+        """Answer `call`. An empty result is said in words: several providers refuse empty content."""
+        content = sound_text(text) or "[no output]"
+        return self._append(
+            Message("tool", content, tool_call_id=call.id, name=call.name or None, ending=ending)
+        )
+
+    def begin_reply(self, made_by: MadeBy) -> str:
+        """Open a reply, which grows until it is sealed; returns its id."""
+        reply_id = self.store.begin_reply(self.session_id, made_by)
+        self._open = _OpenReply(reply_id, made_by)
+        return reply_id
+
+    def grow_reply(self, text: str = "", reasoning: str = "") -> None:
+        """Add to the open reply; committed when this returns."""
+        reply = self._opened()
+        self.store.grow_reply(reply.id, text, reasoning)
+        reply.text += text
+        reply.reasoning += reasoning
+
+    def seal_reply(self, message: Message) -> Message:
+        """End the open reply with what the provider made of it."""
+        reply = self._opened()
+        sealed = self.store.seal_reply(reply.id, replace(message, made_by=message.made_by or reply.made_by))
+        self._open = None
+        self._add(sealed)
+        return sealed
+
+    def open_calls(self) -> tuple[ToolCall, ...]:
+        """The calls of the last reply that have no answer yet, in order."""
+        for answered, message in enumerate(reversed(self._messages)):
+            if message.role != "tool":
+                return message.tool_calls[answered:]
+        return ()
+
+    def answer_open_calls(self, text: str, ending: Ending) -> list[Message]:
+        """Answer every open call with `text`, so that the conversation can be sent again."""
+        return [self.add_result(call, text, ending) for call in self.open_calls()]
+
+    def settle_reply(self, ending: Ending) -> Message | None:
+        """Seal an open reply with what had come, or drop one that never got a byte of answer."""
+        reply = self._open
+        if reply is None:
+            return None
+        if not reply.text and not reply.reasoning:
+            self._open = None
+            self.store.drop_reply(reply.id)
+            return None
+        extras = {"reasoning_content": reply.reasoning} if reply.reasoning else None
+        return self.seal_reply(Message("assistant", reply.text, extras=extras, ending=ending))
+
+    def _opened(self) -> _OpenReply:
+        if self._open is None:
+            raise RuntimeError("no reply is open")
+        return self._open
+
+    def _append(self, message: Message) -> Message:
+        stored = self.store.append(self.session_id, message)
+        self._add(stored)
+        return stored
+
+    def _add(self, message: Message) -> None:
+        self._messages.append(message)
+        self.version += 1
+
+
+def _count_sizes(messages: Sequence[Message]) -> dict[str, int]:
+    return {message.id: len(message.counts) for message in messages}
+
+
+class _OpenReply:
+    """A reply that is being streamed, and what of it is stored already."""
+
+    __slots__ = ("id", "made_by", "reasoning", "text")
+
+    def __init__(self, id: str, made_by: MadeBy) -> None:
+        self.id = id
+        self.made_by = made_by
+        self.text = ""
+        self.reasoning = ""

@@ -1,0 +1,165 @@
+"""The agent loop: prompt, stream, tools, again, until the model has answered."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import logging
+import time
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from dataclasses import dataclass, field
+
+from rolling_chat.agent.calls import CallRunner
+from rolling_chat.agent.conversation import Conversation
+from rolling_chat.agent.prompt import PlannedRequest, Planner
+from rolling_chat.agent.reply import Reply
+from rolling_chat.context import ContextOverflowError
+from rolling_chat.events import Event, Noticed, Outcome, PromptPlanned, ReplyEnded, ToolEnded, TurnEnded
+from rolling_chat.messages import Ending, Message, Usage
+from rolling_chat.providers.protocol import ErrorKind, Provider, ProviderError
+from rolling_chat.sessions.records import StoreError
+
+log = logging.getLogger("rolling_chat.agent.loop")
+
+
+@dataclass(slots=True)
+class AgentLoop:
+    """One turn, from a conversation that ends with what the model has to answer.
+
+    `run` yields what happens and ends with exactly one TurnEnded, whatever goes wrong; only then,
+    or when it is closed early, nothing is open any more: a reply cut off is sealed and marked,
+    one that never got a byte is gone, every call has its answer.
+    """
+
+    conversation: Conversation
+    planner: Planner
+    provider: Provider
+    calls: CallRunner
+    max_iterations: int
+    log_file: str = ""
+    usage: Usage = field(default_factory=Usage)
+    _outcome: Outcome = Outcome.DONE
+    _error: str = ""
+    _reply: Reply | None = None
+
+    async def run(self) -> AsyncGenerator[Event]:
+        """Run the turn. A cancelled task is taken for the person's stop, and ends it in order."""
+        started = time.monotonic()
+        settled: list[ReplyEnded | ToolEnded] = []
+        self._outcome = Outcome.CANCELLED  # unless it is closed early, something below says otherwise
+        try:
+            async with aclosing(self._iterations()) as events:
+                async for event in events:
+                    yield event
+        except asyncio.CancelledError:
+            self._outcome = Outcome.CANCELLED
+        except Exception as error:
+            self._outcome, self._error = self._explain(error)
+        finally:
+            settled = self._settle()
+        for event in settled:
+            yield event
+        yield TurnEnded(self._outcome, self.usage, time.monotonic() - started, self._error)
+
+    async def _iterations(self) -> AsyncGenerator[Event]:
+        for iteration in itertools.count(1):
+            is_last = iteration > self.max_iterations
+            if is_last:
+                yield Noticed(
+                    f"The model called tools {self.max_iterations} times over (agent.max_tool_iterations); "
+                    "now it has to answer without them.",
+                    warning=True,
+                )
+            planned = self.planner.plan(self.conversation, tool_choice="none" if is_last else "auto")
+            yield PromptPlanned(planned.report)
+            async with aclosing(self._request(planned, iteration)) as events:
+                async for event in events:
+                    yield event
+            message = self._sealed()
+            if not message.tool_calls:
+                self._outcome = Outcome.CUT if message.ending is Ending.LENGTH else Outcome.DONE
+                return
+            if is_last:
+                for ended in self.calls.refuse_rest("Not run: no more tools in this turn.", Ending.REFUSED):
+                    yield ended
+                self._outcome = Outcome.DONE
+                return
+            async with aclosing(self._answer_calls(message)) as events:
+                async for event in events:
+                    yield event
+
+    async def _request(self, planned: PlannedRequest, iteration: int) -> AsyncGenerator[Event]:
+        """Send one request; its record in the store is finished whatever comes of it."""
+        reply = self._reply = Reply(
+            self.conversation, self.provider, planned.request, planned.made_by, iteration
+        )
+        record_id = self.planner.record(planned)
+        started, error = time.monotonic(), "cancelled"
+        try:
+            async with aclosing(reply.events()) as events:
+                async for event in events:
+                    yield event
+            error = ""
+        except Exception as failure:
+            error = str(failure) or type(failure).__name__
+            raise
+        finally:
+            self.usage += reply.usage
+            self.planner.finish(record_id, reply.usage, time.monotonic() - started, error)
+
+    async def _answer_calls(self, message: Message) -> AsyncGenerator[Event]:
+        last = len(message.tool_calls)
+        for number, call in enumerate(message.tool_calls, start=1):
+            cut = message.ending is Ending.LENGTH and number == last
+            async with aclosing(self.calls.answer(call, cut=cut)) as events:
+                async for event in events:
+                    yield event
+            _heed_stop()
+
+    def _sealed(self) -> Message:
+        if self._reply is None or self._reply.message is None:
+            raise RuntimeError("a reply ended without a message")
+        return self._reply.message
+
+    def _settle(self) -> list[ReplyEnded | ToolEnded]:
+        """Leave nothing open. Waits for nothing, so that a second stop cannot come between."""
+        failed = self._outcome is Outcome.FAILED
+        ending = Ending.FAILED if failed else Ending.CANCELLED
+        settled: list[ReplyEnded | ToolEnded] = []
+        try:
+            reply_ended = self._reply.end(ending) if self._reply is not None else None
+            if reply_ended is not None:
+                settled.append(reply_ended)
+            text = "[not run: the program failed]" if failed else "[cancelled: not run]"
+            settled.extend(self.calls.refuse_rest(text, ending))
+        except StoreError as error:
+            log.exception("the turn could not be settled")
+            self._outcome, self._error = Outcome.FAILED, str(error)
+        return settled
+
+    def _explain(self, error: Exception) -> tuple[Outcome, str]:
+        """The outcome, and the one line for the person."""
+        match error:
+            case ContextOverflowError():
+                return Outcome.FULL, str(error)
+            case ProviderError(kind=kind):
+                log.warning("request failed (%s): %s %s", kind.value, error, error.detail)
+                return (Outcome.FULL if kind is ErrorKind.TOO_LONG else Outcome.FAILED), str(error)
+            case StoreError():
+                log.error("the store failed", exc_info=error)
+                return Outcome.FAILED, str(error)
+            case _:
+                log.error("the turn broke", exc_info=error)
+                where = f"; details in {self.log_file}" if self.log_file else ""
+                return (
+                    Outcome.FAILED,
+                    f"The turn broke on a fault of the program ({type(error).__name__}){where}",
+                )
+
+
+def _heed_stop() -> None:
+    """A tool may swallow the cancellation that was meant for the turn; the turn ends all the same."""
+    task = asyncio.current_task()
+    if task is not None and task.cancelling():
+        raise asyncio.CancelledError

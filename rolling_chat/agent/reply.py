@@ -1,0 +1,115 @@
+"""One reply of the model: its deltas into the store, and then to whoever listens."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import aclosing
+from dataclasses import dataclass, field, replace
+
+from rolling_chat.agent.batches import batches
+from rolling_chat.agent.conversation import Conversation
+from rolling_chat.agent.text import sound_text, split_whole
+from rolling_chat.events import (
+    CallForming,
+    Event,
+    ReasoningAdded,
+    ReplyEnded,
+    RequestStarted,
+    RetryWaiting,
+    TextAdded,
+)
+from rolling_chat.messages import Ending, MadeBy, Message, ToolCall, Usage
+from rolling_chat.providers.protocol import (
+    Delta,
+    ErrorKind,
+    Finished,
+    Provider,
+    ProviderError,
+    ReasoningDelta,
+    Request,
+    Retrying,
+    TextDelta,
+    ToolCallDelta,
+)
+
+
+@dataclass(slots=True)
+class Reply:
+    """Sends one request and follows the answer; `message` and `usage` are there when it has ended."""
+
+    conversation: Conversation
+    provider: Provider
+    request: Request
+    made_by: MadeBy
+    iteration: int
+    message: Message | None = None
+    usage: Usage = field(default_factory=Usage)
+    seconds: float = 0.0
+    _id: str = ""
+    _started: float = 0.0
+    _held: str = ""  # the first half of a character whose second half is still to come
+    _calls: dict[int, tuple[str, int]] = field(default_factory=dict)
+
+    async def events(self) -> AsyncGenerator[Event]:
+        """What happens, in order. Raises ProviderError; what had come by then stays open to be settled."""
+        self._id = self.conversation.begin_reply(self.made_by)
+        self._started = time.monotonic()
+        yield RequestStarted(self.request.model, self.iteration, self._id)
+        async with aclosing(batches(self.provider.stream(self.request))) as stream:
+            async for batch in stream:
+                for delta in batch:
+                    for event in self._take(delta):
+                        yield event
+        if self.message is None:
+            raise ProviderError(
+                ErrorKind.INTERRUPTED, "The answer broke off in the middle. Send again, or type on from here."
+            )
+
+    def end(self, ending: Ending) -> ReplyEnded | None:
+        """Settle what is left open by a stop or an error: kept and marked where anything had come."""
+        self.seconds = time.monotonic() - self._started if self._started else 0.0
+        kept = self.conversation.settle_reply(ending)
+        return ReplyEnded(kept, self.usage, self.seconds) if kept is not None else None
+
+    def _take(self, delta: Delta) -> Iterator[Event]:
+        match delta:
+            case TextDelta(text):
+                whole, self._held = split_whole(self._held + text)
+                if text := sound_text(whole):
+                    self.conversation.grow_reply(text=text)
+                    yield TextAdded(self._id, text)
+            case ReasoningDelta(text):
+                if text := sound_text(text):
+                    self.conversation.grow_reply(reasoning=text)
+                    yield ReasoningAdded(self._id, text)
+            case ToolCallDelta(index, _, name, arguments):
+                known, characters = self._calls.get(index, ("", 0))
+                self._calls[index] = (name or known, characters + len(arguments))
+                yield CallForming(self._id, *self._calls[index])
+            case Retrying(attempt, attempts, delay, reason):
+                yield RetryWaiting(attempt, attempts, delay, reason)
+            case Finished(message, usage):
+                self.usage = usage
+                self.seconds = time.monotonic() - self._started
+                yield from self._finish(sound_message(message))
+
+    def _finish(self, message: Message) -> Iterator[Event]:
+        if not message.text and not message.tool_calls:
+            # Nothing that could be sent again: whatever of it was painted is settled as a broken reply.
+            line = "The model ended its reply without an answer. Send again, or ask otherwise."
+            if message.ending is Ending.LENGTH:
+                line = "The model reached its output limit before it said anything. Ask for less at once."
+            raise ProviderError(ErrorKind.UNKNOWN, line)
+        self.message = self.conversation.seal_reply(message)
+        yield ReplyEnded(self.message, self.usage, self.seconds)
+
+
+def sound_message(message: Message) -> Message:
+    """`message` with text that can be stored, in content and calls alike."""
+    content = sound_text(message.content) if isinstance(message.content, str) else message.content
+    calls = tuple(
+        ToolCall(sound_text(call.id), sound_text(call.name), sound_text(call.arguments))
+        for call in message.tool_calls
+    )
+    return replace(message, content=content, tool_calls=calls)

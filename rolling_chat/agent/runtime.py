@@ -1,0 +1,57 @@
+"""What a chat needs around it: settings, store, provider, folder."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from rolling_chat.providers.litellm_provider import LiteLLMProvider
+from rolling_chat.providers.protocol import Provider
+from rolling_chat.sessions.store import SessionStore
+from rolling_chat.settings.catalog import ModelCatalog, load_catalog
+from rolling_chat.settings.paths import Paths
+from rolling_chat.settings.schema import Settings
+
+
+@dataclass
+class Runtime:
+    """The parts that every chat of a process shares. `clock` gives seconds since the epoch."""
+
+    settings: Settings
+    paths: Paths
+    catalog: ModelCatalog
+    store: SessionStore
+    provider: Provider
+    folder: Path
+    environ: Mapping[str, str]
+    clock: Callable[[], float] = time.time
+    save: bool = True
+
+    @classmethod
+    def create(
+        cls,
+        settings: Settings,
+        paths: Paths,
+        folder: Path,
+        environ: Mapping[str, str],
+        *,
+        save: bool = True,
+    ) -> Runtime:
+        """The real thing. Without `save` the sessions live in memory. Raises StoreError."""
+        catalog = load_catalog()
+        return cls(
+            settings=settings,
+            paths=paths,
+            catalog=catalog,
+            store=SessionStore.open(paths.database if save else None),
+            provider=LiteLLMProvider(environ=environ, catalog=catalog, log_file=paths.log_file),
+            folder=folder.resolve(),
+            environ=environ,
+            save=save,
+        )
+
+    def close(self) -> None:
+        """Close the store; what was being written is sealed."""
+        self.store.close()

@@ -1,0 +1,97 @@
+"""What a model can take, from settings and catalogue, as the pipeline's configuration."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from rolling_chat.context import ContextConfig, count_tokens, get_context_limit
+from rolling_chat.context.config import Truncation
+from rolling_chat.messages import JsonObject
+from rolling_chat.providers import wire
+from rolling_chat.providers.known import provider_of
+from rolling_chat.providers.offline import offline_window
+from rolling_chat.settings.catalog import ModelCatalog
+from rolling_chat.settings.schema import Settings
+
+_OLLAMA = frozenset({"ollama", "ollama_chat"})
+_OLLAMA_WINDOW = 16_384
+"""What an Ollama server is asked to hold where nobody said: it takes memory, whatever the model could do."""
+
+# The end of a command's output says how it went.
+_TRUNCATION_BY_TOOL: dict[str, Truncation] = {"run_command": "tail"}
+
+
+def window_of(model: str, settings: Settings, catalog: ModelCatalog) -> int:
+    """W: what `model` takes in one request, prompt and answer together, in tokens.
+
+    The person's `max_input_tokens`, else the demo model's own, else the catalogue's, else the
+    built-in table's; never above `max_context_tokens`.
+    """
+    info = catalog.lookup(model)
+    window = settings.for_model(model).max_input_tokens or offline_window(model) or 0
+    if not window:
+        window = (info.max_input_tokens if info else 0) or get_context_limit(model)
+        if provider_of(model) in _OLLAMA:
+            window = min(window, _OLLAMA_WINDOW)
+    cap = settings.context.max_context_tokens
+    return min(window, cap) if cap else window
+
+
+def output_limit(model: str, settings: Settings, catalog: ModelCatalog) -> int:
+    """The most that `model` can answer, in tokens; 0 where nobody knows."""
+    info = catalog.lookup(model)
+    return settings.for_model(model).max_output_tokens or (info.max_output_tokens if info else 0)
+
+
+def offers_tools(model: str, catalog: ModelCatalog) -> bool:
+    """Whether `model` is offered tools: unless the catalogue knows it and says that it takes none."""
+    info = catalog.lookup(model)
+    return info is None or info.supports_tools
+
+
+def context_config(
+    model: str,
+    settings: Settings,
+    catalog: ModelCatalog,
+    *,
+    rolling: bool,
+    system: str,
+    tools: Sequence[JsonObject],
+) -> ContextConfig:
+    """The pipeline's configuration for `model`.
+
+    A tool's result may take `max_tool_result_tokens`, but on a small window no more than a quarter
+    of what system prompt, tools, reserve and margin leave.
+    """
+    context = settings.context
+    window = window_of(model, settings, catalog)
+    most_out = output_limit(model, settings, catalog)
+    reserve = min(context.reserved_output_tokens, window // 3, most_out or window)
+    floor = count_tokens(system, model) + count_tokens(json.dumps(list(tools)), model)
+    available = window - reserve - int(window * context.safety_margin) - floor
+    truncations: dict[str, Truncation] = {
+        name: tool.truncation for name, tool in context.tools.items() if tool.truncation
+    }
+    return ContextConfig(
+        enabled=rolling,
+        max_context_tokens=window,
+        reserved_output_tokens=context.reserved_output_tokens,
+        safety_margin=context.safety_margin,
+        max_history_tokens=context.max_history_tokens,
+        preserve_recent_turns=context.preserve_recent_turns,
+        usage_threshold=context.usage_threshold,
+        trim_to=context.trim_to,
+        trim_strategy=context.trim_strategy,
+        summarize=context.summarize,
+        summary_model=context.summary_model,
+        max_tool_result_tokens=max(min(context.max_tool_result_tokens, available // 4), 1),
+        tool_result_truncation=context.tool_result_truncation,
+        tool_result_keep_first=context.tool_result_keep_first,
+        tool_result_keep_last=context.tool_result_keep_last,
+        tool_result_masking=context.tool_result_masking,
+        token_estimator=context.token_estimator,
+        tools=_TRUNCATION_BY_TOOL | truncations,
+        prompt_cache=wire.prompt_cache(model),
+        max_output_tokens=most_out,
+    )

@@ -1,0 +1,79 @@
+"""What a tool is: a name, a schema for the model, and something to run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from rolling_chat.messages import Ending, Json, JsonObject
+
+
+class ToolError(Exception):
+    """A call that cannot be done: `str()` is one line that tells the model what is right."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResult:
+    """What a tool gives back: the whole text, and how it ended."""
+
+    text: str
+    ending: Ending = Ending.COMPLETE
+
+
+@dataclass(frozen=True, slots=True)
+class ToolContext:
+    """Where the tools work: the folder they are confined to, and the program's environment."""
+
+    folder: Path
+    environ: Mapping[str, str]
+
+
+class Tool(Protocol):
+    """One thing that the model may do.
+
+    `schema` is a tool in OpenAI's format. A tool with `needs_leave` changes things: the agent
+    asks the person before it runs.
+    """
+
+    @property
+    def name(self) -> str:
+        """The name that the model calls."""
+        ...
+
+    @property
+    def schema(self) -> dict[str, Json]:
+        """The tool as it is offered to the model."""
+        ...
+
+    @property
+    def needs_leave(self) -> bool:
+        """Whether the person is asked before it runs."""
+        ...
+
+    def describe(self, arguments: JsonObject) -> str:
+        """Exactly what would be done, for the leave question and the transcript's one line."""
+        ...
+
+    async def run(self, arguments: JsonObject, context: ToolContext) -> ToolResult:
+        """Do it. Can be cancelled; raises nothing but ToolError and CancelledError."""
+        ...
+
+
+def function_schema(
+    name: str, description: str, properties: Mapping[str, Json], required: tuple[str, ...] = ()
+) -> dict[str, Json]:
+    """A tool schema in OpenAI's format; `properties` are JSON Schema."""
+    return {
+        "type": "function",
+        "function": {
+            "name": name,
+            "description": description,
+            "parameters": {
+                "type": "object",
+                "properties": dict(properties),
+                "required": list(required),
+            },
+        },
+    }

@@ -1,0 +1,94 @@
+"""The wall around the working folder: no tool reads what lies outside of it."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+from typing import BinaryIO
+
+from rolling_chat.tools.base import ToolContext, ToolError
+from rolling_chat.tools.text import show_name
+
+_CAN_WALK = os.open in os.supports_dir_fd and hasattr(os, "O_NOFOLLOW")
+
+
+def resolve_inside(path: str, context: ToolContext) -> Path:
+    """The real path of `path`, symlinks resolved, which lies in the working folder.
+
+    Relative paths are the folder's; `~` is the home folder. Raises ToolError for a path outside,
+    one that does not exist and one that no file can have.
+    """
+    folder = context.folder.resolve()
+    try:
+        resolved = (folder / _expand_home(path, context)).resolve(strict=True)
+    except FileNotFoundError:
+        raise ToolError(f"There is no {_quote(path)} in the working folder.") from None
+    except (OSError, RuntimeError, ValueError) as error:
+        raise ToolError(f"{_quote(path)} cannot be used as a path: {_why(error)}.") from None
+    if not resolved.is_relative_to(folder):
+        raise ToolError(f"{_quote(path)} is outside the working folder; tools read only inside it.")
+    return resolved
+
+
+def relative_name(path: Path, context: ToolContext) -> str:
+    """A resolved path as it is shown: relative to the folder, "." for the folder itself."""
+    return show_name(path.relative_to(context.folder.resolve()))
+
+
+def open_inside(path: Path, context: ToolContext) -> BinaryIO:
+    """Open a path that `resolve_inside` gave, for reading bytes.
+
+    It is walked to one folder at a time, following no symlink, so that a link put in its way
+    after the check leads nowhere; and it is opened without waiting, so that a pipe cannot hang us.
+    Raises ToolError when it is no regular file or cannot be read.
+    """
+    name = relative_name(path, context)
+    try:
+        descriptor = _walk_to(path, context.folder.resolve())
+    except IsADirectoryError:
+        raise ToolError(f"{name} is a folder; list_files shows what is in it.") from None
+    except OSError as error:
+        raise ToolError(f"{name} cannot be read: {_why(error)}.") from None
+    mode = os.fstat(descriptor).st_mode
+    if not stat.S_ISREG(mode):
+        os.close(descriptor)
+        if stat.S_ISDIR(mode):
+            raise ToolError(f"{name} is a folder; list_files shows what is in it.")
+        raise ToolError(f"{name} is not a regular file.")
+    return os.fdopen(descriptor, "rb")
+
+
+def _walk_to(path: Path, folder: Path) -> int:
+    flags = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+    if not _CAN_WALK:
+        return os.open(path, flags)
+    flags |= os.O_NOFOLLOW | os.O_NONBLOCK
+    descriptor = os.open(folder, flags | os.O_DIRECTORY)
+    parts = path.relative_to(folder).parts
+    for number, part in enumerate(parts, start=1):
+        is_last = number == len(parts)
+        try:
+            following = os.open(part, flags if is_last else flags | os.O_DIRECTORY, dir_fd=descriptor)
+        finally:
+            os.close(descriptor)
+        descriptor = following
+    return descriptor
+
+
+def _expand_home(path: str, context: ToolContext) -> str:
+    home = context.environ.get("HOME", "")
+    if home and (path == "~" or path.startswith("~/")):
+        return home + path[1:]
+    return path
+
+
+def _quote(path: str) -> str:
+    shown = "".join(char if char.isprintable() else "\ufffd" for char in path)
+    return f"“{shown if len(shown) <= 200 else shown[:199] + '…'}”"
+
+
+def _why(error: Exception) -> str:
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror.lower()
+    return "it is not a name that a file can have"

@@ -1,0 +1,71 @@
+"""list_files: what is in a folder of the working folder."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from dataclasses import dataclass
+
+from rolling_chat.messages import Json, JsonObject
+from rolling_chat.tools.arguments import read_text
+from rolling_chat.tools.base import ToolContext, ToolError, ToolResult, function_schema
+from rolling_chat.tools.confine import relative_name, resolve_inside
+from rolling_chat.tools.text import show_name
+
+_MOST = 20_000  # names in one result
+
+_DESCRIPTION = "List the files and folders in a folder of the working folder. Folders end in '/'."
+
+
+@dataclass(frozen=True, slots=True)
+class ListFiles:
+    """The tool `list_files(path)`."""
+
+    name: str = "list_files"
+    needs_leave: bool = False
+
+    @property
+    def schema(self) -> dict[str, Json]:
+        """The tool as it is offered to the model."""
+        path = {"type": "string", "description": "Path relative to the working folder; '.' if left out."}
+        return function_schema(self.name, _DESCRIPTION, {"path": path})
+
+    def describe(self, arguments: JsonObject) -> str:
+        """The folder."""
+        return f"list_files {arguments.get('path') or '.'}"
+
+    async def run(self, arguments: JsonObject, context: ToolContext) -> ToolResult:
+        """One name a line, sorted; folders end in "/", links show their target."""
+        return await asyncio.to_thread(_list, read_text(arguments, "path", default="."), context)
+
+
+def _list(path: str, context: ToolContext) -> ToolResult:
+    folder = resolve_inside(path, context)
+    name = relative_name(folder, context)
+    try:
+        with os.scandir(folder) as entries:
+            names = sorted(_line(entry) for entry in entries)
+    except NotADirectoryError:
+        raise ToolError(f"{name} is a file, not a folder; read_file reads it.") from None
+    except OSError as error:
+        raise ToolError(f"{name} cannot be listed: {(error.strerror or str(error)).lower()}.") from None
+    if not names:
+        return ToolResult(f"[{name} is empty]")
+    if len(names) > _MOST:
+        left_out = f"[{len(names) - _MOST} more names left out; search_files finds text in them]"
+        names = [*names[:_MOST], left_out]
+    return ToolResult("\n".join(names))
+
+
+def _line(entry: os.DirEntry[str]) -> str:
+    name = show_name(entry.name)
+    if entry.is_symlink():
+        return f"{name} -> {_target(entry)}"
+    return f"{name}/" if entry.is_dir(follow_symlinks=False) else name
+
+
+def _target(entry: os.DirEntry[str]) -> str:
+    try:
+        return show_name(os.readlink(entry.path))  # noqa: PTH115  # bytes that are no text must survive
+    except OSError:
+        return "?"

@@ -1,0 +1,169 @@
+"""Child processes: in a group of their own, with bounded memory, and gone when we are done."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections import deque
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from rolling_chat.tools.text import MAX_RESULT_BYTES
+
+_CHUNK = 65_536
+_GRACE = 2.0  # seconds between asking a group to end and ending it
+_LINGER = 0.25  # seconds to wait for more output once the command itself has ended
+
+
+@dataclass(slots=True)
+class Output:
+    """What a process wrote, as it came: the first and the last half of `limit` bytes."""
+
+    limit: int = MAX_RESULT_BYTES
+    total: int = 0
+    _head: bytearray = field(default_factory=bytearray)
+    _tail: deque[bytes] = field(default_factory=deque)
+    _tail_size: int = 0
+
+    def add(self, data: bytes) -> None:
+        """Take the next piece."""
+        self.total += len(data)
+        room = self.limit // 2 - len(self._head)
+        self._head += data[: max(room, 0)]
+        rest = data[max(room, 0) :]
+        if not rest:
+            return
+        self._tail.append(rest)
+        self._tail_size += len(rest)
+        while self._tail_size - len(self._tail[0]) >= self.limit // 2:
+            self._tail_size -= len(self._tail.popleft())
+
+    @property
+    def left_out(self) -> int:
+        """Bytes from the middle that were not kept."""
+        return self.total - len(self._head) - self._tail_size
+
+    @property
+    def parts(self) -> tuple[bytes, bytes]:
+        """The beginning, and the end where that is another piece."""
+        return bytes(self._head), b"".join(self._tail)
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How a process ended: `code` is its exit code, negative for the signal that killed it.
+
+    `lives_on`: it left processes behind that still hold its output; `group` is theirs.
+    """
+
+    output: Output
+    code: int
+    timed_out: bool
+    lives_on: bool
+    group: int
+
+
+async def run_process(
+    arguments: Sequence[str],
+    *,
+    folder: Path,
+    environ: Mapping[str, str],
+    timeout: float,  # noqa: ASYNC109  # the process is ended in order, not abandoned
+    limit: int = MAX_RESULT_BYTES,
+) -> Ended:
+    """Run a program with its output and errors interleaved and nothing on its standard input.
+
+    After `timeout` seconds, or when the task is cancelled, the whole process group is asked to end
+    and then killed. What the program leaves running in the background when it ends by itself is
+    left alone. Raises OSError when it cannot be started.
+    """
+    loop = asyncio.get_running_loop()
+    reading, writing = os.pipe()
+    output = Output(limit)
+    pipe = _Pipe(output)
+    try:
+        transport, _ = await loop.connect_read_pipe(lambda: pipe, os.fdopen(reading, "rb", buffering=0))
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *arguments,
+                cwd=folder,
+                env=dict(environ),
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=writing,
+                stderr=writing,
+                start_new_session=True,
+            )
+        except BaseException:
+            transport.close()
+            raise
+    finally:
+        os.close(writing)
+    timed_out = False
+    try:
+        try:
+            async with asyncio.timeout(timeout):
+                await process.wait()
+        except TimeoutError:
+            timed_out = True
+            await _end_group(process)
+        await pipe.drained(_LINGER)
+    finally:
+        if process.returncode is None:
+            await _end_group(process)
+        transport.close()
+    return Ended(output, process.returncode or 0, timed_out, not timed_out and not pipe.closed, process.pid)
+
+
+async def _end_group(process: asyncio.subprocess.Process) -> None:
+    """Ask the group to end, and kill what is left of it: now, if we are hurried."""
+    try:
+        _signal_group(process.pid, signal.SIGTERM)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_GRACE):
+                await process.wait()
+    finally:
+        _signal_group(process.pid, signal.SIGKILL)
+        await _reap(process)
+
+
+async def _reap(process: asyncio.subprocess.Process) -> None:
+    """Take leave of a process that was killed, also when we are hurried: it is a matter of milliseconds."""
+    reaping = asyncio.create_task(process.wait())
+    try:
+        await asyncio.wait({reaping}, timeout=_GRACE)
+    except asyncio.CancelledError:
+        await asyncio.wait({reaping}, timeout=_GRACE)
+        raise
+
+
+def _signal_group(group: int, number: signal.Signals) -> None:
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(group, number)
+
+
+class _Pipe(asyncio.Protocol):
+    """Takes what comes through a pipe, and knows when it has been quiet for a while."""
+
+    def __init__(self, output: Output) -> None:
+        self._output = output
+        self._heard = asyncio.Event()
+        self.closed = False
+
+    def data_received(self, data: bytes) -> None:
+        self._output.add(data)
+        self._heard.set()
+
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002  # asyncio's signature
+        self.closed = True
+        self._heard.set()
+
+    async def drained(self, quiet: float) -> None:
+        """Wait until every writer has closed the pipe, or nothing came for `quiet` seconds."""
+        with suppress(TimeoutError):
+            while not self.closed:
+                self._heard.clear()
+                async with asyncio.timeout(quiet):
+                    await self._heard.wait()

@@ -1,0 +1,124 @@
+"""read_file: a text file of the working folder, whole or by lines."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import BinaryIO
+
+from rolling_chat.messages import Json, JsonObject
+from rolling_chat.tools.arguments import read_count, read_text
+from rolling_chat.tools.base import ToolContext, ToolError, ToolResult, function_schema
+from rolling_chat.tools.confine import open_inside, relative_name, resolve_inside
+from rolling_chat.tools.text import MAX_RESULT_BYTES, decode, encoding_of
+
+_PIECE = 65_536  # bytes read at a time; a line may be longer than memory
+_SNIFF = 8_192  # git looks for NUL in the first 8,000 bytes to tell binary from text
+
+_DESCRIPTION = (
+    "Read a text file in the working folder. Without start and end the whole file is read; "
+    "with them, only those lines (counted from 1, both included)."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ReadFile:
+    """The tool `read_file(path, start, end)`."""
+
+    name: str = "read_file"
+    needs_leave: bool = False
+
+    @property
+    def schema(self) -> dict[str, Json]:
+        """The tool as it is offered to the model."""
+        return function_schema(
+            self.name,
+            _DESCRIPTION,
+            {
+                "path": {"type": "string", "description": "Path relative to the working folder."},
+                "start": {"type": "integer", "description": "First line, from 1. Optional."},
+                "end": {"type": "integer", "description": "Last line, included. Optional."},
+            },
+            required=("path",),
+        )
+
+    def describe(self, arguments: JsonObject) -> str:
+        """The path, and the lines where they were named."""
+        path, start, end = (arguments.get(key) for key in ("path", "start", "end"))
+        if start is None and end is None:
+            return f"read_file {path}"
+        return f"read_file {path} lines {start or 1}-{end or 'end'}"
+
+    async def run(self, arguments: JsonObject, context: ToolContext) -> ToolResult:
+        """The text of those lines; a line before it says so when it is not the whole file."""
+        path = read_text(arguments, "path")
+        start = read_count(arguments, "start", default=1) or 1
+        end = read_count(arguments, "end")
+        if end is not None and end < start:
+            raise ToolError(f"The argument 'end' ({end}) must not be below 'start' ({start}).")
+        return await asyncio.to_thread(_read, path, start, end, context)
+
+
+@dataclass(slots=True)
+class _Selection:
+    data: bytearray
+    first: int  # the lines taken, from 1
+    last: int
+    lines: int  # of the whole file, as far as it was read
+    full: bool = False  # MAX_RESULT_BYTES was reached
+
+
+def _read(path: str, start: int, end: int | None, context: ToolContext) -> ToolResult:
+    resolved = resolve_inside(path, context)
+    name = relative_name(resolved, context)
+    with open_inside(resolved, context) as file:
+        head = file.peek(_SNIFF)[:_SNIFF] if hasattr(file, "peek") else b""
+        encoding = encoding_of(head)
+        if encoding in {"utf-16", "utf-32"}:
+            pieces: Iterator[bytes] = iter(_recode(file, encoding))
+        elif b"\x00" in head:
+            raise ToolError(f"{name} is a binary file; its text cannot be shown.")
+        else:
+            pieces = iter(lambda: file.readline(_PIECE), b"")
+        selection = _select(pieces, start, end)
+    return ToolResult(_present(selection, name, start))
+
+
+def _recode(file: BinaryIO, encoding: str) -> list[bytes]:
+    text = file.read(2 * MAX_RESULT_BYTES).decode(encoding, errors="replace")
+    return text.encode("utf-8").splitlines(keepends=True)
+
+
+def _select(pieces: Iterator[bytes], start: int, end: int | None) -> _Selection:
+    selection = _Selection(bytearray(), start, start - 1, 0)
+    line, at_start = 0, True
+    for piece in pieces:
+        line += at_start
+        at_start = piece.endswith(b"\n")
+        selection.lines = line
+        if line < start or (end is not None and line > end):
+            continue
+        selection.data += piece[: MAX_RESULT_BYTES - len(selection.data)]
+        selection.last = line
+        if len(selection.data) >= MAX_RESULT_BYTES:
+            selection.full = True
+            break
+    return selection
+
+
+def _present(selection: _Selection, name: str, start: int) -> str:
+    if not selection.lines:
+        return f"[{name} is empty]"
+    if selection.last < start:
+        raise ToolError(f"{name} has {selection.lines} lines; line {start} is beyond its end.")
+    text = decode(bytes(selection.data)).removeprefix("\ufeff")
+    if selection.full:
+        limit = MAX_RESULT_BYTES // 1_000_000
+        return (
+            f"[lines {start}-{selection.last} of {name}, cut at {limit} MB; "
+            f"the file goes on: read it with start and end]\n{text}"
+        )
+    if start > 1 or selection.last < selection.lines:
+        return f"[lines {start}-{selection.last} of {selection.lines} of {name}]\n{text}"
+    return text

@@ -1,0 +1,37 @@
+"""Every tool there is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rolling_chat.tools.base import Tool, ToolError
+from rolling_chat.tools.list_files import ListFiles
+from rolling_chat.tools.read_file import ReadFile
+from rolling_chat.tools.run_command import RunCommand
+from rolling_chat.tools.search_files import SearchFiles
+
+
+def all_tools() -> tuple[Tool, ...]:
+    """All tools, in the order in which they are offered."""
+    return (ReadFile(), ListFiles(), SearchFiles(), RunCommand())
+
+
+def choose_tools(names: str | Sequence[str]) -> tuple[Tool, ...]:
+    """The tools named: "all", "none", one name, or several; in the order in which they are offered.
+
+    Raises ToolError for an unknown name, saying what there is.
+    """
+    match names:
+        case "all":
+            return all_tools()
+        case "none" | "":
+            return ()
+        case str():
+            wanted = {names}
+        case _:
+            wanted = set(names)
+    known = {tool.name: tool for tool in all_tools()}
+    unknown = sorted(wanted - known.keys())
+    if unknown:
+        raise ToolError(f"There is no tool {unknown[0]!r}. The tools are: {', '.join(known)}.")
+    return tuple(tool for name, tool in known.items() if name in wanted)

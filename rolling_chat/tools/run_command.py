@@ -1,0 +1,112 @@
+"""run_command: a shell command in the working folder, with the person's leave."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import signal
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from rolling_chat.messages import Ending, Json, JsonObject
+from rolling_chat.tools.arguments import read_count, read_text
+from rolling_chat.tools.base import ToolContext, ToolError, ToolResult, function_schema
+from rolling_chat.tools.process import Ended, run_process
+from rolling_chat.tools.text import decode
+
+DEFAULT_TIMEOUT = 120  # seconds
+MAX_TIMEOUT = 3600  # seconds
+
+_SECRET = re.compile(
+    r"(^|_)(API_?KEYS?|TOKENS?|SECRETS?|SECRET_KEY|ACCESS_KEY(_ID)?|PRIVATE_KEY|PASSWORD|PASSWD|PASSPHRASE"
+    r"|CREDENTIALS?)$",
+    re.IGNORECASE,
+)
+
+# There is no terminal: nothing may page, ask or draw.
+_QUIET = {"TERM": "dumb", "PAGER": "cat", "GIT_PAGER": "cat", "GIT_TERMINAL_PROMPT": "0"}
+
+_DESCRIPTION = (
+    "Run a shell command in the working folder and get its output, standard output and errors together. "
+    "The user is asked first. It has no standard input and no terminal."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class RunCommand:
+    """The tool `run_command(command, timeout)`."""
+
+    name: str = "run_command"
+    needs_leave: bool = True
+
+    @property
+    def schema(self) -> dict[str, Json]:
+        """The tool as it is offered to the model."""
+        timeout = f"Seconds until it is killed: {DEFAULT_TIMEOUT} if left out, {MAX_TIMEOUT} at most."
+        return function_schema(
+            self.name,
+            _DESCRIPTION,
+            {
+                "command": {"type": "string", "description": "The command, for the shell."},
+                "timeout": {"type": "integer", "description": timeout},
+            },
+            required=("command",),
+        )
+
+    def describe(self, arguments: JsonObject) -> str:
+        """The exact command. Raises ToolError where there is none."""
+        return read_text(arguments, "command")
+
+    async def run(self, arguments: JsonObject, context: ToolContext) -> ToolResult:
+        """The output, then a line with the exit code; killed with all it started when time is up."""
+        command = read_text(arguments, "command")
+        if "\x00" in command:
+            raise ToolError("The argument 'command' holds a NUL character, which no shell takes.")
+        timeout = min(read_count(arguments, "timeout", default=DEFAULT_TIMEOUT) or 1, MAX_TIMEOUT)
+        shell = shutil.which("bash") or "/bin/sh"
+        try:
+            ended = await run_process(
+                [shell, "-c", command],
+                folder=context.folder,
+                environ=clean_environ(context.environ) | _QUIET,
+                timeout=timeout,
+            )
+        except (OSError, ValueError) as error:
+            raise ToolError(f"The command could not be started: {_why(error)}.") from None
+        return ToolResult(_present(ended, timeout), Ending.FAILED if ended.timed_out else Ending.COMPLETE)
+
+
+def clean_environ(environ: Mapping[str, str]) -> dict[str, str]:
+    """The environment without what looks like a key, a token or a password by its name."""
+    return {name: value for name, value in environ.items() if not _SECRET.search(name)}
+
+
+def _present(ended: Ended, timeout: int) -> str:
+    head, tail = ended.output.parts
+    if ended.output.left_out:
+        text = f"{decode(head)}\n[… {ended.output.left_out:,} bytes left out …]\n{decode(tail)}"
+    else:
+        text = decode(head + tail)
+    lines = [text.rstrip("\n")] if text.strip() else ["[no output]"]
+    if ended.timed_out:
+        lines.append(f"[killed: not done after {timeout} seconds]")
+    elif ended.code < 0:
+        lines.append(f"[killed by signal {_signal_name(-ended.code)}]")
+    else:
+        lines.append(f"[exit code {ended.code}]")
+    if ended.lives_on:
+        lines.append(f"[it left processes running in the background; kill -- -{ended.group} ends them]")
+    return "\n".join(lines)
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return str(number)
+
+
+def _why(error: Exception) -> str:
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror.lower()
+    return str(error) or type(error).__name__

@@ -1,0 +1,30 @@
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rolling_chat.agent import Chat, Runtime
+from rolling_chat.settings.schema import AgentSettings, Settings
+from tests.support.agent import Script, ScriptedProvider, make_runtime
+
+
+@pytest.fixture
+def opened(tmp_path: Path) -> Iterator[Callable[..., tuple[Chat, Runtime, ScriptedProvider]]]:
+    """Opens a chat whose model answers by the scripts given; agent settings by keyword."""
+    runtimes: list[Runtime] = []
+
+    def open_chat(
+        *scripts: Script, window: int = 32_000, **agent: Any
+    ) -> tuple[Chat, Runtime, ScriptedProvider]:
+        provider = ScriptedProvider(*scripts)
+        settings = Settings(agent=AgentSettings(**agent))
+        runtime = make_runtime(tmp_path, provider, settings=settings, window=window)
+        runtimes.append(runtime)
+        return Chat.open(runtime), runtime, provider
+
+    yield open_chat
+    for runtime in runtimes:
+        runtime.close()

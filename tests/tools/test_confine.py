@@ -1,0 +1,140 @@
+"""No path leads out of the working folder."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from rolling_chat.messages import JsonObject
+from rolling_chat.tools import Tool, ToolContext, ToolError, ToolResult
+from rolling_chat.tools.confine import open_inside, resolve_inside
+from rolling_chat.tools.list_files import ListFiles
+from rolling_chat.tools.read_file import ReadFile
+from rolling_chat.tools.search_files import SearchFiles
+
+READERS: list[tuple[Tool, JsonObject]] = [
+    (ReadFile(), {}),
+    (ListFiles(), {}),
+    (SearchFiles(), {"pattern": "secret"}),
+]
+HOSTILE = [
+    "../outside.txt",
+    "..",
+    "../",
+    "sub/../../outside.txt",
+    "/etc/passwd",
+    "/",
+    "~",
+    "~/outside.txt",
+    "~root/.profile",
+    "link.txt",
+    "folder-link/outside.txt",
+    "folder-link",
+    "loop",
+    "a\x00b",
+    "\ud800",
+    "x" * 5_000,
+    "sub/" * 3_000,
+    "/proc/self/environ",
+    "/dev/zero",
+    "\\\\server\\share",
+    "C:\\Windows",
+    "sub/missing",
+]
+
+
+@pytest.fixture
+def trapped(folder: Path) -> Path:
+    (folder / "sub").mkdir()
+    (folder / "link.txt").symlink_to(folder.parent / "outside.txt")
+    (folder / "folder-link").symlink_to(folder.parent)
+    (folder / "loop").symlink_to("loop")
+    return folder
+
+
+@pytest.mark.usefixtures("trapped")
+@pytest.mark.parametrize(("tool", "more"), READERS, ids=lambda value: getattr(value, "name", ""))
+@pytest.mark.parametrize("path", HOSTILE, ids=lambda path: ascii(path[:24]))
+async def test_a_path_that_leads_outside_is_refused_in_one_line(
+    tool: Tool, more: JsonObject, path: str, context: ToolContext
+) -> None:
+    with pytest.raises(ToolError) as caught:
+        await tool.run({"path": path, **more}, context)
+    said = str(caught.value)
+    assert "\n" not in said
+    assert "secret" not in said
+    assert len(said) < 400
+    said.encode("utf-8")
+
+
+async def test_a_neighbour_whose_name_begins_like_the_folder_is_outside(
+    folder: Path, context: ToolContext
+) -> None:
+    neighbour = folder.parent / "work-of-others"
+    neighbour.mkdir()
+    (neighbour / "a.txt").write_text("secret")
+    with pytest.raises(ToolError, match="outside the working folder"):
+        await ReadFile().run({"path": "../work-of-others/a.txt"}, context)
+
+
+async def test_links_and_dots_that_stay_inside_are_followed(folder: Path, context: ToolContext) -> None:
+    (folder / "sub").mkdir()
+    (folder / "a.txt").write_text("here")
+    (folder / "sub" / "link.txt").symlink_to("../a.txt")
+    for path in ("sub/link.txt", "sub/../a.txt", "./a.txt", str(folder / "a.txt"), "~/work/a.txt"):
+        assert (await ReadFile().run({"path": path}, context)).text == "here"
+
+
+async def test_a_working_folder_that_is_itself_a_link_works(folder: Path, context: ToolContext) -> None:
+    (folder / "a.txt").write_text("here")
+    door = folder.parent / "door"
+    door.symlink_to(folder)
+    result = await ReadFile().run({"path": "a.txt"}, ToolContext(door, context.environ))
+    assert result.text == "here"
+
+
+@pytest.mark.parametrize(
+    "swap",
+    [
+        lambda folder: _replace_by_link(folder / "sub" / "a.txt", folder.parent / "outside.txt"),
+        lambda folder: _replace_by_link(folder / "sub", folder.parent),
+    ],
+    ids=["the file", "a folder on the way"],
+)
+def test_a_link_put_in_the_way_after_the_check_leads_nowhere(
+    swap: Callable[[Path], None], folder: Path, context: ToolContext
+) -> None:
+    (folder / "sub").mkdir()
+    (folder / "sub" / "a.txt").write_text("here")
+    (folder.parent / "a.txt").write_text("secret")
+    resolved = resolve_inside("sub/a.txt", context)
+    swap(folder)
+    with pytest.raises(ToolError, match="cannot be read"):
+        open_inside(resolved, context)
+
+
+async def test_a_pipe_is_refused_and_not_waited_for(folder: Path, context: ToolContext) -> None:
+    os.mkfifo(folder / "pipe")
+    with pytest.raises(ToolError, match="not a regular file"):
+        await ReadFile().run({"path": "pipe"}, context)
+
+
+async def test_a_search_does_not_follow_links_out_of_the_folder(
+    trapped: Path, context: ToolContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (trapped / "a.txt").write_text("a secret of our own\n")
+
+    async def search() -> ToolResult:
+        return await SearchFiles().run({"pattern": "secret"}, context)
+
+    assert (await search()).text == "a.txt:1:a secret of our own"
+    monkeypatch.setattr("shutil.which", lambda _: None)
+    assert (await search()).text == "a.txt:1:a secret of our own"
+
+
+def _replace_by_link(path: Path, target: Path) -> None:
+    path.rename(path.with_name(f"{path.name}.was"))
+    path.symlink_to(target)

@@ -1,0 +1,34 @@
+from __future__ import annotations
+
+import pytest
+
+from rolling_chat.tools import Tool, ToolError, all_tools, choose_tools
+
+
+def test_all_none_and_named_tools_can_be_chosen() -> None:
+    assert choose_tools("all") == all_tools()
+    assert choose_tools("none") == ()
+    assert choose_tools(()) == ()
+    assert [tool.name for tool in choose_tools(["run_command", "read_file"])] == ["read_file", "run_command"]
+    assert [tool.name for tool in choose_tools("list_files")] == ["list_files"]
+
+
+def test_an_unknown_tool_is_refused_with_what_there_is() -> None:
+    said = r"no tool 'fly'\. The tools are: read_file, list_files, search_files, run_command"
+    with pytest.raises(ToolError, match=said):
+        choose_tools(["read_file", "fly"])
+
+
+def test_only_commands_need_leave() -> None:
+    assert [tool.name for tool in all_tools() if tool.needs_leave] == ["run_command"]
+
+
+@pytest.mark.parametrize("tool", all_tools(), ids=lambda tool: tool.name)
+def test_every_schema_is_one_that_providers_take(tool: Tool) -> None:
+    function = tool.schema["function"]
+    parameters = function["parameters"]
+    assert tool.schema["type"] == "function"
+    assert function["description"]
+    assert parameters["type"] == "object"
+    assert set(parameters["required"]) <= parameters["properties"].keys()
+    assert all(schema["type"] in {"string", "integer"} for schema in parameters["properties"].values())

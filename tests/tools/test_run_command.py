@@ -1,0 +1,190 @@
+from __future__ import annotations
+
+import asyncio
+import os
+from pathlib import Path
+
+import pytest
+
+from rolling_chat.messages import Ending
+from rolling_chat.tools import ToolContext, ToolError, ToolResult
+from rolling_chat.tools.run_command import RunCommand, clean_environ
+
+
+async def run(context: ToolContext, command: object, **more: object) -> ToolResult:
+    return await RunCommand().run({"command": command, **more}, context)
+
+
+def state_of(pid: int) -> str:
+    """One letter of ps, "Z" for a zombie; empty for a process that is gone."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return ""
+
+
+async def is_gone(pid: int) -> bool:
+    """Wait until a process has ended; False after ten seconds."""
+    for _ in range(1_000):
+        if state_of(pid) in {"", "Z"}:
+            return True
+        await asyncio.sleep(0.01)
+    return False
+
+
+def read_if_whole(file: Path) -> str:
+    text = file.read_text() if file.exists() else ""
+    return text if text.endswith("\n") else ""
+
+
+async def pid_in(file: Path) -> int:
+    """Wait until a command has written its number there; fails after ten seconds."""
+    for _ in range(2_000):
+        if text := read_if_whole(file):
+            return int(text)
+        await asyncio.sleep(0.005)
+    raise AssertionError(f"nothing was written to {file}")
+
+
+def open_files() -> int:
+    return len(list(Path("/proc/self/fd").iterdir()))
+
+
+async def test_output_errors_and_exit_code_come_together_in_order(context: ToolContext) -> None:
+    result = await run(context, "echo one; echo two >&2; echo three; exit 3")
+    assert result == ToolResult("one\ntwo\nthree\n[exit code 3]")
+
+
+async def test_it_runs_in_the_working_folder_with_nothing_on_its_input(
+    folder: Path, context: ToolContext
+) -> None:
+    assert (await run(context, "pwd; cat")).text == f"{folder}\n[exit code 0]"
+    assert (await run(context, "true")).text == "[no output]\n[exit code 0]"
+
+
+async def test_keys_are_kept_from_commands() -> None:
+    kept = {
+        "PATH": "/bin",
+        "HOME": "/h",
+        "TOKENIZERS_PARALLELISM": "1",
+        "KEYBOARD": "x",
+        "SSH_AUTH_SOCK": "s",
+    }
+    secret = {
+        "OPENAI_API_KEY": "1", "API_KEY": "1", "GITHUB_TOKEN": "1", "TOKEN": "1", "DB_PASSWORD": "1",
+        "AWS_SECRET_ACCESS_KEY": "1", "AWS_ACCESS_KEY_ID": "1", "CLIENT_SECRET": "1", "my_api_key": "1",
+        "GOOGLE_APPLICATION_CREDENTIALS": "1", "SIGNING_PRIVATE_KEY": "1", "OPENAI_APIKEY": "1",
+    }  # fmt: skip
+    assert clean_environ(kept | secret) == kept
+
+
+async def test_the_command_sees_the_cleaned_environment(context: ToolContext) -> None:
+    environ = {**context.environ, "MY_API_KEY": "sk-12345", "PLAIN": "yes"}
+    text = (await run(ToolContext(context.folder, environ), "env")).text
+    assert "sk-12345" not in text
+    assert "PLAIN=yes" in text
+
+
+async def test_binary_output_becomes_sound_text(context: ToolContext) -> None:
+    text = (await run(context, r"printf 'a\0b\377\033[31mred\n'")).text
+    assert text == "a\ufffdb\ufffd\x1b[31mred\n[exit code 0]"
+
+
+async def test_a_flood_keeps_head_and_tail_in_bounded_memory(context: ToolContext) -> None:
+    text = (await run(context, "echo first; yes 0123456789 | head -c 40000000; echo; echo last")).text
+    assert text.startswith("first\n")
+    assert text.endswith("last\n[exit code 0]")
+    assert " bytes left out …]" in text
+    assert 10_000_000 <= len(text) < 10_200_000
+
+
+async def test_a_command_out_of_time_is_killed_with_its_children(folder: Path, context: ToolContext) -> None:
+    result = await run(context, "echo begun; (echo $BASHPID > pid; exec sleep 600); echo never", timeout=1)
+    assert result == ToolResult("begun\n[killed: not done after 1 seconds]", Ending.FAILED)
+    assert await is_gone(await pid_in(folder / "pid"))
+
+
+async def test_a_command_that_ignores_the_polite_request_is_killed(
+    folder: Path, context: ToolContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rolling_chat.tools.process._GRACE", 0.1)
+    result = await run(context, "trap '' TERM; echo $$ > pid; while :; do sleep 0.05; done", timeout=1)
+    assert result.ending is Ending.FAILED
+    assert await is_gone(await pid_in(folder / "pid"))
+
+
+@pytest.mark.parametrize("stops", [1, 2, 3])
+async def test_a_cancelled_command_is_killed_with_its_children(
+    stops: int, folder: Path, context: ToolContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rolling_chat.tools.process._GRACE", 0.2)
+    task = asyncio.create_task(run(context, "trap '' TERM; sleep 600 & echo $! > pid; wait; wait; wait"))
+    pid = await pid_in(folder / "pid")
+    for _ in range(stops):
+        task.cancel()
+        await asyncio.sleep(0)
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert await is_gone(pid)
+
+
+async def test_a_process_left_in_the_background_is_told_of_and_not_waited_for(
+    folder: Path, context: ToolContext
+) -> None:
+    result = await run(context, "sleep 600 & echo $! > pid; echo started")
+    pid = await pid_in(folder / "pid")
+    try:
+        first, code, background = result.text.splitlines()
+        assert (first, code) == ("started", "[exit code 0]")
+        assert background.endswith(f"kill -- -{os.getpgid(pid)} ends them]")
+        assert state_of(pid) != "Z"
+    finally:
+        os.kill(pid, 9)
+    assert await is_gone(pid)
+
+
+async def test_a_signal_is_named(context: ToolContext) -> None:
+    assert (await run(context, "kill -SEGV $$")).text.endswith("[killed by signal SIGSEGV]")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({}, "'command' is missing"),
+        ({"command": ["ls", "-l"]}, "'command' must be text"),
+        ({"command": "a\x00b"}, "NUL"),
+        ({"command": "ls", "timeout": 0}, "'timeout' must be 1 or more"),
+        ({"command": "ls", "timeout": "soon"}, "'timeout' must be a whole number"),
+        ({"command": "x" * 3_000_000}, "could not be started"),
+        ({"command": "echo \ud800"}, "could not be started"),
+    ],
+)
+async def test_a_command_that_cannot_be_run_is_refused_in_one_line(
+    arguments: dict[str, object], said: str, context: ToolContext
+) -> None:
+    with pytest.raises(ToolError, match=said) as caught:
+        await RunCommand().run(arguments, context)
+    assert "\n" not in str(caught.value)
+
+
+async def test_a_working_folder_that_is_gone_is_an_error_in_one_line(
+    context: ToolContext,
+) -> None:
+    gone = ToolContext(context.folder / "gone", context.environ)
+    with pytest.raises(ToolError, match="could not be started"):
+        await run(gone, "ls")
+
+
+async def test_no_pipe_is_left_open(context: ToolContext) -> None:
+    before = open_files()
+    for _ in range(5):
+        await run(context, "echo hello")
+    with pytest.raises(ToolError):
+        await run(context, "x" * 3_000_000)
+    await asyncio.sleep(0)
+    assert open_files() <= before + 1
+
+
+def test_the_description_is_the_exact_command() -> None:
+    command = "rm -rf build &&\n  echo 'done'"
+    assert RunCommand().describe({"command": command}) == command

@@ -1,0 +1,95 @@
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from rolling_chat.tools import ToolContext, ToolError
+from rolling_chat.tools.search_files import SearchFiles
+
+
+@pytest.fixture(params=["ripgrep", "python"], autouse=True)
+def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Every test runs with ripgrep, where there is one, and with the program's own search."""
+    if request.param == "python":
+        monkeypatch.setattr("shutil.which", lambda _: None)
+    elif shutil.which("rg") is None:
+        pytest.skip("no ripgrep on this machine")
+    return str(request.param)
+
+
+async def search(context: ToolContext, pattern: object, **more: object) -> str:
+    return (await SearchFiles().run({"pattern": pattern, **more}, context)).text
+
+
+@pytest.fixture
+def sources(folder: Path) -> Path:
+    (folder / "src").mkdir()
+    (folder / "src" / "b.py").write_text("import os\n\ndef needle():\n    return os\n")
+    (folder / "a.txt").write_text("hay\nneedle in hay\r\n")
+    (folder / ".hidden").write_text("needle\n")
+    (folder / ".git").mkdir()
+    (folder / ".git" / "packed").write_text("needle\n")
+    (folder / "data.bin").write_bytes(b"needle\x00needle\n")
+    return folder
+
+
+@pytest.mark.usefixtures("sources")
+async def test_matches_come_as_file_line_and_text_in_order(context: ToolContext) -> None:
+    assert await search(context, "needle") == (
+        ".hidden:1:needle\na.txt:2:needle in hay\nsrc/b.py:3:def needle():"
+    )
+
+
+@pytest.mark.usefixtures("sources")
+async def test_a_path_narrows_the_search_to_a_folder_or_a_file(context: ToolContext) -> None:
+    assert await search(context, r"^\s+return", path="src") == "src/b.py:4:    return os"
+    assert await search(context, "needle", path="a.txt") == "a.txt:2:needle in hay"
+
+
+@pytest.mark.usefixtures("sources")
+async def test_nothing_found_is_said(context: ToolContext) -> None:
+    assert await search(context, "no such thing") == "[no match for 'no such thing' in .]"
+
+
+@pytest.mark.usefixtures("sources")
+@pytest.mark.parametrize("pattern", ["(", "[z-a]", "*x", "(?P<n>a)(?P<n>b)"])
+async def test_a_bad_pattern_is_an_error_in_one_line(pattern: str, context: ToolContext) -> None:
+    with pytest.raises(ToolError, match=r"is no regular expression: \w") as caught:
+        await search(context, pattern)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("pattern", ["", None, 5, "a\nb", "a\x00b"])
+async def test_a_pattern_must_be_one_line_of_text(pattern: object, context: ToolContext) -> None:
+    with pytest.raises(ToolError, match="'pattern'"):
+        await search(context, pattern)
+
+
+async def test_a_pattern_that_looks_like_an_option_is_a_pattern(folder: Path, context: ToolContext) -> None:
+    (folder / "a.txt").write_text("use --pre=evil here\n")
+    assert await search(context, "--pre=evil") == "a.txt:1:use --pre=evil here"
+    (folder / "--files").write_text("use --pre=evil here\n")
+    assert await search(context, "use", path="--files") == "--files:1:use --pre=evil here"
+
+
+async def test_long_lines_are_cut(folder: Path, context: ToolContext) -> None:
+    (folder / "a.js").write_text("x" * 600_000 + "\n")
+    assert len(await search(context, "xx")) < 700
+
+
+async def test_very_many_matches_are_cut_at_a_whole_line(folder: Path, context: ToolContext) -> None:
+    (folder / "a.txt").write_text("needle and thread\n" * 90_000)
+    lines = (await search(context, "needle")).splitlines()
+    assert lines[-1].startswith("[cut at ")
+    assert all(line.endswith(":needle and thread") for line in lines[:-1])
+
+
+async def test_a_pattern_that_backtracks_for_ever_is_stopped(
+    folder: Path, context: ToolContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rolling_chat.tools.search_files._TIMEOUT", 1)
+    (folder / "a.txt").write_text("a" * 60 + "b\n")
+    text = await search(context, "^(a+)+$")
+    assert text in {"[stopped after 1 seconds: search in a narrower path]", "[no match for '^(a+)+$' in .]"}
