@@ -31,7 +31,7 @@ def shorten_result(message: Message, cap: int, style: Truncation, count: CountTe
 
 
 def _fits(message: Message, cap: int, count: CountText) -> bool:
-    # four bytes a character and a token a byte are the most, and no family doubles that: small ones need no count
+    # four bytes a character, a token a byte, and no family doubles that: small ones need no count
     return 8 * len(message.text) <= cap or _count_once(message.text, count) <= cap
 
 

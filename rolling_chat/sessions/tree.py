@@ -121,7 +121,7 @@ def drop_reply(connection: sqlite3.Connection, number: int, now: float) -> None:
 
 
 def seal_abandoned(connection: sqlite3.Connection, session: int, now: float) -> None:
-    """Seal the replies in `session` whose writers are gone."""
+    """Seal the replies in `session` whose writers are gone; one without a byte is taken back."""
     rows = connection.execute(
         "SELECT growing.*, session.updated_at AS seen FROM growing"
         " JOIN message ON message.number = growing.message"
@@ -130,14 +130,14 @@ def seal_abandoned(connection: sqlite3.Connection, session: int, now: float) -> 
     ).fetchall()
     for row in rows:
         if is_left(Owner.of(row).process, row["seen"], now):
-            seal_reply(connection, row["message"], Message("assistant", ending=Ending.CANCELLED), now)
+            drop_reply(connection, row["message"], now)
 
 
 def seal_owned(connection: sqlite3.Connection, owner: Owner, now: float) -> None:
-    """Seal every reply that `owner` is still writing."""
+    """Seal every reply that `owner` is still writing; one without a byte is taken back."""
     rows = connection.execute("SELECT message FROM growing WHERE store = ?", (owner.store,)).fetchall()
     for row in rows:
-        seal_reply(connection, row["message"], Message("assistant", ending=Ending.CANCELLED), now)
+        drop_reply(connection, row["message"], now)
 
 
 def last_sealed(connection: sqlite3.Connection, head: int | None) -> int | None:

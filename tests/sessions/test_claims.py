@@ -107,6 +107,18 @@ def test_a_reused_process_number_is_not_taken_for_the_holder(database: Path) -> 
     store.close()
 
 
+def test_a_reply_whose_writer_died_before_its_first_byte_leaves_no_trace(database: Path) -> None:
+    store = SessionStore.open(database)
+    session = new_session(store).id
+    store.claim(session)
+    asked = store.append(session, Message("user", "hello?"))
+    store.begin_reply(session, OFFLINE)
+    pretend_held_by(store, dataclasses.replace(this_process(), started="long ago"))
+    assert store.claim(session) is None
+    assert store.branch(session) == [asked]
+    store.close()
+
+
 def test_a_living_writers_reply_is_left_to_it(database: Path) -> None:
     first, second = SessionStore.open(database), SessionStore.open(database)
     session = new_session(first).id
