@@ -7,8 +7,9 @@ import re
 _TAB = 4
 _BIDI = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
 _UNSEEN = "\u200b\u2060-\u2064\ufeff\U000e0000-\U000e007f"
-_UNSAFE = re.compile(f"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff{_BIDI}{_UNSEEN}]")
-_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
+_UNSAFE = re.compile(f"[\x00-\x08\x0b-\x1f\x7f-\x9f{_BIDI}{_UNSEEN}]")
+_CONTROLS = re.compile(f"[\x00-\x08\x0b-\x1f\x7f-\x9f{_BIDI}]")
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _NEWLINE = re.compile("\r\n?|\x0b|\x0c|\x85|\u2028|\u2029")
 
 
@@ -18,12 +19,16 @@ def visible(text: str) -> str:
     C0 controls become their pictures (`␛`), all others their code point (`<U+202E>`), so that
     nothing of it can move a cursor, set a colour or turn the reading direction.
     """
-    return _UNSAFE.sub(_shown, _expand_tabs(_NEWLINE.sub("\n", text)))
+    return _UNSAFE.sub(_shown, _expand_tabs(_NEWLINE.sub("\n", _joined(text))))
 
 
-def one_line(text: str) -> str:
-    """`text` on one line: runs of white space become one space."""
-    return visible(" ".join(text.split()))
+def one_line(text: str, most: int = 0) -> str:
+    """`text` on one line, runs of white space made one space; cut to `most` characters where given."""
+    if most:
+        # only the beginning is looked at: the text may be megabytes
+        text = text[: 4 * most]
+    line = visible(" ".join(text.split()))
+    return line if not most or len(line) <= most else line[: most - 1].rstrip() + "…"
 
 
 def typed(text: str) -> str:
@@ -31,9 +36,16 @@ def typed(text: str) -> str:
     return _UNSAFE.sub("", _NEWLINE.sub("\n", text))
 
 
-def for_stdout(text: str) -> str:
-    """`text` as a script may get it: control characters shown, tabs and every other character kept."""
-    return _CONTROLS.sub(_shown, text.replace("\r\n", "\n"))
+def without_controls(text: str) -> str:
+    """`text` for a file or a pipe: control characters shown, tabs and every other character kept."""
+    return _CONTROLS.sub(_shown, _joined(text).replace("\r\n", "\n"))
+
+
+def _joined(text: str) -> str:
+    """The halves of surrogate pairs joined; what is alone becomes U+FFFD."""
+    if _SURROGATE.search(text) is None:
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 def _expand_tabs(text: str) -> str:

@@ -31,7 +31,7 @@ from rolling_chat.events import (
 )
 from rolling_chat.messages import Ending, Json, Usage
 from rolling_chat.settings.paths import Paths
-from rolling_chat.text import for_stdout
+from rolling_chat.text import without_controls
 
 _CODES: Mapping[Outcome, Exit] = {
     Outcome.DONE: Exit.DONE,
@@ -147,7 +147,7 @@ def _print_result(result: Result, output_format: str) -> None:
             _print_json({"type": "result", **result.as_json()})
         case _:
             if result.reply:
-                print(for_stdout(result.reply))
+                print(without_controls(result.reply))
             if result.outcome is Outcome.CUT:
                 _say("the answer was cut at its output limit")
             if result.error:
@@ -200,4 +200,4 @@ def _parsed(arguments: str) -> Json:
 
 
 def _say(line: str) -> None:
-    print(f"rolling-chat: {for_stdout(line)}", file=sys.stderr)
+    print(f"rolling-chat: {without_controls(line)}", file=sys.stderr)

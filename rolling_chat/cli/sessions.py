@@ -14,7 +14,7 @@ from rolling_chat.sessions.export import to_markdown
 from rolling_chat.sessions.records import SessionAmbiguous, SessionInfo, SessionNotFound, StoreError
 from rolling_chat.sessions.store import SessionStore
 from rolling_chat.settings.paths import Paths
-from rolling_chat.text import for_stdout, one_line
+from rolling_chat.text import one_line, without_controls
 
 
 def list_sessions(options: Options, paths: Paths) -> int:
@@ -65,7 +65,7 @@ def export_session(options: Options, paths: Paths) -> int:
     """Write one session's whole branch to stdout, as Markdown."""
     store = open_store(paths)
     info = _find(store, options.session)
-    sys.stdout.write(for_stdout(to_markdown(info, store.branch(info.id))))
+    sys.stdout.write(without_controls(to_markdown(info, store.branch(info.id))))
     return Exit.DONE
 
 

@@ -18,8 +18,8 @@ from rolling_chat.sessions.records import (
     SessionState,
 )
 from rolling_chat.sessions.rows import insert, message_id, pack, pack_json, unpack, unpack_json, update
-from rolling_chat.sessions.text import one_line
 from rolling_chat.sessions.tree import last_sealed, require_message
+from rolling_chat.text import one_line
 
 GIVEN_TITLE_CHARACTERS = 200
 

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from rolling_chat.messages import Ending, Message, ToolCall
 from rolling_chat.sessions.records import SessionInfo
 from rolling_chat.sessions.rows import REASONING
-from rolling_chat.sessions.text import one_line, visible
+from rolling_chat.text import one_line, without_controls
 
 _ENDINGS = {
     Ending.COMPLETE: "",
@@ -57,8 +57,10 @@ def _message(message: Message, called: str) -> Iterator[str]:
     yield f"## {_heading(message, called)}"
     thinking = (message.extras or {}).get(REASONING)
     if isinstance(thinking, str) and thinking.strip():
-        yield "\n".join(f"> {line}".rstrip() for line in ("*thinking*", "", *visible(thinking).splitlines()))
-    text = visible(_content(message))
+        yield "\n".join(
+            f"> {line}".rstrip() for line in ("*thinking*", "", *without_controls(thinking).splitlines())
+        )
+    text = without_controls(_content(message))
     yield fence(text) if message.role == "tool" else _closed(text.strip("\n"))
     for call in message.tool_calls:
         yield f"**calls** {_code(call.name)}"
@@ -96,8 +98,8 @@ def _arguments(call: ToolCall) -> tuple[str, str]:
     try:
         data = json.loads(call.arguments)
     except (ValueError, RecursionError):
-        return visible(call.arguments), ""
-    return visible(json.dumps(data, indent=2, ensure_ascii=False)), "json"
+        return without_controls(call.arguments), ""
+    return without_controls(json.dumps(data, indent=2, ensure_ascii=False)), "json"
 
 
 def _closed(text: str) -> str:

@@ -10,7 +10,7 @@ from typing import Any, cast
 
 from rolling_chat.messages import Content, Ending, Json, JsonObject, MadeBy, Message, Role, ToolCall, Usage
 from rolling_chat.sessions.records import StoreError
-from rolling_chat.sessions.text import visible
+from rolling_chat.text import without_controls
 
 MESSAGE_COLUMNS = (
     "number", "role", "content", "parts", "tool_calls", "tool_call_id", "name",
@@ -89,7 +89,7 @@ def content_columns(message: Message) -> dict[str, Any]:
     content = pack(message.text)
     return {
         "content": content,
-        "plain": None if isinstance(content, str) else visible(message.text),
+        "plain": None if isinstance(content, str) else without_controls(message.text),
         "parts": None if isinstance(message.content, str) else pack_json([*map(dict, message.content)]),
         "tool_calls": pack_json([[call.id, call.name, call.arguments] for call in message.tool_calls])
         if message.tool_calls

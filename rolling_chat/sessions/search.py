@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 
 from rolling_chat.sessions.records import SearchHit
 from rolling_chat.sessions.rows import message_id
-from rolling_chat.sessions.text import one_line
+from rolling_chat.text import one_line
 
 _MOST_WORDS = 32
 _MOST_LETTERS = 64

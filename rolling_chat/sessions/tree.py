@@ -29,7 +29,7 @@ from rolling_chat.sessions.rows import (
     unpack,
     update,
 )
-from rolling_chat.sessions.text import one_line
+from rolling_chat.text import one_line
 
 TITLE_CHARACTERS = 60
 

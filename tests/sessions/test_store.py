@@ -191,7 +191,7 @@ def test_a_title_is_made_of_the_first_thing_the_person_said(store: SessionStore)
     store.append(session.id, Message("user", f"\n  fix\tthe \x1b[31mparser {'x' * 80}\nplease"))
     store.append(session.id, Message("user", "thanks"))
     info = store.session(session.id)
-    assert info.title.startswith("fix the [31mparser xxx")
+    assert info.title.startswith("fix the ␛[31mparser xxx")
     assert len(info.title) == 60
     assert not info.title_given
 

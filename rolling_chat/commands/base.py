@@ -1,0 +1,114 @@
+"""What a slash command is, and what the screen lends to one."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol, TypeAlias
+
+if TYPE_CHECKING:
+    from rolling_chat.agent import Chat
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One entry of a picker: `value` is what is chosen, `label` and `note` are what is shown."""
+
+    value: str
+    label: str
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column of a table; figures stand at the right."""
+
+    title: str
+    right: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table of plain strings."""
+
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+class CommandContext(Protocol):
+    """What the screen lends to a command; tests lend something plainer."""
+
+    @property
+    def chat(self) -> Chat:
+        """The open session."""
+        ...
+
+    @property
+    def theme_names(self) -> Sequence[str]:
+        """The themes that there are."""
+        ...
+
+    @property
+    def theme_name(self) -> str:
+        """The theme in force."""
+        ...
+
+    def say(self, text: str, *, warning: bool = False) -> None:
+        """Show one line in the transcript."""
+        ...
+
+    def show_tables(self, title: str, lead: Sequence[str], tables: Sequence[Table]) -> None:
+        """Show lines and tables on a screen of their own."""
+        ...
+
+    def show_help(self) -> None:
+        """Show keys and commands."""
+        ...
+
+    async def pick(self, title: str, choices: Sequence[Choice], *, current: str = "") -> str | None:
+        """Let the person choose; None when they choose nothing."""
+        ...
+
+    def reload(self) -> None:
+        """The session was changed for another: draw its conversation."""
+        ...
+
+    def refresh_report(self) -> None:
+        """The next request has changed: draw the gauge again."""
+        ...
+
+    def set_theme(self, name: str) -> None:
+        """Put a theme in force and keep it in the settings."""
+        ...
+
+    def copy(self, text: str) -> None:
+        """Put `text` on the terminal's clipboard."""
+        ...
+
+    def quit(self) -> None:
+        """Leave the program."""
+        ...
+
+
+Run: TypeAlias = Callable[[CommandContext, str], Awaitable[None] | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """One slash command.
+
+    `usage` is what follows the name ("[on|off|status]"), `summary` one line for help and
+    completion. `while_busy` says that it may run while the model works. `run` gets the context
+    and the argument, already stripped.
+    """
+
+    name: str
+    usage: str
+    summary: str
+    run: Run
+    while_busy: bool = False
+
+    @property
+    def signature(self) -> str:
+        """The command as it is typed: `/model [name]`."""
+        return f"/{self.name} {self.usage}".rstrip()

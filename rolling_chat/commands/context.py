@@ -1,0 +1,109 @@
+"""/context: the report of the next request, by category and by message."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rolling_chat.commands import figures
+from rolling_chat.commands.base import Column, Command, CommandContext, Table
+from rolling_chat.context.report import Fate, PromptReport, Row
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rolling_chat.messages import Message
+
+_PREVIEW_CHARS = 60
+
+
+def category_table(report: PromptReport) -> Table:
+    """The division of the window for one request."""
+    rows = [
+        ("system prompt", report.system),
+        ("tools", report.tools),
+        ("summary", report.summary),
+        ("history", report.history),
+        ("current turn", report.current),
+        ("draft", report.draft),
+        ("reserve for the answer", report.reserve),
+        ("safety margin", report.margin),
+    ]
+    used = sum(size for _, size in rows)
+    rows.append(("free", max(0, report.window - used)))
+    return Table(
+        (Column("category"), Column("tokens", right=True), Column("of window", right=True)),
+        tuple((name, f"{size:,}", _share(size, report.window)) for name, size in rows),
+    )
+
+
+def message_table(report: PromptReport, messages: Sequence[Message]) -> Table:
+    """Every message of the branch, newest first: its tokens, its fate and the reason."""
+    by_id = {message.id: message for message in messages if message.id}
+    return Table(
+        (
+            Column("#", right=True),
+            Column("role"),
+            Column("tokens", right=True),
+            Column("fate"),
+            Column("begins"),
+        ),
+        tuple(_row(row, by_id) for row in reversed(report.rows)),
+    )
+
+
+def _row(row: Row, by_id: dict[str, Message]) -> tuple[str, ...]:
+    message = by_id.get(row.id)
+    begins = preview(message) if message is not None else row.reason
+    return (str(row.index), row.role, _size(row), _fate(row), begins)
+
+
+def _size(row: Row) -> str:
+    if row.tokens_after == row.tokens_before:
+        return f"{row.tokens_before:,}"
+    return f"{row.tokens_before:,} → {row.tokens_after:,}"
+
+
+def _fate(row: Row) -> str:
+    if row.fate is Fate.SENT:
+        return row.fate.value
+    layer = f" (layer {row.layer})" if row.layer else ""
+    return f"{row.fate.value}{layer}{': ' + row.reason if row.reason else ''}"
+
+
+def preview(message: Message) -> str:
+    """The beginning of a message on one line."""
+    text = " ".join(message.text[: 4 * _PREVIEW_CHARS].split())
+    if not text and message.tool_calls:
+        text = ", ".join(f"{call.name}(…)" for call in message.tool_calls)
+    return text if len(text) <= _PREVIEW_CHARS else text[: _PREVIEW_CHARS - 1] + "…"
+
+
+def _share(size: int, window: int) -> str:
+    return figures.percent(100 * size / window) if window else "unknown"
+
+
+def lead(report: PromptReport) -> list[str]:
+    """The lines above the tables: model, total, the mark of the next trim."""
+    sign = "" if report.exact else "~"
+    window = f" of {report.window:,}" if report.window else ""
+    lines = [f"{report.model}: the next request is {sign}{report.used:,}{window} tokens"]
+    what = "the next trim" if report.rolling else "the refusal"
+    if report.trim_at:
+        lines.append(
+            f"rolling context is {'on' if report.rolling else 'off'}; "
+            f"{what} comes at {report.trim_at:,} tokens"
+        )
+    if not report.within_budget:
+        lines.append("it does not fit the window and would not be sent")
+    return lines
+
+
+def _run(context: CommandContext, _argument: str) -> None:
+    report = context.chat.report()
+    tables = [category_table(report), message_table(report, context.chat.messages)]
+    context.show_tables("The next request", lead(report), tables)
+
+
+CONTEXT = Command(
+    "context", "", "What the next request holds, by category and by message", _run, while_busy=True
+)

@@ -1,0 +1,55 @@
+"""Figures as people read them: tokens, shares, money, ages."""
+
+from __future__ import annotations
+
+
+def tokens(count: int) -> str:
+    """A count of tokens: `950`, `1.2k`, `41k`, `1.05M`."""
+    if count < 1000:
+        return str(count)
+    if count < 9_950:
+        return f"{count / 1000:.1f}k"
+    if count < 999_500:
+        return f"{count / 1000:.0f}k"
+    return f"{count / 1_000_000:.2f}M"
+
+
+def window(count: int) -> str:
+    """A context window: one decimal where it says something (`8.2k`, `200k`)."""
+    thousands = count / 1000
+    if 1000 <= count < 1_000_000:
+        return f"{thousands:.1f}".rstrip("0").rstrip(".") + "k"
+    return tokens(count)
+
+
+def percent(share: float) -> str:
+    """A share of 100, as whole percent; what is there but small is `<1 %`."""
+    if 0 < share < 1:
+        return "<1 %"
+    return f"{share:.0f} %"
+
+
+def cost(dollars: float | None) -> str:
+    """US dollars, or nothing where the price is unknown."""
+    if dollars is None:
+        return ""
+    if 0 < dollars < 0.01:
+        return "<$0.01"
+    return f"${dollars:.2f}"
+
+
+def plural(count: int, one: str, many: str = "") -> str:
+    """`1 message`, `3 messages`."""
+    return f"{count:,} {one if count == 1 else many or one + 's'}"
+
+
+def age(seconds: float) -> str:
+    """How long ago something was: `just now`, `5 min ago`, `3 h ago`, `12 days ago`."""
+    minutes = seconds / 60
+    if minutes < 1:
+        return "just now"
+    if minutes < 60:
+        return f"{minutes:.0f} min ago"
+    if minutes < 48 * 60:
+        return f"{minutes / 60:.0f} h ago"
+    return f"{minutes / 60 / 24:.0f} days ago"

@@ -1,0 +1,15 @@
+"""/fork: go on in a copy of this session."""
+
+from __future__ import annotations
+
+from rolling_chat.commands.base import Command, CommandContext
+
+
+def _run(context: CommandContext, _argument: str) -> None:
+    before = context.chat.info.id
+    context.chat.fork()
+    context.reload()
+    context.say(f"This is a copy of session {before[:8]}, which stays as it was.")
+
+
+FORK = Command("fork", "", "Go on in a copy of this session", _run)

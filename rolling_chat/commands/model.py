@@ -1,0 +1,20 @@
+"""/model: change the model of this session."""
+
+from __future__ import annotations
+
+from rolling_chat.commands.base import Choice, Command, CommandContext
+
+
+async def _run(context: CommandContext, argument: str) -> None:
+    chat = context.chat
+    name: str | None = argument
+    if not name:
+        choices = [Choice(known, known) for known in chat.model_names()]
+        name = await context.pick("Model", choices, current=chat.model)
+    if not name:
+        return
+    context.say(chat.set_model(name))
+    context.refresh_report()
+
+
+MODEL = Command("model", "[name]", "Change the model; alone it shows what there is", _run)

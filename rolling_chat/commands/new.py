@@ -1,0 +1,16 @@
+"""/new: begin a new session in this folder."""
+
+from __future__ import annotations
+
+from rolling_chat.commands.base import Command, CommandContext
+
+
+def _run(context: CommandContext, _argument: str) -> None:
+    before = context.chat.resume_command if context.chat.messages else ""
+    context.chat.start_new()
+    context.reload()
+    if before:
+        context.say(f"A new session. The one before is kept: {before}")
+
+
+NEW = Command("new", "", "Begin a new session; this one is kept", _run)

@@ -1,0 +1,12 @@
+"""/quit: leave the program."""
+
+from __future__ import annotations
+
+from rolling_chat.commands.base import Command, CommandContext
+
+
+def _run(context: CommandContext, _argument: str) -> None:
+    context.quit()
+
+
+QUIT = Command("quit", "", "Leave; the session is kept", _run, while_busy=True)

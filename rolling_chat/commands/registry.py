@@ -1,0 +1,116 @@
+"""All slash commands in the order in which help shows them; parsing, completion and running."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import TYPE_CHECKING
+
+from rolling_chat.agent import ChatError
+from rolling_chat.commands.context import CONTEXT
+from rolling_chat.commands.copy import COPY
+from rolling_chat.commands.fork import FORK
+from rolling_chat.commands.help import HELP
+from rolling_chat.commands.model import MODEL
+from rolling_chat.commands.new import NEW
+from rolling_chat.commands.quit import QUIT
+from rolling_chat.commands.resume import RESUME
+from rolling_chat.commands.rolling_context import ROLLING_CONTEXT
+from rolling_chat.commands.sessions import SESSIONS
+from rolling_chat.commands.theme import THEME
+
+if TYPE_CHECKING:
+    from rolling_chat.commands.base import Command, CommandContext
+
+_COMMANDS: tuple[Command, ...] = (
+    ROLLING_CONTEXT,
+    CONTEXT,
+    MODEL,
+    NEW,
+    SESSIONS,
+    RESUME,
+    FORK,
+    COPY,
+    THEME,
+    HELP,
+    QUIT,
+)
+
+_ENOUGH_TO_LOOK_INSIDE = 3  # characters; fewer are in every second name
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedCommand:
+    """A line that begins with a slash, taken apart."""
+
+    name: str
+    argument: str
+
+
+def all_commands() -> tuple[Command, ...]:
+    """Every command, in the order of the help."""
+    return _COMMANDS
+
+
+def find_command(name: str) -> Command | None:
+    """The command of that name, without its slash."""
+    return next((command for command in _COMMANDS if command.name == name), None)
+
+
+def parse(text: str) -> ParsedCommand | None:
+    """Take a command line apart; None for anything that is a message.
+
+    A command is one line and begins with a slash and a word. A path is a message
+    (`/etc/hosts is missing`), and so is a second slash (`//`).
+    """
+    line = text.strip()
+    if "\n" in line or not line.startswith("/"):
+        return None
+    name, _, argument = line[1:].partition(" ")
+    if not name or not all(char.isalnum() or char in "-_" for char in name):
+        return None
+    return ParsedCommand(name.lower(), argument.strip())
+
+
+def complete(text: str) -> tuple[Command, ...]:
+    """The commands that `text` may become, while its name is still being typed."""
+    if not text.startswith("/") or any(char.isspace() for char in text):
+        return ()
+    typed = text[1:].lower()
+    first = [command for command in _COMMANDS if command.name.startswith(typed)]
+    if len(typed) < _ENOUGH_TO_LOOK_INSIDE:
+        return tuple(first)
+    inside = [command for command in _COMMANDS if typed in command.name and command not in first]
+    return (*first, *inside)
+
+
+def nearest_command(name: str) -> Command | None:
+    """The command whose name is most like `name`, where one is like it at all."""
+    names = [command.name for command in _COMMANDS]
+    close = get_close_matches(name.lower(), names, n=1, cutoff=0.5)
+    starts = [known for known in names if name and known.startswith(name.lower())]
+    found = starts or close
+    return find_command(found[0]) if found else None
+
+
+async def run_command(parsed: ParsedCommand, context: CommandContext, *, busy: bool = False) -> None:
+    """Run a command; an unknown one, or one that cannot be done, is answered with one line."""
+    command = find_command(parsed.name)
+    if command is None:
+        context.say(_unknown(parsed.name), warning=True)
+        return
+    if busy and not command.while_busy:
+        context.say(f"/{command.name} waits until the answer is complete; esc stops it.", warning=True)
+        return
+    try:
+        outcome = command.run(context, parsed.argument)
+        if outcome is not None:
+            await outcome
+    except ChatError as error:
+        context.say(str(error), warning=True)
+
+
+def _unknown(name: str) -> str:
+    near = nearest_command(name)
+    hint = f"did you mean /{near.name}?" if near else "/help lists all of them."
+    return f"There is no command /{name}; {hint}"

@@ -1,0 +1,23 @@
+"""/theme: change the colours."""
+
+from __future__ import annotations
+
+from rolling_chat.commands.base import Choice, Command, CommandContext
+
+
+async def _run(context: CommandContext, argument: str) -> None:
+    name: str | None = argument
+    if not name:
+        choices = [Choice(known, known) for known in context.theme_names]
+        name = await context.pick("Theme", choices, current=context.theme_name)
+    if not name:
+        return
+    if name not in context.theme_names:
+        there = ", ".join(context.theme_names)
+        context.say(f"There is no theme {name!r}; there are {there}.", warning=True)
+        return
+    context.set_theme(name)
+    context.say(f"Theme: {name}.")
+
+
+THEME = Command("theme", "[name]", "Change the colours; alone it shows the themes", _run, while_busy=True)

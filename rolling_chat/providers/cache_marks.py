@@ -1,0 +1,77 @@
+"""Anthropic's cache marks: at most four `cache_control` marks a request.
+
+They go on the last tool, the end of the stable system text, the last message, and the last message of
+the request before where that is far back: the provider looks for a cached prefix only some 20 blocks
+before a mark, so a turn with many tool calls would lose the one it wrote.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from rolling_chat.messages import Json
+
+_MARK: Final = {"type": "ephemeral"}
+# Anthropic looks back 20 blocks from a mark; https://docs.claude.com/en/docs/build-with-claude/prompt-caching
+_FAR_BACK = 15
+
+
+def mark_tools(tools: list[dict[str, Json]]) -> list[dict[str, Json]]:
+    """The tools, the last one marked."""
+    if not tools:
+        return tools
+    return [*tools[:-1], {**tools[-1], "cache_control": dict(_MARK)}]
+
+
+def mark_messages(wire: list[dict[str, Json]], *, stable_system_chars: int, previous: int | None) -> None:
+    """Mark `wire` in place. `previous` is where the last message of the request before stands now."""
+    if not wire:
+        return
+    if wire[0]["role"] == "system":
+        _mark_system(wire[0], stable_system_chars)
+    last = _markable_at_or_before(wire, len(wire) - 1)
+    if last is None:
+        return
+    if previous is not None and previous < last:
+        earlier = _markable_at_or_before(wire, previous)
+        if earlier is not None and sum(map(_blocks, wire[earlier + 1 :])) > _FAR_BACK:
+            _mark(wire[earlier])
+    _mark(wire[last])
+
+
+def _mark_system(message: dict[str, Json], stable_chars: int) -> None:
+    text = message["content"]
+    if not isinstance(text, str) or not text:
+        return
+    stable = text[:stable_chars] if 0 < stable_chars < len(text) else text
+    rest = text[len(stable) :]
+    message["content"] = [{"type": "text", "text": stable, "cache_control": dict(_MARK)}]
+    if rest:
+        message["content"].append({"type": "text", "text": rest})
+
+
+def _markable_at_or_before(wire: list[dict[str, Json]], place: int) -> int | None:
+    return next((index for index in range(place, -1, -1) if _is_markable(wire[index])), None)
+
+
+def _is_markable(message: dict[str, Json]) -> bool:
+    """Text carries a mark; a message of tool calls alone does not on every road to the provider."""
+    return message["role"] != "system" and bool(message.get("content"))
+
+
+def _mark(message: dict[str, Json]) -> None:
+    if message["role"] == "tool":
+        message["cache_control"] = dict(_MARK)  # becomes the mark of the whole result block
+        return
+    content = message["content"]
+    parts: list[dict[str, Json]] = (
+        [{"type": "text", "text": content}] if isinstance(content, str) else [dict(part) for part in content]
+    )
+    parts[-1]["cache_control"] = dict(_MARK)
+    message["content"] = parts
+
+
+def _blocks(message: dict[str, Json]) -> int:
+    content = message.get("content")
+    texts = len(content) if isinstance(content, list) else bool(content)
+    return texts + len(message.get("tool_calls") or ()) + len(message.get("thinking_blocks") or ())

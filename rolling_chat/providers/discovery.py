@@ -1,0 +1,82 @@
+"""The first model: which one a start without `--model` uses, and the line that says so."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from rolling_chat.providers.errors import unknown_model_line
+from rolling_chat.providers.known import KNOWN_PROVIDERS, find_provider
+from rolling_chat.providers.offline import OFFLINE_MODEL, offline_window
+from rolling_chat.providers.ollama import probe_ollama
+from rolling_chat.providers.protocol import ErrorKind, ProviderError
+
+if TYPE_CHECKING:
+    from rolling_chat.settings.catalog import ModelCatalog
+    from rolling_chat.settings.schema import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class ModelChoice:
+    """The model to start with, where it came from, and one line for the person that says both."""
+
+    model: str
+    source: str
+    line: str
+
+
+def choose_model(
+    settings: Settings,
+    environ: Mapping[str, str],
+    *,
+    model: str = "",
+    probe: Callable[[], str | None] | None = None,
+) -> ModelChoice:
+    """The model asked for, else the settings', else by a key, else a local Ollama's, else the offline one.
+
+    `probe` gives the name of a model that runs on this machine, or None; it is asked only where
+    nothing before it decided. Never raises: whether the model exists is `check_model`'s question.
+    """
+    if model:
+        return _choice(model, "--model")
+    if settings.model:
+        return _choice(settings.model, settings.origins.get("model", "the settings"))
+    for provider in KNOWN_PROVIDERS:
+        held = next((name for name in provider.keys if environ.get(name)), "")
+        if held and provider.first_model:
+            return _choice(provider.first_model, f"{held} in the environment")
+    local = probe() if probe is not None else probe_ollama(environ)
+    if local:
+        return _choice(local, "the local Ollama")
+    return ModelChoice(
+        OFFLINE_MODEL,
+        "no key and no local server",
+        f"model: {OFFLINE_MODEL}, no language model (no key in the environment, no local Ollama); "
+        "change it with --model or /model",
+    )
+
+
+def check_model(model: str, catalog: ModelCatalog) -> None:
+    """Raise ProviderError(MODEL_UNKNOWN), with the nearest names, for a model that cannot be reached.
+
+    A name behind a known provider's passes, listed or not: providers bring out models faster than
+    any list does. So does any name that stands in the catalogue just so.
+    """
+    provider = find_provider(model)
+    if provider is not None and provider.name == "demo":
+        known = offline_window(model) is not None
+        nearest = [OFFLINE_MODEL, f"{OFFLINE_MODEL}-32k"]
+    else:
+        _prefix, slash, name = model.partition("/")
+        info = catalog.lookup(model)
+        known = bool(name) if provider and slash else info is not None and info.name == model
+        nearest = (
+            [] if known else list(dict.fromkeys([*([info.name] if info else []), *catalog.nearest(model)]))
+        )
+    if not known or model != model.strip():
+        raise ProviderError(ErrorKind.MODEL_UNKNOWN, unknown_model_line(model, nearest[:3]))
+
+
+def _choice(model: str, source: str) -> ModelChoice:
+    return ModelChoice(model, source, f"model: {model} (from {source}); change it with --model or /model")

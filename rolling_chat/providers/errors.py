@@ -1,0 +1,334 @@
+"""What a failed request means for the person: one of a few kinds, and one line that says what to do.
+
+Decided by status, code and text, never by litellm's class alone: a plain `BadRequestError` may be a
+prompt that is too long, an `InternalServerError` a refused connection, an `APIConnectionError` nearly
+anything.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+from time import time
+from urllib.parse import urlsplit
+
+from rolling_chat.providers.known import find_provider, provider_of
+from rolling_chat.providers.overflow import (
+    NO_NUMBERS,
+    ErrorBody,
+    Overflow,
+    find_overflow,
+    is_throttling,
+    read_body,
+)
+from rolling_chat.providers.protocol import ErrorKind, ProviderError
+from rolling_chat.providers.redaction import redact, secrets_in
+
+# Names of exceptions that mean a connection that could not be made, or broke; by name, so that
+# neither httpx nor aiohttp has to be imported to recognise theirs.
+_NETWORK_ERRORS = frozenset(
+    {
+        "ConnectError", "ConnectTimeout", "ReadError", "WriteError", "RemoteProtocolError", "PoolTimeout",
+        "LocalProtocolError", "ClientConnectorError", "ClientConnectorDNSError", "ClientConnectorSSLError",
+        "ServerDisconnectedError", "ClientOSError", "ClientPayloadError", "ConnectionRefusedError",
+        "ConnectionResetError", "ConnectionAbortedError", "BrokenPipeError", "gaierror", "SSLError",
+        "IncompleteRead", "TransferEncodingError",
+    }
+)  # fmt: skip
+_TIMEOUT_ERRORS = frozenset(
+    {"Timeout", "APITimeoutError", "TimeoutError", "ReadTimeout", "WriteTimeout", "ServerTimeoutError",
+     "SocketTimeoutError", "TimeoutException"}
+)  # fmt: skip
+_NETWORK_TEXT = re.compile(
+    r"connection error|cannot connect to host|connection refused|name or service not known"
+    r"|nodename nor servname|temporary failure in name resolution|network is unreachable"
+    r"|all connection attempts failed|connection reset|server disconnected|peer closed connection",
+    re.IGNORECASE,
+)
+_BAD_KEY_TEXT = re.compile(
+    r"(?:invalid|incorrect|missing|wrong|no|expired|unset)[\w\s-]{0,20}(?:api[\s_-]?key|credentials|bearer)"
+    r"|api[\s_-]?key[\w\s']{0,20}(?:not valid|invalid|missing|not set|must be set|not found|expired|required)"
+    r"|api_key client option must be set|unable to locate credentials|could not resolve authentication"
+    r"|api_key_invalid|default credentials were not found",
+    re.IGNORECASE,
+)
+_UNKNOWN_MODEL_TEXT = re.compile(
+    r"model_not_found|model[^.\n]{0,80}(?:not found|(?:does not|doesn't|not) exist|is not supported|unknown)"
+    r"|(?:unknown|invalid|no such) model|llm provider not provided|not a valid model"
+    r"|models/\S+ is not found",
+    re.IGNORECASE,
+)
+_NO_CREDIT_TEXT = re.compile(
+    r"insufficient_quota|exceeded your current quota|credit balance|billing|payment required|out of credits",
+    re.IGNORECASE,
+)
+# Groq and others: the request is larger than what the account may send in one minute.
+_MINUTE_LIMIT = re.compile(
+    r"(?:request too large|tokens per min).{0,400}?limit:?\s*([\d,]+),?.{0,40}?requested:?\s*([\d,]+)",
+    re.IGNORECASE | re.DOTALL,
+)
+_LONGEST_QUOTE = 200
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorContext:
+    """What the sentences need to know beside the error: where it was sent, and what would be near.
+
+    `timeout` is in seconds. `nearest` finds names of models like one that nobody knows.
+    """
+
+    model: str
+    api_base: str | None = None
+    environ: Mapping[str, str] | None = None
+    nearest: Callable[[str], Sequence[str]] | None = None
+    timeout: float = 0.0
+    began: bool = False  # part of the reply had come
+
+
+class PassingError(ProviderError):
+    """A failure that may pass by itself: the same request can be sent again a little later."""
+
+
+def classify(
+    error: BaseException,
+    model: str,
+    *,
+    api_base: str | None = None,
+    environ: Mapping[str, str] | None = None,
+    nearest: Callable[[str], Sequence[str]] | None = None,
+    timeout: float = 0.0,
+    began: bool = False,
+) -> ProviderError:
+    """Turn whatever a request raised into a ProviderError; one that is one already is returned as it is.
+
+    Throttling is ruled out before a refusal is taken for a prompt that is too long. `began` says that
+    part of the reply had come: what would be worth another try is then INTERRUPTED.
+    """
+    if isinstance(error, ProviderError):
+        return error
+    context = ErrorContext(model, api_base, environ, nearest, timeout, began)
+    secrets = secrets_in(environ or {})
+    chain = tuple(_chain(error))
+    names = frozenset(type(link).__name__ for link in chain)
+    status = _status(chain)
+    text = "\n".join(dict.fromkeys(filter(None, map(_text, chain))))
+    body = read_body(text)
+    failure = _decide(context, body, status, names)
+    detail = redact(f"{type(error).__name__} (status {status}): {text}", secrets)
+    kind_of_error = PassingError if failure.passes else ProviderError
+    return kind_of_error(
+        failure.kind,
+        redact(failure.line, secrets),
+        detail=detail,
+        limit=failure.overflow.limit,
+        requested=failure.overflow.requested,
+        retry_after=_retry_after(chain) if failure.passes else None,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Failure:
+    kind: ErrorKind
+    line: str
+    overflow: Overflow = NO_NUMBERS
+    passes: bool = False
+
+
+def _decide(context: ErrorContext, body: ErrorBody, status: int | None, names: frozenset[str]) -> _Failure:
+    provider = _provider_label(context)
+    if is_throttling(body, status):
+        return _throttled(context, body, provider)
+    overflow = find_overflow(body, status)
+    if overflow is not None or "ContextWindowExceededError" in names:
+        return _too_long(context, overflow or NO_NUMBERS)
+    if names & _TIMEOUT_ERRORS:
+        return _broken(context) or _Failure(ErrorKind.NO_NETWORK, _timed_out(context, provider))
+    if status in {401, 403} or "AuthenticationError" in names or _BAD_KEY_TEXT.search(body.text):
+        return _bad_key(context, provider, status)
+    if _NO_CREDIT_TEXT.search(body.text) or status == 402:
+        return _Failure(ErrorKind.THROTTLED, _no_credit(provider))
+    if status == 404 or _UNKNOWN_MODEL_TEXT.search(body.text):
+        return _Failure(ErrorKind.MODEL_UNKNOWN, _unknown_model(context))
+    if names & _NETWORK_ERRORS or _NETWORK_TEXT.search(body.text):
+        return _passing(context, ErrorKind.NO_NETWORK, _no_network(context, provider))
+    if status is not None and status >= 500 and "APIConnectionError" not in names:
+        return _passing(
+            context, ErrorKind.OVERLOADED, f"{provider} is overloaded or broken ({status}); try again soon."
+        )
+    if status is not None and 400 <= status < 500:
+        return _Failure(ErrorKind.BAD_REQUEST, f"{provider} refused the request: {_quote(body)}")
+    return _Failure(
+        ErrorKind.UNKNOWN, f"The request to {provider} failed: {_quote(body)} (the log file has more)"
+    )
+
+
+def unreadable(model: str, api_base: str | None = None) -> ProviderError:
+    """The error for an answer without a single part of a reply in it: a web page, or nothing at all."""
+    provider = _provider_label(ErrorContext(model, api_base))
+    return ProviderError(
+        ErrorKind.UNKNOWN, f"{provider} sent nothing that can be read as an answer: is the address right?"
+    )
+
+
+def unknown_model_line(model: str, nearest: Sequence[str]) -> str:
+    """The line for a model that nobody knows, with the names that come nearest."""
+    advice = (
+        f"nearest: {', '.join(nearest)}" if nearest else "give it as provider/model, with --model or /model"
+    )
+    if provider_of(model) in {"ollama", "ollama_chat"}:
+        advice = f"get it with: ollama pull {model.partition('/')[2]}"
+    return f'Unknown model "{model}"; {advice}.'
+
+
+def _unknown_model(context: ErrorContext) -> str:
+    nearest = context.nearest(context.model) if context.nearest else ()
+    return unknown_model_line(context.model, nearest)
+
+
+def _passing(context: ErrorContext, kind: ErrorKind, line: str) -> _Failure:
+    return _broken(context) or _Failure(kind, line, passes=True)
+
+
+def _broken(context: ErrorContext) -> _Failure | None:
+    if not context.began:
+        return None
+    line = "The connection broke in the middle of the answer; what came is kept."
+    return _Failure(ErrorKind.INTERRUPTED, line)
+
+
+def _throttled(context: ErrorContext, body: ErrorBody, provider: str) -> _Failure:
+    minute = _MINUTE_LIMIT.search(body.text)
+    if minute:
+        limit, requested = (int(group.replace(",", "")) for group in minute.groups())
+        if requested > limit:
+            return _Failure(
+                ErrorKind.THROTTLED,
+                f"The request ({requested:,} tokens) is over your account's per-minute limit at {provider} "
+                f"({limit:,}): send less, or raise the limit there.",
+            )
+    if _NO_CREDIT_TEXT.search(body.text):
+        return _Failure(ErrorKind.THROTTLED, _no_credit(provider))
+    return _passing(
+        context, ErrorKind.THROTTLED, f"{provider} asks to slow down (rate limit); try again in a while."
+    )
+
+
+def _too_long(context: ErrorContext, overflow: Overflow) -> _Failure:
+    match overflow:
+        case Overflow(limit=int(limit), requested=int(requested)):
+            numbers = f"{requested:,} tokens where {limit:,} fit"
+        case Overflow(limit=int(limit)):
+            numbers = f"only {limit:,} tokens fit"
+        case _:
+            numbers = "the provider gave no numbers"
+    line = (
+        f"The prompt is too long for {context.model} ({numbers}): "
+        "turn on /rolling-context, or start a /new session."
+    )
+    return _Failure(ErrorKind.TOO_LONG, line, overflow)
+
+
+def _bad_key(context: ErrorContext, provider: str, status: int | None) -> _Failure:
+    known = find_provider(context.model)
+    if known is None or not known.keys:
+        return _Failure(
+            ErrorKind.BAD_KEY, f"{provider} refused access ({status or 'no key'}): set the key it asks for."
+        )
+    environ = context.environ or {}
+    held = next((name for name in known.keys if environ.get(name)), "")
+    if held:
+        return _Failure(
+            ErrorKind.BAD_KEY, f"{provider} does not accept the key in {held}: check it, or set a new one."
+        )
+    return _Failure(ErrorKind.BAD_KEY, f"No key for {known.name}: set {' or '.join(known.keys)}.")
+
+
+def _timed_out(context: ErrorContext, provider: str) -> str:
+    after = f" within {context.timeout:g} seconds" if context.timeout else ""
+    return f"No answer from {provider}{after}; try again."
+
+
+def _no_network(context: ErrorContext, provider: str) -> str:
+    if provider_of(context.model) in {"ollama", "ollama_chat"}:
+        return "No connection to Ollama: is it running? Start it with: ollama serve"
+    if context.api_base:
+        return f"No connection to {provider}: is the server running, is the address right?"
+    return f"No connection to {provider}: check the network."
+
+
+def _no_credit(provider: str) -> str:
+    return f"Your account at {provider} has no quota left: add credit there, or use another model."
+
+
+def _provider_label(context: ErrorContext) -> str:
+    if context.api_base:
+        return urlsplit(context.api_base).netloc.rpartition("@")[2] or context.api_base
+    return provider_of(context.model) or context.model.partition("/")[0] or "the provider"
+
+
+def _quote(body: ErrorBody) -> str:
+    """The shortest text that the error brought, on one line and without control characters."""
+    lines = [line for line in body.text.split("\n") if line.strip()]
+    quoted = lines[-1] if lines else "no reason given"
+    quoted = "".join(char if char.isprintable() else " " for char in quoted)
+    return quoted if len(quoted) <= _LONGEST_QUOTE else quoted[: _LONGEST_QUOTE - 1] + "…"
+
+
+def _chain(error: BaseException | None) -> Iterator[BaseException]:
+    """The error and what caused it, outermost first."""
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        yield error
+        original = getattr(error, "original_exception", None)
+        error = original if isinstance(original, BaseException) else error.__cause__ or error.__context__
+
+
+def _text(error: BaseException) -> str:
+    parts = [str(getattr(error, "message", "") or error)]
+    body = getattr(error, "body", None)
+    if body and not isinstance(body, bytes):
+        parts.append(str(body))
+    return "\n".join(dict.fromkeys(part for part in parts if part))
+
+
+def _status(chain: Sequence[BaseException]) -> int | None:
+    """The status nearest to the wire; litellm gives some failures one that no server ever sent."""
+    for error in reversed(chain):
+        status = getattr(error, "status_code", None)
+        if isinstance(status, str) and status.isdigit():
+            status = int(status)
+        if isinstance(status, int) and 100 <= status <= 599:
+            return status
+    return None
+
+
+def _retry_after(chain: Sequence[BaseException]) -> float | None:
+    """Seconds to wait by the server's own word: a number, or a date."""
+    for error in chain:
+        for headers in (getattr(error, "litellm_response_headers", None), _response_headers(error)):
+            if headers is None:
+                continue
+            if value := headers.get("retry-after-ms"):
+                return _seconds(value, 0.001)
+            if value := headers.get("retry-after"):
+                return _seconds(value)
+    return None
+
+
+def _response_headers(error: BaseException) -> Mapping[str, str] | None:
+    headers = getattr(getattr(error, "response", None), "headers", None)
+    return headers if hasattr(headers, "get") else None
+
+
+def _seconds(value: str, unit: float = 1.0) -> float | None:
+    try:
+        return max(0.0, float(value) * unit)
+    except ValueError:
+        pass
+    try:
+        return max(0.0, parsedate_to_datetime(value).timestamp() - time())
+    except (TypeError, ValueError):
+        return None

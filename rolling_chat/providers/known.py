@@ -1,0 +1,101 @@
+"""The providers whose names, keys and first models this program knows: one row a provider."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class KnownProvider:
+    """A provider of litellm's, by the name in front of its models.
+
+    `keys` are the environment variables it reads its key from, any one of which will do; none for
+    a provider that needs no key. `first_model` is what a key alone starts with, empty where a key
+    alone says too little; it takes tools and stands in litellm's model table.
+    """
+
+    name: str
+    keys: tuple[str, ...] = ()
+    first_model: str = ""
+
+
+# In the order in which keys in the environment are looked for.
+KNOWN_PROVIDERS: tuple[KnownProvider, ...] = (
+    KnownProvider("anthropic", ("ANTHROPIC_API_KEY",), "anthropic/claude-sonnet-5-5"),
+    KnownProvider("openai", ("OPENAI_API_KEY",), "openai/gpt-5.4"),
+    KnownProvider("gemini", ("GEMINI_API_KEY", "GOOGLE_API_KEY"), "gemini/gemini-flash-latest"),
+    KnownProvider("mistral", ("MISTRAL_API_KEY",), "mistral/mistral-large-latest"),
+    KnownProvider("xai", ("XAI_API_KEY",), "xai/grok-4.5"),
+    KnownProvider("deepseek", ("DEEPSEEK_API_KEY",), "deepseek/deepseek-v4-pro"),
+    KnownProvider("groq", ("GROQ_API_KEY",), "groq/openai/gpt-oss-120b"),
+    # openrouter's own router picks the model; its list changes too often for the table
+    KnownProvider("openrouter", ("OPENROUTER_API_KEY",), "openrouter/openrouter/auto"),
+    KnownProvider("cerebras", ("CEREBRAS_API_KEY",), "cerebras/gpt-oss-120b"),
+    KnownProvider("moonshot", ("MOONSHOT_API_KEY",), "moonshot/kimi-k3"),
+    KnownProvider("dashscope", ("DASHSCOPE_API_KEY",), "dashscope/qwen3.8-max"),
+    KnownProvider("zai", ("ZAI_API_KEY",), "zai/glm-5.3"),
+    KnownProvider("together_ai", ("TOGETHERAI_API_KEY", "TOGETHER_API_KEY")),
+    KnownProvider("fireworks_ai", ("FIREWORKS_API_KEY", "FIREWORKS_AI_API_KEY")),
+    KnownProvider("perplexity", ("PERPLEXITYAI_API_KEY", "PERPLEXITY_API_KEY")),
+    KnownProvider("cohere_chat", ("COHERE_API_KEY",)),
+    KnownProvider("cohere", ("COHERE_API_KEY",)),
+    KnownProvider("deepinfra", ("DEEPINFRA_API_KEY",)),
+    KnownProvider("huggingface", ("HF_TOKEN", "HUGGINGFACE_API_KEY")),
+    KnownProvider("nvidia_nim", ("NVIDIA_NIM_API_KEY",)),
+    KnownProvider("sambanova", ("SAMBANOVA_API_KEY",)),
+    KnownProvider("minimax", ("MINIMAX_API_KEY",)),
+    KnownProvider("novita", ("NOVITA_API_KEY",)),
+    KnownProvider("databricks", ("DATABRICKS_API_KEY",)),
+    KnownProvider("azure", ("AZURE_API_KEY",)),
+    KnownProvider("azure_ai", ("AZURE_AI_API_KEY",)),
+    KnownProvider("bedrock", ("AWS_BEARER_TOKEN_BEDROCK", "AWS_ACCESS_KEY_ID")),
+    KnownProvider("vertex_ai", ("GOOGLE_APPLICATION_CREDENTIALS",)),
+    KnownProvider("github", ("GITHUB_API_KEY",)),
+    KnownProvider("github_copilot"),
+    KnownProvider("hosted_vllm"),
+    KnownProvider("lm_studio"),
+    KnownProvider("llamafile"),
+    KnownProvider("ollama"),
+    KnownProvider("ollama_chat"),
+    KnownProvider("litellm_proxy", ("LITELLM_PROXY_API_KEY",)),
+    KnownProvider("custom_openai", ("OPENAI_API_KEY",)),
+    KnownProvider("demo"),
+)
+
+_BY_NAME: Mapping[str, KnownProvider] = {provider.name: provider for provider in KNOWN_PROVIDERS}
+
+# Names that litellm takes without a provider in front, by how they begin.
+_BARE_NAMES = (
+    ("claude", "anthropic"),
+    ("gpt-", "openai"),
+    ("chatgpt-", "openai"),
+    ("o1", "openai"),
+    ("o3", "openai"),
+    ("o4", "openai"),
+    ("gemini", "gemini"),
+    ("command", "cohere_chat"),
+    ("deepseek", "deepseek"),
+    ("mistral", "mistral"),
+)
+
+
+def provider_of(model: str) -> str:
+    """The provider's name in front of `model`, or the one that its bare name stands for; else ""."""
+    prefix, slash, _rest = model.partition("/")
+    if slash and prefix.lower() in _BY_NAME:
+        return prefix.lower()
+    if slash:
+        return ""
+    lowered = model.lower()
+    return next((provider for stem, provider in _BARE_NAMES if lowered.startswith(stem)), "")
+
+
+def find_provider(model: str) -> KnownProvider | None:
+    """The row of the provider that serves `model`, None where nothing is known of it."""
+    return _BY_NAME.get(provider_of(model))
+
+
+def key_variables() -> frozenset[str]:
+    """Every environment variable that may hold a key."""
+    return frozenset(name for provider in KNOWN_PROVIDERS for name in provider.keys)

@@ -1,0 +1,212 @@
+"""Every model that litellm reaches, behind the protocol of `protocol.py`."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from rolling_chat.messages import Json, Usage
+from rolling_chat.providers.errors import classify, unreadable
+from rolling_chat.providers.families import find_family
+from rolling_chat.providers.known import find_provider, provider_of
+from rolling_chat.providers.litellm_loading import close_connections, load_litellm, timeouts, warm_up
+from rolling_chat.providers.offline import OFFLINE_MODEL, register_offline_model
+from rolling_chat.providers.ollama import ollama_base
+from rolling_chat.providers.protocol import (
+    Delta,
+    Finished,
+    ProviderError,
+    Request,
+    Retrying,
+)
+from rolling_chat.providers.redaction import secrets_in
+from rolling_chat.providers.reply import ReplyBuilder
+from rolling_chat.providers.retries import RetryPolicy
+from rolling_chat.providers.usage import reported_usage, with_cost
+from rolling_chat.providers.wire import made_by, to_wire, tools_to_wire
+
+if TYPE_CHECKING:
+    from rolling_chat.settings.catalog import ModelCatalog
+
+_log = logging.getLogger("rolling_chat.providers.litellm")
+# Servers on one's own machine ask for no key, but the client asks for a string.
+_NO_KEY = "no-key-needed"
+# Their credentials are more than one key: litellm finds them in the environment by itself.
+_OWN_CREDENTIALS = frozenset({"azure", "azure_ai", "bedrock", "vertex_ai", "databricks", "github_copilot"})
+_OLLAMA = frozenset({"ollama", "ollama_chat"})
+
+
+class LiteLLMProvider:
+    """Sends prompts by way of litellm, which is imported at the first use and never before.
+
+    `environ` is where keys are looked for. `log_file` takes what litellm has to say. `timeout` is in
+    seconds, for the first byte and then for each further one. Failed requests are sent again by
+    `retries`, each wait announced as `Retrying`; `sleep` waits for them.
+    """
+
+    def __init__(
+        self,
+        *,
+        environ: Mapping[str, str],
+        catalog: ModelCatalog,
+        log_file: Path | None = None,
+        timeout: float = 600.0,
+        retries: RetryPolicy | None = None,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        self._environ = environ
+        self._catalog = catalog
+        self._log_file = log_file
+        self._timeout = timeout
+        self._retries = retries or RetryPolicy()
+        self._sleep = sleep
+        self._litellm: ModuleType | None = None
+        self._warm = False
+
+    async def stream(self, request: Request) -> AsyncGenerator[Delta, None]:
+        """Send `request`; yield deltas, at last `Finished`. Raises ProviderError.
+
+        Nothing is sent again once a delta has come. Closing the iterator, or cancelling the task
+        that reads it, closes the connection.
+        """
+        litellm = await self._load()
+        attempt = 1
+        while True:
+            began = False
+            try:
+                async with contextlib.aclosing(self._send(litellm, request)) as deltas:
+                    async for delta in deltas:
+                        began = True
+                        yield delta
+                return
+            except Exception as raised:  # litellm raises nearly anything; all of it is classified
+                error = self._classify(raised, request, began=began)
+                _log.info("request to %s failed: %s", request.model, error.detail)
+                delay = self._retries.delay_after(error, attempt)
+                if began or delay is None:
+                    raise error from raised
+            yield Retrying(attempt, self._retries.attempts, delay, str(error))
+            await self._sleep(delay)
+            attempt += 1
+
+    def wire_form(self, request: Request) -> Sequence[dict[str, Json]]:
+        """The messages of `request` exactly as they are sent, cache marks left out.
+
+        The marks say where a prompt is cached, not what it says; they depend on the request before,
+        and a prompt built again from the store would not have the same.
+        """
+        return to_wire(request, marks=False)
+
+    async def warm_up(self) -> None:
+        """Import litellm in a thread and make a request that never leaves the process."""
+        litellm = await self._load()
+        if not self._warm:
+            self._warm = True
+            await warm_up(litellm)
+
+    async def close(self) -> None:
+        """Close the connections that were kept for the next request; a later request opens new ones."""
+        if self._litellm is not None:
+            await close_connections(self._litellm)
+
+    async def _load(self) -> ModuleType:
+        if self._litellm is None:
+            litellm = await asyncio.to_thread(load_litellm, self._log_file, secrets_in(self._environ))
+            register_offline_model(litellm)
+            self._litellm = litellm
+        return self._litellm
+
+    async def _send(self, litellm: ModuleType, request: Request) -> AsyncGenerator[Delta, None]:
+        reply = ReplyBuilder()
+        response = await litellm.acompletion(**self._arguments(request))
+        try:
+            async for chunk in response:
+                for delta in reply.add(chunk):
+                    yield delta
+            if not reply.has_come and response.received_finish_reason is None:
+                raise unreadable(request.model, request.api_base)
+            usage = self._usage(request, reported_usage(response.chunks))
+        finally:
+            await response.aclose()
+        yield Finished(reply.message(made_by(request.model)), usage)
+
+    def _arguments(self, request: Request) -> dict[str, Any]:
+        provider = provider_of(request.model)
+        arguments: dict[str, Any] = {
+            "model": _litellm_name(request.model),
+            "messages": to_wire(request),
+            "stream": True,
+            "stream_options": {"include_usage": True},
+            "timeout": timeouts(self._timeout),
+            "num_retries": 0,
+            "max_retries": 0,
+            # what a model does not take is left out by litellm instead of failing the request
+            "drop_params": True,
+        }
+        # to Ollama `tool_choice` is unknown: without tools it cannot call any
+        if request.tools and not (provider in _OLLAMA and request.tool_choice == "none"):
+            arguments["tools"] = tools_to_wire(request)
+            arguments["tool_choice"] = request.tool_choice
+        if request.max_tokens is not None:
+            arguments["max_tokens"] = request.max_tokens
+        if provider in _OLLAMA and request.window > 0:
+            arguments["num_ctx"] = request.window  # else its server cuts at its own default in silence
+        if api_base := request.api_base or self._local_base(provider):
+            arguments["api_base"] = api_base
+        if key := self._key(request):
+            arguments["api_key"] = key
+        if request.session_id and find_family(request.model).cache_key and _is_openai(request.api_base):
+            arguments["prompt_cache_key"] = request.session_id
+        return arguments
+
+    def _local_base(self, provider: str) -> str:
+        """litellm knows nothing of OLLAMA_HOST, which everything else of Ollama's goes by."""
+        if provider not in _OLLAMA or self._environ.get("OLLAMA_API_BASE"):
+            return ""
+        return ollama_base(self._environ)
+
+    def _key(self, request: Request) -> str:
+        provider = find_provider(request.model)
+        if provider is None or provider.name in _OWN_CREDENTIALS:
+            return ""
+        key = next((self._environ[name] for name in provider.keys if self._environ.get(name)), "")
+        if not key and request.api_base and provider.name in {"openai", "custom_openai"}:
+            return _NO_KEY
+        return key
+
+    def _usage(self, request: Request, usage: Usage) -> Usage:
+        if provider_of(request.model) == "demo":
+            return replace(usage, cost=0.0)
+        return with_cost(usage, self._catalog.lookup(request.model))
+
+    def _classify(self, error: Exception, request: Request, *, began: bool) -> ProviderError:
+        return classify(
+            error,
+            request.model,
+            api_base=request.api_base,
+            environ=self._environ,
+            nearest=self._nearest,
+            timeout=self._timeout,
+            began=began,
+        )
+
+    def _nearest(self, model: str) -> Sequence[str]:
+        return (OFFLINE_MODEL,) if provider_of(model) == "demo" else self._catalog.nearest(model)
+
+
+def _litellm_name(model: str) -> str:
+    """Ollama's completion road knows neither roles nor tools: its chat road is taken."""
+    provider, slash, name = model.partition("/")
+    return f"ollama_chat/{name}" if slash and provider == "ollama" else model
+
+
+def _is_openai(api_base: str | None) -> bool:
+    host = urlsplit(api_base).hostname if api_base else "api.openai.com"
+    return host is not None and (host == "openai.com" or host.endswith((".openai.com", ".azure.com")))

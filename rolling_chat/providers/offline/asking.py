@@ -1,0 +1,114 @@
+"""What a person asks for plainly: to list, read or search files, or to run a command."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+Action: TypeAlias = Literal["list", "read", "search", "run"]
+
+_POLITE = r"(?:(?:please|now|first|next|finally|and|also|(?:can|could|would|will) you|let'?s)[,\s]+)*"
+_QUOTED = r"`[^`\n]+`|\"[^\"\n]+\"|'[^'\n]+'"
+# a name with a dot or a slash in it, or one of the files that have none
+_PATH = rf"(?:{_QUOTED}|[\w~.-]*[./][^\s,;`\"'!?]*|README|LICENSE|Makefile|Dockerfile|CHANGELOG)"
+_FOLDER = rf"(?:{_PATH}|[\w-]+)"
+_LISTING = re.compile(
+    rf"{_POLITE}(?:(?:list|show)(?: me)?(?: all)?(?: of)?(?: the| my)? files?(?: (?:here|there))?"
+    rf"(?: (?:in|of|under|from)(?: the)?(?: folder| directory)? (?P<folder>{_FOLDER}))?"
+    rf"|(?:ls|list)(?: (?:the )?(?:folder |directory )?(?P<named>{_FOLDER}))?)"
+    r"(?: (?:folder|directory))?[\s.!?]*",
+    re.IGNORECASE,
+)
+_READING = re.compile(
+    rf"{_POLITE}(?:read|open|cat|show)(?: me)?(?: the)?(?: files?)? "
+    rf"(?P<paths>{_PATH}(?:(?:, and|,| and) {_PATH})*)"
+    r"(?P<rest>.*)",
+    re.IGNORECASE | re.DOTALL,
+)
+_SEARCHING = re.compile(
+    rf"{_POLITE}(?:search|grep)(?: (?:the|my|all))?(?: files?)?(?: (?:in|through) (?P<where>{_PATH}))?"
+    rf"(?: for)? (?P<pattern>{_QUOTED}|.+?)(?: in (?:the )?(?P<path>{_PATH}|files?|folder))?[\s.!?]*",
+    re.IGNORECASE,
+)
+_RUNNING = re.compile(
+    rf"{_POLITE}(?:run|execute)(?: the)?(?: command)?:? (?P<command>{_QUOTED}|.+?)\s*", re.IGNORECASE
+)
+_LINES = re.compile(r"lines? (?P<start>\d{1,7})(?:\s*(?:-|–|to|through)\s*(?P<end>\d{1,7}))?", re.IGNORECASE)
+_STEP = re.compile(r"\s*(?:;|\n|,?\s+(?:and\s+)?then\s)\s*", re.IGNORECASE)
+_BACKTICKED = re.compile(r"`[^`\n]*`")
+# what is longer is a text to be read, not an order
+_LONGEST_ORDER = 500
+_QUESTION = re.compile(
+    r"\s*(?:what|where|which|who|whom|whose|when|why|how|is|are|was|were|do|does|did|can|could|has|have|had"
+    r"|should|will|would|tell|find|give|show|explain|name|look up|recall|search)\b",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """One thing to do with a tool. `target` is the path, pattern or command; lines count from 1."""
+
+    action: Action
+    target: str = ""
+    path: str = ""
+    start: int = 0
+    end: int = 0
+    question: str = ""
+
+
+def read_orders(text: str) -> list[tuple[Order, ...]]:
+    """The steps that `text` orders, one after the other; the orders of one step may go together.
+
+    Empty when it orders nothing: only a step that begins with the verb is an order.
+    """
+    steps = [_read_step(step.strip()) for step in _steps(text) if step.strip()]
+    return [step for step in steps if step]
+
+
+def is_question(text: str) -> bool:
+    """Whether `text` asks for something, rather than tells it."""
+    return text.rstrip().endswith("?") or _QUESTION.match(text) is not None
+
+
+def _steps(text: str) -> list[str]:
+    if len(text) > 4 * _LONGEST_ORDER:
+        return []
+    hidden: list[str] = []
+
+    def hide(match: re.Match[str]) -> str:
+        hidden.append(match.group())
+        return f"\x00{len(hidden) - 1}\x00"
+
+    steps = _STEP.split(_BACKTICKED.sub(hide, text))
+    return [re.sub(r"\x00(\d+)\x00", lambda match: hidden[int(match[1])], step) for step in steps]
+
+
+def _read_step(step: str) -> tuple[Order, ...]:
+    if len(step) > _LONGEST_ORDER:
+        return ()
+    if match := _RUNNING.fullmatch(step):
+        return (Order("run", _bare(match["command"])),)
+    if match := _LISTING.fullmatch(step):
+        return (Order("list", path=_bare(match["folder"] or match["named"] or ".")),)
+    if match := _READING.fullmatch(step):
+        lines = _LINES.search(match["rest"])
+        start = int(lines["start"]) if lines else 0
+        end = int(lines["end"] or lines["start"]) if lines else 0
+        return tuple(
+            Order("read", _bare(path), start=start, end=end, question=match["rest"].strip(" .,!?"))
+            for path in re.findall(_PATH, match["paths"], re.IGNORECASE)
+        )
+    if match := _SEARCHING.fullmatch(step):
+        path = match["where"] or match["path"] or "."
+        path = "." if path.lower() in {"file", "files", "folder"} else path
+        return (Order("search", _bare(match["pattern"]), path=_bare(path)),)
+    return ()
+
+
+def _bare(text: str) -> str:
+    text = text.strip()
+    if len(text) > 1 and text[0] == text[-1] and text[0] in "`\"'":
+        return text[1:-1]
+    return text.rstrip(".!?,") or text

@@ -1,0 +1,205 @@
+"""What the offline model says: a pure function of the prompt it was sent."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from rolling_chat.messages import Json, JsonObject, Message, ToolCall
+from rolling_chat.providers.offline.asking import Action, Order, is_question, read_orders
+from rolling_chat.providers.offline.matching import best_matches, content_words, read_sentences
+from rolling_chat.providers.offline.summary import asks_for_summary, extract_summary
+
+_INTRODUCTION = (
+    "I am the offline model: no language model, only a search over what stands in this conversation."
+)
+_ABILITIES = (
+    "I can list files, read FILE, search for TEXT and run `COMMAND`; questions I answer from what was said."
+)
+_NOTED = "Noted."
+_NOTHING = "I find nothing about that in what I was sent."
+_OWN_SENTENCES = frozenset({_NOTED, _NOTHING, *re.split(r"(?<=\.) ", f"{_INTRODUCTION} {_ABILITIES}")})
+_GREETING = re.compile(
+    r"\W*(?:hello|hi|hey|help|good (?:morning|evening|day)|who are you|what can you do)\b", re.IGNORECASE
+)
+_MOST_LINES = 20
+
+# Which tool does what, by words of its name; and which of its arguments takes what, best first.
+_TOOL_WORDS: Mapping[Action, tuple[str, ...]] = {
+    "list": ("list_files", "list", "ls", "glob"),
+    "read": ("read_file", "read", "cat"),
+    "search": ("search_files", "grep", "search"),
+    "run": ("run_command", "run", "bash", "shell", "exec"),
+}
+_PATH_NAMES = ("path", "file_path", "file", "filename", "folder", "directory", "dir")
+_PATTERN_NAMES = ("pattern", "query", "regex", "text", "search")
+_COMMAND_NAMES = ("command", "cmd", "script", "code")
+_QUERY_NAMES = ("query", "search", "text", "pattern", "grep", "q")
+
+
+@dataclass(frozen=True, slots=True)
+class OfflineReply:
+    """A text, or tool calls."""
+
+    text: str = ""
+    calls: tuple[ToolCall, ...] = ()
+
+
+def reply_to(
+    messages: Sequence[JsonObject], tools: Sequence[JsonObject] = (), *, may_call: bool = True
+) -> OfflineReply:
+    """Answer a prompt in OpenAI's format from nothing but its own text.
+
+    `may_call` False is `tool_choice="none"`: it answers from what is there.
+    """
+    conversation = [Message.from_dict(message) for message in messages]
+    system = "\n".join(message.text for message in conversation if message.role == "system")
+    rest = [message for message in conversation if message.role != "system"]
+    if not tools and asks_for_summary(system):
+        return OfflineReply(extract_summary([message.text for message in rest]))
+    turn_start = next((place for place in range(len(rest) - 1, -1, -1) if rest[place].role == "user"), 0)
+    asked = rest[turn_start].text if rest else ""
+    turn = rest[turn_start + 1 :]
+    steps = read_orders(asked)
+    offered = {str(tool["function"]["name"]): tool["function"] for tool in tools if "function" in tool}
+    if may_call and (calls := _next_calls(steps, turn, offered)):
+        return OfflineReply(calls=calls)
+    results = [message.text for message in turn if message.role == "tool"]
+    if steps and results:
+        return OfflineReply(_report(steps, results))
+    return _answer(asked, system, rest[:turn_start], results, offered if may_call else {})
+
+
+def _next_calls(
+    steps: Sequence[tuple[Order, ...]], turn: Sequence[Message], offered: Mapping[str, JsonObject]
+) -> tuple[ToolCall, ...]:
+    """The calls of the first step that was not yet taken in this turn."""
+    taken = sum(1 for message in turn if message.tool_calls)
+    if taken >= len(steps) or (turn and turn[-1].role == "assistant"):
+        return ()
+    calls = (_call_for(order, offered, f"{taken}_{place}") for place, order in enumerate(steps[taken]))
+    return tuple(call for call in calls if call is not None)
+
+
+def _call_for(order: Order, offered: Mapping[str, JsonObject], place: str) -> ToolCall | None:
+    name = next(
+        (
+            name
+            for word in _TOOL_WORDS[order.action]
+            for name in offered
+            if word in name.lower().split("__")[-1]
+        ),
+        None,
+    )
+    if name is None:
+        return None
+    properties = _properties(offered[name])
+    arguments: dict[str, Json] = {}
+    match order.action:
+        case "list":
+            _put(arguments, properties, _PATH_NAMES, order.path)
+        case "read":
+            _put(arguments, properties, _PATH_NAMES, order.target)
+            if order.start:
+                _put(arguments, properties, ("start", "start_line", "offset"), order.start)
+                _put(arguments, properties, ("end", "end_line"), order.end)
+        case "search":
+            _put(arguments, properties, _PATTERN_NAMES, order.target)
+            _put(arguments, properties, _PATH_NAMES, order.path)
+        case "run":
+            _put(arguments, properties, _COMMAND_NAMES, order.target)
+    return ToolCall(f"call_offline_{place}", name, json.dumps(arguments, ensure_ascii=False))
+
+
+def _answer(
+    asked: str,
+    system: str,
+    before: Sequence[Message],
+    results: Sequence[str],
+    offered: Mapping[str, JsonObject],
+) -> OfflineReply:
+    first = not any(message.role == "assistant" for message in before)
+    opening = f"{_INTRODUCTION} " if first else ""
+    if _GREETING.match(asked) and len(content_words(asked)) <= 2:
+        return OfflineReply(f"{_INTRODUCTION} {_ABILITIES}")
+    if not is_question(asked):
+        return OfflineReply(f"{opening}{_NOTED}")
+    sentences = [
+        sentence
+        for sentence in read_sentences([system, *_told(before), *results])
+        if sentence.text not in _OWN_SENTENCES
+    ]
+    found = best_matches(asked, sentences)
+    if found:
+        return OfflineReply(_as_lines([sentence.text for sentence in found]))
+    if "recall" in offered and not results:
+        arguments: dict[str, Json] = {}
+        _put(arguments, _properties(offered["recall"]), _QUERY_NAMES, " ".join(content_words(asked)) or asked)
+        return OfflineReply(
+            calls=(ToolCall("call_offline_recall", "recall", json.dumps(arguments, ensure_ascii=False)),)
+        )
+    return OfflineReply(f"{opening}{_NOTHING}")
+
+
+def _told(messages: Sequence[Message]) -> Iterator[str]:
+    """What the messages say, questions left out: they match themselves best and answer nothing."""
+    for message in messages:
+        text = message.text
+        if message.role == "user" and is_question(text):
+            continue
+        yield text
+
+
+def _report(steps: Sequence[tuple[Order, ...]], results: Sequence[str]) -> str:
+    """What the tools brought, result by result under its order, at most some lines of each."""
+    orders = [order for step in steps for order in step]
+    parts = [
+        _report_one(order, result) for order, result in zip(orders, results[-len(orders) :], strict=False)
+    ]
+    return "\n\n".join(parts)
+
+
+def _report_one(order: Order, result: str) -> str:
+    lines = [line for line in result.splitlines() if line.strip()]
+    if order.question and not _asks_for_lines_only(order.question):
+        found = best_matches(order.question, read_sentences(lines))
+        if found:
+            return f"In {order.target}:\n{_as_lines([sentence.text for sentence in found])}"
+    title = {
+        "list": f"Files in {order.path}:",
+        "read": f"{order.target} begins with:",
+        "search": f"Matches for {order.target}:",
+        "run": f"Output of {order.target}:",
+    }[order.action]
+    kept = lines[-_MOST_LINES:] if order.action == "run" else lines[:_MOST_LINES]
+    if not kept:
+        return f"{title} nothing."
+    more = len(lines) - len(kept)
+    body = "\n".join(kept).replace("```", "ʼʼʼ")
+    return f"{title}\n\n```\n{body}\n```" + (f"\n\n({more} more lines)" if more else "")
+
+
+def _asks_for_lines_only(question: str) -> bool:
+    """Whether what follows a file's name asks for lines of it and for nothing in it."""
+    return not set(content_words(re.sub(r"\d+", "", question))) - {"line"}
+
+
+def _as_lines(found: Sequence[str]) -> str:
+    return found[0] if len(found) == 1 else "\n".join(f"- {text.lstrip('-*• ')}" for text in found)
+
+
+def _properties(function: JsonObject) -> Mapping[str, Json]:
+    parameters = function.get("parameters")
+    properties = parameters.get("properties") if isinstance(parameters, Mapping) else None
+    return properties if isinstance(properties, Mapping) else {}
+
+
+def _put(
+    arguments: dict[str, Json], properties: Mapping[str, Json], names: Sequence[str], value: Json
+) -> None:
+    """Set the first of `names` that the tool has."""
+    name = next((name for name in names if name in properties and name not in arguments), None)
+    if name is not None:
+        arguments[name] = value

@@ -1,0 +1,42 @@
+"""An extractive summary: the sentences that say what was asked, decided and found, word for word."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from rolling_chat.providers.offline.counting import fitting_pieces
+from rolling_chat.providers.offline.matching import split_sentences
+
+_ASKS = re.compile(
+    r"\b(?:summari[sz]e|summari[sz]er|write (?:a|the) summary|extend (?:a|the) summary)\b", re.IGNORECASE
+)
+_TELLING = re.compile(
+    r"[/\\`]|\w\.\w{1,4}\b|\d|error|exception|fail|decid|must|should|will|prefer|chose|found|because|fixed"
+    r"|todo|open|name|called|is\b",
+    re.IGNORECASE,
+)
+_EMPTY_TALK = re.compile(
+    r"(?:ok(?:ay)?|thanks?|thank you|sure|yes|no|hello|hi|great|noted)\W*", re.IGNORECASE
+)
+# What a summary may take: 400 words, 800 tokens at most.
+_SUMMARY_TOKENS = 700
+_FRONT_CHARS = 600
+
+
+def asks_for_summary(system: str) -> bool:
+    """Whether a system message makes its reader a summariser. A summary that it carries does not."""
+    return _ASKS.search(system[:_FRONT_CHARS]) is not None
+
+
+def extract_summary(texts: Sequence[str]) -> str:
+    """A bulleted summary of `texts` in their own sentences, in order; the newest win the room."""
+    lines: list[str] = []
+    for text in texts:
+        for sentence in split_sentences(text):
+            line = sentence.lstrip("-*• ").strip()
+            if len(line) > 8 and _TELLING.search(line) and not _EMPTY_TALK.fullmatch(line):
+                lines.append(f"- {line}\n")
+    newest_first = list(dict.fromkeys(reversed(lines)))
+    kept = newest_first[: fitting_pieces(newest_first, _SUMMARY_TOKENS)]
+    return "".join(reversed(kept)).rstrip() or "- Nothing of substance was said."

@@ -1,0 +1,25 @@
+"""The offline model's names and windows."""
+
+from __future__ import annotations
+
+import re
+
+OFFLINE_MODEL = "demo/offline"
+_DEFAULT_WINDOW = 8192
+_NAME = re.compile(r"(?:demo/)?offline(?:-(?P<size>[1-9]\d{0,5})(?P<kilo>k)?)?", re.IGNORECASE)
+# below this no system prompt fits
+_SMALLEST_WINDOW = 256
+
+
+def offline_window(model: str) -> int | None:
+    """The window of `demo/offline` and its like in tokens; None for any other model.
+
+    `demo/offline` has 8,192; `demo/offline-32k` has 32 times 1,024, `demo/offline-3000` has 3,000.
+    """
+    match = _NAME.fullmatch(model)
+    if match is None:
+        return None
+    if not match["size"]:
+        return _DEFAULT_WINDOW
+    window = int(match["size"]) * (1024 if match["kilo"] else 1)
+    return window if window >= _SMALLEST_WINDOW else None

@@ -1,0 +1,70 @@
+"""Finding a local Ollama and its address."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import logging
+import threading
+from collections.abc import Mapping
+from urllib.parse import urlsplit
+
+_log = logging.getLogger("rolling_chat.providers.ollama")
+_HOST = "127.0.0.1"
+_PORT = 11434
+# Seconds. A server on this machine answers in a few milliseconds; one that hangs must not hang us.
+_PROBE_TIMEOUT = 0.2
+_MOST_BYTES = 1_000_000
+
+
+def probe_ollama(environ: Mapping[str, str], timeout: float = _PROBE_TIMEOUT) -> str | None:
+    """The newest model of a running Ollama as `ollama/name`, None where there is none.
+
+    Asks the address in OLLAMA_HOST, else 127.0.0.1:11434. Takes at most twice `timeout` seconds,
+    whatever the server or the resolver of names does.
+    """
+    found: list[str] = []
+    thread = threading.Thread(target=lambda: found.extend(_models(environ, timeout)), daemon=True)
+    thread.start()
+    thread.join(2 * timeout)  # a resolver of names has no timeout of its own
+    return f"ollama/{found[0]}" if found else None
+
+
+def ollama_base(environ: Mapping[str, str]) -> str:
+    """The address that OLLAMA_HOST names, empty where it is not set."""
+    if not environ.get("OLLAMA_HOST", "").strip():
+        return ""
+    host, port = _address(environ["OLLAMA_HOST"])
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def _models(environ: Mapping[str, str], timeout: float) -> list[str]:
+    host, port = _address(environ.get("OLLAMA_HOST", ""))
+    connection = http.client.HTTPConnection(host, port, timeout=timeout)
+    try:
+        connection.request("GET", "/api/tags")
+        answer = connection.getresponse()
+        if answer.status != 200:
+            return []
+        models = json.loads(answer.read(_MOST_BYTES))["models"]
+        return [str(entry["name"]) for entry in models if "embed" not in str(entry["name"])]
+    except (OSError, http.client.HTTPException, ValueError, LookupError, TypeError) as error:
+        _log.debug("no Ollama at %s:%s: %s", host, port, error)
+        return []
+    finally:
+        connection.close()
+
+
+def _address(value: str) -> tuple[str, int]:
+    """Host and port of OLLAMA_HOST, which may be a host, a host and port, or an address with a scheme."""
+    value = value.strip()
+    if not value:
+        return _HOST, _PORT
+    try:
+        parts = urlsplit(value if "://" in value else f"http://{value}")
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        return _HOST, _PORT
+    # a server that listens everywhere is reached on this machine
+    everywhere = {None, "", "0.0.0.0", "::"}  # noqa: S104  # compared with, never bound to
+    return _HOST if host in everywhere else str(host), port or _PORT

@@ -1,0 +1,267 @@
+"""Reading a provider's "too long" in the many shapes it comes in: code, then text, then numbers.
+
+The shapes were gathered from recorded answers of some thirty providers and servers. They agree on
+nothing: the same refusal comes as 400, 413, 422, 429, 500, 502 or in mid-stream, with a code of its
+own or with none, with both numbers, one or neither.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import islice
+
+from rolling_chat.messages import Json
+
+
+@dataclass(frozen=True, slots=True)
+class Overflow:
+    """A prompt that is too long: the provider's numbers in tokens, None where it gave none.
+
+    `requested` is all that the provider counted against the limit: with many that is the prompt and
+    the room asked for the answer together.
+    """
+
+    limit: int | None = None
+    requested: int | None = None
+
+
+NO_NUMBERS = Overflow()
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorBody:
+    """What an error said: its text, and the codes and numbers that stood in fields of their own."""
+
+    text: str
+    codes: frozenset[str] = frozenset()
+    numbers: Mapping[str, int] | None = None
+
+
+_OVERFLOW_CODES = frozenset(
+    {
+        "context_length_exceeded",
+        "context_window_exceeded",
+        "exceed_context_size_error",
+        "model_max_prompt_tokens_exceeded",
+        "model_context_window_exceeded",
+        "too_many_prompt_tokens",
+        "prompt_too_long",
+        "request_too_large",
+        "1261",  # Z.ai: "Prompt exceeds max length"
+    }
+)
+_THROTTLING_CODES = frozenset(
+    {
+        "rate_limit_exceeded", "rate_limit_error", "rate_limit_reached", "ratelimitreached",
+        "too_many_requests", "insufficient_quota", "throttlingexception", "throttling_error",
+    }
+)  # fmt: skip
+_THROTTLING = re.compile(
+    r"rate.?limit|too many (?:requests|tokens per)|tokens? per (?:minute|day|hour|second)"
+    r"|requests? per (?:minute|day|hour|second)|\b[TR]P[MD]\b|throttl|quota"
+    r"|please wait before|try again in \d",
+    re.IGNORECASE,
+)
+
+# Phrases that speak of the window and of nothing else.
+_PHRASES = re.compile(
+    r"""
+      prompt\ (?:is\ )?too\ long
+    | input\ is\ too\ long
+    | (?:maximum|max|available|model'?s)\ (?:context|prompt)\ (?:length|size|window)
+    | context\ (?:length|limit|window|size)\s+(?:is\s+)?exceed
+    | exceed\w*\ (?:the\ |your\ |model\ |its\ |available\ |max(?:imum)?\ )*(?:context|token\ limit)
+    | context\ window\ exceeds\ limit
+    | context\ window\ of\ (?:this|the)\ model
+    | longer\ than\ the\ (?:model'?s\ )?(?:maximum\ )?context
+    | input\ token\s?(?:count)?s?\ [^.]{0,40}exceeds?
+    | input\ tokens\ exceed(?:ed)?
+    | exceeds?\ (?:the\ )?(?:configured|maximum|max)\ (?:limit|length|number\ of\ (?:input\ )?tokens)\b
+      (?!.*output)
+    | prompt\ (?:token\ count|exceeds|contains)\b.{0,60}(?:exceeds|max\ length|too\ large)
+    | total\ length\ of\ all\ messages\ is\ too\ long
+    | reduce\ the\ length\ of\ (?:the\ )?(?:input\ )?(?:messages|prompt|either\ one)
+    | reduce\ your\ prompt
+    | exceeded\ model\ token\ limit
+    | `?inputs`?\ tokens\ \+\ `?max_new_tokens`?\ must
+    | max_tokens\ must\ be\ at\ least\ 1,\ got\ -\d
+    | loaded\ with\ context\ length\ of\ only
+    | reached\ context\ length\ of
+    | context\ overflow
+    | truncating\ input\ prompt
+    | request\ (?:entity\ |body\ |size\ |payload\ )?(?:is\ )?too\ large
+    | messages\[?\d*\]?\.?content.{0,40}string\ too\ long
+    """,
+    re.IGNORECASE | re.VERBOSE,
+)
+# The limit on the answer alone, on one image, on a list: asking for less history helps none of them.
+_ANOTHER_LIMIT = re.compile(
+    r"output tokens|completion tokens|max_tokens is too large|max_tokens:? \d+ > \d+"
+    r"|max_tokens'? ?(?:must|should) be (?:less|at most|between)|array too long|image"
+    r"|(?:file|audio|video|document)s? (?:is |size )?(?:too|exceed)",
+    re.IGNORECASE,
+)
+_NUMBER = r"(?<![\d,_])(\d[\d,_]{0,14})"
+# (pattern, names of its groups in order); what is added up is asked for together.
+_NUMBERS: tuple[tuple[re.Pattern[str], tuple[str, ...]], ...] = tuple(
+    (re.compile(pattern.replace("#", _NUMBER), re.IGNORECASE | re.DOTALL), names)
+    for pattern, names in (
+        (r"# \+ # > #", ("add", "add", "limit")),
+        (r"must be <= #\. given: # `?inputs`? tokens and # ", ("limit", "add", "add")),
+        (r"# tokens > # maximum", ("add", "limit")),
+        (
+            (
+                r"(?:context|prompt) length (?:is|of) # tokens?.{0,40}?(?:requested|resulted in|has)"
+                r" (?:about |a total of )?#"
+            ),
+            ("limit", "add"),
+        ),
+        (r"maximum prompt length is # but the request contains #", ("limit", "add")),
+        (r"token count \(#\) exceeds the maximum number of tokens allowed \(#\)", ("add", "limit")),
+        (r"exceeds the maximum number of tokens allowed \(#\)", ("limit",)),
+        (r"configured limit of # tokens.{0,40}?resulted in # tokens", ("limit", "add")),
+        (r"configured limit of # tokens", ("limit",)),
+        (r"\(# tokens\) is longer than the model'?s context length \(# tokens\)", ("add", "limit")),
+        (r"request \(# tokens\) exceeds the available context size \(# tokens\)", ("add", "limit")),
+        (r"requested tokens \(#\) exceed context window of #", ("add", "limit")),
+        (r"keep the first # tokens.{0,120}?context length of only # tokens", ("add", "limit")),
+        (r"reached context length of # tokens", ("limit",)),
+        (r"current length is # while limit is #", ("add", "limit")),
+        (r"token count of # exceeds the limit of #", ("add", "limit")),
+        (r"token limit: # \(requested: #\)", ("limit", "add")),
+        (r"# tokens exceeds max context window of # tokens", ("add", "limit")),
+        (r"contains # tokens, too large for model with # maximum", ("add", "limit")),
+        (r"limit=# prompt=#", ("limit", "add")),
+        (r"window of # tokens.{0,60}?prompt (?:has|is) # tokens", ("limit", "add")),
+        (r"prompt (?:has|is) # tokens.{0,60}?window of # tokens", ("add", "limit")),
+        (r"maximum context length (?:is|of) # tokens", ("limit",)),
+    )
+)
+# No phrase, but tokens, a comparison and two numbers of which the first is the larger.
+_COMPARISON = re.compile(
+    rf"{_NUMBER}\s*(?:input |prompt |total )?tokens?\b[^.\n]{{0,80}}?"
+    rf"(?:exceed\w*|longer|larger|greater|more|above|over|beyond|>)[^.\n]{{0,60}}?{_NUMBER}",
+    re.IGNORECASE,
+)
+_LIMIT_FIELDS = ("n_ctx", "max_context_length", "context_length", "max_tokens_allowed")
+_REQUESTED_FIELDS = ("n_prompt_tokens", "prompt_tokens", "requested_tokens")
+_END_CHARS = 4_000
+_MOST_STARTS = 12  # brackets tried as the start of a structure
+# A window is never this small; MiniMax's "(2013)" is kept out by having no pattern.
+_SMALLEST_WINDOW = 16
+
+
+def read_body(text: str) -> ErrorBody:
+    """Take an error's text apart: JSON, an array of it, Python's own spelling of it, or plain words.
+
+    Of a very long text only both ends are read: an error that sends the request back says what it has
+    to say at one of them.
+    """
+    if len(text) > 2 * _END_CHARS:
+        text = f"{text[:_END_CHARS]}\n{text[-_END_CHARS:]}"
+    codes: set[str] = set()
+    numbers: dict[str, int] = {}
+    texts: list[str] = [text]
+    for value in _structures(text):
+        for key, leaf in _leaves(value):
+            if isinstance(leaf, str) and key in {"code", "type", "status", "reason", "stop_reason"}:
+                codes.add(leaf.lower())
+            elif isinstance(leaf, str) and key in {"message", "error", "detail", "details"}:
+                texts.append(leaf)
+            elif isinstance(leaf, int) and not isinstance(leaf, bool):
+                numbers[key] = leaf
+    # a code may also stand in the words: "(context_length_exceeded) This model's …"
+    codes.update(code for code in _OVERFLOW_CODES if not code.isdigit() and code in text.lower())
+    return ErrorBody("\n".join(texts), frozenset(codes), numbers)
+
+
+def is_throttling(body: ErrorBody, status: int | None) -> bool:
+    """Whether the refusal is about how much is sent how fast, not about the window."""
+    if body.codes & _THROTTLING_CODES:
+        return True
+    if _THROTTLING.search(body.text):
+        return not body.codes & _OVERFLOW_CODES
+    return status == 429 and not body.codes & _OVERFLOW_CODES
+
+
+def find_overflow(body: ErrorBody, status: int | None) -> Overflow | None:
+    """The overflow that an error speaks of, or None; `is_throttling` must be ruled out first."""
+    if body.codes & _OVERFLOW_CODES:
+        return _with_numbers(body)
+    if status in {401, 403, 404}:
+        return None
+    if _ANOTHER_LIMIT.search(body.text) and not re.search(r"context|prompt", body.text, re.IGNORECASE):
+        return None
+    if _PHRASES.search(body.text) or status == 413:
+        return _with_numbers(body)
+    match = _COMPARISON.search(body.text)
+    if match:
+        requested, limit = _int(match.group(1)), _int(match.group(2))
+        if requested > limit >= _SMALLEST_WINDOW:
+            return Overflow(limit, requested)
+    return None
+
+
+def _with_numbers(body: ErrorBody) -> Overflow:
+    fields = body.numbers or {}
+    limit = next((fields[name] for name in _LIMIT_FIELDS if name in fields), None)
+    requested = next((fields[name] for name in _REQUESTED_FIELDS if name in fields), None)
+    if limit is None:
+        limit, requested = _numbers_in(body.text)
+    if limit is not None and limit < _SMALLEST_WINDOW:
+        return NO_NUMBERS
+    return Overflow(limit, requested)
+
+
+def _numbers_in(text: str) -> tuple[int | None, int | None]:
+    for pattern, names in _NUMBERS:
+        match = pattern.search(text)
+        if match is None:
+            continue
+        values = list(zip(names, map(_int, match.groups()), strict=True))
+        added = sum(value for name, value in values if name == "add")
+        return next(value for name, value in values if name == "limit"), added or None
+    return None, None
+
+
+def _int(digits: str) -> int:
+    return int(re.sub(r"\D", "", digits)[:12])
+
+
+def _structures(text: str) -> Iterator[Json]:
+    """Whatever in `text` reads as a JSON or Python structure, from its first bracket on."""
+    for match in islice(re.finditer(r"[{\[]", text), _MOST_STARTS):
+        piece = text[match.start() :]
+        try:
+            value, _end = json.JSONDecoder().raw_decode(piece)
+        except (ValueError, RecursionError):
+            value = _python_structure(piece)
+        if isinstance(value, dict | list) and value:
+            yield value
+            return
+
+
+def _python_structure(piece: str) -> Json:
+    end = max(piece.rfind("}"), piece.rfind("]"))
+    try:
+        return ast.literal_eval(piece[: end + 1])
+    except (ValueError, SyntaxError, MemoryError, RecursionError, TypeError):
+        return None
+
+
+def _leaves(value: Json, key: str = "", depth: int = 0) -> Iterator[tuple[str, Json]]:
+    if depth > 8:
+        return
+    match value:
+        case dict():
+            for name, inner in value.items():
+                yield from _leaves(inner, str(name), depth + 1)
+        case list():
+            for inner in value:
+                yield from _leaves(inner, key, depth + 1)
+        case _:
+            yield key, value

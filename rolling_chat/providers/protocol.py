@@ -1,0 +1,135 @@
+"""What a provider is to the rest of the program: a prompt in, typed deltas out."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Literal, Protocol, TypeAlias
+
+from rolling_chat.messages import Json, Message, Usage
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One request, already planned: `messages` and `tools` are sent as they stand.
+
+    `messages` have gone through `wire.for_model`; `max_tokens` is sent only where it is not
+    None; `window` is W in tokens (Ollama's `num_ctx`); `previous_length` is the number of
+    messages of the request before this one, 0 where there was none (for cache marks);
+    `stable_system_chars` is the length of the part of the system text that stands still.
+    """
+
+    model: str
+    messages: tuple[Message, ...]
+    tools: tuple[dict[str, Json], ...] = ()
+    tool_choice: Literal["auto", "none"] = "auto"
+    max_tokens: int | None = None
+    window: int = 0
+    session_id: str = ""
+    api_base: str | None = None
+    previous_length: int = 0
+    stable_system_chars: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class TextDelta:
+    """A piece of the answer."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReasoningDelta:
+    """A piece of the model's thinking."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCallDelta:
+    """A piece of a tool call; fragments with the same `index` belong together."""
+
+    index: int
+    id: str
+    name: str
+    arguments: str
+
+
+@dataclass(frozen=True, slots=True)
+class Retrying:
+    """The request failed in a way that passes; it is sent again after `delay` seconds."""
+
+    attempt: int
+    attempts: int
+    delay: float
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """The end of a stream: the whole message, what it used, and whether it was cut."""
+
+    message: Message
+    usage: Usage
+
+
+Delta: TypeAlias = TextDelta | ReasoningDelta | ToolCallDelta | Retrying | Finished
+
+
+class ErrorKind(StrEnum):
+    """The few kinds of failure that ask for different things of the person."""
+
+    BAD_KEY = "bad_key"
+    MODEL_UNKNOWN = "model_unknown"
+    NO_NETWORK = "no_network"
+    THROTTLED = "throttled"
+    OVERLOADED = "overloaded"
+    TOO_LONG = "too_long"
+    BAD_REQUEST = "bad_request"
+    INTERRUPTED = "interrupted"  # the connection broke after text had come
+    UNKNOWN = "unknown"
+
+
+class ProviderError(Exception):
+    """A request that failed: `str()` is one line for the person, `detail` is for the log.
+
+    For TOO_LONG, `limit` and `requested` are the provider's numbers in tokens, where named.
+    """
+
+    def __init__(
+        self,
+        kind: ErrorKind,
+        message: str,
+        *,
+        detail: str = "",
+        limit: int | None = None,
+        requested: int | None = None,
+        retry_after: float | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.kind = kind
+        self.detail = detail
+        self.limit = limit
+        self.requested = requested
+        self.retry_after = retry_after
+
+
+class Provider(Protocol):
+    """Anything that answers prompts."""
+
+    def stream(self, request: Request) -> AsyncIterator[Delta]:
+        """Send `request`; yield deltas, at last `Finished`.
+
+        Raises ProviderError. Closing the iterator, or cancelling the task that reads it,
+        closes the connection.
+        """
+        ...
+
+    def wire_form(self, request: Request) -> Sequence[dict[str, Json]]:
+        """The messages of `request` exactly as they are sent, for counting and hashing."""
+        ...
+
+    async def warm_up(self) -> None:
+        """Load what the first request needs, off the event loop."""
+        ...

@@ -1,0 +1,295 @@
+"""The wire copy of a prompt: what each family of models takes, and nothing that it refuses.
+
+`for_model` works message by message, before planning; `to_wire` on the planned prompt as a whole. The
+rules stand in `families.py`, one row a family. Neither changes a message that needs no change.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from rolling_chat.messages import Content, Json, JsonObject, MadeBy, Message, ToolCall
+from rolling_chat.providers.cache_marks import mark_messages, mark_tools
+from rolling_chat.providers.families import (
+    WireFamily,
+    family_of,
+    find_family,
+    prompt_cache,
+    wants_max_tokens,
+)
+from rolling_chat.providers.known import provider_of
+from rolling_chat.providers.protocol import Request
+
+__all__ = [
+    "OPENING_PLACEHOLDER",
+    "family_of",
+    "for_model",
+    "made_by",
+    "prompt_cache",
+    "to_wire",
+    "tools_to_wire",
+    "wants_max_tokens",
+]
+
+OPENING_PLACEHOLDER = "(The conversation begins here.)"
+_BRIDGE = "Noted."
+_EMPTY: dict[str, str] = {"user": "(empty message)", "assistant": "(no answer)", "tool": "(no output)"}
+
+# The fields of a message that a provider may see again; all others are ours, or another program's.
+REASONING = "reasoning_content"
+THINKING_BLOCKS = "thinking_blocks"
+SIGNATURES = "signatures"
+_PLAIN_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_NINE_ID = re.compile(r"[A-Za-z0-9]{9}")
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+_remembered_limit = 4096
+
+
+def made_by(model: str) -> MadeBy:
+    """Who writes the replies of `model`, for `Message.made_by`."""
+    return MadeBy(provider_of(model) or model.partition("/")[0], model)
+
+
+def for_model(messages: Sequence[Message], model: str) -> tuple[Message, ...]:
+    """Each message as `model` may see it: extras of its own kept, foreign ones dropped.
+
+    Unchanged messages are the same objects; a changed one is the same object at every call for the
+    same message and model, so that what was counted once stays counted.
+    """
+    return tuple(_remembered.get(message, model) if message.extras else message for message in messages)
+
+
+def to_wire(request: Request, *, marks: bool = True) -> list[dict[str, Json]]:
+    """The messages of `request` as dictionaries in OpenAI's format, ready to be sent.
+
+    One system message, first; then the user's; no content is empty; ids of calls are unique, and
+    each result has its call's. `marks` puts the cache marks on where the family has them: what is
+    counted and hashed goes without, for marks depend on the request before.
+    """
+    family = find_family(request.model)
+    entries = list(_in_order(_entries(for_model(request.messages, request.model)), family))
+    _give_ids(entries, family)
+    wire = [_to_dict(entry.message, family) for entry in entries]
+    if marks and family.cache_marks:
+        mark_messages(
+            wire,
+            stable_system_chars=request.stable_system_chars,
+            previous=_place_of(entries, request.previous_length - 1),
+        )
+    return wire
+
+
+def tools_to_wire(request: Request) -> list[dict[str, Json]]:
+    """The tool schemas of `request`, the last one marked where the family has cache marks."""
+    tools = [dict(tool) for tool in request.tools]
+    return mark_tools(tools) if find_family(request.model).cache_marks else tools
+
+
+@dataclass(slots=True)
+class _Entry:
+    """A message on its way to the wire, and where it stood in the request; -1 for one put in."""
+
+    message: Message
+    place: int = -1
+
+
+def _entries(messages: Sequence[Message]) -> list[_Entry]:
+    """All system messages joined into one at the front, and an opening message by the user."""
+    system = [(place, message) for place, message in enumerate(messages) if message.role == "system"]
+    rest = [_Entry(message, place) for place, message in enumerate(messages) if message.role != "system"]
+    opening: list[_Entry] = []
+    if system:
+        place, first = system[0]
+        text = "\n\n".join(message.text for _place, message in system if message.text)
+        if text:
+            joined = first if first.content == text else replace(first, content=text, counts={})
+            opening.append(_Entry(joined, place))
+    if not rest or rest[0].message.role != "user":
+        opening.append(_Entry(Message("user", OPENING_PLACEHOLDER)))
+    return [*opening, *rest]
+
+
+def _in_order(entries: Iterable[_Entry], family: WireFamily) -> Iterator[_Entry]:
+    before = ""
+    for entry in entries:
+        if family.bridge and before == "tool" and entry.message.role == "user":
+            yield _Entry(Message("assistant", _BRIDGE))
+        yield entry
+        before = entry.message.role
+
+
+def _give_ids(entries: Sequence[_Entry], family: WireFamily) -> None:
+    """Rewrite ids that are empty, used before, or of a form that the family refuses."""
+    used: set[str] = set()
+    waiting: list[tuple[str, str]] = []  # (id as it was, id as it is sent) of calls without a result yet
+    for entry in entries:
+        message = entry.message
+        if message.role == "tool":
+            entry.message = _answer(message, waiting, used, family)
+            continue
+        waiting = []
+        if not message.tool_calls:
+            continue
+        calls = []
+        for call in message.tool_calls:
+            sent = _unused_id(call.id, used, family)
+            waiting.append((call.id, sent))
+            calls.append(call if sent == call.id else replace(call, id=sent))
+        if tuple(calls) != message.tool_calls:
+            entry.message = replace(message, tool_calls=tuple(calls), counts={})
+
+
+def _answer(message: Message, waiting: list[tuple[str, str]], used: set[str], family: WireFamily) -> Message:
+    """A result with the id of the first waiting call that had its id; with none such, of the first."""
+    wanted = message.tool_call_id or ""
+    match = next((pair for pair in waiting if pair[0] == wanted), waiting[0] if waiting else None)
+    if match is None:
+        sent = wanted or _unused_id(wanted, used, family)
+    else:
+        waiting.remove(match)
+        sent = match[1]
+    return message if sent == message.tool_call_id else replace(message, tool_call_id=sent, counts={})
+
+
+def _unused_id(id: str, used: set[str], family: WireFamily) -> str:
+    candidate = id if id and _is_taken_by(family, id) else _derived_id(id, family)
+    attempt = 0
+    while candidate in used:
+        attempt += 1
+        candidate = _derived_id(f"{id}#{attempt}", family)
+    used.add(candidate)
+    return candidate
+
+
+def _is_taken_by(family: WireFamily, id: str) -> bool:
+    match family.call_ids:
+        case "nine":
+            return _NINE_ID.fullmatch(id) is not None
+        case "plain":
+            return _PLAIN_ID.fullmatch(id) is not None
+        case "any":
+            return True
+
+
+def _derived_id(seed: str, family: WireFamily) -> str:
+    digest = hashlib.sha256(seed.encode("utf-8", "surrogatepass")).hexdigest()
+    return digest[:9] if family.call_ids == "nine" else f"call_{digest[:16]}"
+
+
+def _to_dict(message: Message, family: WireFamily) -> dict[str, Json]:
+    content = _filled(message)
+    calls = tuple(map(_with_json_arguments, message.tool_calls))
+    data = replace(message, content=content, tool_calls=calls, counts={}).to_dict(with_extras=False)
+    extras = message.extras or {}
+    if family.reasoning_back and message.role == "assistant" and extras.get(REASONING):
+        data[REASONING] = extras[REASONING]
+    if family.thinking_blocks and extras.get(THINKING_BLOCKS):
+        data[THINKING_BLOCKS] = extras[THINKING_BLOCKS]
+    if family.signatures and extras.get(SIGNATURES):
+        _put_signatures(data, extras[SIGNATURES])
+    return data
+
+
+def _put_signatures(data: dict[str, Json], signatures: JsonObject) -> None:
+    """Gemini's signatures where litellm looks for them: on the calls, and on the message."""
+    for place, signature in (signatures.get("calls") or {}).items():
+        calls = data.get("tool_calls") or []
+        if str(place).isdigit() and int(place) < len(calls):
+            calls[int(place)]["provider_specific_fields"] = dict(signature)
+    texts = [entry["thought_signature"] for entry in signatures.get("texts") or ()]
+    if texts:
+        data["provider_specific_fields"] = {"thought_signatures": texts}
+
+
+def _filled(message: Message) -> Content:
+    """The content, or a placeholder where a provider would refuse that there is none."""
+    placeholder = "" if message.tool_calls else _EMPTY.get(message.role, "")
+    if isinstance(message.content, str):
+        return _encodable(message.content) if message.content.strip() else placeholder
+    parts = (_encodable_part(part) for part in message.content)
+    return tuple(part for part in parts if part.get("type") != "text" or part.get("text")) or placeholder
+
+
+def _encodable_part(part: JsonObject) -> JsonObject:
+    text = part.get("text")
+    if not isinstance(text, str) or _encodable(text) is text:
+        return part
+    return {**part, "text": _encodable(text)}
+
+
+def _encodable(text: str) -> str:
+    """Half a surrogate pair, as a cut or a file name may leave it, cannot be sent as UTF-8."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return _LONE_SURROGATE.sub("\ufffd", text)
+    return text
+
+
+def _with_json_arguments(call: ToolCall) -> ToolCall:
+    """Servers parse the arguments of past calls and break on what is no JSON object."""
+    try:
+        parsed = json.loads(call.arguments)
+    except ValueError:
+        parsed = None
+    if isinstance(parsed, dict):
+        arguments = _encodable(call.arguments)
+        return call if arguments is call.arguments else replace(call, arguments=arguments)
+    arguments = (
+        json.dumps({"arguments": call.arguments}, ensure_ascii=False) if call.arguments.strip() else "{}"
+    )
+    return replace(call, arguments=arguments)
+
+
+def _place_of(entries: Sequence[_Entry], place: int) -> int | None:
+    """Where the message that stood at `place` in the request stands on the wire."""
+    if place < 0:
+        return None
+    return next((index for index, entry in enumerate(entries) if entry.place == place), None)
+
+
+class _Remembered:
+    """The changed copies, by message and model. A message is kept with its copies, so that its
+    identity cannot pass to another; the oldest go first."""
+
+    def __init__(self) -> None:
+        self._copies: OrderedDict[tuple[int, str], tuple[Message, Message]] = OrderedDict()
+
+    def get(self, message: Message, model: str) -> Message:
+        key = (id(message), model)
+        known = self._copies.get(key)
+        if known is not None:
+            self._copies.move_to_end(key)
+            return known[1]
+        copy = _visible(message, model)
+        if copy is not message:
+            self._copies[key] = (message, copy)
+            if len(self._copies) > _remembered_limit:
+                self._copies.popitem(last=False)
+        return copy
+
+
+_remembered = _Remembered()
+
+
+def _visible(message: Message, model: str) -> Message:
+    extras = message.extras or {}
+    family = find_family(model)
+    kept: dict[str, Json] = {}
+    if message.role == "assistant":
+        own = message.made_by is not None and message.made_by.model == model
+        same_family = message.made_by is not None and find_family(message.made_by.model) is family
+        if family.reasoning_back and same_family and isinstance(extras.get(REASONING), str):
+            kept[REASONING] = extras[REASONING]
+        if family.thinking_blocks and own and extras.get(THINKING_BLOCKS):
+            kept[THINKING_BLOCKS] = extras[THINKING_BLOCKS]
+        if family.signatures and own and isinstance(extras.get(SIGNATURES), Mapping):
+            kept[SIGNATURES] = extras[SIGNATURES]
+    if kept == extras:
+        return message
+    return replace(message, extras=kept or None, counts={})

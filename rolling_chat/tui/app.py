@@ -1,0 +1,112 @@
+"""The Textual app: themes, the one screen, leaving, and what becomes of a fault."""
+
+from __future__ import annotations
+
+import logging
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, ClassVar
+
+from textual.app import App
+from textual.binding import Binding, BindingType
+
+from rolling_chat.tui.screens.chat import ChatScreen
+from rolling_chat.tui.theming import textual_theme
+
+if TYPE_CHECKING:
+    from rolling_chat.agent import Chat
+    from rolling_chat.settings.paths import Paths
+    from rolling_chat.settings.schema import Settings
+    from rolling_chat.settings.themes import ThemeSpec
+
+_log = logging.getLogger("rolling_chat.tui")
+
+
+class RollingChatApp(App[None]):
+    """Shows one chat.
+
+    `paths` None keeps neither the prompt history nor a changed theme. `clock` is monotonic, in
+    seconds.
+    """
+
+    TITLE = "rolling-chat"
+    ENABLE_COMMAND_PALETTE = False
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("ctrl+q", "quit", show=False, priority=True),
+    ]
+
+    def __init__(
+        self,
+        chat: Chat,
+        *,
+        theme: str,
+        themes: Mapping[str, ThemeSpec],
+        paths: Paths | None = None,
+        first_message: str = "",
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        super().__init__()
+        self.chat = chat
+        self.theme_names: Sequence[str] = tuple(themes)
+        self.crash = ""
+        self._paths = paths
+        self._clock = clock
+        self._first_message = first_message
+        for spec in themes.values():
+            self.register_theme(textual_theme(spec))
+        if theme in themes:
+            self.theme = theme
+
+    def on_mount(self) -> None:
+        """The one screen."""
+        self.push_screen(self.chat_screen())
+
+    def chat_screen(self) -> ChatScreen:
+        """The screen of this chat."""
+        return ChatScreen(self, self.chat, self._paths, self._clock, self._first_message)
+
+    async def action_quit(self) -> None:
+        """Stop what runs, wait for its end, leave."""
+        for screen in self.screen_stack:
+            if isinstance(screen, ChatScreen):
+                await screen.settle()
+        self.exit()
+
+    def fault(self, what: str, error: Exception) -> str:
+        """Log a fault of ours; one line for the person, naming it and the log."""
+        _log.error("%s", what, exc_info=error)
+        where = f"; details in {self._paths.log_file}" if self._paths is not None else ""
+        return f"{what} on a fault of the program ({type(error).__name__}){where}"
+
+    def _handle_exception(self, error: Exception) -> None:
+        """Remember a fault that nothing caught; Textual then restores the terminal."""
+        self.crash = self.crash or self.fault("The screen broke", error)
+        super()._handle_exception(error)
+
+    def _fatal_error(self) -> None:
+        """Leave without Textual's picture of the traceback: it is in the log."""
+        self._close_messages_no_wait()
+
+
+def run_app(
+    chat: Chat,
+    *,
+    settings: Settings,
+    themes: Mapping[str, ThemeSpec],
+    paths: Paths,
+    first_message: str = "",
+) -> int:
+    """Show `chat` until the person leaves; 0, or 1 after a fault, which one line on stderr names.
+
+    The caller closes the chat and prints its resume command.
+    """
+    app = RollingChatApp(chat, theme=settings.theme, themes=themes, paths=paths, first_message=first_message)
+    try:
+        app.run()
+    except Exception as error:  # outside the app's own loop: a terminal that cannot be had
+        app.crash = app.crash or app.fault("The screen broke", error)
+    if app.crash:
+        print(f"rolling-chat: {app.crash}", file=sys.stderr)  # noqa: T201  # the terminal is the shell's again
+        return 1
+    return 0

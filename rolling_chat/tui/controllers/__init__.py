@@ -1,0 +1,1 @@
+"""What happens behind the screen: turns, commands, the prompt history, the gauge's figures."""

@@ -1,0 +1,105 @@
+"""Runs slash commands, and lends them the screen."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from rolling_chat.commands import ParsedCommand, run_command
+from rolling_chat.settings.schema import SettingsError
+from rolling_chat.settings.write import save_setting
+from rolling_chat.tui.screens.help import HelpScreen
+from rolling_chat.tui.screens.pickers import Picker
+from rolling_chat.tui.screens.tables import TablesScreen
+
+if TYPE_CHECKING:
+    from rolling_chat.agent import Chat
+    from rolling_chat.commands import Choice, Table
+    from rolling_chat.settings.paths import Paths
+    from rolling_chat.tui.app import RollingChatApp
+    from rolling_chat.tui.screens.chat import ChatScreen
+
+_log = logging.getLogger("rolling_chat.tui")
+
+
+class CommandController:
+    """What a command may do to the screen: `rolling_chat.commands.CommandContext`."""
+
+    def __init__(
+        self,
+        app: RollingChatApp,
+        screen: ChatScreen,
+        paths: Paths | None,
+        fault: Callable[[str, Exception], str],
+    ) -> None:
+        self._app = app
+        self._screen = screen
+        self._paths = paths
+        self._fault = fault
+
+    async def run(self, parsed: ParsedCommand) -> None:
+        """Run a command; a fault of ours is one line."""
+        try:
+            await run_command(parsed, self, busy=self._screen.state.busy)
+        except Exception as error:  # a fault of ours must not take the screen with it
+            self.say(self._fault(f"/{parsed.name} broke", error), warning=True)
+
+    @property
+    def chat(self) -> Chat:
+        """The open session."""
+        return self._app.chat
+
+    @property
+    def theme_names(self) -> Sequence[str]:
+        """The themes of the theme folders."""
+        return self._app.theme_names
+
+    @property
+    def theme_name(self) -> str:
+        """The theme in force."""
+        return self._app.theme
+
+    def say(self, text: str, *, warning: bool = False) -> None:
+        """One line in the transcript."""
+        self._screen.state.notice(text, warning=warning)
+        self._screen.paint()
+
+    def show_tables(self, title: str, lead: Sequence[str], tables: Sequence[Table]) -> None:
+        """Lines and tables on a screen of their own."""
+        self._app.push_screen(TablesScreen(title, lead, tables))
+
+    def show_help(self) -> None:
+        """Keys and commands."""
+        self._app.push_screen(HelpScreen())
+
+    async def pick(self, title: str, choices: Sequence[Choice], *, current: str = "") -> str | None:
+        """Let the person choose."""
+        return await self._app.push_screen_wait(Picker(title, choices, current=current))
+
+    def reload(self) -> None:
+        """Another conversation."""
+        self._screen.load()
+
+    def refresh_report(self) -> None:
+        """The next request has changed."""
+        self._screen.refresh_report()
+
+    def set_theme(self, name: str) -> None:
+        """In force at once; kept in the settings where they can be written."""
+        self._app.theme = name
+        if self._paths is None:
+            return
+        try:
+            save_setting(self._paths, "theme", name)
+        except (SettingsError, OSError) as error:
+            _log.warning("the theme could not be kept", exc_info=True)
+            self.say(f"The theme is not kept for the next start: {error}", warning=True)
+
+    def copy(self, text: str) -> None:
+        """By OSC 52, to the terminal's clipboard."""
+        self._app.copy_to_clipboard(text)
+
+    def quit(self) -> None:
+        """Leave."""
+        self._app.call_later(self._app.action_quit)

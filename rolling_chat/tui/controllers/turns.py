@@ -1,0 +1,153 @@
+"""Runs turns: feeds a chat's events to the state, asks what has to be asked, sends what was queued."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable
+from typing import TYPE_CHECKING, Protocol
+
+from rolling_chat.agent import ChatError
+from rolling_chat.events import Event, Leave, LeaveRequest, Outcome, PromptPlanned, TurnEnded, TurnStarted
+from rolling_chat.tui.state import Offer, ScreenState
+from rolling_chat.tui.widgets.questions import ROLL, approval, full_question
+
+if TYPE_CHECKING:
+    from rolling_chat.agent import Chat
+    from rolling_chat.tui.controllers.meter import Meter
+    from rolling_chat.tui.widgets.question import Question
+
+_log = logging.getLogger("rolling_chat.tui")
+
+_STOP_SECONDS = 5.0
+
+
+class Stage(Protocol):
+    """What a turn needs of the screen."""
+
+    def turn_began(self) -> None:
+        """A turn runs: keep painting."""
+        ...
+
+    def turn_over(self) -> None:
+        """The turn is over: paint it once more."""
+        ...
+
+    async def ask(self, question: Question) -> str:
+        """Show a question and wait for its answer; cancelling takes it away."""
+        ...
+
+    def give_back(self, text: str) -> None:
+        """Put text that was not sent back into the prompt box."""
+        ...
+
+
+class TurnController:
+    """One turn at a time; `clock` is monotonic, in seconds."""
+
+    def __init__(
+        self,
+        chat: Chat,
+        state: ScreenState,
+        meter: Meter,
+        stage: Stage,
+        *,
+        clock: Callable[[], float],
+        fault: Callable[[str, Exception], str],
+    ) -> None:
+        self._chat = chat
+        self._state = state
+        self._meter = meter
+        self._stage = stage
+        self._clock = clock
+        self._fault = fault
+        self._idle = asyncio.Event()
+        self._idle.set()
+
+    async def say(self, text: str) -> None:
+        """Send a message, and after it whatever was queued meanwhile."""
+        await self._run(lambda: self._chat.send(text), text)
+
+    async def carry_on(self) -> None:
+        """Go on with an answer that was cut."""
+        await self._run(self._chat.carry_on)
+
+    def stop(self) -> None:
+        """Stop the turn that runs; it ends in its own time, and soon."""
+        if self._state.busy:
+            self._state.stopping(self._clock())
+            self._chat.stop()
+
+    async def settle(self) -> None:
+        """Stop the turn that runs and wait until it has ended, for a few seconds at most."""
+        self.stop()
+        try:
+            await asyncio.wait_for(self._idle.wait(), _STOP_SECONDS)
+        except TimeoutError:
+            _log.warning("the turn did not stop within %s seconds", _STOP_SECONDS)
+
+    async def give_leave(self, request: LeaveRequest) -> Leave:
+        """Ask the person for a tool's leave."""
+        return Leave(await self._stage.ask(approval(request, self._clock)))
+
+    async def _run(self, begin: Callable[[], AsyncIterator[Event]], text: str = "") -> None:
+        self._idle.clear()
+        try:
+            outcome = await self._play(begin, text)
+        finally:
+            self._idle.set()
+        if outcome is Outcome.FULL and await self._makes_room():
+            await self._run(self._chat.carry_on)
+            return
+        queued = self._state.queued
+        if not queued:
+            return
+        self._state.queue("")
+        if outcome is Outcome.DONE:
+            await self._run(lambda: self._chat.send(queued), queued)
+        else:
+            self._stage.give_back(queued)
+
+    async def _play(self, begin: Callable[[], AsyncIterator[Event]], text: str) -> Outcome:
+        """Take a turn's events, whatever goes wrong; what was never stored goes back to the box."""
+        state, outcome, stored = self._state, Outcome.FAILED, not text
+        state.begin(self._clock())
+        self._stage.turn_began()
+        try:
+            async for event in begin():
+                stored = stored or isinstance(event, TurnStarted)
+                outcome = self._take(event, outcome)
+        except ChatError as error:
+            state.fail(str(error), self._clock())
+        except Exception as error:  # a fault of ours must not take the screen with it
+            state.fail(self._fault("The turn broke", error), self._clock())
+        finally:
+            if state.busy:
+                state.fail("The turn ended early.", self._clock())
+            if not stored:
+                self._stage.give_back(text)
+            self._meter.refresh()
+            self._stage.turn_over()
+        return outcome
+
+    def _take(self, event: Event, outcome: Outcome) -> Outcome:
+        if isinstance(event, PromptPlanned):
+            self._meter.take(event.report)
+        self._state.apply(event, self._clock())
+        return event.outcome if isinstance(event, TurnEnded) else outcome
+
+    async def _makes_room(self) -> bool:
+        """Rolling context would make room: ask, and switch it on."""
+        state = self._state
+        reason, state.offer = state.offer_reason, Offer.NOTHING
+        if self._chat.rolling:
+            return False
+        if await self._stage.ask(full_question(reason, self._clock)) != ROLL:
+            return False
+        try:
+            self._chat.set_rolling(True)
+        except ChatError as error:
+            state.notice(str(error), warning=True)
+            return False
+        state.notice("Rolling context is on.")
+        return True

@@ -1,0 +1,1 @@
+"""The screens: the chat itself, and what opens above it."""

@@ -1,0 +1,402 @@
+"""The chat screen: puts the widgets together and paints the state on them."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
+from typing import TYPE_CHECKING, ClassVar
+
+from textual import events, on
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, Vertical
+from textual.css.query import NoMatches
+from textual.screen import Screen
+from textual.widgets import Static, TextArea
+
+from rolling_chat.commands import complete, figures, find_command, parse
+from rolling_chat.tui.controllers.commands import CommandController
+from rolling_chat.tui.controllers.history import History
+from rolling_chat.tui.controllers.meter import Meter
+from rolling_chat.tui.controllers.turns import TurnController
+from rolling_chat.tui.screens.help import HelpScreen
+from rolling_chat.tui.state import Offer, ScreenState
+from rolling_chat.tui.transcript.view import Transcript
+from rolling_chat.tui.widgets.completion import Completion
+from rolling_chat.tui.widgets.gauge import Gauge
+from rolling_chat.tui.widgets.header import Header
+from rolling_chat.tui.widgets.keys import KeyBar, Moment, key_hints
+from rolling_chat.tui.widgets.prompt import PromptBox
+from rolling_chat.tui.widgets.question import Question
+from rolling_chat.tui.widgets.status import StatusLine
+
+if TYPE_CHECKING:
+    from textual.app import ComposeResult
+    from textual.timer import Timer
+
+    from rolling_chat.agent import Chat
+    from rolling_chat.settings.paths import Paths
+    from rolling_chat.tui.app import RollingChatApp
+
+_log = logging.getLogger("rolling_chat.tui")
+
+_FRAME = 1 / 25
+_DRAFT_PAUSE = 0.12  # seconds without a key before the draft is counted
+_FOLLOW_EVERY = 2.0  # seconds between looks at a session that another terminal writes
+_QUIT_TWICE = 2.0  # seconds within which ctrl+c has to come again
+_LEAST_WIDTH, _LEAST_HEIGHT, _LOW_HEIGHT = 40, 10, 16
+_PAINT_SHARE = 4  # a paint is followed by at least so many times its own cost of nothing
+
+
+class ChatScreen(Screen[None]):
+    """The state is the truth; `paint` draws it."""
+
+    CSS_PATH = "chat.tcss"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("ctrl+c", "interrupt", show=False, priority=True),
+        Binding("escape", "stop", show=False),
+        Binding("ctrl+o", "details", show=False, priority=True),
+        Binding("f1", "help", show=False, priority=True),
+        Binding("pageup", "scroll_pages(-1)", show=False, priority=True),
+        Binding("pagedown", "scroll_pages(1)", show=False, priority=True),
+        Binding("ctrl+up", "scroll_lines(-1)", show=False, priority=True),
+        Binding("ctrl+down", "scroll_lines(1)", show=False, priority=True),
+        Binding("ctrl+home", "scroll_to_edge(-1)", show=False, priority=True),
+        Binding("ctrl+end", "scroll_to_edge(1)", show=False, priority=True),
+    ]
+
+    def __init__(
+        self,
+        app: RollingChatApp,
+        chat: Chat,
+        paths: Paths | None,
+        clock: Callable[[], float],
+        first_message: str = "",
+    ) -> None:
+        super().__init__()
+        self.chat = chat
+        self.state = ScreenState()
+        self._clock = clock
+        self._first_message = first_message
+        self._meter = Meter(chat)
+        self._turns = TurnController(chat, self.state, self._meter, self, clock=clock, fault=app.fault)
+        self._commands = CommandController(app, self, paths, app.fault)
+        self._history = History(paths.history_file if paths is not None else None)
+        self._answer: asyncio.Future[str] | None = None
+        self._newline_key = "ctrl+j"
+        self._quit_until = 0.0
+        self._painted = -1
+        self._paint_after = 0.0
+        self._frames: Timer | None = None
+        self._draft_timer: Timer | None = None
+
+    def compose(self) -> ComposeResult:
+        """From the top: title, transcript, question, commands, status, gauge, prompt box, keys."""
+        completion = Completion(id="completion")
+        yield Header(id="header")
+        yield Transcript(id="transcript")
+        yield Vertical(id="question-slot")
+        yield completion
+        yield StatusLine(id="status")
+        yield Gauge(id="gauge")
+        with Horizontal(id="prompt-row"):
+            yield Static("❯", id="prompt-mark")
+            yield PromptBox(self._history, completion, id="prompt")
+        yield KeyBar(id="keys")
+        yield Static("", id="too-small", markup=False)
+
+    def on_mount(self) -> None:
+        """Show the conversation, take keys; what is heavy waits for the first paint."""
+        self.chat.ask = self._turns.give_leave
+        self._frames = self.set_interval(_FRAME, self._frame, pause=True)
+        self.prompt.focus()
+        self.load(with_report=False)
+        self.call_after_refresh(self._after_first_paint)
+
+    @property
+    def prompt(self) -> PromptBox:
+        """The prompt box."""
+        return self.query_one(PromptBox)
+
+    # -- painting
+
+    def load(self, *, with_report: bool = True) -> None:
+        """Show the chat's conversation from its beginning."""
+        self.state.load(self.chat.messages)
+        first = [] if self.chat.messages else [self.chat.model_line]
+        for line in (*first, *self.chat.notices):
+            self.state.notice(line)
+        if self.chat.holder:
+            self.state.notice(
+                f"This session is {self.chat.holder}; what is said there shows here. "
+                "/fork makes a copy to go on in.",
+                warning=True,
+            )
+        if with_report:
+            self._meter.refresh()
+        self.query_one(Transcript).follow = True
+        self.paint()
+
+    def paint(self) -> None:
+        """Draw everything that has changed."""
+        with suppress(NoMatches):  # the screen may be going already
+            transcript = self.query_one(Transcript)
+            transcript.show_items(self.state.items)
+            self._painted = self.state.revision
+            self._paint_after = self._clock() + max(_FRAME, _PAINT_SHARE * transcript.paint_cost)
+            info = self.chat.info
+            self.query_one(Header).show(info.title or "new session", self.chat.model, info.folder)
+            self.prompt.takes_back = bool(self.state.queued)
+            self._paint_rows()
+
+    def _paint_rows(self) -> None:
+        now, state = self._clock(), self.state
+        price = self._meter.draft_tokens
+        right = f"this message +{figures.tokens(price)} tokens" if price else ""
+        self.query_one(StatusLine).show(self._status(now), right, busy=state.busy, now=now)
+        self.query_one(Gauge).show(self._meter.reading(state.streamed_tokens), self._meter.cost)
+        self.query_one(KeyBar).show(key_hints(self._moment()))
+
+    def _status(self, now: float) -> str:
+        if now < self._quit_until:
+            return "ctrl+c again quits"
+        if self.state.offer is Offer.CARRY_ON:
+            return f"{self.state.last} · enter on an empty prompt goes on"
+        return self.state.status(now) or "ready"
+
+    def _moment(self) -> Moment:
+        question = self._question
+        return Moment(
+            busy=self.state.busy,
+            queued=bool(self.state.queued),
+            completing=self.query_one(Completion).shown,
+            can_carry_on=self.state.offer is Offer.CARRY_ON and not self.prompt.draft,
+            newline_key=self._newline_key,
+            answers=question.hints if question else (),
+        )
+
+    def _frame(self) -> None:
+        """While a turn runs: the transcript as often as it can be afforded, the rest always."""
+        now = self._clock()
+        if self.state.revision != self._painted and now >= self._paint_after:
+            self.paint()
+        else:
+            self._paint_rows()
+        if not self.state.busy and now >= self._quit_until and self._frames is not None:
+            self._frames.pause()
+
+    def refresh_report(self) -> None:
+        """The next request has changed."""
+        self._meter.refresh()
+        self.paint()
+
+    # -- what a turn needs of the screen (`controllers.turns.Stage`)
+
+    def turn_began(self) -> None:
+        """Keep painting."""
+        self._wake()
+        self.paint()
+
+    def turn_over(self) -> None:
+        """Paint the end of it."""
+        self.paint()
+
+    async def ask(self, question: Question) -> str:
+        """Show a question and wait for its answer."""
+        answer: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        self._answer = answer
+        await self.query_one("#question-slot").mount(question)
+        self.paint()
+        try:
+            return await answer
+        finally:
+            self._answer = None
+            with suppress(NoMatches):
+                question.remove()
+                self.prompt.focus()
+            self.call_after_refresh(self.paint)
+
+    def give_back(self, text: str) -> None:
+        """Put text that was not sent back above what is in the box."""
+        draft = self.prompt.draft
+        self.prompt.put(f"{text}\n{draft}" if draft.strip() else text)
+
+    @property
+    def _question(self) -> Question | None:
+        found = self.query(Question)
+        return found.first() if found and self._answer is not None else None
+
+    @on(Question.Answered)
+    def _answered(self, event: Question.Answered) -> None:
+        if self._answer is not None and not self._answer.done():
+            self._answer.set_result(event.value)
+
+    def _leave_question(self) -> None:
+        """Whoever writes on has answered a question between turns: leave it."""
+        if self._answer is not None and not self._answer.done():
+            self._answer.set_result("")
+
+    @on(Question.Typed)
+    def _typed_elsewhere(self, event: Question.Typed) -> None:
+        self.prompt.type_in(event.text)
+
+    @on(Question.Erased)
+    def _erased_elsewhere(self) -> None:
+        self.prompt.action_delete_left()
+
+    # -- the prompt box
+
+    @on(PromptBox.Submitted)
+    def _submitted(self, event: PromptBox.Submitted) -> None:
+        text = event.text
+        parsed = parse(text)
+        if parsed is not None:
+            self._take_draft(text)
+            self._run(self._commands.run(parsed))
+        elif not text.strip():
+            if self.state.offer is Offer.CARRY_ON:
+                self._run(self._turns.carry_on())
+        elif self.state.busy:
+            self._queue(text)
+        else:
+            self._leave_question()
+            self._take_draft(text)
+            self._run(self._turns.say(text))
+
+    def _queue(self, text: str) -> None:
+        if self.state.queued:
+            self.state.notice("One message is queued already; up in an empty box takes it back.")
+        else:
+            self._take_draft(text)
+            self.state.queue(text)
+        self.paint()
+
+    @on(PromptBox.TakeBack)
+    def _take_back(self) -> None:
+        self.prompt.put(self.state.queued)
+        self.state.queue("")
+        self.paint()
+
+    @on(PromptBox.NewlineKeySeen)
+    def _newline_key_seen(self) -> None:
+        self._newline_key = "shift+enter"
+        self.paint()
+
+    @on(TextArea.Changed, "#prompt")
+    def _draft_changed(self) -> None:
+        prompt = self.prompt
+        prompt.grow()
+        offered = complete(prompt.draft)
+        exact = find_command(prompt.draft.removeprefix("/"))
+        self.query_one(Completion).show(() if offered == (exact,) else offered)
+        self._quit_until = 0.0
+        if self._draft_timer is None:
+            self._draft_timer = self.set_timer(_DRAFT_PAUSE, self._count_draft)
+        else:
+            self._draft_timer.reset()
+        self._paint_rows()
+
+    def _count_draft(self) -> None:
+        self._draft_timer = None
+        draft = self.prompt.draft
+        is_command = parse(draft) is not None or bool(complete(draft))
+        self._meter.count_draft("" if is_command else draft)
+        self._paint_rows()
+
+    def _take_draft(self, text: str) -> None:
+        self._history.add(text)
+        self.prompt.put("")
+        self._meter.draft_tokens = 0
+
+    # -- keys
+
+    def action_interrupt(self) -> None:
+        """Copy the selection, else clear the draft, else stop; twice quits."""
+        selected = self.prompt.selected_text or self.get_selected_text()
+        if selected:
+            self.app.copy_to_clipboard(selected)
+            self.clear_selection()
+        elif self.prompt.draft:
+            self.prompt.put("")
+        elif self._clock() < self._quit_until:
+            self.app.call_later(self.app.action_quit)
+        else:
+            self._turns.stop()
+            self._quit_until = self._clock() + _QUIT_TWICE
+            self._wake()
+        self._paint_rows()
+
+    def action_stop(self) -> None:
+        """Stop the answer."""
+        self._turns.stop()
+        self._paint_rows()
+
+    def action_details(self) -> None:
+        """Open or fold thinking and tool results."""
+        transcript = self.query_one(Transcript)
+        transcript.set_details(not transcript.details)
+
+    def action_help(self) -> None:
+        """Keys and commands."""
+        self.app.push_screen(HelpScreen())
+
+    def action_scroll_pages(self, pages: int) -> None:
+        """Scroll the transcript."""
+        self.query_one(Transcript).scroll_pages(pages)
+
+    def action_scroll_lines(self, lines: int) -> None:
+        """Scroll the transcript."""
+        self.query_one(Transcript).scroll_lines(lines)
+
+    def action_scroll_to_edge(self, edge: int) -> None:
+        """To the beginning or the end of the transcript."""
+        transcript = self.query_one(Transcript)
+        (transcript.scroll_to_start if edge < 0 else transcript.scroll_to_newest)()
+
+    async def settle(self) -> None:
+        """Stop what runs and wait for its end, before the program is left."""
+        await self._turns.settle()
+
+    # -- the rest
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Too small to be of use says so; few rows do without the box's frame."""
+        width, height = event.size
+        too_small = width < _LEAST_WIDTH or height < _LEAST_HEIGHT
+        if self.has_class("-too-small") and not too_small:
+            self.call_after_refresh(self._take_focus)  # what is hidden loses it
+        self.set_class(too_small, "-too-small")
+        self.set_class(height < _LOW_HEIGHT, "-low")
+        self.query_one("#too-small", Static).update(
+            f"The terminal is too small:\n{width} × {height}; {_LEAST_WIDTH} × {_LEAST_HEIGHT} is the least."
+        )
+
+    def _take_focus(self) -> None:
+        (self._question or self.prompt).focus()
+
+    def _after_first_paint(self) -> None:
+        self.set_interval(_FOLLOW_EVERY, self._follow)
+        self._meter.refresh()
+        self.paint()
+        if self._first_message.strip():
+            self._run(self._turns.say(self._first_message))
+        self._run(self._warm_up())
+
+    async def _warm_up(self) -> None:
+        """Load what the first request needs; where that fails, the first request says why."""
+        try:
+            await self.chat.warm_up()
+        except Exception as error:  # nothing has been asked for yet: the screen stays
+            _log.warning("warming up failed", exc_info=error)
+
+    def _follow(self) -> None:
+        if self.chat.holder and not self.state.busy and self.chat.refresh():
+            self.load()
+
+    def _wake(self) -> None:
+        if self._frames is not None:
+            self._frames.resume()
+
+    def _run(self, work: Coroutine[None, None, None]) -> None:
+        self.run_worker(work, exit_on_error=True)

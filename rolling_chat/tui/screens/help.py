@@ -1,0 +1,79 @@
+"""Help: the keys and the commands, the latter from the registry."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from rich.table import Table
+from rich.text import Text
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical, VerticalScroll
+from textual.screen import ModalScreen
+from textual.widgets import Static
+
+from rolling_chat.commands import all_commands
+from rolling_chat.tui.widgets.gauge_bar import GLYPHS, LABELS, TICK
+
+if TYPE_CHECKING:
+    from textual.app import ComposeResult
+
+KEYS: tuple[tuple[str, str], ...] = (
+    ("enter", "send; on a slash command, run it; queued while the model works"),
+    ("shift+enter, ctrl+j", "new line (shift+enter where the terminal can say so)"),
+    ("up, down", "the history of what was sent, from the first and the last line"),
+    ("tab", "complete a slash command"),
+    ("esc", "stop the answer"),
+    ("ctrl+c", "copy the selection, else clear the draft, else stop; twice quits"),
+    ("ctrl+o", "open or fold thinking and tool results"),
+    ("pageup, pagedown", "scroll; at the end it follows again"),
+    ("ctrl+home, ctrl+end", "to the beginning, to the end"),
+    ("f1", "this help"),
+    ("ctrl+q", "quit; the session is kept"),
+)
+
+
+class HelpScreen(ModalScreen[None]):
+    """Esc, f1, q or enter closes."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,f1,q,enter,ctrl+c", "dismiss", "close", show=False),
+    ]
+    DEFAULT_CSS = """
+    HelpScreen { align: center middle; }
+    HelpScreen > Vertical {
+        width: 100%; max-width: 100; height: auto; max-height: 100%; border: round $primary;
+        border-title-color: $primary; border-title-style: bold; border-subtitle-color: $foreground;
+        background: $surface; padding: 0 1;
+    }
+    HelpScreen VerticalScroll { height: auto; max-height: 1fr; scrollbar-size-vertical: 1; }
+    HelpScreen VerticalScroll > Static { height: auto; }
+    """
+
+    def compose(self) -> ComposeResult:
+        """Keys, commands, and how to read the gauge."""
+        bold = f"bold {self.app.theme_variables['primary']}"
+        with Vertical() as box:
+            box.border_title = "Help"
+            box.border_subtitle = "↑↓ scroll · esc close"
+            with VerticalScroll():
+                yield Static(Text("Keys", bold))
+                yield Static(_grid(KEYS))
+                yield Static(Text("\nCommands", bold))
+                yield Static(_grid([(command.signature, command.summary) for command in all_commands()]))
+                yield Static(Text("\nThe gauge, from the left", bold))
+                yield Static(_grid(gauge_legend()))
+
+
+def gauge_legend() -> list[tuple[str, str]]:
+    """What each part of the gauge stands for."""
+    legend = [(glyph * 3, LABELS[name]) for name, glyph in GLYPHS.items()]
+    return [*legend, (TICK, "where the next trim comes, or with rolling off the refusal")]
+
+
+def _grid(rows: list[tuple[str, str]] | tuple[tuple[str, str], ...]) -> Table:
+    grid = Table.grid(padding=(0, 2, 0, 0))
+    grid.add_column(no_wrap=True, style="bold")
+    grid.add_column()
+    for key, what in rows:
+        grid.add_row(Text(key), Text(what))
+    return grid

@@ -1,0 +1,136 @@
+"""A list to choose from, narrowed by typing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, ClassVar
+
+from rich.cells import cell_len
+from rich.text import Text
+from textual import on
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.fuzzy import Matcher
+from textual.screen import ModalScreen
+from textual.widgets import Input, OptionList
+from textual.widgets.option_list import Option
+
+from rolling_chat.text import one_line
+from rolling_chat.tui.widgets.header import cut
+
+if TYPE_CHECKING:
+    from textual.app import ComposeResult
+
+    from rolling_chat.commands import Choice
+
+_SHOWN = 200
+
+
+class Picker(ModalScreen[str | None]):
+    """Gives the value of the chosen entry, None for none."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,ctrl+c", "dismiss_none", "close", show=False),
+        Binding("up,ctrl+p", "move('cursor_up')", show=False),
+        Binding("down,ctrl+n", "move('cursor_down')", show=False),
+        Binding("pageup", "move('page_up')", show=False),
+        Binding("pagedown", "move('page_down')", show=False),
+    ]
+    DEFAULT_CSS = """
+    Picker { align: center middle; }
+    Picker > Vertical {
+        width: 90%; max-width: 90; height: auto; max-height: 80vh;
+        border: round $primary; border-title-color: $primary; border-title-style: bold;
+        border-subtitle-color: $foreground;
+        background: $surface; padding: 0 1;
+    }
+    Picker Input { border: none; height: 1; padding: 0; background: $surface; }
+    Picker Input:focus { border: none; }
+    Picker OptionList {
+        height: auto; max-height: 50vh; border: none; padding: 0; margin-top: 1;
+        background: $surface; scrollbar-size-vertical: 1;
+    }
+    Picker OptionList:focus { border: none; }
+    """
+
+    def __init__(self, title: str, choices: Sequence[Choice], *, current: str = "") -> None:
+        super().__init__()
+        self._title = title
+        self._choices = tuple(choices)
+        self._current = current
+        self._shown: tuple[Choice, ...] = ()
+
+    def compose(self) -> ComposeResult:
+        """A filter, the list, the keys."""
+        with Vertical() as box:
+            box.border_title = self._title
+            yield Input(placeholder="type to narrow the list", compact=True)
+            options = OptionList(markup=False, compact=True)
+            options.can_focus = False
+            yield options
+
+    def on_mount(self) -> None:
+        """Show everything, with what is in force under the cursor."""
+        self._narrow("")
+
+    def on_resize(self) -> None:
+        """Notes are laid out for the width."""
+        self._narrow(self.query_one(Input).value)
+
+    @on(Input.Changed)
+    def _typed(self, event: Input.Changed) -> None:
+        self._narrow(event.value)
+
+    @on(Input.Submitted)
+    def _entered(self) -> None:
+        at = self.query_one(OptionList).highlighted
+        if at is not None:
+            self.dismiss(self._shown[at].value)
+
+    @on(OptionList.OptionSelected)
+    def _clicked(self, event: OptionList.OptionSelected) -> None:
+        self.dismiss(self._shown[event.option_index].value)
+
+    def action_move(self, how: str) -> None:
+        """Move in the list while the filter keeps the keys."""
+        getattr(self.query_one(OptionList), f"action_{how}")()
+
+    def action_dismiss_none(self) -> None:
+        """Choose nothing."""
+        self.dismiss(None)
+
+    def _narrow(self, query: str) -> None:
+        found = matching(self._choices, query)
+        self._shown = found[:_SHOWN]
+        options = self.query_one(OptionList)
+        options.clear_options()
+        width = max(20, min(90, self.size.width * 9 // 10) - 6)
+        options.add_options(
+            Option(_line(choice, width, choice.value == self._current)) for choice in self._shown
+        )
+        if self._shown:
+            values = [choice.value for choice in self._shown]
+            options.highlighted = values.index(self._current) if self._current in values else 0
+        more = len(found) - len(self._shown)
+        count = f"{more} more, type to narrow · " if more else "" if found else "nothing is like that · "
+        self.query_one(Vertical).border_subtitle = f"{count}enter choose · esc close"
+
+
+def matching(choices: Sequence[Choice], query: str) -> tuple[Choice, ...]:
+    """The choices that match `query`: those that hold it first, then the alike, best first."""
+    wanted = query.strip().lower()
+    if not wanted:
+        return tuple(choices)
+    plain = [choice for choice in choices if wanted in f"{choice.label} {choice.note}".lower()]
+    matcher = Matcher(wanted)
+    scored = [(matcher.match(choice.label), choice) for choice in choices if choice not in plain]
+    alike = sorted((pair for pair in scored if pair[0] > 0), key=lambda pair: -pair[0])
+    return (*plain, *(choice for _, choice in alike))
+
+
+def _line(choice: Choice, width: int, current: bool) -> Text:
+    mark = "● " if current else "  "
+    note = cut(one_line(choice.note), width * 2 // 3)
+    label = cut(one_line(choice.label), max(8, width - cell_len(note) - 4))
+    gap = " " * max(2, width - cell_len(mark) - cell_len(label) - cell_len(note))
+    return Text.assemble(mark, label, (f"{gap}{note}" if note else ""), no_wrap=True)

@@ -1,0 +1,92 @@
+"""Lines and tables on a screen of their own, for `/context`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, ClassVar
+
+from rich.cells import cell_len
+from rich.text import Text
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.screen import ModalScreen
+from textual.widgets import DataTable, Static
+
+from rolling_chat.text import one_line
+from rolling_chat.tui.widgets.header import cut
+
+if TYPE_CHECKING:
+    from textual.app import ComposeResult
+
+    from rolling_chat.commands import Column, Table
+
+_FRAME = 6  # border, padding and scroll bar, in cells
+_CELL_PADDING = 2
+_LEAST_COLUMN = 8
+
+
+class TablesScreen(ModalScreen[None]):
+    """Shows them; esc, q or enter closes, tab goes from table to table."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,q,enter,ctrl+c", "dismiss", "close", show=False),
+    ]
+    DEFAULT_CSS = """
+    TablesScreen { align: center middle; }
+    TablesScreen > Vertical {
+        width: 100%; height: 100%; border: round $primary;
+        border-title-color: $primary; border-title-style: bold; border-subtitle-color: $foreground;
+        background: $surface; padding: 0 1;
+    }
+    TablesScreen Static { height: auto; }
+    TablesScreen DataTable {
+        overflow-x: hidden; scrollbar-size-vertical: 1;
+        height: auto; max-height: 50%; margin-top: 1; background: $surface;
+    }
+    TablesScreen DataTable.last { height: 1fr; max-height: 100%; }
+    TablesScreen DataTable > .datatable--header { background: $surface; color: $primary; text-style: bold; }
+    TablesScreen DataTable > .datatable--cursor { background: $surface; color: $foreground; }
+    TablesScreen DataTable:focus > .datatable--cursor { background: $panel; color: $foreground; }
+    """
+
+    def __init__(self, title: str, lead: Sequence[str], tables: Sequence[Table]) -> None:
+        super().__init__()
+        self._title = title
+        self._lead = tuple(lead)
+        self._tables = tuple(tables)
+
+    def compose(self) -> ComposeResult:
+        """The lines, the tables, the keys."""
+        with Vertical() as box:
+            box.border_title = self._title
+            box.border_subtitle = "↑↓ scroll · tab next table · esc close"
+            yield Static(Text("\n".join(one_line(line) for line in self._lead)))
+            for at, table in enumerate(self._tables):
+                last = at == len(self._tables) - 1
+                yield _data_table(table, self.app.size.width - _FRAME, classes="last" if last else "")
+
+    def on_mount(self) -> None:
+        """The longest table takes the keys."""
+        self.query(DataTable).last().focus()
+
+
+def _data_table(table: Table, room: int, *, classes: str) -> DataTable[Text]:
+    """The table laid out in `room` cells; the last column gives way."""
+    rows = [tuple(one_line(cell) for cell in row) for row in table.rows]
+    widths = [
+        max(cell_len(cell) for cell in (column.title, *(row[at] for row in rows)))
+        for at, column in enumerate(table.columns)
+    ]
+    taken = sum(width + _CELL_PADDING for width in widths[:-1])
+    widths[-1] = max(_LEAST_COLUMN, min(widths[-1], room - taken - _CELL_PADDING))
+    widget: DataTable[Text] = DataTable(cursor_type="row", classes=classes)
+    for column, width in zip(table.columns, widths, strict=True):
+        widget.add_column(_cell(column.title, column, width), width=width)
+    for row in rows:
+        widget.add_row(*(_cell(*cell) for cell in zip(row, table.columns, widths, strict=True)))
+    return widget
+
+
+def _cell(text: str, column: Column, width: int) -> Text:
+    short = cut(text, width)
+    return Text(short.rjust(width) if column.right else short, no_wrap=True)

@@ -1,0 +1,350 @@
+"""The screen's state: what an agent turn's events come to, as plain values.
+
+No Textual here: the controllers feed it, the widgets draw it. `now` is always handed in, in
+seconds of one monotonic clock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+
+from rolling_chat.commands import figures
+from rolling_chat.events import (
+    CallForming,
+    Event,
+    LeaveAsked,
+    Noticed,
+    Outcome,
+    PromptPlanned,
+    ReasoningAdded,
+    ReplyEnded,
+    RequestStarted,
+    RetryWaiting,
+    TextAdded,
+    ToolEnded,
+    ToolStarted,
+    TurnEnded,
+    TurnStarted,
+)
+from rolling_chat.messages import Message, ToolCall
+from rolling_chat.tui.transcript.items import (
+    Item,
+    Kind,
+    Status,
+    answered,
+    call_id,
+    describe_call,
+    items_of,
+    reasoning_id,
+    reply_items,
+    user_item,
+)
+
+_ABOUT_CHARS_PER_TOKEN = 4
+_LEAST_SECONDS = 0.5  # below this a rate says nothing
+QUEUED_ID = "queued"
+
+
+class Activity(StrEnum):
+    """What is going on, in the words of the status line."""
+
+    IDLE = "ready"
+    WAITING = "waiting"
+    THINKING = "thinking"
+    ANSWERING = "answering"
+    CALLING = "writing a tool call"
+    TOOL = "running"
+    LEAVE = "asking leave"
+    RETRYING = "retrying"
+    STOPPING = "stopping"
+
+
+class Offer(StrEnum):
+    """What the person can do about how the last turn ended."""
+
+    NOTHING = ""
+    CARRY_ON = "carry on"  # the answer was cut at its limit
+    ROLL = "roll"  # the prompt does not fit, rolling context would make room
+
+
+@dataclass(slots=True)
+class ScreenState:
+    """All that the screen shows of the conversation and of the turn that runs.
+
+    `revision` grows with every change. `streamed_chars` counts what came in since the last
+    report, for a gauge that moves while a reply streams.
+    """
+
+    items: list[Item] = field(default_factory=list)
+    activity: Activity = Activity.IDLE
+    subject: str = ""
+    since: float = 0.0
+    turn_began: float = 0.0
+    reply_began: float = 0.0
+    reply_chars: int = 0
+    streamed_chars: int = 0
+    rate: float = 0.0
+    last: str = ""
+    offer: Offer = Offer.NOTHING
+    offer_reason: str = ""
+    queued: str = ""
+    revision: int = 0
+    _notices: int = 0
+    _reply_items: dict[str, int] = field(default_factory=dict)
+    _open_calls: list[int] = field(default_factory=list)
+
+    @property
+    def busy(self) -> bool:
+        """Does a turn run?"""
+        return self.activity is not Activity.IDLE
+
+    def load(self, messages: Iterable[Message]) -> None:
+        """Show another conversation."""
+        queued = self.queued
+        self.items = items_of(messages)
+        self._reply_items.clear()
+        self._open_calls.clear()
+        self.offer, self.offer_reason, self.last, self.queued = Offer.NOTHING, "", "", queued
+        self.revision += 1
+
+    def notice(self, text: str, *, warning: bool = False) -> None:
+        """Add one line for the person, above a message that is queued."""
+        self._notices += 1
+        status = Status.WARNING if warning else Status.DONE
+        self._add(Item(f"notice:{self._notices}", Kind.NOTICE, text, status))
+
+    def queue(self, text: str) -> None:
+        """Keep a message until the turn that runs is over; "" takes it back."""
+        if self.queued:
+            self.items.pop()
+        self.queued = text
+        if text:
+            self.items.append(Item(QUEUED_ID, Kind.USER, text, Status.QUEUED))
+        self.revision += 1
+
+    def begin(self, now: float) -> None:
+        """A turn was asked for; its first event is still to come."""
+        self.offer, self.offer_reason, self.last = Offer.NOTHING, "", ""
+        self.turn_began = now
+        self.rate = 0.0
+        self._do(Activity.WAITING, "", now)
+
+    def stopping(self, now: float) -> None:
+        """The person asked for the turn to stop."""
+        if self.busy:
+            self._do(Activity.STOPPING, "", now)
+
+    def apply(self, event: Event, now: float) -> None:
+        """Fold one event in."""
+        match event:
+            case TurnStarted(message):
+                self._add(user_item(message))
+            case PromptPlanned():
+                self.streamed_chars = 0
+            case RequestStarted(model, _, _):
+                self._request(model, now)
+            case RetryWaiting():
+                self._retry(event, now)
+            case Noticed(text, warning):
+                self.notice(text, warning=warning)
+            case TurnEnded():
+                self._end(event)
+            case LeaveAsked() | ToolStarted() | ToolEnded():
+                self._apply_tool(event, now)
+            case ReasoningAdded() | TextAdded() | CallForming() | ReplyEnded():
+                self._apply_reply(event, now)
+        self.revision += 1
+
+    def _apply_reply(self, event: ReasoningAdded | TextAdded | CallForming | ReplyEnded, now: float) -> None:
+        match event:
+            case ReasoningAdded(reply_id, text):
+                self._grow(reasoning_id(reply_id), Kind.REASONING, text, now)
+                self._do(Activity.THINKING, "", now)
+            case TextAdded(reply_id, text):
+                self._settle(reasoning_id(reply_id))
+                self._grow(reply_id, Kind.ASSISTANT, text, now)
+                self._do(Activity.ANSWERING, "", now)
+            case CallForming(_, name, characters):
+                self._do(Activity.CALLING, f"{name} ({characters:,} characters)", now)
+            case ReplyEnded(message, usage, seconds):
+                self._seal(message, now)
+                if usage.output_tokens and seconds >= _LEAST_SECONDS:
+                    self.rate = usage.output_tokens / seconds
+
+    def _apply_tool(self, event: LeaveAsked | ToolStarted | ToolEnded, now: float) -> None:
+        match event:
+            case LeaveAsked(request):
+                self._mark(request.call, Status.ASKING)
+                self._do(Activity.LEAVE, f"for {request.call.name}", now)
+            case ToolStarted(call):
+                self._mark(call, Status.LIVE)
+                self._do(Activity.TOOL, describe_call(call), now)
+            case ToolEnded(call, message, seconds):
+                self._tool_ended(call, message, seconds, now)
+
+    def fail(self, line: str, now: float) -> None:
+        """The turn broke in a way that nobody foresaw; `line` is for the person."""
+        self.notice(line, warning=True)
+        self._close(f"failed after {_seconds(now - self.turn_began)}")
+
+    def status(self, now: float) -> str:
+        """The status line's words: what is being done, for how long, how fast."""
+        if not self.busy:
+            return self.last
+        parts = [self._doing(), f"{max(0.0, now - self.turn_began):.0f} s"]
+        if rate := self.tokens_per_second(now):
+            parts.append(rate)
+        return " · ".join(parts)
+
+    def tokens_per_second(self, now: float) -> str:
+        """How fast the reply comes; `~` while it is reckoned from characters."""
+        if self.activity in (Activity.ANSWERING, Activity.THINKING):
+            passed = now - self.reply_began
+            if self.reply_chars and passed >= _LEAST_SECONDS:
+                return f"~{self.reply_chars / _ABOUT_CHARS_PER_TOKEN / passed:.0f} tokens/s"
+        return ""
+
+    @property
+    def streamed_tokens(self) -> int:
+        """About how many tokens came in since the last report."""
+        return self.streamed_chars // _ABOUT_CHARS_PER_TOKEN
+
+    def _doing(self) -> str:
+        match self.activity:
+            case Activity.WAITING if self.subject:
+                return f"waiting for {self.subject}"
+            case Activity.RETRYING:
+                return self.subject
+            case Activity.STOPPING:
+                return "stopping"
+            case activity:
+                return f"{activity} {self.subject}".rstrip()
+
+    def _do(self, activity: Activity, subject: str, now: float) -> None:
+        if activity is not self.activity:
+            self.since = now
+        self.activity, self.subject = activity, subject
+        self.revision += 1
+
+    def _request(self, model: str, now: float) -> None:
+        self._reply_items.clear()
+        self._open_calls.clear()
+        self.reply_chars = 0
+        self._do(Activity.WAITING, model, now)
+
+    def _retry(self, event: RetryWaiting, now: float) -> None:
+        line = f"{event.reason}; trying again in {event.delay:.0f} s ({event.attempt} of {event.attempts})"
+        self._do(Activity.RETRYING, line, now)
+
+    def _grow(self, item_id: str, kind: Kind, text: str, now: float) -> None:
+        if not self.reply_chars:
+            self.reply_began = now
+        self.reply_chars += len(text)
+        self.streamed_chars += len(text)
+        index = self._reply_items.get(item_id)
+        if index is None:
+            self._reply_items[item_id] = self._add(Item(item_id, kind, text, Status.LIVE))
+        else:
+            item = self.items[index]
+            self.items[index] = replace(item, text=item.text + text)
+
+    def _settle(self, item_id: str) -> None:
+        index = self._reply_items.get(item_id)
+        if index is not None and self.items[index].status is Status.LIVE:
+            self.items[index] = replace(self.items[index], status=Status.DONE)
+
+    def _seal(self, message: Message, now: float) -> None:
+        """The reply as it is stored takes the place of what was streamed."""
+        self._settle(reasoning_id(message.id))
+        for item in reply_items(message):
+            index = self._reply_items.get(item.id)
+            if index is None:
+                index = self._add(item)
+            else:
+                self.items[index] = item
+            if item.kind is Kind.TOOL:
+                self._open_calls.append(index)
+        self._settle(message.id)
+        self._do(Activity.WAITING, "", now)
+
+    def _mark(self, call: ToolCall, status: Status) -> None:
+        index = self._call_index(call)
+        self.items[index] = replace(self.items[index], status=status)
+
+    def _tool_ended(self, call: ToolCall, message: Message, seconds: float, now: float) -> None:
+        index = self._call_index(call)
+        self.items[index] = answered(self.items[index], message, seconds)
+        self._open_calls.remove(index)
+        self.streamed_chars += len(message.text)
+        self._do(Activity.WAITING, "", now)
+
+    def _call_index(self, call: ToolCall) -> int:
+        """The item of a call: the open one that says the same, else a new one.
+
+        Models repeat ids, so what was called decides; tools may run side by side.
+        """
+        text = describe_call(call)
+        for index in self._open_calls:
+            if self.items[index].text == text:
+                return index
+        index = self._add(Item(call_id(call.id, len(self.items)), Kind.TOOL, text, Status.LIVE))
+        self._open_calls.append(index)
+        return index
+
+    def _end(self, event: TurnEnded) -> None:
+        took = _seconds(event.seconds)
+        self._leave_no_call_open()
+        match event.outcome:
+            case Outcome.DONE:
+                last = f"done in {took}"
+                if self.rate:
+                    last += f" · {self.rate:.0f} tokens/s"
+                if event.usage.output_tokens:
+                    used = event.usage
+                    last += (
+                        f" · {figures.tokens(used.input_tokens)} in, {figures.tokens(used.output_tokens)} out"
+                    )
+            case Outcome.CUT:
+                last = "cut at the answer's limit"
+                self.offer = Offer.CARRY_ON
+            case Outcome.CANCELLED:
+                last = f"stopped after {took}"
+            case Outcome.FULL:
+                last = "nothing was sent"
+                self.offer, self.offer_reason = Offer.ROLL, event.error
+            case Outcome.FAILED:
+                last = f"failed after {took}"
+        if event.error:
+            self.notice(event.error, warning=True)
+        self._close(last)
+
+    def _leave_no_call_open(self) -> None:
+        for index in self._open_calls:
+            self.items[index] = replace(self.items[index], status=Status.CANCELLED)
+
+    def _close(self, last: str) -> None:
+        for item_id in tuple(self._reply_items):
+            self._settle(item_id)
+        self._reply_items.clear()
+        self._open_calls.clear()
+        self.last = last
+        self.activity, self.subject = Activity.IDLE, ""
+        self.streamed_chars = 0
+        self.revision += 1
+
+    def _add(self, item: Item) -> int:
+        """Add an item, above a message that is queued; its place."""
+        index = len(self.items) - bool(self.queued)
+        self.items.insert(index, item)
+        self.revision += 1
+        return index
+
+
+def _seconds(seconds: float) -> str:
+    if seconds < 10:
+        return f"{max(0.0, seconds):.1f} s"
+    if seconds < 60:
+        return f"{seconds:.0f} s"
+    return f"{seconds // 60:.0f} min {seconds % 60:.0f} s"

@@ -1,0 +1,177 @@
+"""Transcript items: what is read on the screen, as plain values."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from rolling_chat.commands import figures
+from rolling_chat.messages import Ending, Message, ToolCall
+
+_INDICATOR = re.compile(r"\[truncated: kept [a-z+]+ ~(\d+) of ~(\d+) tokens \((head|tail|both)\)\]")
+_ABOUT_CHARS_PER_TOKEN = 4
+_FIRST_ARGUMENTS = ("command", "path", "pattern", "query", "url", "name")
+
+
+class Kind(StrEnum):
+    """What an item is."""
+
+    USER = "user"
+    ASSISTANT = "assistant"
+    REASONING = "reasoning"
+    TOOL = "tool"
+    NOTICE = "notice"
+
+
+class Status(StrEnum):
+    """Where an item stands; each has a glyph or a word of its own."""
+
+    DONE = "done"
+    LIVE = "live"  # still growing, or running
+    FORMING = "forming"  # a tool call that the model is writing
+    ASKING = "asking"  # a tool that waits for leave
+    QUEUED = "queued"
+    CUT = "cut"
+    CANCELLED = "cancelled"
+    FAILED = "failed"
+    REFUSED = "refused"
+    WARNING = "warning"
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One entry of the transcript.
+
+    `text` is the source as it came; `detail` is what opening the item shows (a tool's result);
+    `note` stands at the right of a tool's line.
+    """
+
+    id: str
+    kind: Kind
+    text: str
+    status: Status = Status.DONE
+    detail: str = ""
+    note: str = ""
+
+
+_STATUS_OF_ENDING = {
+    Ending.COMPLETE: Status.DONE,
+    Ending.LENGTH: Status.CUT,
+    Ending.CANCELLED: Status.CANCELLED,
+    Ending.FAILED: Status.FAILED,
+    Ending.REFUSED: Status.REFUSED,
+}
+
+
+def status_of(ending: Ending) -> Status:
+    """The status of an item whose message ended in this way."""
+    return _STATUS_OF_ENDING[ending]
+
+
+def items_of(messages: Iterable[Message]) -> list[Item]:
+    """The items of a stored conversation, oldest first; the system message is not shown."""
+    items: list[Item] = []
+    for message in messages:
+        match message.role:
+            case "user":
+                items.append(user_item(message))
+            case "assistant":
+                items.extend(reply_items(message))
+            case "tool":
+                _answer(items, message)
+            case _:
+                pass
+    return items
+
+
+def user_item(message: Message) -> Item:
+    """The item of the person's message."""
+    return Item(message.id, Kind.USER, message.text)
+
+
+def reply_items(message: Message) -> list[Item]:
+    """The items of a sealed reply: its reasoning, its text, its tool calls."""
+    items: list[Item] = []
+    thought = reasoning_text(message)
+    status = status_of(message.ending)
+    if thought:
+        items.append(Item(reasoning_id(message.id), Kind.REASONING, thought))
+    if message.text.strip() or status is not Status.DONE:
+        items.append(Item(message.id, Kind.ASSISTANT, message.text, status))
+    for index, call in enumerate(message.tool_calls):
+        items.append(Item(call_id(message.id, index), Kind.TOOL, describe_call(call), Status.FORMING))
+    return items
+
+
+def reasoning_text(message: Message) -> str:
+    """The readable thinking that came with a reply, where its provider gave any."""
+    thought = (message.extras or {}).get("reasoning_content")
+    return thought if isinstance(thought, str) else ""
+
+
+def reasoning_id(reply_id: str) -> str:
+    """The id of the item that holds a reply's thinking."""
+    return f"{reply_id}:thinking"
+
+
+def call_id(reply_id: str, index: int) -> str:
+    """The id of the item of a reply's tool call; the model's own ids may repeat."""
+    return f"{reply_id}:call:{index}"
+
+
+def answered(item: Item, message: Message, seconds: float | None = None) -> Item:
+    """A tool's item with its result."""
+    return replace(
+        item,
+        status=status_of(message.ending),
+        detail=message.text,
+        note=result_note(message, seconds),
+    )
+
+
+def result_note(message: Message, seconds: float | None = None) -> str:
+    """What stands at the right of a tool's line: `52k → 8k tokens · head`, `~120 tokens · 3 s`."""
+    cut = _INDICATOR.search(message.text)
+    if cut:
+        kept, whole, how = int(cut[1]), int(cut[2]), cut[3]
+        note = f"{figures.tokens(whole)} → {figures.tokens(kept)} tokens · {how}"
+    elif message.counts:
+        note = f"{figures.tokens(max(message.counts.values()))} tokens"
+    else:
+        note = f"~{figures.tokens(len(message.text) // _ABOUT_CHARS_PER_TOKEN)} tokens"
+    if seconds is not None and seconds >= 1:
+        note += f" · {seconds:.0f} s"
+    return note
+
+
+def describe_call(call: ToolCall) -> str:
+    """A tool call on one line: its name, its main argument, then the others as `key=value`."""
+    try:
+        arguments = json.loads(call.arguments or "{}")
+    except (ValueError, RecursionError):
+        return f"{call.name} {call.arguments}"
+    if not isinstance(arguments, Mapping):
+        return f"{call.name} {call.arguments}"
+    main = [key for key in _FIRST_ARGUMENTS if key in arguments][:1]
+    rest = [key for key in arguments if key not in main]
+    parts = [call.name, *(_plain(arguments[key]) for key in main)]
+    parts += [f"{key}={_plain(arguments[key])}" for key in rest]
+    return " ".join(parts)
+
+
+def _plain(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _answer(items: list[Item], message: Message) -> None:
+    """Give a result to the oldest call of the newest reply that has none yet."""
+    index = len(items)
+    while index and items[index - 1].kind is Kind.TOOL and items[index - 1].status is Status.FORMING:
+        index -= 1
+    if index < len(items):
+        items[index] = answered(items[index], message)
+    else:
+        items.append(answered(Item(message.id, Kind.TOOL, message.name or "tool"), message))

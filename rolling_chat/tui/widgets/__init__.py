@@ -1,0 +1,1 @@
+"""The widgets of the chat screen; each draws a part of the state."""

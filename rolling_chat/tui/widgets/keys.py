@@ -1,0 +1,68 @@
+"""The last row: the keys that work now."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rich.cells import cell_len
+from rich.text import Text
+from textual.color import Color
+from textual.widget import Widget
+
+KeyHint = tuple[str, str]
+
+
+class KeyBar(Widget):
+    """One row of `key what-it-does`; what has no room is left out from the end."""
+
+    DEFAULT_CSS = """
+    KeyBar { height: 1; padding: 0 1; background: $panel; color: $text-muted; }
+    """
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._hints: tuple[KeyHint, ...] = ()
+
+    def show(self, hints: Sequence[KeyHint]) -> None:
+        """Draw these keys, the most needed first."""
+        if tuple(hints) != self._hints:
+            self._hints = tuple(hints)
+            self.refresh()
+
+    def render(self) -> Text:
+        """The row."""
+        key_style = f"bold {Color.parse(self.app.theme_variables['footer-key-foreground']).hex6}"
+        line = Text(no_wrap=True, end="")
+        for key, what in self._hints:
+            gap = "  " if line else ""
+            if cell_len(line.plain) + len(gap) + cell_len(f"{key} {what}") > self.size.width:
+                break
+            line.append(gap).append(key, key_style).append(f" {what}")
+        return line
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """What decides which keys work."""
+
+    busy: bool = False
+    queued: bool = False
+    completing: bool = False
+    can_carry_on: bool = False
+    newline_key: str = "ctrl+j"
+    answers: tuple[KeyHint, ...] = ()
+
+
+def key_hints(moment: Moment) -> list[KeyHint]:
+    """The keys that work at this moment, the most needed first."""
+    if moment.answers:
+        return [*moment.answers, ("↑↓", "scroll"), ("ctrl+q", "quit")]
+    if moment.completing:
+        return [("tab", "complete"), ("enter", "run"), ("↑↓", "choose"), ("esc", "close")]
+    rest = [(moment.newline_key, "newline"), ("/", "commands"), ("f1", "help"), ("ctrl+o", "details")]
+    if moment.busy:
+        take_back = [("up", "take back")] if moment.queued else [("enter", "queue")]
+        return [("esc", "stop"), *take_back, *rest]
+    first = ("enter", "go on") if moment.can_carry_on else ("enter", "send")
+    return [first, *rest, ("ctrl+q", "quit")]

@@ -1,0 +1,37 @@
+"""The questions that a turn may ask: leave for a tool, and room for the conversation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from rolling_chat.events import Leave
+from rolling_chat.text import one_line
+from rolling_chat.tui.widgets.question import Answer, Question
+
+if TYPE_CHECKING:
+    from rolling_chat.events import LeaveRequest
+
+ROLL = "roll"
+
+_ANSWERS = (
+    Answer("y", "once", Leave.ONCE),
+    Answer("a", "always in this session", Leave.SESSION),
+    Answer("n", "no", Leave.NO, shown="n/esc"),
+    Answer("escape", "", Leave.NO, at_once=True),
+)
+
+
+def approval(request: LeaveRequest, clock: Callable[[], float]) -> Question:
+    """The question for a request: the whole of what would be done, and y, a, n or esc."""
+    return Question(one_line(request.title or request.call.name), request.detail, _ANSWERS, clock)
+
+
+def full_question(reason: str, clock: Callable[[], float]) -> Question:
+    """The question when the prompt does not fit and rolling context is off."""
+    answers = (
+        Answer("enter", "turn rolling context on and go on", ROLL),
+        Answer("escape", "leave it", "leave", at_once=True, shown="esc"),
+    )
+    text = f"{reason}\nRolling context would let old messages leave the prompt; all of them stay on disk."
+    return Question("The conversation no longer fits", text, answers, clock)

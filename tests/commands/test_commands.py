@@ -1,0 +1,167 @@
+"""Every command against a real chat."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from rolling_chat.agent import Chat
+from rolling_chat.commands import parse, run_command
+from rolling_chat.commands.context import category_table, message_table
+from tests.support.commands import PlainContext
+from tests.support.tui import MODEL, make_chat, says
+
+
+async def _run(context: PlainContext, line: str, *, busy: bool = False) -> None:
+    parsed = parse(line)
+    assert parsed is not None
+    await run_command(parsed, context, busy=busy)
+
+
+async def _say(chat: Chat, text: str) -> None:
+    events: AsyncIterator[object] = chat.send(text)
+    async for _ in events:
+        pass
+
+
+async def test_rolling_context_alone_toggles_and_says_which_it_is_now(tmp_path: Path) -> None:
+    context = PlainContext(make_chat(tmp_path))
+    await _run(context, "/rolling-context")
+    assert context.chat.rolling
+    assert context.said[-1].startswith("Rolling context is on")
+    await _run(context, "/rolling-context")
+    assert not context.chat.rolling
+    assert context.said[-1].startswith("Rolling context is off")
+    assert "once it is on, history may take" in context.said[-1]
+    assert context.done == ["report", "report"]
+
+
+async def test_on_and_status_say_what_the_cap_is_beside_the_window(tmp_path: Path) -> None:
+    context = PlainContext(make_chat(tmp_path, window=200_000))
+    await _run(context, "/rolling-context on")
+    await _run(context, "/rolling-context status")
+    assert context.said[0] == context.said[1]
+    assert "history may take 20k of 200k tokens, 10 % of the window" in context.said[0]
+    assert "max_history_tokens = 0 gives it the whole window" in context.said[0]
+    assert "nothing is left out now" in context.said[0]
+    assert "\n" not in context.said[0]
+
+
+async def test_where_history_has_the_whole_window_no_setting_is_offered(tmp_path: Path) -> None:
+    context = PlainContext(make_chat(tmp_path, window=8192))
+    await _run(context, "/rolling-context on")
+    assert "max_history_tokens" not in context.said[0]
+
+
+async def test_status_changes_nothing_and_nonsense_is_refused(tmp_path: Path) -> None:
+    context = PlainContext(make_chat(tmp_path))
+    await _run(context, "/rolling-context status")
+    await _run(context, "/rolling-context perhaps")
+    assert not context.chat.rolling
+    assert context.warned == ["/rolling-context takes on, off or status, not 'perhaps'."]
+
+
+async def test_context_shows_categories_that_add_up_to_the_window(tmp_path: Path) -> None:
+    chat = make_chat(tmp_path, says("hello"), window=8192)
+    await _say(chat, "hi")
+    context = PlainContext(chat)
+    await _run(context, "/context")
+    sizes = [int(row[1].replace(",", "")) for row in context.tables[0].rows]
+    assert sum(sizes) == 8192
+
+
+async def test_context_lists_every_message_newest_first(tmp_path: Path) -> None:
+    chat = make_chat(tmp_path, says("of course"))
+    await _say(chat, "do you?")
+    rows = message_table(chat.report(), chat.messages).rows
+    assert [row[-1] for row in rows][:2] == ["of course", "do you?"]
+    assert {row[3] for row in rows} == {"sent"}
+    assert len(category_table(chat.report()).columns) == 3
+
+
+async def test_model_by_name_and_an_unknown_one(tmp_path: Path) -> None:
+    context = PlainContext(make_chat(tmp_path))
+    await _run(context, "/model demo/offline")
+    assert context.chat.model == "demo/offline"
+    await _run(context, "/model no-such-thing/at-all")
+    assert context.chat.model == "demo/offline"
+    assert len(context.warned) == 1
+
+
+async def test_model_alone_offers_what_there_is_and_esc_changes_nothing(tmp_path: Path) -> None:
+    context = PlainContext(make_chat(tmp_path), picks=[None])
+    await _run(context, "/model")
+    assert "demo/offline" in [choice.value for choice in context.offered]
+    assert context.chat.model == MODEL
+    assert context.said == []
+
+
+async def test_new_begins_again_and_says_how_to_come_back(tmp_path: Path) -> None:
+    chat = make_chat(tmp_path, says("hello"))
+    await _say(chat, "hi")
+    before = chat.info.id
+    context = PlainContext(chat)
+    await _run(context, "/new")
+    assert chat.info.id != before
+    assert list(chat.messages) == []
+    assert f"rolling-chat --resume {before[:8]}" in context.said[-1]
+
+
+@pytest.mark.parametrize("command", ["/sessions", "/resume"])
+async def test_sessions_are_picked_by_title(tmp_path: Path, command: str) -> None:
+    chat = make_chat(tmp_path, says("hello"))
+    await _say(chat, "the first of them")
+    first = chat.info.id
+    context = PlainContext(chat, picks=[first])
+    await _run(context, "/new")
+    await _run(context, command)
+    assert [choice.label for choice in context.offered] == ["the first of them"]
+    assert chat.info.id == first
+
+
+async def test_sessions_are_narrowed_by_words(tmp_path: Path) -> None:
+    chat = make_chat(tmp_path, says("hello"))
+    await _say(chat, "about tabs")
+    context = PlainContext(chat)
+    await _run(context, "/sessions spaces")
+    assert context.said == ["No session is like that."]
+
+
+async def test_fork_goes_on_in_a_copy(tmp_path: Path) -> None:
+    chat = make_chat(tmp_path, says("hello"))
+    await _say(chat, "hi")
+    before = chat.info.id
+    context = PlainContext(chat)
+    await _run(context, "/fork")
+    assert chat.info.id != before
+    assert [message.text for message in chat.messages] == ["hi", "hello"]
+
+
+async def test_copy_without_an_answer_says_so(tmp_path: Path) -> None:
+    context = PlainContext(make_chat(tmp_path))
+    await _run(context, "/copy")
+    assert context.said == ["There is no answer to copy yet."]
+    assert context.copied == ""
+
+
+async def test_theme_by_name_and_an_unknown_one(tmp_path: Path) -> None:
+    context = PlainContext(make_chat(tmp_path))
+    await _run(context, "/theme daylight")
+    assert context.theme_name == "daylight"
+    await _run(context, "/theme nightfall")
+    assert context.warned == ["There is no theme 'nightfall'; there are midnight, daylight."]
+
+
+async def test_help_and_quit(tmp_path: Path) -> None:
+    context = PlainContext(make_chat(tmp_path))
+    await _run(context, "/help")
+    await _run(context, "/quit")
+    assert context.done == ["help", "quit"]
+
+
+async def test_what_leaves_the_session_waits_while_the_model_works(tmp_path: Path) -> None:
+    context = PlainContext(make_chat(tmp_path))
+    await _run(context, "/new", busy=True)
+    assert context.warned == ["/new waits until the answer is complete; esc stops it."]

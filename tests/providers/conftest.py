@@ -1,0 +1,46 @@
+"""What the tests of the providers share."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Mapping
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+from rolling_chat.providers.litellm_provider import LiteLLMProvider
+from rolling_chat.providers.retries import RetryPolicy
+from rolling_chat.settings.catalog import ModelCatalog, load_catalog
+
+MakeProvider = Callable[..., LiteLLMProvider]
+
+
+@pytest.fixture(scope="session")
+def catalog() -> ModelCatalog:
+    return load_catalog()
+
+
+@pytest.fixture(autouse=True)
+def _no_waiting_between_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ROLLING_CHAT_OFFLINE_DELAY", "0")
+
+
+@pytest_asyncio.fixture
+async def make_provider(catalog: ModelCatalog) -> AsyncIterator[MakeProvider]:
+    """Providers that do not wait long before they try again, and leave no connection behind."""
+    made: list[LiteLLMProvider] = []
+
+    def make(environ: Mapping[str, str] | None = None, **options: Any) -> LiteLLMProvider:
+        options.setdefault("retries", RetryPolicy(base=0.001))
+        provider = LiteLLMProvider(environ=environ or {}, catalog=catalog, **options)
+        made.append(provider)
+        return provider
+
+    yield make
+    for provider in made:
+        await provider.close()
+
+
+@pytest.fixture
+def provider(make_provider: MakeProvider) -> LiteLLMProvider:
+    return make_provider()

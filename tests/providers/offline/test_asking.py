@@ -1,0 +1,64 @@
+"""Orders given plainly are understood; talk about files is not an order."""
+
+from __future__ import annotations
+
+import pytest
+
+from rolling_chat.providers.offline.asking import Order, is_question, read_orders
+
+
+@pytest.mark.parametrize(
+    ("text", "order"),
+    [
+        ("list files", Order("list", path=".")),
+        ("List the files in src/parser.", Order("list", path="src/parser")),
+        ("please list all files in the folder docs", Order("list", path="docs")),
+        ("show me the files", Order("list", path=".")),
+        ("ls", Order("list", path=".")),
+        ("read README.md", Order("read", "README.md")),
+        ("Can you read the file `my notes.txt`?", Order("read", "my notes.txt", question="?".strip("?"))),
+        ("read src/a.py lines 10-20", Order("read", "src/a.py", start=10, end=20, question="lines 10-20")),
+        (
+            "read conf.toml and tell me the port",
+            Order("read", "conf.toml", question="and tell me the port"),
+        ),
+        ("search for TODO", Order("search", "TODO", path=".")),
+        ('search for "def main" in src/', Order("search", "def main", path="src/")),
+        ("grep needle in the files", Order("search", "needle", path=".")),
+        ("run `ls -la | wc -l`", Order("run", "ls -la | wc -l")),
+        ("run make test", Order("run", "make test")),
+        ("Run: echo hello", Order("run", "echo hello")),
+    ],
+)
+def test_an_order_is_read(text: str, order: Order) -> None:
+    assert read_orders(text) == [(order,)]
+
+
+def test_steps_follow_one_another_and_several_files_go_together() -> None:
+    assert read_orders("read a.txt and b.txt, then run `make; make test`; list files") == [
+        (Order("read", "a.txt"), Order("read", "b.txt")),
+        (Order("run", "make; make test"),),
+        (Order("list", path="."),),
+    ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Why does the program run slowly?",
+        "I read a book yesterday.",
+        "The list of files is in index.txt",
+        "What did you read in notes.txt?",
+        "",
+        "run",
+        "x" * 100_000,
+        "read " + "a" * 3_000,
+    ],
+)
+def test_talk_is_no_order(text: str) -> None:
+    assert read_orders(text) == []
+
+
+def test_what_is_a_question() -> None:
+    assert all(map(is_question, ("Where is it?", "what is my name", "tell me the port", "it is red?")))
+    assert not any(map(is_question, ("My name is Ada.", "Thanks!", "")))

@@ -1,0 +1,126 @@
+"""The offline model by way of litellm, like every other model."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from rolling_chat.context import estimate_tokens
+from rolling_chat.messages import Ending, Json, Message
+from rolling_chat.providers.litellm_provider import LiteLLMProvider
+from rolling_chat.providers.protocol import (
+    Delta,
+    ErrorKind,
+    Finished,
+    ProviderError,
+    Request,
+    TextDelta,
+    ToolCallDelta,
+)
+
+SYSTEM = Message("system", "You help in a terminal.")
+TOOL: dict[str, Json] = {
+    "type": "function",
+    "function": {
+        "name": "list_files",
+        "parameters": {"type": "object", "properties": {"path": {"type": "string"}}},
+    },
+}
+
+
+async def _read(provider: LiteLLMProvider, request: Request) -> list[Delta]:
+    return [delta async for delta in provider.stream(request)]
+
+
+def _finished(deltas: list[Delta]) -> Finished:
+    assert isinstance(deltas[-1], Finished)
+    return deltas[-1]
+
+
+async def test_it_streams_word_by_word_and_counts_exactly_as_the_pipeline_does(
+    provider: LiteLLMProvider,
+) -> None:
+    request = Request("demo/offline", (SYSTEM, Message("user", "hello")), (TOOL,))
+    deltas = await _read(provider, request)
+
+    texts = [delta.text for delta in deltas if isinstance(delta, TextDelta)]
+    assert len(texts) > 20
+    assert "".join(texts) == _finished(deltas).message.content
+    wire = provider.wire_form(request)
+    assert _finished(deltas).usage.input_tokens == estimate_tokens(wire, "demo/offline", [TOOL])
+    assert _finished(deltas).usage.cost == 0.0
+
+
+async def test_calls_come_in_fragments_through_litellm(provider: LiteLLMProvider) -> None:
+    first = Request("demo/offline", (SYSTEM, Message("user", "list files in src")), (TOOL,))
+    deltas = await _read(provider, first)
+    reply = _finished(deltas).message
+
+    assert len([delta for delta in deltas if isinstance(delta, ToolCallDelta)]) == 2
+    assert [(call.name, call.arguments) for call in reply.tool_calls] == [("list_files", '{"path": "src"}')]
+    result = Message("tool", "a.py\nb.py", tool_call_id=reply.tool_calls[0].id)
+    second = Request("demo/offline", (*first.messages, reply, result), (TOOL,))
+    assert "a.py\nb.py" in _finished(await _read(provider, second)).message.text
+    counted = estimate_tokens(provider.wire_form(second), "demo/offline", [TOOL])
+    assert _finished(await _read(provider, second)).usage.input_tokens == counted
+
+
+async def test_tool_choice_none_is_honoured(provider: LiteLLMProvider) -> None:
+    request = Request("demo/offline", (Message("user", "list files"),), (TOOL,), tool_choice="none")
+    assert _finished(await _read(provider, request)).message.tool_calls == ()
+
+
+async def test_an_answer_is_cut_at_max_tokens(provider: LiteLLMProvider) -> None:
+    request = Request("demo/offline", (Message("user", "hello"),), max_tokens=5)
+    finished = _finished(await _read(provider, request))
+
+    assert finished.message.ending is Ending.LENGTH
+    assert 0 < finished.usage.output_tokens <= 5
+
+
+async def test_a_prompt_over_the_window_is_refused_with_exact_numbers(provider: LiteLLMProvider) -> None:
+    request = Request("demo/offline-3000", (SYSTEM, Message("user", "word " * 4000)))
+    with pytest.raises(ProviderError) as caught:
+        await _read(provider, request)
+
+    assert caught.value.kind is ErrorKind.TOO_LONG
+    assert caught.value.limit == 3000
+    assert caught.value.requested == estimate_tokens(provider.wire_form(request), "demo/offline")
+    assert "ContextWindowExceededError" in caught.value.detail
+
+
+async def test_the_window_is_exact_to_the_token(provider: LiteLLMProvider) -> None:
+    message = Message("user", "word " * 2000)
+    tokens = estimate_tokens([message], "demo/offline")
+    fitting = Request(f"demo/offline-{tokens + 10}", (message,), max_tokens=10)
+    too_long = Request(f"demo/offline-{tokens + 9}", (message,), max_tokens=10)
+
+    assert _finished(await _read(provider, fitting)).usage.input_tokens == tokens
+    with pytest.raises(ProviderError, match="too long"):
+        await _read(provider, too_long)
+
+
+async def test_an_unknown_window_is_an_unknown_model(provider: LiteLLMProvider) -> None:
+    with pytest.raises(ProviderError) as caught:
+        await _read(provider, Request("demo/offline-x", (Message("user", "hi"),)))
+    assert caught.value.kind is ErrorKind.MODEL_UNKNOWN
+
+
+async def test_it_can_be_stopped(provider: LiteLLMProvider, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ROLLING_CHAT_OFFLINE_DELAY", "60000")
+    stream = provider.stream(Request("demo/offline", (Message("user", "hello"),)))
+    assert isinstance(await anext(stream), TextDelta)
+    reading = asyncio.create_task(anext(stream))
+    await asyncio.sleep(0)
+    reading.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await reading
+
+
+async def test_a_senseless_delay_is_the_usual_one(
+    provider: LiteLLMProvider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ROLLING_CHAT_OFFLINE_DELAY", "soon")
+    request = Request("demo/offline", (Message("user", "hello"),), max_tokens=3)
+    assert _finished(await _read(provider, request)).message.content

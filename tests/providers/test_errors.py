@@ -1,0 +1,185 @@
+"""Every failure becomes one of a few kinds, with one line that says what to do."""
+
+from __future__ import annotations
+
+import httpx
+import pytest
+
+from rolling_chat.providers.errors import PassingError, classify
+from rolling_chat.providers.protocol import ErrorKind, ProviderError
+
+
+class StatusError(Exception):
+    """An error as the HTTP clients raise it."""
+
+    def __init__(self, status_code: int, message: str, headers: dict[str, str] | None = None) -> None:
+        super().__init__(message)
+        self.status_code = status_code
+        self.message = message
+        self.response = httpx.Response(status_code, headers=headers)
+
+
+class APIConnectionError(Exception):
+    """litellm's word for whatever it has no word for."""
+
+    status_code = 500
+
+
+def _caused_by(error: Exception, cause: Exception) -> Exception:
+    error.__cause__ = cause
+    return error
+
+
+def test_a_missing_key_names_the_variable() -> None:
+    error = classify(StatusError(401, "no key"), "mistral/mistral-large-latest", environ={})
+
+    assert error.kind is ErrorKind.BAD_KEY
+    assert str(error) == "No key for mistral: set MISTRAL_API_KEY."
+
+
+def test_a_key_that_is_refused_names_the_variable_it_came_from() -> None:
+    error = classify(
+        StatusError(401, "Incorrect API key provided: sk-abcdefghijklmnop"),
+        "gemini/gemini-2.5-pro",
+        environ={"GOOGLE_API_KEY": "sk-abcdefghijklmnop"},
+    )
+
+    assert error.kind is ErrorKind.BAD_KEY
+    assert "GOOGLE_API_KEY" in str(error)
+    assert "abcdefghijklmnop" not in str(error) + error.detail
+
+
+def test_geminis_400_for_a_bad_key_is_a_bad_key() -> None:
+    error = classify(
+        StatusError(400, "API key not valid. Please pass a valid API key."), "gemini/gemini-2.5-pro"
+    )
+    assert error.kind is ErrorKind.BAD_KEY
+
+
+def test_an_unknown_model_brings_the_nearest_names() -> None:
+    error = classify(
+        StatusError(404, "The model `gpt-7` does not exist"),
+        "openai/gpt-7",
+        nearest=lambda _model: ["gpt-5.4"],
+    )
+
+    assert error.kind is ErrorKind.MODEL_UNKNOWN
+    assert str(error) == 'Unknown model "openai/gpt-7"; nearest: gpt-5.4.'
+
+
+def test_a_model_that_ollama_lacks_can_be_pulled() -> None:
+    error = classify(StatusError(404, "model 'qwen3' not found"), "ollama/qwen3")
+    assert "ollama pull qwen3" in str(error)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        StatusError(500, "litellm.InternalServerError: OpenAIException - Connection error."),
+        _caused_by(APIConnectionError("oh"), httpx.ConnectError("All connection attempts failed")),
+        ConnectionRefusedError(111, "refused"),
+    ],
+)
+def test_a_connection_that_cannot_be_made_is_no_network(error: Exception) -> None:
+    classified = classify(error, "openai/gpt-5.4")
+
+    assert classified.kind is ErrorKind.NO_NETWORK
+    assert isinstance(classified, PassingError)
+
+
+def test_a_server_of_ones_own_is_named_by_its_address_without_its_password() -> None:
+    error = classify(ConnectionRefusedError(), "openai/x", api_base="http://ada:pw@127.0.0.1:9/v1")
+
+    assert "127.0.0.1:9" in str(error)
+    assert "pw" not in str(error)
+
+
+def test_whatever_is_in_litellms_connection_error_is_not_always_the_connection() -> None:
+    error = classify(APIConnectionError("No module named 'mcp'"), "openai/x")
+
+    assert error.kind is ErrorKind.UNKNOWN
+    assert "No module named 'mcp'" in str(error)
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"), [({"retry-after": "7"}, 7.0), ({"retry-after-ms": "250"}, 0.25), ({}, None)]
+)
+def test_throttling_carries_the_servers_own_delay(headers: dict[str, str], seconds: float | None) -> None:
+    error = classify(StatusError(429, "slow down", headers), "openai/gpt-5.4")
+
+    assert error.kind is ErrorKind.THROTTLED
+    assert isinstance(error, PassingError)
+    assert error.retry_after == seconds
+
+
+def test_a_retry_after_may_be_a_date() -> None:
+    error = classify(StatusError(429, "", {"retry-after": "Wed, 21 Oct 2015 07:28:00 GMT"}), "openai/x")
+    assert error.retry_after == 0.0
+
+
+def test_an_empty_account_is_not_worth_another_try() -> None:
+    error = classify(
+        StatusError(429, "You exceeded your current quota (insufficient_quota)"), "openai/gpt-5.4"
+    )
+
+    assert error.kind is ErrorKind.THROTTLED
+    assert not isinstance(error, PassingError)
+    assert "add credit" in str(error)
+
+
+def test_a_request_over_the_accounts_minute_says_so_and_is_not_sent_again() -> None:
+    message = "Request too large for model `x` on tokens per minute (TPM): Limit 6000, Requested 14810"
+    error = classify(StatusError(413, message), "groq/openai/gpt-oss-120b")
+
+    assert error.kind is ErrorKind.THROTTLED
+    assert not isinstance(error, PassingError)
+    assert "14,810" in str(error)
+    assert "6,000" in str(error)
+
+
+@pytest.mark.parametrize("status", [500, 502, 503, 529])
+def test_a_server_error_is_overload(status: int) -> None:
+    error = classify(StatusError(status, "Overloaded"), "anthropic/claude-sonnet-5")
+
+    assert error.kind is ErrorKind.OVERLOADED
+    assert isinstance(error, PassingError)
+
+
+def test_too_long_carries_both_numbers() -> None:
+    error = classify(
+        StatusError(400, "prompt is too long: 219898 tokens > 200000 maximum"), "anthropic/claude-sonnet-5"
+    )
+
+    assert (error.kind, error.limit, error.requested) == (ErrorKind.TOO_LONG, 200_000, 219_898)
+    assert "219,898 tokens where 200,000 fit" in str(error)
+    assert "/rolling-context" in str(error)
+
+
+def test_what_broke_in_mid_answer_is_interrupted_and_not_sent_again() -> None:
+    for error in (httpx.ReadError("reset"), StatusError(503, "gone"), TimeoutError()):
+        classified = classify(error, "openai/x", began=True)
+        assert classified.kind is ErrorKind.INTERRUPTED
+        assert not isinstance(classified, PassingError)
+
+
+def test_an_overflow_in_mid_answer_stays_an_overflow() -> None:
+    error = classify(Exception("Reached context length of 1000 tokens"), "lm_studio/x", began=True)
+    assert (error.kind, error.limit) == (ErrorKind.TOO_LONG, 1000)
+
+
+def test_a_timeout_says_how_long_it_was_waited() -> None:
+    error = classify(TimeoutError(), "openai/x", timeout=600)
+    assert "within 600 seconds" in str(error)
+
+
+def test_a_refusal_that_nobody_foresaw_is_quoted_on_one_line_without_control_characters() -> None:
+    error = classify(StatusError(400, "bad\x1b[31m " + "x" * 900), "openai/x")
+
+    assert error.kind is ErrorKind.BAD_REQUEST
+    assert str(error).isprintable()
+    assert len(str(error)) < 300
+
+
+def test_what_was_classified_stays_as_it_is() -> None:
+    error = ProviderError(ErrorKind.BAD_REQUEST, "x")
+    assert classify(error, "openai/x") is error

@@ -1,0 +1,50 @@
+"""A real llama.cpp server: a streamed reply, its usage, and its refusal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from rolling_chat.messages import Ending, Message
+from rolling_chat.providers.litellm_provider import LiteLLMProvider
+from rolling_chat.providers.protocol import ErrorKind, Finished, ProviderError, Request, TextDelta
+from tests.support.llama_server import LlamaServer, llama_server
+
+pytestmark = pytest.mark.xdist_group("llama")
+pytest.importorskip("xllamacpp")
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LlamaServer]:
+    with llama_server(tmp_path_factory.mktemp("llama"), window=512) as running:
+        yield running
+
+
+def _request(server: LlamaServer, text: str) -> Request:
+    messages = (Message("system", "be brief"), Message("user", text))
+    return Request(server.model, messages, api_base=server.api_base, max_tokens=24)
+
+
+async def test_a_reply_streams_and_its_usage_is_exact(provider: LiteLLMProvider, server: LlamaServer) -> None:
+    deltas = [delta async for delta in provider.stream(_request(server, "hello"))]
+
+    finished = deltas[-1]
+    assert isinstance(finished, Finished)
+    text = "".join(delta.text for delta in deltas if isinstance(delta, TextDelta))
+    assert finished.message.content == text
+    assert len(text) > 0
+    assert finished.message.ending is Ending.LENGTH
+    assert finished.usage.output_tokens == 24
+    # a token is a byte: both texts, and the framing of the template around them
+    assert finished.usage.input_tokens > len("be brief" + "hello")
+
+
+async def test_its_refusal_carries_both_numbers(provider: LiteLLMProvider, server: LlamaServer) -> None:
+    with pytest.raises(ProviderError) as caught:
+        async for _delta in provider.stream(_request(server, "x" * 2000)):
+            pass
+
+    assert caught.value.kind is ErrorKind.TOO_LONG
+    assert caught.value.limit == server.window
+    assert (caught.value.requested or 0) > 2000

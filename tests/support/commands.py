@@ -1,0 +1,54 @@
+"""A command's context that writes down what it was asked to do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from rolling_chat.agent import Chat
+from rolling_chat.commands import Choice, Table
+
+
+@dataclass
+class PlainContext:
+    """Says into a list; picks what `picks` says next."""
+
+    chat: Chat
+    theme_names: Sequence[str] = ("midnight", "daylight")
+    theme_name: str = "midnight"
+    picks: list[str | None] = field(default_factory=list)
+    said: list[str] = field(default_factory=list)
+    warned: list[str] = field(default_factory=list)
+    done: list[str] = field(default_factory=list)
+    tables: list[Table] = field(default_factory=list)
+    offered: list[Choice] = field(default_factory=list)
+    copied: str = ""
+
+    def say(self, text: str, *, warning: bool = False) -> None:
+        (self.warned if warning else self.said).append(text)
+
+    def show_tables(self, title: str, lead: Sequence[str], tables: Sequence[Table]) -> None:
+        self.said.extend((title, *lead))
+        self.tables.extend(tables)
+
+    def show_help(self) -> None:
+        self.done.append("help")
+
+    async def pick(self, title: str, choices: Sequence[Choice], *, current: str = "") -> str | None:
+        self.offered = list(choices)
+        return self.picks.pop(0) if self.picks else None
+
+    def reload(self) -> None:
+        self.done.append("reload")
+
+    def refresh_report(self) -> None:
+        self.done.append("report")
+
+    def set_theme(self, name: str) -> None:
+        self.theme_name = name
+
+    def copy(self, text: str) -> None:
+        self.copied = text
+
+    def quit(self) -> None:
+        self.done.append("quit")

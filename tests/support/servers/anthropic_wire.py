@@ -1,0 +1,201 @@
+"""A server of Anthropic's messages, with the rules of its prompt cache."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from rolling_chat.context import count_tokens
+from tests.support.servers.running import ScriptedServer
+from tests.support.servers.script import Fail, Reply, Script, Step
+
+_LOOKBACK = 20  # blocks before a mark in which a cached prefix is found
+_MOST_MARKS = 4
+
+
+class AnthropicServer(ScriptedServer):
+    """Counts like a Claude (a third more than cl100k); signs its thinking, and knows its signatures.
+
+    The cache keeps the prefix up to every mark; a later request reads the longest one that ends at
+    most 20 blocks before one of its marks.
+    """
+
+    path = "/v1/messages"
+
+    def __init__(self, script: Iterable[Step] | Script = (), *, window: int = 200_000, key: str = "") -> None:
+        super().__init__(script, window=window, key=key)
+        self._cached: dict[str, int] = {}
+        self._signatures: set[str] = set()
+
+    def count(self, body: dict[str, Any]) -> int:
+        return sum(tokens for _digest, tokens, _marked in _prefixes(body)[-1:])
+
+    def is_authorised(self, headers: Any) -> bool:
+        return bool(headers.get("x-api-key") == self.key)
+
+    def unauthorised(self) -> Fail:
+        return _error(401, "authentication_error", "invalid x-api-key")
+
+    def refusal(self, body: dict[str, Any], tokens: int) -> Fail | None:
+        fault = self._fault(body)
+        if fault:
+            return _error(400, "invalid_request_error", fault)
+        if tokens > self.window:
+            return _error(
+                400, "invalid_request_error", f"prompt is too long: {tokens} tokens > {self.window} maximum"
+            )
+        room = body["max_tokens"]
+        if tokens + room > self.window:
+            return _error(
+                400,
+                "invalid_request_error",
+                f"input length and `max_tokens` exceed context limit: {tokens} + {room} > {self.window}, "
+                "decrease input length or `max_tokens` and try again",
+            )
+        return None
+
+    def events(self, reply: Reply, body: dict[str, Any], tokens: int) -> Iterator[tuple[str, bool]]:
+        read, written = self._use_cache(body)
+        usage = {
+            "input_tokens": tokens - read - written,
+            "cache_read_input_tokens": read,
+            "cache_creation_input_tokens": written,
+            "output_tokens": 1,
+        }
+        message = {
+            "id": "msg_1",
+            "type": "message",
+            "role": "assistant",
+            "content": [],
+            "model": body["model"],
+        }
+        yield _event("message_start", {"message": {**message, "usage": usage}}), False
+        for index, (block, deltas, is_text) in enumerate(self._blocks(reply)):
+            yield _event("content_block_start", {"index": index, "content_block": block}), False
+            for delta in deltas:
+                yield _event("content_block_delta", {"index": index, "delta": delta}), is_text
+            yield _event("content_block_stop", {"index": index}), False
+        reason = reply.finish_reason or ("tool_use" if reply.calls else "end_turn")
+        output = max(
+            1, _tokens(reply.text + reply.reasoning + "".join(call.arguments for call in reply.calls))
+        )
+        yield (
+            _event("message_delta", {"delta": {"stop_reason": reason}, "usage": {"output_tokens": output}}),
+            False,
+        )
+        yield _event("message_stop", {}), False
+
+    def _blocks(self, reply: Reply) -> Iterator[tuple[dict[str, Any], list[dict[str, Any]], bool]]:
+        if reply.reasoning:
+            signature = hashlib.sha256(reply.reasoning.encode()).hexdigest()
+            self._signatures.add(signature)
+            words = [
+                {"type": "thinking_delta", "thinking": word + " "} for word in reply.reasoning.split(" ")
+            ]
+            signed = {"type": "signature_delta", "signature": signature}
+            yield {"type": "thinking", "thinking": "", "signature": ""}, [*words, signed], False
+        if reply.text:
+            pieces = [{"type": "text_delta", "text": piece} for piece in reply.pieces()]
+            yield {"type": "text", "text": ""}, pieces, True
+        for index, call in enumerate(reply.calls):
+            parts = [call.arguments[start : start + 7] for start in range(0, len(call.arguments), 7)]
+            deltas = [{"type": "input_json_delta", "partial_json": part} for part in parts]
+            yield (
+                {"type": "tool_use", "id": call.id or f"toolu_{index}", "name": call.name, "input": {}},
+                deltas,
+                False,
+            )
+
+    def _fault(self, body: dict[str, Any]) -> str:
+        marks = sum(marked for _digest, _tokens, marked in _prefixes(body))
+        if marks > _MOST_MARKS:
+            return f"A maximum of {_MOST_MARKS} blocks with cache_control may be provided. Found {marks}."
+        if not isinstance(body.get("max_tokens"), int):
+            return "max_tokens: Field required"
+        messages = body["messages"]
+        if not messages or messages[0]["role"] != "user":
+            return "messages: first message must use the user role"
+        return _content_fault(messages, self._signatures)
+
+    def _use_cache(self, body: dict[str, Any]) -> tuple[int, int]:
+        prefixes = _prefixes(body)
+        marks = [place for place, (_digest, _tokens, marked) in enumerate(prefixes) if marked]
+        if not marks:
+            return 0, 0
+        read = max(
+            (
+                prefixes[place][1]
+                for mark in marks
+                for place in range(max(0, mark - _LOOKBACK + 1), mark + 1)
+                if prefixes[place][0] in self._cached
+            ),
+            default=0,
+        )
+        for mark in marks:
+            digest, tokens, _marked = prefixes[mark]
+            self._cached[digest] = tokens
+        return read, max(0, prefixes[marks[-1]][1] - read)
+
+
+def _content_fault(messages: list[dict[str, Any]], signatures: set[str]) -> str:
+    used: set[str] = set()
+    waiting: set[str] = set()
+    for place, message in enumerate(messages):
+        blocks = _blocks_of(message)
+        if not blocks:
+            return f"messages.{place}: all messages must have non-empty content"
+        answers = {block["tool_use_id"] for block in blocks if block["type"] == "tool_result"}
+        if waiting - answers:
+            missing = ", ".join(sorted(waiting - answers))
+            return f"messages.{place - 1}: `tool_use` ids were found without `tool_result` blocks: {missing}"
+        if answers - waiting:
+            return f"messages.{place}: unexpected `tool_use_id` found in `tool_result` blocks"
+        waiting = {block["id"] for block in blocks if block["type"] == "tool_use"}
+        if waiting & used:
+            return f"messages.{place}: `tool_use` ids must be unique"
+        used |= waiting
+        for block in blocks:
+            if block["type"] == "text" and not block["text"].strip():
+                return f"messages.{place}: text content blocks must contain non-whitespace text"
+            if block["type"] == "thinking" and block["signature"] not in signatures:
+                return f"messages.{place}: Invalid `signature` in `thinking` block"
+    return "messages: `tool_use` ids were found without `tool_result` blocks" if waiting else ""
+
+
+def _blocks_of(message: dict[str, Any]) -> list[dict[str, Any]]:
+    content = message["content"]
+    return [{"type": "text", "text": content}] if isinstance(content, str) and content else list(content)
+
+
+def _prefixes(body: dict[str, Any]) -> list[tuple[str, int, bool]]:
+    """For each block of the prompt in the cache's order (tools, system, messages): the digest and the
+    tokens of all up to and with it, and whether it carries a mark."""
+    system = body.get("system") or []
+    blocks = [
+        *(body.get("tools") or []),
+        *([{"type": "text", "text": system}] if isinstance(system, str) else system),
+        *(block for message in body["messages"] for block in _blocks_of(message)),
+    ]
+    digest, tokens = hashlib.sha256(), 3
+    prefixes = []
+    for block in blocks:
+        bare = {key: value for key, value in block.items() if key != "cache_control"}
+        text = json.dumps(bare, sort_keys=True, ensure_ascii=False)
+        digest.update(text.encode())
+        tokens += _tokens(text)
+        prefixes.append((digest.hexdigest(), tokens, "cache_control" in block))
+    return prefixes
+
+
+def _tokens(text: str) -> int:
+    return count_tokens(text, "gpt-4") * 4 // 3
+
+
+def _error(status: int, kind: str, message: str) -> Fail:
+    return Fail(status, {"type": "error", "error": {"type": kind, "message": message}})
+
+
+def _event(kind: str, data: dict[str, Any]) -> str:
+    return f"event: {kind}\ndata: {json.dumps({'type': kind, **data})}\n\n"

@@ -1,0 +1,168 @@
+"""A server that runs on the test's own event loop, or in a thread of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import threading
+from collections import deque
+from collections.abc import Iterable, Iterator
+from typing import Any, Self
+
+from aiohttp import web
+
+from tests.support.servers.script import Break, Drop, Fail, Hang, Recorded, Reply, Script, Step
+
+
+class ScriptedServer:
+    """What the wire formats share: the script, the record of requests, starting and stopping.
+
+    `window` is in tokens. `key`, where given, is the only one that is let in.
+    """
+
+    path = ""
+
+    def __init__(self, script: Iterable[Step] | Script = (), *, window: int = 128_000, key: str = "") -> None:
+        self._script = script if callable(script) else None
+        self._steps: deque[Step] = deque(() if callable(script) else script)
+        self.window = window
+        self.key = key
+        self.requests: list[Recorded] = []
+        self.port = 0
+        self._disconnected = threading.Event()
+        self._hanging = threading.Event()
+        self._runner: web.AppRunner | None = None
+
+    @property
+    def address(self) -> str:
+        """The address without a path."""
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def api_base(self) -> str:
+        """The address that goes into `api_base`."""
+        return self.address
+
+    async def wait_hanging(self, seconds: float = 10) -> None:
+        """Return when a reply has sent its first piece and hangs."""
+        assert await asyncio.to_thread(self._hanging.wait, seconds), "no reply began to stream"
+
+    async def wait_disconnected(self, seconds: float = 10) -> None:
+        """Return when a client has gone away in mid-answer."""
+        assert await asyncio.to_thread(self._disconnected.wait, seconds), "the client stayed connected"
+
+    async def start(self) -> None:
+        """Listen on a free port of 127.0.0.1."""
+        app = web.Application(client_max_size=64_000_000)
+        app.router.add_post(self.path, self._handle)
+        self._runner = web.AppRunner(app, handler_cancellation=True, access_log=None, shutdown_timeout=0.1)
+        await self._runner.setup()
+        site = web.TCPSite(self._runner, "127.0.0.1", 0)
+        await site.start()
+        self.port = self._runner.addresses[0][1]
+
+    async def stop(self) -> None:
+        """Close the port and every connection."""
+        if self._runner is not None:
+            await self._runner.cleanup()
+            self._runner = None
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(self, *_error: object) -> None:
+        await self.stop()
+
+    @contextlib.contextmanager
+    def in_thread(self) -> Iterator[Self]:
+        """Run on an event loop of its own, for as long as the block lasts."""
+        loop = asyncio.new_event_loop()
+        thread = threading.Thread(target=loop.run_forever, daemon=True)
+        thread.start()
+        try:
+            asyncio.run_coroutine_threadsafe(self.start(), loop).result(timeout=30)
+            yield self
+        finally:
+            asyncio.run_coroutine_threadsafe(self.stop(), loop).result(timeout=30)
+            loop.call_soon_threadsafe(loop.stop)
+            thread.join(timeout=30)
+            loop.close()
+
+    # what a wire format fills in
+
+    def count(self, body: dict[str, Any]) -> int:
+        """Tokens of the prompt in `body`."""
+        raise NotImplementedError
+
+    def refusal(self, body: dict[str, Any], tokens: int) -> Fail | None:
+        """The answer to a request that the real server would not take."""
+        raise NotImplementedError
+
+    def is_authorised(self, headers: Any) -> bool:
+        """Whether the request carries the key."""
+        raise NotImplementedError
+
+    def unauthorised(self) -> Fail:
+        """The answer to a request with a wrong key."""
+        raise NotImplementedError
+
+    def events(self, reply: Reply, body: dict[str, Any], tokens: int) -> Iterator[tuple[str, bool]]:
+        """The reply's events as they go over the wire, and whether each is a piece of its text."""
+        raise NotImplementedError
+
+    def _next_step(self, body: dict[str, Any]) -> Step:
+        if self._script is not None:
+            return self._script(body)
+        return self._steps.popleft() if self._steps else Reply("ok")
+
+    async def _handle(self, request: web.Request) -> web.StreamResponse:
+        body = await request.json()
+        if self.key and not self.is_authorised(request.headers):
+            return self._failed(request, body, 0, self.unauthorised())
+        tokens = self.count(body)
+        refused = self.refusal(body, tokens)
+        if refused is not None:
+            return self._failed(request, body, tokens, refused)
+        step = self._next_step(body)
+        if isinstance(step, Fail):
+            return self._failed(request, body, tokens, step)
+        self.requests.append(Recorded(body, dict(request.headers), tokens))
+        if isinstance(step, Drop):
+            assert request.transport is not None
+            request.transport.abort()
+            return web.Response()
+        return await self._stream(request, body, tokens, step)
+
+    def _failed(self, request: web.Request, body: dict[str, Any], tokens: int, fail: Fail) -> web.Response:
+        text = fail.body if isinstance(fail.body, str) else json.dumps(fail.body)
+        self.requests.append(Recorded(body, dict(request.headers), tokens, refused=text or str(fail.status)))
+        kind = "text/plain" if isinstance(fail.body, str) else "application/json"
+        return web.Response(status=fail.status, text=text, content_type=kind, headers=fail.headers)
+
+    async def _stream(
+        self, request: web.Request, body: dict[str, Any], tokens: int, step: Reply | Break | Hang
+    ) -> web.StreamResponse:
+        reply = step if isinstance(step, Reply) else step.reply
+        response = web.StreamResponse(headers={"content-type": "text/event-stream"})
+        sent = 0
+        try:
+            await response.prepare(request)
+            for event, is_text in self.events(reply, body, tokens):
+                if isinstance(step, Break) and is_text and sent >= step.pieces:
+                    assert request.transport is not None
+                    request.transport.abort()
+                    return response
+                await response.write(event.encode())
+                sent += is_text
+                if isinstance(step, Hang) and is_text:
+                    self._hanging.set()
+                    await asyncio.Event().wait()
+                if is_text:
+                    await asyncio.sleep(reply.pause)
+            await response.write_eof()
+        except (asyncio.CancelledError, ConnectionError):
+            self._disconnected.set()
+            raise
+        return response

@@ -1,0 +1,75 @@
+"""Stores for tests, and a process that writes to one until it is killed."""
+
+from __future__ import annotations
+
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+from rolling_chat.messages import MadeBy
+from rolling_chat.sessions.records import SessionInfo
+from rolling_chat.sessions.store import SessionStore
+
+OFFLINE = MadeBy("demo", "demo/offline")
+
+# acknowledges on stdout what the store has taken, never before
+_WRITER = """
+import sys
+from pathlib import Path
+from rolling_chat.messages import MadeBy, Message
+from rolling_chat.sessions.store import SessionStore
+
+store = SessionStore.open(Path(sys.argv[1]))
+session = sys.argv[2]
+assert store.claim(session) is None
+turn = 0
+while True:
+    store.append(session, Message("user", f"question {turn}"))
+    print(f"user {turn}", flush=True)
+    reply = store.begin_reply(session, MadeBy("demo", "demo/offline"))
+    for piece in range(20):
+        store.grow_reply(reply, f"<{turn}.{piece}>", reasoning=f"[{turn}.{piece}]")
+        print(f"piece {turn} {piece}", flush=True)
+    text = "".join(f"<{turn}.{piece}>" for piece in range(20))
+    store.seal_reply(reply, Message("assistant", text))
+    print(f"sealed {turn}", flush=True)
+    turn += 1
+"""
+
+
+def new_session(store: SessionStore, folder: str = "/work", title: str = "") -> SessionInfo:
+    """An empty session."""
+    return store.create_session(folder=folder, model="demo/offline", rolling=False, title=title)
+
+
+def start_writer(database: Path, session: str) -> subprocess.Popen[str]:
+    """A process that writes turn after turn and prints a line for each thing that the store took."""
+    return subprocess.Popen(
+        [sys.executable, "-c", _WRITER, str(database), session], stdout=subprocess.PIPE, text=True
+    )
+
+
+def start_python(code: str, *arguments: str) -> subprocess.Popen[str]:
+    """A Python process that runs `code`."""
+    return subprocess.Popen(
+        [sys.executable, "-c", code, *arguments],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def faults_of(database: Path) -> list[str]:
+    """What SQLite itself finds wrong with a database: its pages, its references, its text index."""
+    connection = sqlite3.connect(database)
+    try:
+        found = [row[0] for row in connection.execute("PRAGMA integrity_check") if row[0] != "ok"]
+        found += [f"dangling: {row}" for row in connection.execute("PRAGMA foreign_key_check")]
+        connection.execute("INSERT INTO message_text (message_text, rank) VALUES ('integrity-check', 1)")
+    except sqlite3.Error as error:
+        found.append(str(error))
+    finally:
+        connection.close()
+    return found

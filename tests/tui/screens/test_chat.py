@@ -1,0 +1,589 @@
+"""The chat screen with a real chat behind it: what is typed, shown, queued, stopped, asked."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from textual import events
+
+from rolling_chat.messages import Ending, Usage
+from rolling_chat.providers.protocol import ErrorKind, ProviderError, Retrying, TextDelta
+from rolling_chat.tui.transcript.view import Transcript
+from rolling_chat.tui.widgets.gauge import Gauge
+from rolling_chat.tui.widgets.prompt import PromptBox
+from rolling_chat.tui.widgets.question import Question
+from tests.support.tui import (
+    Clock,
+    ScriptedProvider,
+    calls,
+    draft,
+    idle,
+    make_app,
+    make_chat,
+    says,
+    screen_of,
+    shown,
+    thinks,
+    transcript,
+    type_line,
+    wait_until,
+)
+
+
+async def test_what_is_sent_and_what_is_answered_is_read_on_the_screen(tmp_path: Path) -> None:
+    chat = make_chat(tmp_path, says("Because `strip()` ", "eats **tabs**."))
+    async with make_app(chat, tmp_path).run_test() as pilot:
+        await type_line(pilot, "Why?")
+        await idle(pilot)
+        assert "❯ Why?" in transcript(pilot)
+        assert "Because strip() eats tabs." in transcript(pilot)
+        assert draft(pilot) == ""
+        assert "done in" in shown(pilot)
+
+
+async def test_the_answer_streams_in_while_it_comes(tmp_path: Path) -> None:
+    gate = asyncio.Event()
+    chat = make_chat(tmp_path, [TextDelta("First half."), gate, *says("First half.", " Second.")[1:]])
+    async with make_app(chat, tmp_path).run_test() as pilot:
+        await type_line(pilot, "go")
+        await wait_until(pilot, lambda: "▍ First half." in transcript(pilot))
+        assert "answering" in shown(pilot)
+        assert "esc stop" in shown(pilot)
+        gate.set()
+        await idle(pilot)
+        assert "First half. Second." in transcript(pilot)
+
+
+async def test_keys_typed_before_anything_is_loaded_are_kept(tmp_path: Path) -> None:
+    chat = make_chat(tmp_path)
+    async with make_app(chat, tmp_path).run_test() as pilot:
+        await pilot.press(*"hello")
+        assert draft(pilot) == "hello"
+
+
+async def test_a_first_message_is_sent_without_a_key(tmp_path: Path) -> None:
+    chat = make_chat(tmp_path, says("At once."))
+    async with make_app(chat, tmp_path, first="go").run_test() as pilot:
+        await wait_until(pilot, lambda: "At once." in transcript(pilot))
+
+
+@pytest.mark.parametrize("key", ["ctrl+j", "shift+enter"])
+async def test_a_newline_key_makes_a_line_and_the_box_grows(tmp_path: Path, key: str) -> None:
+    async with make_app(make_chat(tmp_path), tmp_path).run_test() as pilot:
+        await pilot.press("a", key, "b", key, "c")
+        assert draft(pilot) == "a\nb\nc"
+        await wait_until(pilot, lambda: pilot.app.screen.query_one(PromptBox).size.height == 3)
+        assert f"{key} newline" in shown(pilot)
+
+
+async def test_the_box_grows_to_six_rows_and_no_further(tmp_path: Path) -> None:
+    async with make_app(make_chat(tmp_path), tmp_path).run_test() as pilot:
+        pilot.app.screen.query_one(PromptBox).put("line\n" * 40)
+        await wait_until(pilot, lambda: pilot.app.screen.query_one(PromptBox).size.height == 6)
+
+
+async def test_up_and_down_walk_the_history_and_come_back_to_the_draft(tmp_path: Path) -> None:
+    chat = make_chat(tmp_path, says("1"), says("2"))
+    async with make_app(chat, tmp_path).run_test() as pilot:
+        for text in ("first", "second"):
+            await type_line(pilot, text)
+            await idle(pilot)
+        await pilot.press(*"new")
+        seen = []
+        for key in ("up", "up", "up", "down", "down", "down"):
+            await pilot.press(key)
+            seen.append(draft(pilot))
+        assert seen == ["second", "first", "first", "second", "new", "new"]
+
+
+async def test_the_history_outlives_the_program(tmp_path: Path) -> None:
+    async with make_app(make_chat(tmp_path, says("1")), tmp_path).run_test() as pilot:
+        await type_line(pilot, "remember\nme")
+        await idle(pilot)
+    async with make_app(make_chat(tmp_path), tmp_path).run_test() as pilot:
+        await pilot.press("up")
+        assert draft(pilot) == "remember\nme"
+
+
+async def test_in_a_draft_of_many_lines_up_moves_the_cursor_first(tmp_path: Path) -> None:
+    chat = make_chat(tmp_path, says("1"))
+    async with make_app(chat, tmp_path).run_test() as pilot:
+        await type_line(pilot, "before")
+        await idle(pilot)
+        await pilot.press("a", "ctrl+j", "b", "up")
+        assert draft(pilot) == "a\nb"
+        await pilot.press("up")
+        assert draft(pilot) == "before"
+
+
+async def test_pasted_control_sequences_do_not_enter_the_box(tmp_path: Path) -> None:
+    async with make_app(make_chat(tmp_path), tmp_path).run_test() as pilot:
+        pilot.app.screen.query_one(PromptBox).post_message(events.Paste("\x1b[31mred\r\nline\x07"))
+        await wait_until(pilot, lambda: draft(pilot) == "[31mred\nline")
+
+
+async def test_the_price_of_the_draft_is_shown_and_moves_the_gauge(tmp_path: Path) -> None:
+    async with make_app(make_chat(tmp_path), tmp_path).run_test() as pilot:
+        await pilot.press(*"count this please")
+        await wait_until(pilot, lambda: "this message +" in shown(pilot))
+        await pilot.press("ctrl+c")
+        await wait_until(pilot, lambda: "this message +" not in shown(pilot))
+
+
+async def test_the_gauge_says_how_full_and_whether_rolling(tmp_path: Path) -> None:
+    async with make_app(make_chat(tmp_path, window=8192), tmp_path).run_test() as pilot:
+        await wait_until(pilot, lambda: "/ 8.2k" in shown(pilot))
+        assert "rolling: off" in shown(pilot)
+        await type_line(pilot, "/rolling-context on")
+        await wait_until(pilot, lambda: "rolling: on" in shown(pilot))
+
+
+async def test_the_gauge_moves_while_a_reply_streams(tmp_path: Path) -> None:
+    gate = asyncio.Event()
+    chat = make_chat(tmp_path, [TextDelta("word " * 400), gate, *says("word " * 400)[1:]], window=8192)
+    async with make_app(chat, tmp_path).run_test() as pilot:
+        await wait_until(pilot, lambda: "/ 8.2k" in shown(pilot))
+        gauge = pilot.app.screen.query_one(Gauge)
+        before = gauge.render().plain
+        await type_line(pilot, "go")
+        await wait_until(pilot, lambda: "answering" in shown(pilot))
+        await wait_until(pilot, lambda: gauge.render().plain.count("▄") > before.count("▄") + 1)
+        gate.set()
+        await idle(pilot)
+
+
+async def test_thinking_is_one_line_until_it_is_opened(tmp_path: Path) -> None:
+    chat = make_chat(tmp_path, thinks("tabs are white space", says("So.")))
+    async with make_app(chat, tmp_path).run_test() as pilot:
+        await type_line(pilot, "why")
+        await idle(pilot)
+        assert "▸ thought · 20 characters" in transcript(pilot)
+        assert "tabs are white space" not in transcript(pilot)
+        await pilot.press("ctrl+o")
+        assert "tabs are white space" in transcript(pilot)
+        await pilot.press("ctrl+o")
+        assert "tabs are white space" not in transcript(pilot)
+
+
+async def test_esc_stops_and_what_came_is_kept(tmp_path: Path) -> None:
+    chat = make_chat(tmp_path, [TextDelta("Half an answer"), asyncio.Event()])
+    async with make_app(chat, tmp_path).run_test() as pilot:
+        await type_line(pilot, "go")
+        await wait_until(pilot, lambda: "Half an answer" in transcript(pilot))
+        await pilot.press("escape")
+        await idle(pilot)
+        assert "■ stopped here" in transcript(pilot)
+        assert chat.messages[-1].ending is Ending.CANCELLED
+
+
+async def test_a_failed_request_is_one_line_and_the_draft_goes_on(tmp_path: Path) -> None:
+    refused = ProviderError(ErrorKind.BAD_KEY, "The key was refused: check OPENAI_API_KEY.")
+    chat = make_chat(tmp_path, [refused], says("Now it works."))
+    async with make_app(chat, tmp_path).run_test() as pilot:
+        await type_line(pilot, "go")
+        await idle(pilot)
+        assert "! The key was refused: check OPENAI_API_KEY." in transcript(pilot)
+        await type_line(pilot, "again")
+        await idle(pilot)
+        assert "Now it works." in transcript(pilot)
+
+
+async def test_a_retry_is_said(tmp_path: Path) -> None:
+    gate = asyncio.Event()
+    chat = make_chat(tmp_path, [Retrying(1, 4, 8.0, "The model is overloaded"), gate, *says("ok")])
+    async with make_app(chat, tmp_path).run_test() as pilot:
+        await type_line(pilot, "go")
+        await wait_until(pilot, lambda: "The model is overloaded; trying again in 8 s" in shown(pilot))
+        gate.set()
+        await idle(pilot)
+
+
+class TestWhileTheModelWorks:
+    """Messages, commands and keys while a turn runs."""
+
+    async def test_enter_queues_one_message_which_is_sent_after(self, tmp_path: Path) -> None:
+        gate = asyncio.Event()
+        provider = ScriptedProvider([[TextDelta("one"), gate, *says("one")[1:]], says("two")])
+        chat = make_chat(tmp_path, provider=provider)
+        async with make_app(chat, tmp_path).run_test() as pilot:
+            await type_line(pilot, "first")
+            await wait_until(pilot, lambda: screen_of(pilot).state.busy)
+            await type_line(pilot, "second")
+            assert "queued" in transcript(pilot)
+            gate.set()
+            await wait_until(pilot, lambda: len(provider.requests) == 2)
+            await idle(pilot)
+            assert [message.text for message in chat.messages] == ["first", "one", "second", "two"]
+            assert "queued" not in transcript(pilot)
+
+    async def test_up_takes_a_queued_message_back(self, tmp_path: Path) -> None:
+        chat = make_chat(tmp_path, [TextDelta("one"), asyncio.Event()])
+        async with make_app(chat, tmp_path).run_test() as pilot:
+            await type_line(pilot, "first")
+            await wait_until(pilot, lambda: screen_of(pilot).state.busy)
+            await type_line(pilot, "second")
+            await pilot.press("up")
+            assert draft(pilot) == "second"
+            assert "queued" not in transcript(pilot)
+            await pilot.press("escape")
+            await idle(pilot)
+            assert draft(pilot) == "second"
+
+    async def test_a_second_queued_message_stays_in_the_box(self, tmp_path: Path) -> None:
+        chat = make_chat(tmp_path, [TextDelta("one"), asyncio.Event()])
+        async with make_app(chat, tmp_path).run_test() as pilot:
+            await type_line(pilot, "first")
+            await wait_until(pilot, lambda: screen_of(pilot).state.busy)
+            await type_line(pilot, "second")
+            await type_line(pilot, "third")
+            assert draft(pilot) == "third"
+            await pilot.press("escape")
+            await idle(pilot)
+            assert draft(pilot) == "second\nthird"
+
+    async def test_a_command_that_cannot_run_now_says_so(self, tmp_path: Path) -> None:
+        chat = make_chat(tmp_path, [TextDelta("one"), asyncio.Event()])
+        async with make_app(chat, tmp_path).run_test() as pilot:
+            await type_line(pilot, "first")
+            await wait_until(pilot, lambda: screen_of(pilot).state.busy)
+            await type_line(pilot, "/new")
+            assert "/new waits until the answer is complete" in transcript(pilot)
+            await type_line(pilot, "/rolling-context status")
+            assert "Rolling context is off" in transcript(pilot)
+            await pilot.press("escape")
+            await idle(pilot)
+
+    async def test_quitting_ends_the_turn_in_order(self, tmp_path: Path) -> None:
+        chat = make_chat(tmp_path, [TextDelta("Half an answer"), asyncio.Event()])
+        async with make_app(chat, tmp_path).run_test() as pilot:
+            await type_line(pilot, "go")
+            await wait_until(pilot, lambda: "Half an answer" in transcript(pilot))
+            await pilot.press("ctrl+q")
+            await wait_until(pilot, lambda: not pilot.app.is_running)
+        assert [message.text for message in chat.messages] == ["go", "Half an answer"]
+        assert not chat.busy
+
+
+class TestCtrlC:
+    """Copies, clears, stops, quits: in that order."""
+
+    async def test_it_clears_the_draft_before_it_stops(self, tmp_path: Path) -> None:
+        chat = make_chat(tmp_path, [TextDelta("one"), asyncio.Event()])
+        async with make_app(chat, tmp_path).run_test() as pilot:
+            await type_line(pilot, "go")
+            await wait_until(pilot, lambda: "one" in transcript(pilot))
+            await pilot.press("x", "ctrl+c")
+            assert draft(pilot) == ""
+            assert screen_of(pilot).state.busy
+            await pilot.press("ctrl+c")
+            await idle(pilot)
+            assert "■ stopped here" in transcript(pilot)
+
+    async def test_twice_quits(self, tmp_path: Path) -> None:
+        async with make_app(make_chat(tmp_path), tmp_path).run_test() as pilot:
+            await pilot.press("ctrl+c")
+            assert "ctrl+c again quits" in shown(pilot)
+            await pilot.press("ctrl+c")
+            await wait_until(pilot, lambda: not pilot.app.is_running)
+
+    async def test_the_second_one_must_come_soon(self, tmp_path: Path) -> None:
+        clock = Clock()
+        async with make_app(make_chat(tmp_path), tmp_path, clock=clock).run_test() as pilot:
+            await pilot.press("ctrl+c")
+            clock.pass_(5)
+            await pilot.press("ctrl+c")
+            assert "ctrl+c again quits" in shown(pilot)
+            assert pilot.app.is_running
+
+    async def test_a_selection_is_copied_and_nothing_else_happens(self, tmp_path: Path) -> None:
+        async with make_app(make_chat(tmp_path), tmp_path).run_test() as pilot:
+            await pilot.press(*"copy me", "shift+home", "ctrl+c")
+            assert pilot.app.clipboard == "copy me"
+            assert draft(pilot) == "copy me"
+
+    async def test_text_selected_with_the_mouse_is_copied(self, tmp_path: Path) -> None:
+        async with make_app(make_chat(tmp_path, says("Hello there")), tmp_path).run_test() as pilot:
+            await type_line(pilot, "hi")
+            await idle(pilot)
+            row = shown(pilot).splitlines().index(next(s for s in shown(pilot).splitlines() if "Hello" in s))
+            await pilot.mouse_down(offset=(3, row))
+            await pilot.hover(offset=(7, row))
+            await pilot.mouse_up(offset=(7, row))
+            await pilot.press("ctrl+c")
+            assert pilot.app.clipboard == "Hello"
+
+
+class TestLeave:
+    """A tool asks; a person who was typing answers nothing by accident."""
+
+    COMMAND = "touch made-by-tool"
+
+    def _chat(self, tmp_path: Path, command: str = COMMAND) -> object:
+        folder = tmp_path / "work"
+        folder.mkdir()
+        return make_chat(tmp_path, calls("run_command", command=command), says("So it is."), folder=folder)
+
+    async def _asked(self, pilot: object) -> None:
+        await type_line(pilot, "do it")
+        await wait_until(pilot, lambda: pilot.app.screen.query(Question))
+        await pilot.pause()
+
+    async def test_y_gives_leave_once(self, tmp_path: Path) -> None:
+        clock = Clock()
+        async with make_app(self._chat(tmp_path), tmp_path, clock=clock).run_test() as pilot:
+            await self._asked(pilot)
+            assert self.COMMAND in shown(pilot)
+            assert "asking leave for run_command" in shown(pilot)
+            clock.pass_(1)
+            await pilot.press("y")
+            await idle(pilot)
+            assert (tmp_path / "work" / "made-by-tool").exists()
+            assert not pilot.app.screen.query(Question)
+            await pilot.press("z")
+            assert draft(pilot) == "z"
+
+    async def test_keys_typed_in_the_grace_go_to_the_draft_and_approve_nothing(self, tmp_path: Path) -> None:
+        clock = Clock()
+        async with make_app(self._chat(tmp_path), tmp_path, clock=clock).run_test() as pilot:
+            await self._asked(pilot)
+            for key in (*"nay", "space", "y"):
+                clock.pass_(0.3)
+                await pilot.press(key)
+            await pilot.pause()
+            assert draft(pilot) == "nay y"
+            assert pilot.app.screen.query(Question)
+            await pilot.press("backspace")
+            await pilot.pause()
+            assert draft(pilot) == "nay "
+            await pilot.press("escape")
+            await idle(pilot)
+            assert not (tmp_path / "work" / "made-by-tool").exists()
+
+    async def test_a_pasted_y_is_text(self, tmp_path: Path) -> None:
+        clock = Clock()
+        async with make_app(self._chat(tmp_path), tmp_path, clock=clock).run_test() as pilot:
+            await self._asked(pilot)
+            clock.pass_(1)
+            pilot.app.screen.query_one(Question).post_message(events.Paste("y"))
+            await wait_until(pilot, lambda: draft(pilot) == "y")
+            assert pilot.app.screen.query(Question)
+            await pilot.press("escape")
+            await idle(pilot)
+
+    @pytest.mark.parametrize("key", ["n", "escape"])
+    async def test_no_is_no(self, tmp_path: Path, key: str) -> None:
+        clock = Clock()
+        async with make_app(self._chat(tmp_path), tmp_path, clock=clock).run_test() as pilot:
+            await self._asked(pilot)
+            clock.pass_(1)
+            await pilot.press(key)
+            await idle(pilot)
+            assert "⊘ run_command" in transcript(pilot)
+            assert "refused" in transcript(pilot)
+            assert "So it is." in transcript(pilot)
+            assert not (tmp_path / "work" / "made-by-tool").exists()
+
+    async def test_the_whole_command_can_be_read_and_hides_nothing(self, tmp_path: Path) -> None:
+        command = "echo \x1b[8mhidden\x1b[0m\n" + "\n".join(f"echo line {n}" for n in range(60))
+        async with make_app(self._chat(tmp_path, command), tmp_path).run_test() as pilot:
+            await self._asked(pilot)
+            assert "echo ␛[8mhidden␛[0m" in shown(pilot)
+            await pilot.press("end")
+            await wait_until(pilot, lambda: "echo line 59" in shown(pilot))
+            await pilot.press("escape")
+            await idle(pilot)
+
+    async def test_ctrl_c_takes_the_question_away_with_the_turn(self, tmp_path: Path) -> None:
+        async with make_app(self._chat(tmp_path), tmp_path).run_test() as pilot:
+            await self._asked(pilot)
+            await pilot.press("ctrl+c")
+            await idle(pilot)
+            await wait_until(pilot, lambda: not pilot.app.screen.query(Question))
+            await pilot.press("z")
+            assert draft(pilot) == "z"
+            assert "■ run_command" in transcript(pilot)
+
+
+class TestTheEndOfTheRoom:
+    """A prompt that does not fit, and an answer that was cut."""
+
+    async def test_full_asks_once_and_goes_on_with_rolling_context(self, tmp_path: Path) -> None:
+        clock = Clock()
+        full = ProviderError(ErrorKind.TOO_LONG, "The prompt is too long for the model.")
+        chat = make_chat(tmp_path, [full], says("It fits now."))
+        async with make_app(chat, tmp_path, clock=clock).run_test() as pilot:
+            await type_line(pilot, "go")
+            await wait_until(pilot, lambda: "no longer fits" in shown(pilot))
+            await pilot.pause()
+            clock.pass_(1)
+            await pilot.press("enter")
+            await wait_until(pilot, lambda: "It fits now." in transcript(pilot))
+            await idle(pilot)
+            assert chat.rolling
+
+    async def test_esc_leaves_it_as_it_is(self, tmp_path: Path) -> None:
+        full = ProviderError(ErrorKind.TOO_LONG, "The prompt is too long for the model.")
+        chat = make_chat(tmp_path, [full])
+        async with make_app(chat, tmp_path).run_test() as pilot:
+            await type_line(pilot, "go")
+            await wait_until(pilot, lambda: "no longer fits" in shown(pilot))
+            await pilot.press("escape")
+            await wait_until(pilot, lambda: not pilot.app.screen.query(Question))
+            assert not chat.rolling
+            assert "! The prompt is too long for the model." in transcript(pilot)
+
+    async def test_where_rolling_cannot_help_it_is_said_and_not_asked(self, tmp_path: Path) -> None:
+        chat = make_chat(tmp_path, window=3000)
+        chat.set_rolling(True)
+        async with make_app(chat, tmp_path).run_test() as pilot:
+            await type_line(pilot, "far too long " * 3000)
+            await idle(pilot)
+            assert "Cannot fit request within context limit" in " ".join(transcript(pilot).split())
+            assert not pilot.app.screen.query(Question)
+
+    async def test_an_answer_cut_at_its_limit_offers_to_go_on(self, tmp_path: Path) -> None:
+        chat = make_chat(tmp_path, says("The first part", ending=Ending.LENGTH), says("and the second."))
+        async with make_app(chat, tmp_path).run_test() as pilot:
+            await type_line(pilot, "go")
+            await idle(pilot)
+            assert "cut at the answer's limit" in transcript(pilot)
+            assert "enter go on" in shown(pilot)
+            await pilot.press("enter")
+            await idle(pilot)
+            assert "and the second." in transcript(pilot)
+
+
+class TestCommands:
+    """Slash commands as they are typed."""
+
+    async def test_they_complete_under_ones_fingers(self, tmp_path: Path) -> None:
+        async with make_app(make_chat(tmp_path), tmp_path).run_test() as pilot:
+            await pilot.press(*"/ro")
+            await pilot.pause()
+            assert "/rolling-context [on|off|status]" in shown(pilot)
+            await pilot.press("tab")
+            assert draft(pilot) == "/rolling-context "
+
+    async def test_enter_runs_the_chosen_one(self, tmp_path: Path) -> None:
+        chat = make_chat(tmp_path)
+        async with make_app(chat, tmp_path).run_test() as pilot:
+            await pilot.press(*"/ro", "enter")
+            await wait_until(pilot, lambda: chat.rolling)
+            assert draft(pilot) == ""
+
+    async def test_esc_closes_the_list_and_keeps_the_draft(self, tmp_path: Path) -> None:
+        async with make_app(make_chat(tmp_path), tmp_path).run_test() as pilot:
+            await pilot.press(*"/ro", "escape")
+            await pilot.pause()
+            assert draft(pilot) == "/ro"
+            assert "[on|off|status]" not in shown(pilot)
+
+    async def test_an_unknown_one_names_the_nearest(self, tmp_path: Path) -> None:
+        async with make_app(make_chat(tmp_path), tmp_path).run_test() as pilot:
+            await type_line(pilot, "/modle")
+            await wait_until(
+                pilot, lambda: "There is no command /modle; did you mean /model?" in transcript(pilot)
+            )
+
+    async def test_a_path_is_a_message(self, tmp_path: Path) -> None:
+        chat = make_chat(tmp_path, says("I see."))
+        async with make_app(chat, tmp_path).run_test() as pilot:
+            await type_line(pilot, "/etc/hosts is missing")
+            await idle(pilot)
+            assert chat.messages[0].text == "/etc/hosts is missing"
+
+    async def test_context_is_a_table_of_the_next_request(self, tmp_path: Path) -> None:
+        chat = make_chat(tmp_path, says("An answer to remember."))
+        async with make_app(chat, tmp_path).run_test(size=(100, 40)) as pilot:
+            await type_line(pilot, "a question")
+            await idle(pilot)
+            await type_line(pilot, "/context")
+            await wait_until(pilot, lambda: "The next request" in shown(pilot))
+            for words in ("system prompt", "reserve for the answer", "a question", "An answer to remember."):
+                assert words in shown(pilot)
+            await pilot.press("escape")
+            await wait_until(pilot, lambda: "The next request" not in shown(pilot))
+
+    async def test_model_is_picked_from_a_list_that_typing_narrows(self, tmp_path: Path) -> None:
+        chat = make_chat(tmp_path)
+        async with make_app(chat, tmp_path).run_test() as pilot:
+            await type_line(pilot, "/model")
+            await wait_until(pilot, lambda: "type to narrow" in shown(pilot))
+            await pilot.press(*"demo/offline")
+            await pilot.pause()
+            await pilot.press("enter")
+            await wait_until(pilot, lambda: chat.model == "demo/offline")
+            await wait_until(pilot, lambda: "demo/offline ·" in shown(pilot).splitlines()[0])
+
+    async def test_resume_and_new_change_the_conversation(self, tmp_path: Path) -> None:
+        chat = make_chat(tmp_path, says("of the first"))
+        async with make_app(chat, tmp_path).run_test() as pilot:
+            await type_line(pilot, "one")
+            await idle(pilot)
+            first = chat.info.id
+            await type_line(pilot, "/new")
+            await wait_until(pilot, lambda: "of the first" not in transcript(pilot))
+            await type_line(pilot, f"/resume {first}")
+            await wait_until(pilot, lambda: "of the first" in transcript(pilot))
+            await type_line(pilot, "/resume nothing-like-this")
+            await wait_until(pilot, lambda: "! " in transcript(pilot))
+            assert chat.info.id == first
+
+    async def test_a_theme_is_in_force_at_once_and_kept(self, tmp_path: Path) -> None:
+        async with make_app(make_chat(tmp_path, says("text")), tmp_path).run_test() as pilot:
+            await type_line(pilot, "hi")
+            await idle(pilot)
+            before = pilot.app.screen.query_one(Transcript)._look
+            await type_line(pilot, "/theme daylight")
+            await wait_until(pilot, lambda: pilot.app.theme == "daylight")
+            await wait_until(pilot, lambda: pilot.app.screen.query_one(Transcript)._look != before)
+            assert 'theme = "daylight"' in (tmp_path / "config.toml").read_text()
+
+    async def test_copy_takes_the_last_answer(self, tmp_path: Path) -> None:
+        async with make_app(make_chat(tmp_path, says("**copied** as written")), tmp_path).run_test() as pilot:
+            await type_line(pilot, "hi")
+            await idle(pilot)
+            await type_line(pilot, "/copy")
+            await wait_until(pilot, lambda: pilot.app.clipboard == "**copied** as written")
+
+    async def test_quit_leaves(self, tmp_path: Path) -> None:
+        async with make_app(make_chat(tmp_path), tmp_path).run_test() as pilot:
+            await type_line(pilot, "/quit")
+            await wait_until(pilot, lambda: not pilot.app.is_running)
+
+
+@pytest.mark.parametrize("size", [(39, 24), (80, 9), (10, 3), (1, 1)])
+async def test_a_terminal_too_small_says_so(tmp_path: Path, size: tuple[int, int]) -> None:
+    async with make_app(make_chat(tmp_path), tmp_path).run_test(size=size) as pilot:
+        assert not pilot.app.screen.query_one(Transcript).display
+        await pilot.resize_terminal(80, 24)
+        await wait_until(pilot, lambda: "rolling-chat" in shown(pilot))
+
+
+async def test_a_terminal_that_was_too_small_for_a_while_takes_keys_again(tmp_path: Path) -> None:
+    async with make_app(make_chat(tmp_path), tmp_path).run_test() as pilot:
+        await pilot.resize_terminal(30, 5)
+        await wait_until(pilot, lambda: "too small" in shown(pilot))
+        await pilot.resize_terminal(80, 24)
+        await wait_until(pilot, lambda: pilot.app.screen.query_one(PromptBox).has_focus)
+        await pilot.press("a")
+        assert draft(pilot) == "a"
+
+
+@pytest.mark.parametrize("size", [(40, 10), (60, 16), (80, 24), (160, 50), (400, 100)])
+async def test_every_size_shows_prompt_gauge_and_keys(tmp_path: Path, size: tuple[int, int]) -> None:
+    async with make_app(make_chat(tmp_path, window=8192), tmp_path).run_test(size=size) as pilot:
+        await wait_until(pilot, lambda: "/ 8.2k" in shown(pilot))
+        rows = shown(pilot).splitlines()
+        assert rows[-1].lstrip().startswith("enter send")
+        assert any("❯" in row for row in rows[-4:])
+
+
+async def test_usage_and_cost_are_those_of_the_session(tmp_path: Path) -> None:
+    chat = make_chat(tmp_path, says("dear", usage=Usage(1000, 50, cost=0.14)))
+    async with make_app(chat, tmp_path).run_test() as pilot:
+        await type_line(pilot, "hi")
+        await idle(pilot)
+        assert "$0.14" in shown(pilot)

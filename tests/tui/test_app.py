@@ -1,0 +1,126 @@
+"""Starting, crashing and leaving."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from rolling_chat.settings.schema import Settings
+from rolling_chat.settings.themes import load_themes
+from rolling_chat.tui import run_app
+from rolling_chat.tui.app import RollingChatApp
+from rolling_chat.tui.screens.chat import ChatScreen
+from rolling_chat.tui.state import ScreenState
+from tests.support.tui import (
+    ScriptedProvider,
+    idle,
+    make_app,
+    make_chat,
+    make_paths,
+    says,
+    screen_of,
+    shown,
+    transcript,
+    type_line,
+    wait_until,
+)
+
+
+def test_nothing_heavy_is_imported_with_the_screen() -> None:
+    heavy = ("litellm", "pydantic", "httpx", "aiohttp", "openai", "markdown_it", "pygments", "tiktoken")
+    code = f"import sys, rolling_chat.tui; print([name for name in {heavy!r} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+async def test_the_provider_is_warmed_after_the_first_paint(tmp_path: Path) -> None:
+    provider = ScriptedProvider()
+    async with make_app(make_chat(tmp_path, provider=provider), tmp_path).run_test() as pilot:
+        await wait_until(pilot, lambda: provider.warmed == 1)
+        assert "rolling-chat" in shown(pilot)
+
+
+async def test_a_provider_that_cannot_be_warmed_leaves_the_screen_alone(tmp_path: Path) -> None:
+    class Broken(ScriptedProvider):
+        async def warm_up(self) -> None:
+            raise RuntimeError("no such module")
+
+    provider = Broken([says("fine")])
+    async with make_app(make_chat(tmp_path, provider=provider), tmp_path).run_test() as pilot:
+        await type_line(pilot, "hi")
+        await idle(pilot)
+        assert "fine" in transcript(pilot)
+
+
+async def test_a_fault_in_a_turn_is_one_line_and_the_screen_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> None:
+        raise KeyError("a bug")
+
+    monkeypatch.setattr(ScreenState, "_request", broken)
+    async with make_app(make_chat(tmp_path, says("x")), tmp_path).run_test() as pilot:
+        await type_line(pilot, "hi")
+        await idle(pilot)
+        said = " ".join(transcript(pilot).split())
+        assert "The turn broke on a fault of the program (KeyError)" in said
+        assert "Traceback" not in said
+
+
+def test_a_fault_of_the_screen_is_one_line_and_no_traceback(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def broken(_: ChatScreen) -> None:
+        raise ZeroDivisionError("a bug")
+
+    def headless(app: RollingChatApp) -> None:
+        RollingChatApp.__base__.run(app, headless=True)  # type: ignore[union-attr]  # it has one
+
+    monkeypatch.setattr(ChatScreen, "paint", broken)
+    monkeypatch.setattr(RollingChatApp, "run", headless)
+    paths = make_paths(tmp_path)
+    code = run_app(
+        make_chat(tmp_path), settings=Settings(), themes=load_themes(paths.themes_dir), paths=paths
+    )
+    assert code == 1
+    shown_to_person = capsys.readouterr().err
+    assert shown_to_person.count("\n") == 1
+    assert "ZeroDivisionError" in shown_to_person
+    assert str(paths.log_file) in shown_to_person
+
+
+async def test_an_unknown_theme_of_the_settings_does_not_keep_the_screen_away(tmp_path: Path) -> None:
+    app = RollingChatApp(make_chat(tmp_path), theme="no-such", themes=load_themes(tmp_path))
+    async with app.run_test() as pilot:
+        assert "rolling-chat" in shown(pilot)
+
+
+async def test_without_colour_everything_can_still_be_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    async with make_app(make_chat(tmp_path, says("fine"), window=8192), tmp_path).run_test() as pilot:
+        await type_line(pilot, "hi")
+        await idle(pilot)
+        assert "█" in shown(pilot)
+        for strip in pilot.app.screen._compositor.render_strips():
+            filtered = strip.apply_filter(pilot.app._filters[-1], pilot.app.screen.background_colors[1])
+            for segment in filtered:
+                color = segment.style.color if segment.style else None
+                if color is not None and color.triplet is not None:
+                    assert len(set(color.triplet)) == 1  # grey
+
+
+async def test_a_session_held_by_another_terminal_is_followed_and_can_be_forked(tmp_path: Path) -> None:
+    chat = make_chat(tmp_path, says("x"))
+    async with make_app(chat, tmp_path).run_test() as pilot:
+        await type_line(pilot, "hi")
+        await idle(pilot)
+        before = chat.info.id
+        await type_line(pilot, "/fork")
+        await wait_until(pilot, lambda: chat.info.id != before)
+        assert "hi" in transcript(pilot)
+        assert screen_of(pilot).state.items[-1].text.startswith("This is a copy of session")

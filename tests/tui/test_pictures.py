@@ -1,0 +1,157 @@
+"""Pictures of the screens, at 80x24 and 160x50; the README shows them.
+
+What differs from machine to machine is held still: the folder's name, the clock, and the sizes of
+the system prompt and of the tools' schemas.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from textual.pilot import Pilot
+
+from rolling_chat.agent import Chat
+from rolling_chat.context.report import PromptReport
+from rolling_chat.messages import Usage
+from rolling_chat.tui.controllers.meter import Meter
+from rolling_chat.tui.screens.help import HelpScreen
+from rolling_chat.tui.widgets.prompt import PromptBox
+from rolling_chat.tui.widgets.question import Question
+from tests.support.tui import (
+    Clock,
+    calls,
+    idle,
+    make_app,
+    make_chat,
+    says,
+    screen_of,
+    shown,
+    thinks,
+    type_line,
+    wait_until,
+)
+
+SIZES = [pytest.param((80, 24), id="80x24"), pytest.param((160, 50), id="160x50")]
+
+ANSWER = """\
+`tokens()` in **lexer.py** calls `line.strip()` before it splits, so a trailing tab is gone \
+before the rule for empty fields can see it. Strip the newline only:
+
+```python
+def tokens(line: str) -> list[str]:
+    return line.rstrip("\\n").split("\\t")  # a trailing tab is a field
+```
+
+- `"a\\tb\\t\\n"` now gives three fields
+- lines without a tab are as before
+"""
+LEXER = "def tokens(line: str) -> list[str]:\n    return line.strip().split('\\t')\n"
+COMMAND = "python -m pytest -q tests/test_lexer.py && git diff --stat"
+
+Compare = Callable[..., bool]
+
+
+@pytest.fixture(autouse=True)
+def still(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The same figures and the same folder's name on every machine."""
+    reading = Meter.reading
+
+    def fixed(meter: Meter, streamed: int = 0) -> PromptReport | None:
+        report = reading(meter, streamed)
+        return report and replace(report, system=260, tools=390)
+
+    monkeypatch.setattr(Meter, "reading", fixed)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("NO_COLOR", raising=False)
+
+
+def _chat(tmp_path: Path, *replies: object) -> Chat:
+    folder = tmp_path / "src" / "parser"
+    folder.mkdir(parents=True)
+    (folder / "lexer.py").write_text(LEXER)
+    return make_chat(tmp_path, *replies, folder=folder, window=32_000)
+
+
+def _conversation(tmp_path: Path) -> Chat:
+    return _chat(
+        tmp_path,
+        calls("read_file", text="I look at the lexer first.", path="lexer.py"),
+        thinks(
+            "A trailing tab is white space, and strip() takes it. " * 4,
+            says(ANSWER, usage=Usage(1900, 140, cost=0.01)),
+        ),
+        calls("run_command", command=COMMAND),
+    )
+
+
+async def _ask(pilot: Pilot[None], text: str) -> None:
+    await type_line(pilot, text)
+    await idle(pilot)
+    state = screen_of(pilot).state
+    state.last = "done in 4.1 s · 52 tokens/s · 3.1k in, 180 out"
+    screen_of(pilot).paint()
+
+
+def _draw(
+    compare: Compare,
+    chat: Chat,
+    tmp_path: Path,
+    size: tuple[int, int],
+    scene: Callable[[Pilot[None]], Awaitable[None]],
+) -> bool:
+    async def before(pilot: Pilot[None]) -> None:
+        screen_of(pilot).query_one(PromptBox).cursor_blink = False
+        await wait_until(pilot, lambda: "/ 32k" in shown(pilot))
+        await scene(pilot)
+        await pilot.pause()
+
+    return compare(make_app(chat, tmp_path, clock=Clock()), terminal_size=size, run_before=before)
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_first_screen(snap_compare: Compare, tmp_path: Path, size: tuple[int, int]) -> None:
+    async def scene(pilot: Pilot[None]) -> None:
+        return
+
+    assert _draw(snap_compare, _chat(tmp_path), tmp_path, size, scene)
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_conversation(snap_compare: Compare, tmp_path: Path, size: tuple[int, int]) -> None:
+    async def scene(pilot: Pilot[None]) -> None:
+        await _ask(pilot, "Why does the lexer drop trailing tabs?")
+        await pilot.press(*"and the fix?")
+        await wait_until(pilot, lambda: "this message +" in shown(pilot))
+
+    assert _draw(snap_compare, _conversation(tmp_path), tmp_path, size, scene)
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_approval(snap_compare: Compare, tmp_path: Path, size: tuple[int, int]) -> None:
+    async def scene(pilot: Pilot[None]) -> None:
+        await _ask(pilot, "Why does the lexer drop trailing tabs?")
+        await type_line(pilot, "Run its tests.")
+        await wait_until(pilot, lambda: pilot.app.screen.query(Question) and "asks leave" in shown(pilot))
+
+    assert _draw(snap_compare, _conversation(tmp_path), tmp_path, size, scene)
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_help(snap_compare: Compare, tmp_path: Path, size: tuple[int, int]) -> None:
+    async def scene(pilot: Pilot[None]) -> None:
+        await pilot.press("f1")
+        await wait_until(pilot, lambda: isinstance(pilot.app.screen, HelpScreen))
+
+    assert _draw(snap_compare, _chat(tmp_path), tmp_path, size, scene)
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_commands(snap_compare: Compare, tmp_path: Path, size: tuple[int, int]) -> None:
+    async def scene(pilot: Pilot[None]) -> None:
+        await pilot.press("/")
+        await wait_until(pilot, lambda: "/rolling-context" in shown(pilot))
+
+    assert _draw(snap_compare, _chat(tmp_path), tmp_path, size, scene)

@@ -1,0 +1,203 @@
+"""Events come to a plain state; no terminal needed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from rolling_chat.events import (
+    CallForming,
+    Event,
+    LeaveAsked,
+    LeaveRequest,
+    Noticed,
+    Outcome,
+    ReasoningAdded,
+    ReplyEnded,
+    RequestStarted,
+    RetryWaiting,
+    TextAdded,
+    ToolEnded,
+    ToolStarted,
+    TurnEnded,
+    TurnStarted,
+)
+from rolling_chat.messages import Ending, Message, ToolCall, Usage
+from rolling_chat.tui.state import Activity, Offer, ScreenState
+from rolling_chat.tui.transcript.items import Kind, Status
+
+CALL = ToolCall("c1", "run_command", '{"command": "ls"}')
+ASKED = TurnStarted(Message("user", "hello", id="u1"))
+SENT = RequestStarted("gpt", 1, "r1")
+
+
+def _after(*events: Event, state: ScreenState | None = None) -> ScreenState:
+    state = state or ScreenState()
+    state.begin(0.0)
+    for second, event in enumerate(events):
+        state.apply(event, float(second))
+    return state
+
+
+def _ended(outcome: Outcome, error: str = "", usage: Usage | None = None) -> TurnEnded:
+    return TurnEnded(outcome, usage or Usage(), 3.0, error)
+
+
+def test_it_is_busy_from_the_first_moment() -> None:
+    state = ScreenState()
+    state.begin(10.0)
+    assert state.busy
+    assert state.status(12.0) == "waiting · 2 s"
+
+
+@pytest.mark.parametrize(
+    ("event", "words"),
+    [
+        (SENT, "waiting for gpt · 9 s"),
+        (RetryWaiting(2, 5, 8.0, "throttled"), "throttled; trying again in 8 s (2 of 5) · 9 s"),
+        (CallForming("r1", "write_file", 1200), "writing a tool call write_file (1,200 characters) · 9 s"),
+        (LeaveAsked(LeaveRequest(CALL, "run", "ls")), "asking leave for run_command · 9 s"),
+        (ToolStarted(CALL), "running run_command ls · 9 s"),
+    ],
+)
+def test_the_status_line_says_what_is_being_done(event: Event, words: str) -> None:
+    assert _after(event).status(9.0) == words
+
+
+def test_thinking_and_answering_say_how_fast() -> None:
+    state = _after(SENT, ReasoningAdded("r1", "x" * 400))
+    assert state.status(11.0) == "thinking · 11 s · ~10 tokens/s"
+    state.apply(TextAdded("r1", "y"), 12.0)
+    assert state.activity is Activity.ANSWERING
+
+
+def test_text_that_streams_is_one_item_that_grows() -> None:
+    state = _after(ASKED, SENT, TextAdded("r1", "Good "), TextAdded("r1", "day"))
+    assert [(item.kind, item.text, item.status) for item in state.items] == [
+        (Kind.USER, "hello", Status.DONE),
+        (Kind.ASSISTANT, "Good day", Status.LIVE),
+    ]
+
+
+def test_an_item_that_did_not_change_stays_the_same_object() -> None:
+    state = _after(ASKED, SENT, TextAdded("r1", "Good "))
+    first = state.items[0]
+    state.apply(TextAdded("r1", "day"), 4.0)
+    assert state.items[0] is first
+
+
+def test_the_sealed_reply_takes_the_place_of_what_streamed() -> None:
+    sealed = Message("assistant", "Good day.", id="r1")
+    state = _after(SENT, TextAdded("r1", "Good day"), ReplyEnded(sealed, Usage(), 1.0))
+    assert [(item.text, item.status) for item in state.items] == [("Good day.", Status.DONE)]
+
+
+def test_thinking_settles_when_the_answer_begins() -> None:
+    state = _after(SENT, ReasoningAdded("r1", "hmm"), TextAdded("r1", "yes"))
+    assert [(item.kind, item.status) for item in state.items] == [
+        (Kind.REASONING, Status.DONE),
+        (Kind.ASSISTANT, Status.LIVE),
+    ]
+
+
+def test_a_reply_cut_off_keeps_its_text_and_says_so() -> None:
+    sealed = Message("assistant", "half of", id="r1", ending=Ending.CANCELLED)
+    state = _after(
+        SENT, TextAdded("r1", "half of"), ReplyEnded(sealed, Usage(), 1.0), _ended(Outcome.CANCELLED)
+    )
+    assert [(item.text, item.status) for item in state.items] == [("half of", Status.CANCELLED)]
+    assert state.last == "stopped after 3.0 s"
+
+
+def test_a_tool_goes_from_asked_to_done_on_one_line() -> None:
+    reply = Message("assistant", tool_calls=(CALL,), id="r1")
+    state = _after(SENT, ReplyEnded(reply, Usage(), 1.0))
+    seen = [state.items[0].status]
+    for event in (
+        LeaveAsked(LeaveRequest(CALL, "run", "ls")),
+        ToolStarted(CALL),
+        ToolEnded(CALL, Message("tool", "a.py", id="t1"), 2.0),
+    ):
+        state.apply(event, 5.0)
+        seen.append(state.items[0].status)
+    assert seen == [Status.FORMING, Status.ASKING, Status.LIVE, Status.DONE]
+    assert len(state.items) == 1
+    assert state.items[0].note == "~1 tokens · 2 s"
+
+
+@pytest.mark.parametrize("ending", [Ending.FAILED, Ending.REFUSED, Ending.CANCELLED])
+def test_a_tool_that_did_not_work_says_how(ending: Ending) -> None:
+    state = _after(ToolStarted(CALL), ToolEnded(CALL, Message("tool", "no", id="t", ending=ending), 0.1))
+    assert state.items[0].status.value == ending.value
+
+
+def test_the_same_call_twice_in_one_reply_is_two_lines() -> None:
+    again = replace(CALL, id="c1")
+    reply = Message("assistant", tool_calls=(CALL, again), id="r1")
+    state = _after(
+        SENT,
+        ReplyEnded(reply, Usage(), 1.0),
+        ToolEnded(CALL, Message("tool", "first", id="t1"), 0.0),
+        ToolEnded(again, Message("tool", "second", id="t2"), 0.0),
+    )
+    assert [item.detail for item in state.items] == ["first", "second"]
+
+
+def test_a_turn_that_dies_leaves_nothing_running() -> None:
+    reply = Message("assistant", tool_calls=(CALL,), id="r1")
+    state = _after(SENT, ReplyEnded(reply, Usage(), 1.0), ToolStarted(CALL), _ended(Outcome.FAILED, "gone"))
+    assert [item.status for item in state.items] == [Status.CANCELLED, Status.WARNING]
+    assert not state.busy
+
+
+@pytest.mark.parametrize(
+    ("outcome", "offer", "last"),
+    [
+        (Outcome.DONE, Offer.NOTHING, "done in 3.0 s"),
+        (Outcome.CUT, Offer.CARRY_ON, "cut at the answer's limit"),
+        (Outcome.CANCELLED, Offer.NOTHING, "stopped after 3.0 s"),
+        (Outcome.FAILED, Offer.NOTHING, "failed after 3.0 s"),
+        (Outcome.FULL, Offer.ROLL, "nothing was sent"),
+    ],
+)
+def test_how_a_turn_ended_stays_on_the_status_line(outcome: Outcome, offer: Offer, last: str) -> None:
+    state = _after(ASKED, _ended(outcome))
+    assert (state.offer, state.status(99.0)) == (offer, last)
+
+
+def test_what_was_used_is_said_at_the_end() -> None:
+    sealed = Message("assistant", "ok", id="r1")
+    state = _after(ReplyEnded(sealed, Usage(900, 90), 2.0), _ended(Outcome.DONE, usage=Usage(12_345, 90)))
+    assert state.last == "done in 3.0 s · 45 tokens/s · 12k in, 90 out"
+
+
+def test_an_error_is_one_line_in_the_transcript() -> None:
+    state = _after(ASKED, _ended(Outcome.FAILED, "The key was refused: set OPENAI_API_KEY."))
+    assert (state.items[-1].text, state.items[-1].status) == (
+        "The key was refused: set OPENAI_API_KEY.",
+        Status.WARNING,
+    )
+
+
+def test_a_queued_message_stays_below_everything_that_comes() -> None:
+    state = _after(ASKED, SENT)
+    state.queue("and the fix?")
+    state.apply(TextAdded("r1", "Because"), 3.0)
+    state.apply(Noticed("the same call again"), 4.0)
+    assert [item.text for item in state.items] == ["hello", "Because", "the same call again", "and the fix?"]
+    state.queue("")
+    assert [item.text for item in state.items] == ["hello", "Because", "the same call again"]
+
+
+def test_what_streams_moves_the_gauge_until_the_next_report() -> None:
+    state = _after(SENT, TextAdded("r1", "x" * 400))
+    assert state.streamed_tokens == 100
+    state.apply(_ended(Outcome.DONE), 5.0)
+    assert state.streamed_tokens == 0
+
+
+def test_loading_another_session_forgets_the_offer_of_the_last() -> None:
+    state = _after(ASKED, _ended(Outcome.CUT))
+    state.load([Message("user", "other", id="u9")])
+    assert (state.offer, [item.text for item in state.items]) == (Offer.NOTHING, ["other"])

@@ -1,0 +1,102 @@
+"""A stored conversation becomes items."""
+
+from __future__ import annotations
+
+import pytest
+
+from rolling_chat.messages import Ending, Message, ToolCall
+from rolling_chat.tui.transcript.items import Kind, Status, describe_call, items_of, result_note
+
+
+def _call(name: str, arguments: str, id: str = "c1") -> ToolCall:
+    return ToolCall(id, name, arguments)
+
+
+def test_the_system_message_is_not_shown() -> None:
+    assert items_of([Message("system", "secret"), Message("user", "hello", id="u")])[0].text == "hello"
+
+
+def test_a_tool_call_and_its_result_are_one_item() -> None:
+    reply = Message("assistant", "I look.", tool_calls=(_call("read_file", '{"path": "a.py"}'),), id="r")
+    result = Message("tool", "x = 1", tool_call_id="c1", id="t")
+    said, tool = items_of([reply, result])
+    assert (said.kind, said.text) == (Kind.ASSISTANT, "I look.")
+    assert (tool.kind, tool.text, tool.status, tool.detail) == (
+        Kind.TOOL,
+        "read_file a.py",
+        Status.DONE,
+        "x = 1",
+    )
+
+
+def test_results_go_to_calls_by_order_for_ids_repeat() -> None:
+    both = (_call("read_file", '{"path": "a"}', "same"), _call("read_file", '{"path": "b"}', "same"))
+    messages = [
+        Message("assistant", tool_calls=both, id="r"),
+        Message("tool", "of a", tool_call_id="same", id="t1"),
+        Message("tool", "of b", tool_call_id="same", id="t2"),
+    ]
+    assert [(item.text, item.detail) for item in items_of(messages)] == [
+        ("read_file a", "of a"),
+        ("read_file b", "of b"),
+    ]
+
+
+def test_a_call_that_was_never_answered_stays_open() -> None:
+    reply = Message("assistant", tool_calls=(_call("read_file", "{}"),), id="r")
+    assert items_of([reply])[0].status is Status.FORMING
+
+
+def test_a_result_without_a_call_is_shown_all_the_same() -> None:
+    (item,) = items_of([Message("tool", "lost", tool_call_id="x", id="t", name="read_file")])
+    assert (item.text, item.detail) == ("read_file", "lost")
+
+
+@pytest.mark.parametrize(
+    ("ending", "status"),
+    [(Ending.FAILED, Status.FAILED), (Ending.CANCELLED, Status.CANCELLED), (Ending.LENGTH, Status.CUT)],
+)
+def test_how_a_reply_ended_is_kept(ending: Ending, status: Status) -> None:
+    assert items_of([Message("assistant", "half", ending=ending, id="r")])[0].status is status
+
+
+def test_thinking_comes_before_the_answer() -> None:
+    reply = Message("assistant", "42", extras={"reasoning_content": "let me see"}, id="r")
+    assert [(item.kind, item.text) for item in items_of([reply])] == [
+        (Kind.REASONING, "let me see"),
+        (Kind.ASSISTANT, "42"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        ('{"path": "src/lexer.py"}', "read_file src/lexer.py"),
+        ('{"start": 1, "path": "a.py", "end": 9}', "read_file a.py start=1 end=9"),
+        ("{broken", "read_file {broken"),
+        ("[1, 2]", "read_file [1, 2]"),
+        ("", "read_file"),
+        ("[" * 100_000, "read_file " + "[" * 100_000),
+    ],
+)
+def test_a_call_is_one_line_whatever_the_model_wrote(arguments: str, line: str) -> None:
+    assert describe_call(_call("read_file", arguments)) == line
+
+
+@pytest.mark.parametrize(
+    ("message", "note"),
+    [
+        (
+            Message("tool", "x\n[truncated: kept first ~8000 of ~52000 tokens (head)]"),
+            "52k → 8.0k tokens · head",
+        ),
+        (
+            Message("tool", "[truncated: kept first+last ~800 of ~9000 tokens (both)]"),
+            "9.0k → 800 tokens · both",
+        ),
+        (Message("tool", "x" * 400), "~100 tokens"),
+        (Message("tool", "x", counts={"o200k_base": 120}), "120 tokens"),
+    ],
+)
+def test_the_note_says_what_became_of_the_result(message: Message, note: str) -> None:
+    assert result_note(message) == note
