@@ -36,17 +36,18 @@ def draw_report(draft: Draft, sizes: Sizes) -> PromptReport:
         bound=bound,
         within_budget=bound <= budget.room,
         history_budget=max(0, budget.history),
-        trim_at=_trim_at(budget, system + tools + history + current, bound, history, sizes.config.enabled),
+        trim_at=_trim_at(budget, system + tools + history + current, bound, history, sizes),
         floor=_floor(draft, budget),
         rows=tuple(sorted(_rows(draft, sizes), key=lambda row: row.index)),
         turns=sum(item.entry.message.role == "user" for item in draft.kept),
     )
 
 
-def _trim_at(budget: Budget, count: int, bound: int, history: int, rolling: bool) -> int:
+def _trim_at(budget: Budget, count: int, bound: int, history: int, sizes: Sizes) -> int:
     """The prompt's size, in estimated tokens, at which something must leave."""
-    at_window = int(budget.room * count / bound) if bound else budget.room
-    if not rolling or budget.history_cap <= 0:
+    family = sizes.bound.family
+    at_window = max(0, count + int((budget.room - bound) * family.factor / family.prior))
+    if not sizes.config.enabled or budget.history_cap <= 0:
         return at_window
     return min(at_window, count - history + budget.history_cap)
 
