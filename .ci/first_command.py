@@ -26,7 +26,7 @@ def main(command: str) -> int:
     with Terminal(["bash", "-c", command], environ=environ, folder=Path.cwd()) as terminal:
         terminal.see("rolling: off", seconds=INSTALL_SECONDS)
         terminal.type("Are you a language model?")
-        terminal.see("> Are you a language model?")
+        terminal.see("❯ Are you a language model?")
         terminal.type("\r")
         print(terminal.see("no language model"))
         terminal.type("/quit\r")
