@@ -22,6 +22,7 @@ class Budget:
     system: int
     tools: int
     history_cap: int
+    history_count: int
 
     @property
     def room(self) -> int:
@@ -52,4 +53,6 @@ def divide_window(config: ContextConfig, model: str | None, *, system: int, tool
     margin = int(window * config.safety_margin)
     if config.input_limit and window - reserve - margin > config.input_limit:
         reserve = window - margin - config.input_limit
-    return Budget(window, reserve, margin, system, tools, config.max_history_tokens)
+    is_known = bool(config.max_context_tokens or model)
+    count = max(100, min(2_000, window // 200 * 2)) if is_known else 1_000
+    return Budget(window, reserve, margin, system, tools, config.max_history_tokens, count)

@@ -4,48 +4,88 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
+from rolling_chat.context.config import ContextConfig
+from rolling_chat.context.pieces import Decisions, Piece
+from rolling_chat.context.ranges import Ranges
+from rolling_chat.context.turns import Mender
 from rolling_chat.messages import Json, JsonObject, Message
 
-PLAN_VERSION = 1
+PLAN_VERSION = 2
+
+
+@dataclass(frozen=True, slots=True)
+class PlanIndex:
+    """What the pipeline has seen, so that the next request looks only at what is new.
+
+    `pieces` is what was kept of the first `seen` messages, `given` the messages that they were made
+    of; `unfit` are the places of messages that no prompt can carry. It is not stored: a plan
+    that comes from a store builds it again, once.
+    """
+
+    config: ContextConfig
+    seen: int
+    pieces: tuple[Piece, ...]
+    given: tuple[Message | JsonObject, ...]
+    mender: Mender
+    task: int
+    unfit: tuple[int, ...]
+
+    def holds(self, messages: Sequence[Message | JsonObject], config: ContextConfig) -> bool:
+        """Were the kept messages these, and shaped by this configuration?"""
+        if config != self.config:
+            return False
+        real = (piece.index for piece in self.pieces if piece.index >= 0)
+        return all(
+            messages[index] is given or messages[index] == given
+            for index, given in zip(real, self.given, strict=True)
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class ContextPlan:
     """What leaves the prompt and what is shortened, for one branch, model and window.
 
-    Messages are known by their place in the branch. `omitted` maps a place to the layer that took
-    it, `levels` a place to the tokens that its result may keep. `seen` is the length of the branch
-    when the plan was taken, `fingerprint` that of its last message: a plan that does not match is
-    set aside. Immutable; `to_json` and `from_json` carry it to and from a store.
+    Messages are known by their place in the branch. `seen` is the length of the branch when the plan
+    was taken, `fingerprint` that of its last message: a plan that does not match is set aside.
+    `is_cold` tells the pipeline that the provider's cache has nothing of this branch, so that a trim
+    costs nothing. Immutable; `to_json` and `from_json` carry it to and from a store.
     """
 
     model: str = ""
     window: int = 0
     seen: int = 0
     fingerprint: str = ""
-    omitted: Mapping[int, str] = field(default_factory=lambda: MappingProxyType({}))
-    levels: Mapping[int, int] = field(default_factory=lambda: MappingProxyType({}))
+    decisions: Decisions = field(default_factory=Decisions)
+    is_cold: bool = False
+    index: PlanIndex | None = field(default=None, compare=False, repr=False)
 
-    def fits(self, messages: Sequence[Message], model: str | None, window: int) -> bool:
+    def fits(self, messages: Sequence[Message | JsonObject], model: str | None, window: int) -> bool:
         """Does the plan hold for this branch, model and window? A window that grew plans anew."""
         if self.model != (model or "") or window > self.window or not 0 < self.seen <= len(messages):
             return False
         return fingerprint(messages[self.seen - 1]) == self.fingerprint
 
+    def cold(self) -> ContextPlan:
+        """The same plan after the provider has forgotten the prompt: idle, resumed, another model."""
+        return replace(self, is_cold=True)
+
     def to_json(self) -> dict[str, Json]:
         """The plan as plain JSON values."""
+        decisions = self.decisions
         return {
             "version": PLAN_VERSION,
             "model": self.model,
             "window": self.window,
             "seen": self.seen,
             "fingerprint": self.fingerprint,
-            "omitted": {str(index): layer for index, layer in self.omitted.items()},
-            "levels": {str(index): tokens for index, tokens in self.levels.items()},
+            "omitted": [list(part) for part in decisions.omitted.parts],
+            "masked": sorted(decisions.masked),
+            "arguments": sorted(decisions.arguments),
+            "levels": {str(place): tokens for place, tokens in decisions.levels.items()},
         }
 
     @classmethod
@@ -58,12 +98,17 @@ class ContextPlan:
             window=data["window"],
             seen=data["seen"],
             fingerprint=data["fingerprint"],
-            omitted=MappingProxyType({int(index): layer for index, layer in data["omitted"].items()}),
-            levels=MappingProxyType({int(index): tokens for index, tokens in data["levels"].items()}),
+            decisions=Decisions(
+                Ranges(tuple((start, stop, layer) for start, stop, layer in data["omitted"])),
+                frozenset(data["masked"]),
+                frozenset(data["arguments"]),
+                MappingProxyType({int(place): tokens for place, tokens in data["levels"].items()}),
+            ),
         )
 
 
-def fingerprint(message: Message) -> str:
+def fingerprint(message: Message | JsonObject) -> str:
     """A short digest of what a message says, whoever stored it."""
-    said = json.dumps(message.to_dict(), sort_keys=True, ensure_ascii=True, default=str)
-    return hashlib.sha256(said.encode()).hexdigest()[:16]
+    said = message.to_dict() if isinstance(message, Message) else Message.from_dict(message).to_dict()
+    text = json.dumps(said, sort_keys=True, ensure_ascii=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]

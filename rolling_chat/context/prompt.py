@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from rolling_chat.context.config import ContextConfig, Truncation
-from rolling_chat.context.draft import Draft, Sizes
+from rolling_chat.context.config import ContextConfig
+from rolling_chat.context.draft import Draft
 from rolling_chat.context.errors import ContextOverflowError
-from rolling_chat.context.ladder import Decisions, Ladder, Measured
-from rolling_chat.context.plan import ContextPlan, fingerprint
-from rolling_chat.context.report import PromptReport
+from rolling_chat.context.ladder import Ladder
+from rolling_chat.context.pieces import Decisions, Piece, Sizes
+from rolling_chat.context.plan import ContextPlan, PlanIndex, fingerprint
+from rolling_chat.context.ranges import Ranges
+from rolling_chat.context.report import Fate, PromptReport
 from rolling_chat.context.reporting import draw_report
-from rolling_chat.context.tool_results import shorten_result
-from rolling_chat.context.turns import Entry, entry_turns, mend
+from rolling_chat.context.turns import GOES_ON, Entry, Mender
 from rolling_chat.messages import Json, JsonObject, Message
 
-# A level is a share of the window and covers a result's framing; its text gets the rest.
-_RESULT_FRAMING = 8
 # While the ladder decides, the notice is taken to be as long as it can become.
 _NOTICE_ROOM = 999_999
 
@@ -66,101 +64,110 @@ class _Build:
         model: str | None,
         plan: ContextPlan | None,
     ) -> None:
-        self._given = messages
+        self._given: Sequence[Message | JsonObject] = messages
         self._config = config
         self._sizes = Sizes.of(config, model, tools)
-        self._messages = [m if isinstance(m, Message) else Message.from_dict(m) for m in messages]
         self._window = self._sizes.budget(None).window
-        self._plan = plan
+        self._laid_aside = plan
+        self._plan = plan if plan is not None and plan.fits(messages, model, self._window) else None
+        self._system = _system_of(messages)
+        self._index = self._resume()
 
     def run(self) -> FinalPrompt:
-        draft = self._draft()
+        before = self._plan.decisions if self._plan and self._config.enabled else Decisions()
+        pieces, closing = self._walk(before)
+        decisions, turns = self._decide(_turns([*pieces, *closing]), before)
+        if turns and _is_answered(turns[-1]):
+            # nothing runs: to the request that comes next, all that was said is history
+            turns = [*turns, []]
+        draft = Draft(
+            given=self._given,
+            system=_with_notice(self._system, len(decisions.omitted)),
+            history=[piece for turn in turns[:-1] for piece in turn],
+            current=turns[-1] if turns else [],
+            decisions=decisions,
+            before=before,
+            unfit=self._index.unfit,
+        )
         report = draw_report(draft, self._sizes)
         if not report.within_budget:
             raise self._overflow(report, draft)
-        sent = [Entry(0, draft.system)] if draft.system else []
-        sent += [item.entry for item in draft.kept]
-        messages = [self._as_given(entry) for entry in sent]
-        return FinalPrompt(messages, report.token_count, True, report, self._next_plan(draft.decisions))
+        sent = [self._system_as_given(draft.system)] if draft.system else []
+        sent += [self._as_given(piece) for piece in draft.pieces]
+        return FinalPrompt(sent, report.token_count, True, report, self._next_plan(draft, closing))
 
-    def _draft(self) -> Draft:
-        system = self._messages[0] if self._messages and self._messages[0].role == "system" else None
-        first = 1 if system else 0
-        entries, unanswering = mend(self._messages[first:], first)
-        decisions = self._known()
-        measured = [self._sizes.measure(self._level(self._cap(entry), decisions)) for entry in entries]
-        if self._config.enabled:
-            budget = self._sizes.budget(_with_notice(system, _NOTICE_ROOM))
-            decisions = Ladder(_turns(measured), budget, self._config, decisions).descend()
-            measured = [self._relevel(item, decisions) for item in measured]
-        turns = [_kept(turn, decisions) for turn in _turns(measured)]
-        if turns and _is_answered(turns[-1]):
-            # nothing runs: to the request that comes next, all that was said is history
-            turns.append([])
-        return Draft(
-            sources=self._messages,
-            system=_with_notice(system, len(decisions.omitted)),
-            history=[item for turn in turns[:-1] for item in turn],
-            current=turns[-1] if turns else [],
-            measured=measured,
-            decisions=decisions,
-            unanswering=unanswering,
-        )
+    def _resume(self) -> PlanIndex:
+        """What the plan has seen already, where it is still so; else nothing."""
+        index = self._plan.index if self._plan is not None else None
+        if index is not None and index.holds(self._given, self._config):
+            return index
+        first = 1 if self._system else 0
+        return PlanIndex(self._config, first, (), (), Mender(), -1, ())
 
-    def _known(self) -> Decisions:
-        """The decisions of the plan given, where it holds and rolling is on."""
-        plan = self._plan
-        if plan is None or not self._config.enabled:
-            return Decisions()
-        if not plan.fits(self._messages, self._sizes.model, self._window):
-            return Decisions()
-        return Decisions(dict(plan.omitted), dict(plan.levels))
+    def _walk(self, decisions: Decisions) -> tuple[list[Piece], list[Piece]]:
+        """The pieces of the branch, and those that only close it; looks at nothing that was seen before."""
+        index = self._index
+        mender, task, unfit, fresh = index.mender.copy(), index.task, list(index.unfit), []
+        for entry in mender.walk(self._messages_from(index.seen), index.seen):
+            if entry.left_out:
+                unfit.append(entry.index)
+                continue
+            if task < 0 and entry.opens_turn:
+                task = entry.index
+            fresh.append(entry)
+        self._index = replace(index, mender=mender.copy(), task=task, unfit=tuple(unfit))
+        shape = self._sizes.shape
+        pieces = [*index.pieces, *(shape(entry, decisions) for entry in _kept(fresh, decisions.omitted))]
+        return pieces, [shape(entry, decisions) for entry in mender.close()]
 
-    def _next_plan(self, decisions: Decisions) -> ContextPlan:
+    def _messages_from(self, first: int) -> list[Message]:
+        return [m if isinstance(m, Message) else Message.from_dict(m) for m in self._given[first:]]
+
+    def _decide(self, turns: list[list[Piece]], before: Decisions) -> tuple[Decisions, list[list[Piece]]]:
+        """What leaves so that the prompt fits, and what is left of every turn."""
         if not self._config.enabled:
-            return self._plan or ContextPlan()
+            return before, turns
+        budget = self._sizes.budget(_with_notice(self._system, _NOTICE_ROOM))
+        ladder = Ladder(turns, budget, self._sizes, before, self._index.task)
+        if self._masks_exactly:
+            ladder.mask_current_turn()
+        is_cold = self._plan is not None and self._plan.is_cold
+        early = is_cold and ladder.is_over(self._config.usage_threshold)
+        if early or ladder.is_over():
+            ladder.descend(early=early)
+        return ladder.decisions, ladder.turns
+
+    @property
+    def _masks_exactly(self) -> bool:
+        masking = self._config.tool_result_masking
+        return masking == "exact" or (masking == "auto" and not self._config.prompt_cache)
+
+    def _next_plan(self, draft: Draft, closing: Sequence[Piece]) -> ContextPlan:
+        if not self._config.enabled:
+            return self._laid_aside or ContextPlan()
+        last = {id(piece) for piece in closing}
+        pieces = tuple(piece for piece in draft.pieces if id(piece) not in last)
+        given = tuple(self._given[piece.index] for piece in pieces if piece.index >= 0)
         return ContextPlan(
             model=self._sizes.model or "",
             window=self._window,
-            seen=len(self._messages),
-            fingerprint=fingerprint(self._messages[-1]) if self._messages else "",
-            omitted=MappingProxyType(decisions.omitted),
-            levels=MappingProxyType(decisions.levels),
+            seen=len(self._given),
+            fingerprint=fingerprint(self._given[-1]) if self._given else "",
+            decisions=draft.decisions,
+            index=replace(self._index, seen=len(self._given), pieces=pieces, given=given),
         )
 
-    def _style(self, message: Message) -> Truncation:
-        return self._config.tools.get(message.name or "", self._config.tool_result_truncation)
+    def _system_as_given(self, system: Message) -> Message | dict[str, Json]:
+        return system if isinstance(self._given[0], Message) else system.to_dict()
 
-    def _cap(self, entry: Entry) -> Entry:
-        """Layer 3a: a result never takes more than its cap, rolling or not."""
-        if entry.message.role != "tool":
-            return entry
-        cap = self._config.max_tool_result_tokens
-        count = self._sizes.estimate.count_text
-        return _replaced(entry, shorten_result(entry.message, cap, self._style(entry.message), count))
-
-    def _level(self, entry: Entry, decisions: Decisions) -> Entry:
-        cap = decisions.levels.get(entry.index)
-        if cap is None:
-            return entry
-        source = self._messages[entry.index]
-        shorter = shorten_result(
-            source, cap - _RESULT_FRAMING, self._style(source), self._sizes.bound.bound_text
-        )
-        return _replaced(entry, shorter)
-
-    def _relevel(self, item: Measured, decisions: Decisions) -> Measured:
-        levelled = self._level(item.entry, decisions)
-        return item if levelled is item.entry else self._sizes.measure(levelled)
-
-    def _as_given(self, entry: Entry) -> Message | dict[str, Json]:
+    def _as_given(self, piece: Piece) -> Message | dict[str, Json]:
         """The message as it goes out: what was given itself, where nothing was changed."""
         if isinstance(self._given[0], Message):
-            return entry.message
-        source = self._given[entry.index] if entry.index >= 0 else None
-        if isinstance(source, Mapping) and entry.message is self._messages[entry.index]:
-            return dict(source)
-        return entry.message.to_dict()
+            return piece.message
+        given = self._given[piece.index] if piece.index >= 0 else None
+        if isinstance(given, Mapping) and piece.fate is Fate.SENT:
+            return {key: value for key, value in given.items() if key != "turn"}
+        return piece.message.to_dict()
 
     def _overflow(self, report: PromptReport, draft: Draft) -> ContextOverflowError:
         budget = self._sizes.budget(draft.system)
@@ -172,6 +179,14 @@ class _Build:
             smallest_window=_smallest_window(report.bound, self._config),
             report=report,
         )
+
+
+def _system_of(messages: Sequence[Message | JsonObject]) -> Message | None:
+    if not messages:
+        return None
+    first = messages[0]
+    message = first if isinstance(first, Message) else Message.from_dict(first)
+    return message if message.role == "system" else None
 
 
 def _with_notice(system: Message | None, omitted: int) -> Message | None:
@@ -187,36 +202,49 @@ def _with_notice(system: Message | None, omitted: int) -> Message | None:
     return replace(system, content=content, counts={})
 
 
-def _replaced(entry: Entry, message: Message) -> Entry:
-    return entry if message is entry.message else replace(entry, message=message)
+def _turns(pieces: Sequence[Piece]) -> list[list[Piece]]:
+    turns: list[list[Piece]] = []
+    for piece in pieces:
+        if not turns or piece.opens_turn:
+            turns.append([])
+        turns[-1].append(piece)
+    return turns
 
 
-def _turns(measured: Sequence[Measured]) -> list[list[Measured]]:
-    by_entry = {id(item.entry): item for item in measured}
-    return [
-        [by_entry[id(entry)] for entry in turn] for turn in entry_turns([item.entry for item in measured])
-    ]
-
-
-def _is_answered(turn: Sequence[Measured]) -> bool:
-    last = turn[-1].entry.message if turn else None
+def _is_answered(turn: Sequence[Piece]) -> bool:
+    last = turn[-1].message if turn else None
     return last is not None and last.role == "assistant" and not last.tool_calls
 
 
-def _kept(turn: Sequence[Measured], decisions: Decisions) -> list[Measured]:
-    """What is left of a turn; an invented result leaves with its call."""
-    kept: list[Measured] = []
+def _kept(entries: Sequence[Entry], omitted: Ranges) -> Iterator[Entry]:
+    """The entries that were not omitted; an invented one leaves with what it was invented for."""
+    if not omitted.parts:
+        yield from entries
+        return
+    turn: list[Entry] = []
+    for entry in entries:
+        if entry.opens_turn:
+            yield from _kept_of_turn(turn, omitted)
+            turn = []
+        turn.append(entry)
+    yield from _kept_of_turn(turn, omitted)
+
+
+def _kept_of_turn(turn: Sequence[Entry], omitted: Ranges) -> Iterator[Entry]:
+    layers = [omitted.get(entry.index) for entry in turn if entry.index >= 0]
+    if layers and all(layers):
+        return
+    is_reduced = "2" in layers
     open_calls: set[str] = set()
-    for item in turn:
-        if item.entry.index in decisions.omitted:
+    for entry in turn:
+        message = entry.message
+        if entry.index in omitted or (is_reduced and message.text == GOES_ON and entry.index < 0):
             continue
-        message = item.entry.message
         if message.role != "tool":
             open_calls = {call.id for call in message.tool_calls}
-        elif item.entry.index < 0 and message.tool_call_id not in open_calls:
+        elif entry.index < 0 and message.tool_call_id not in open_calls:
             continue
-        kept.append(item)
-    return kept
+        yield entry
 
 
 def _smallest_window(bound: int, config: ContextConfig) -> int:

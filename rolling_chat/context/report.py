@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from types import MappingProxyType
+from typing import overload
 
 from rolling_chat.messages import Json, Role
 
@@ -24,8 +27,8 @@ class Fate(StrEnum):
 class Row:
     """One message of the branch: its fate, the layer that decided it, its tokens before and after.
 
-    `index` is its place in the messages given; `layer` is "1", "2", "3a", "3b", "3c", "levelled",
-    "repair" or empty; `reason` is a short clause for people.
+    `index` is its place in the messages given; `layer` is "1", "2", "3a", "3b", "3c", "arguments",
+    "levelled", "repair" or empty; `reason` is a short clause for people.
     """
 
     index: int
@@ -38,6 +41,33 @@ class Row:
     reason: str = ""
 
 
+class Rows(Sequence[Row]):
+    """The rows of a report, drawn when they are first asked for: a long session has many."""
+
+    __slots__ = ("_draw", "_rows")
+
+    def __init__(self, draw: Callable[[], Iterable[Row]]) -> None:
+        self._draw = draw
+        self._rows: tuple[Row, ...] | None = None
+
+    def _drawn(self) -> tuple[Row, ...]:
+        if self._rows is None:
+            self._rows = tuple(self._draw())
+        return self._rows
+
+    @overload
+    def __getitem__(self, at: int) -> Row: ...
+
+    @overload
+    def __getitem__(self, at: slice) -> Sequence[Row]: ...
+
+    def __getitem__(self, at: int | slice) -> Row | Sequence[Row]:
+        return self._drawn()[at]
+
+    def __len__(self) -> int:
+        return len(self._drawn())
+
+
 @dataclass(frozen=True, slots=True)
 class PromptReport:
     """The division of the window for one request, in tokens, and a row for every message.
@@ -45,6 +75,8 @@ class PromptReport:
     The categories add up to `token_count` + `draft` + `reserve` + `margin`. `bound` is the upper
     bound that the hard rule tests: `bound + reserve + margin <= window`. `trim_at` is the size of
     the prompt (best estimate) at which the next trim, or with rolling off the refusal, comes.
+    `fates` counts messages by what became of them; `trimmed` says that this prompt took decisions
+    that the one before had not.
     """
 
     model: str
@@ -62,7 +94,9 @@ class PromptReport:
     history_budget: int
     trim_at: int
     floor: int
-    rows: tuple[Row, ...] = ()
+    rows: Sequence[Row] = field(default=(), compare=False)
+    fates: Mapping[Fate, int] = field(default_factory=lambda: MappingProxyType({}))
+    trimmed: bool = False
     draft: int = 0
     exact: bool = False  # the model has confirmed the number
     band: float = 0.0  # half-width of the honest error band, as a share of token_count
@@ -89,7 +123,7 @@ class PromptReport:
 
     def count(self, *fates: Fate) -> int:
         """How many messages met one of `fates`."""
-        return sum(row.fate in fates for row in self.rows)
+        return sum(self.fates.get(fate, 0) for fate in fates)
 
     def totals(self) -> dict[str, Json]:
         """The report without its rows, ready for JSON."""

@@ -2,26 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 
 from rolling_chat.context.budget import Budget
-from rolling_chat.context.draft import Draft, Sizes
-from rolling_chat.context.ladder import Measured
-from rolling_chat.context.report import Fate, PromptReport, Row
+from rolling_chat.context.draft import Draft
+from rolling_chat.context.pieces import Piece, Sizes
+from rolling_chat.context.report import Fate, PromptReport, Row, Rows
 from rolling_chat.context.tokens import PRIMING_TOKENS
+from rolling_chat.messages import Message
 
-_REASONS = {"2": "older than the history budget holds", "3c": "an older iteration of this turn"}
-_UNANSWERING = "a result that answers no call"
+_REASONS = {
+    "1": "beyond the history window",
+    "2": "older than the history budget holds",
+    "3c": "an older iteration of its turn",
+}
+_UNFIT = "a result that answers no call"
 
 
 def draw_report(draft: Draft, sizes: Sizes) -> PromptReport:
-    """The division of the window and a row for every message of the branch."""
+    """The division of the window and, once it is asked for, a row for every message of the branch."""
     budget = sizes.budget(draft.system)
     system = (sizes.estimate.count_message(draft.system) if draft.system else 0) + PRIMING_TOKENS
     tools = sizes.estimate.count_tools(sizes.tools)
-    history = sum(item.tokens for item in draft.history)
-    current = sum(item.tokens for item in draft.current)
-    bound = budget.system + budget.tools + sum(item.bound for item in draft.kept)
+    history = sum(piece.tokens for piece in draft.history)
+    current = sum(piece.tokens for piece in draft.current)
+    bound = budget.system + budget.tools + sum(piece.bound for piece in draft.pieces)
     return PromptReport(
         model=sizes.model or "",
         rolling=sizes.config.enabled,
@@ -38,8 +45,10 @@ def draw_report(draft: Draft, sizes: Sizes) -> PromptReport:
         history_budget=max(0, budget.history),
         trim_at=_trim_at(budget, system + tools + history + current, bound, history, sizes),
         floor=_floor(draft, budget),
-        rows=tuple(sorted(_rows(draft, sizes), key=lambda row: row.index)),
-        turns=sum(item.entry.message.role == "user" for item in draft.kept),
+        rows=Rows(lambda: _rows(draft, sizes)),
+        fates=_fates(draft),
+        trimmed=draft.decisions != draft.before,
+        turns=sum(piece.opens_turn for piece in draft.pieces),
     )
 
 
@@ -53,38 +62,43 @@ def _trim_at(budget: Budget, count: int, bound: int, history: int, sizes: Sizes)
 
 
 def _floor(draft: Draft, budget: Budget) -> int:
-    user = next((item.bound for item in draft.current if item.entry.message.role == "user"), 0)
+    user = next((piece.bound for piece in draft.current if piece.message.role == "user"), 0)
     return budget.system + budget.tools + budget.reserve + budget.margin + user
 
 
+def _fates(draft: Draft) -> Mapping[Fate, int]:
+    fates = Counter(piece.fate for piece in draft.pieces if piece.index >= 0)
+    fates[Fate.OMITTED] += len(draft.decisions.omitted)
+    fates[Fate.REPAIRED] += len(draft.unfit)
+    fates[Fate.SENT] += _has_system(draft)
+    return MappingProxyType(dict(fates))
+
+
 def _rows(draft: Draft, sizes: Sizes) -> Iterator[Row]:
-    count = sizes.estimate.count_message
-    if draft.system is not None and draft.sources[0].role == "system":
-        given = draft.sources[0]
-        yield Row(0, given.id, "system", Fate.SENT, "", count(given), count(draft.system))
-    for item in draft.measured:
-        if item.entry.index >= 0:
-            yield _row(item, draft, sizes)
-    for index in draft.unanswering:
-        message = draft.sources[index]
-        yield Row(index, message.id, message.role, Fate.REPAIRED, "repair", count(message), 0, _UNANSWERING)
+    pieces = {piece.index: piece for piece in draft.pieces}
+    unfit = set(draft.unfit)
+    for index, given in enumerate(draft.given):
+        message = given if isinstance(given, Message) else Message.from_dict(given)
+        before = sizes.estimate.count_message(message)
+        if not index and _has_system(draft) and draft.system is not None:
+            after = sizes.estimate.count_message(draft.system)
+            yield Row(0, message.id, message.role, Fate.SENT, "", before, after)
+        elif index in unfit:
+            yield Row(index, message.id, message.role, Fate.REPAIRED, "repair", before, 0, _UNFIT)
+        elif (layer := draft.decisions.omitted.get(index)) is not None:
+            yield Row(index, message.id, message.role, Fate.OMITTED, layer, before, 0, _REASONS[layer])
+        else:
+            yield _row(pieces[index], message, before)
 
 
-def _row(item: Measured, draft: Draft, sizes: Sizes) -> Row:
-    index = item.entry.index
-    source = draft.sources[index]
-    before = sizes.estimate.count_message(source)
+def _row(piece: Piece, message: Message, before: int) -> Row:
+    return Row(
+        piece.index, message.id, message.role, piece.fate, piece.layer, before, piece.tokens, piece.reason
+    )
 
-    def row(fate: Fate, layer: str, after: int, reason: str) -> Row:
-        return Row(index, source.id, source.role, fate, layer, before, after, reason)
 
-    if (layer := draft.decisions.omitted.get(index)) is not None:
-        return row(Fate.OMITTED, layer, 0, _REASONS[layer])
-    if item.entry.repair:
-        return row(Fate.REPAIRED, "repair", item.tokens, item.entry.repair)
-    if index in draft.decisions.levels:
-        return row(Fate.SHORTENED, "levelled", item.tokens, "shares the room that is left")
-    if item.entry.message is not source:
-        cap = sizes.config.max_tool_result_tokens
-        return row(Fate.SHORTENED, "3a", item.tokens, f"over the cap of {cap:,} tokens a result")
-    return row(Fate.SENT, "", item.tokens, "")
+def _has_system(draft: Draft) -> bool:
+    if not draft.given:
+        return False
+    first = draft.given[0]
+    return (first.role if isinstance(first, Message) else first.get("role")) == "system"

@@ -68,6 +68,14 @@ def truncate_text(text: str, cap: int, style: Truncation, count: CountText) -> s
     return "\n".join(part for part in parts if part)
 
 
+def mask_result(message: Message, count: CountText) -> Message:
+    """`message` with its text masked; the same object where the mask would not be shorter (layer 3b)."""
+    mask = f"[result masked — ~{_round(_count_once(message.text, count))} tokens removed]"
+    if len(mask) >= len(message.text) or count(mask) >= _count_once(message.text, count):
+        return message
+    return replace(message, content=mask, counts={})
+
+
 def level(sizes: Sequence[int], room: int) -> list[int]:
     """Share `room` among results of `sizes` tokens: small ones stay whole, the large get equal parts.
 

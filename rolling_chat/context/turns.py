@@ -1,15 +1,22 @@
-"""Grouping messages into turns, and mending the pairs that a broken transcript tore apart."""
+"""Grouping messages into turns, and mending what a broken transcript tore apart.
+
+What comes out is an order that OpenAI, Anthropic, Gemini and Mistral take: a user first, every call
+answered, no result alone, an answer between two requests, and no content empty.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from rolling_chat.messages import JsonObject, Message
 
-# What stands in for a result that a transcript never recorded.
+# What stands in for something that a transcript never recorded.
 MISSING_RESULT = "[no result was recorded]"
+MISSING_REPLY = "[no reply was recorded]"
+MISSING_REQUEST = "[the conversation begins here]"
+GOES_ON = "[goes on]"
 EMPTY_CONTENT = "[empty message]"
 
 AnyMessage = TypeVar("AnyMessage", Message, JsonObject)
@@ -17,11 +24,17 @@ AnyMessage = TypeVar("AnyMessage", Message, JsonObject)
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A message on its way to a prompt; `index` is its place in the messages given, -1 if invented."""
+    """A message on its way to a prompt.
+
+    `index` is its place in the messages given, -1 where it is invented; `repair` says what was mended,
+    or is empty; `left_out` marks a message that no prompt can carry.
+    """
 
     index: int
     message: Message
     repair: str = ""
+    left_out: bool = False
+    opens_turn: bool = False
 
 
 def group_into_turns(messages: Sequence[AnyMessage]) -> list[list[AnyMessage]]:
@@ -42,50 +55,87 @@ def group_into_turns(messages: Sequence[AnyMessage]) -> list[list[AnyMessage]]:
     return turns
 
 
-def entry_turns(entries: Sequence[Entry]) -> list[list[Entry]]:
-    """The turns of `entries`, by the rule of `group_into_turns`."""
-    turns: list[list[Entry]] = []
-    for entry in entries:
-        if not turns or (entry.message.role == "user" and not _same_turn(entry.message)):
-            turns.append([])
-        turns[-1].append(entry)
-    return turns
+def mend(messages: Sequence[Message], first_index: int = 0) -> list[Entry]:
+    """The entries for `messages`, mended. Every message given has exactly one; see Mender."""
+    mender = Mender()
+    return [*mender.walk(messages, first_index), *mender.close()]
 
 
-def mend(messages: Sequence[Message], first_index: int = 0) -> tuple[list[Entry], list[int]]:
-    """Make every call answered and every result an answer; nothing else is touched.
+class Mender:
+    """Mends a branch as it grows; remembers what was said last and which calls are open.
 
-    Returns the entries, and the indexes of the messages that had to be left out: results that
-    answer no call of the assistant message before them. A call without a result gets one that says
-    so; an empty message gets a placeholder, for providers refuse empty content.
+    Invented entries stand where they are needed: a result for a call without one, a reply between two
+    requests, a request before a first answer. A later system message and an unknown role are taken
+    for the user's.
     """
-    entries: list[Entry] = []
-    left_out: list[int] = []
-    open_calls: list[str] = []
-    for offset, message in enumerate(messages):
-        index = first_index + offset
-        if message.role == "tool":
-            if message.tool_call_id in open_calls:
-                open_calls.remove(message.tool_call_id)
-                entries.append(_filled(index, message))
+
+    def __init__(self, before: str = "", open_calls: Sequence[str] = ()) -> None:
+        self._before = before
+        self._open = list(open_calls)
+
+    def copy(self) -> Mender:
+        """The same place, to go on from twice."""
+        return Mender(self._before, self._open)
+
+    def walk(self, messages: Sequence[Message], first_index: int) -> Iterator[Entry]:
+        """The entries for the messages that come next."""
+        for index, message in enumerate(messages, first_index):
+            if message.role == "tool":
+                yield self._result(index, message)
+                continue
+            yield from self.close()
+            if message.role == "assistant":
+                yield from self._answer(index, message)
             else:
-                left_out.append(index)
-            continue
-        entries.extend(map(_missing_result, open_calls))
-        open_calls = [call.id for call in message.tool_calls]
-        entries.append(_filled(index, message))
-    entries.extend(map(_missing_result, open_calls))
-    return entries, left_out
+                yield from self._request(index, message)
+
+    def close(self) -> Iterator[Entry]:
+        """Results for the calls that are open."""
+        for call in self._open:
+            self._before = "tool"
+            yield Entry(-1, Message("tool", MISSING_RESULT, tool_call_id=call))
+        self._open = []
+
+    def _result(self, index: int, message: Message) -> Entry:
+        call = message.tool_call_id or ""
+        if call not in self._open:
+            return Entry(index, message, "a result that answers no call", left_out=True)
+        self._open.remove(call)
+        self._before = "tool"
+        return _filled(index, message)
+
+    def _answer(self, index: int, message: Message) -> Iterator[Entry]:
+        if not self._before:
+            yield Entry(-1, Message("user", MISSING_REQUEST), opens_turn=True)
+        elif self._before == "assistant":
+            yield Entry(-1, Message("user", GOES_ON))
+        self._open = [call.id for call in message.tool_calls]
+        repair = "" if self._before else "an answer before any request"
+        self._before = "assistant"
+        entry = _filled(index, message)
+        yield replace(entry, repair=repair) if repair and not entry.repair else entry
+
+    def _request(self, index: int, message: Message) -> Iterator[Entry]:
+        same = _same_turn(message)
+        if self._before in {"user", "tool"} and not same:
+            yield Entry(-1, Message("assistant", MISSING_REPLY))
+        is_users = message.role == "user"
+        if not is_users:
+            repair = (
+                f"a {message.role} message where none may stand"
+                if message.role
+                else "a message without a role"
+            )
+            message = replace(message, role="user", tool_calls=(), counts={})
+        self._before = "user"
+        entry = replace(_filled(index, message), opens_turn=not same)
+        yield entry if is_users else replace(entry, repair=repair)
 
 
 def _filled(index: int, message: Message) -> Entry:
     if message.content or message.tool_calls:
         return Entry(index, message)
     return Entry(index, replace(message, content=EMPTY_CONTENT, counts={}), "empty content")
-
-
-def _missing_result(call_id: str) -> Entry:
-    return Entry(-1, Message("tool", MISSING_RESULT, tool_call_id=call_id), "a call without a result")
 
 
 def _role(message: Message | JsonObject) -> str:

@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
 from hypothesis import given
 
 from rolling_chat.context import group_into_turns
-from rolling_chat.context.turns import MISSING_RESULT, mend
+from rolling_chat.context.turns import (
+    GOES_ON,
+    MISSING_REPLY,
+    MISSING_REQUEST,
+    MISSING_RESULT,
+    Entry,
+    Mender,
+    mend,
+)
 from rolling_chat.messages import Message
 from tests.support.conversations import assistant, conversations, tool, torn_conversations, user
 from tests.support.prompt_rules import broken_rules
@@ -25,45 +37,73 @@ def test_what_stands_before_the_first_user_message_is_a_turn_of_its_own() -> Non
     assert group_into_turns([assistant("hello"), user("a")]) == [[assistant("hello")], [user("a")]]
 
 
+def mended(*messages: dict[str, Any]) -> list[Entry]:
+    return mend([Message.from_dict(message) for message in messages])
+
+
+def texts(entries: Sequence[Entry]) -> list[str]:
+    return [entry.message.text for entry in entries if not entry.left_out]
+
+
 def test_a_call_without_a_result_gets_one_that_says_so() -> None:
-    entries, left_out = mend(
-        [Message.from_dict(m) for m in (user("a"), assistant("", ("1", "x")), user("b"))]
-    )
-    assert [entry.message.text for entry in entries] == ["a", "", MISSING_RESULT, "b"]
-    assert left_out == []
+    entries = mended(user("a"), assistant("", ("1", "x")), user("b"))
+    assert texts(entries) == ["a", "", MISSING_RESULT, MISSING_REPLY, "b"]
 
 
 def test_a_result_that_answers_no_call_is_left_out() -> None:
-    entries, left_out = mend([Message.from_dict(m) for m in (user("a"), tool("9", "lost"), assistant("b"))])
-    assert [entry.message.text for entry in entries] == ["a", "b"]
-    assert left_out == [1]
+    entries = mended(user("a"), tool("9", "lost"), assistant("b"))
+    assert texts(entries) == ["a", "b"]
+    assert [entry.index for entry in entries if entry.left_out] == [1]
 
 
 def test_repeated_ids_are_paired_by_adjacency() -> None:
-    messages = [
-        user("a"),
-        assistant("", ("1", "x")),
-        tool("1", "r"),
-        assistant("", ("1", "x")),
-        tool("1", "s"),
-    ]
-    entries, left_out = mend([Message.from_dict(m) for m in messages])
+    entries = mended(
+        user("a"), assistant("", ("1", "x")), tool("1", "r"), assistant("", ("1", "x")), tool("1", "s")
+    )
     assert [entry.index for entry in entries] == [0, 1, 2, 3, 4]
-    assert left_out == []
+
+
+def test_two_requests_in_a_row_get_a_reply_between_them() -> None:
+    assert texts(mended(user("a"), user("b"))) == ["a", MISSING_REPLY, "b"]
+
+
+def test_an_answer_before_any_request_gets_a_request_before_it() -> None:
+    entries = mended(assistant("hello"), user("a"))
+    assert texts(entries) == [MISSING_REQUEST, "hello", "a"]
+    assert entries[1].repair
+
+
+def test_two_answers_in_a_row_are_held_apart() -> None:
+    assert texts(mended(user("a"), assistant("b"), assistant("c"))) == ["a", "b", GOES_ON, "c"]
+
+
+@pytest.mark.parametrize("role", ["system", "developer", "function", "nobody"])
+def test_a_role_where_none_may_stand_is_taken_for_the_users(role: str) -> None:
+    entries = mended(user("a"), assistant("b"), {"role": role, "content": "c"})
+    assert entries[-1].message.role == "user"
+    assert role in entries[-1].repair
+
+
+def test_mending_goes_on_where_it_stopped() -> None:
+    messages = [
+        Message.from_dict(m) for m in (user("a"), assistant("", ("1", "x")), tool("1", "r"), user("b"))
+    ]
+    for cut in range(len(messages) + 1):
+        mender = Mender()
+        first = list(mender.walk(messages[:cut], 0))
+        rest = [*mender.copy().walk(messages[cut:], cut)]
+        assert [*first, *rest] == mend(messages)
 
 
 @given(torn_conversations())
 def test_whatever_was_torn_comes_out_well_formed(messages: list[dict[str, object]]) -> None:
-    entries, left_out = mend([Message.from_dict(m) for m in messages])
-    assert broken_rules([entry.message.to_dict() for entry in entries]) == []
-    assert sorted([entry.index for entry in entries if entry.index >= 0] + left_out) == list(
-        range(len(messages))
-    )
+    entries = mend([Message.from_dict(m) for m in messages[1:]], 1)
+    assert broken_rules([entry.message.to_dict() for entry in entries if not entry.left_out]) == []
+    assert [entry.index for entry in entries if entry.index >= 0] == list(range(1, len(messages)))
 
 
 @given(conversations())
 def test_what_is_well_formed_is_not_touched(messages: list[dict[str, object]]) -> None:
-    given_messages = [Message.from_dict(m) for m in messages]
-    entries, left_out = mend(given_messages)
-    assert not left_out
+    given_messages = [Message.from_dict(m) for m in messages[1:]]
+    entries = [entry for entry in mend(given_messages) if entry.index >= 0]
     assert all(entry.message is message for entry, message in zip(entries, given_messages, strict=True))

@@ -1,0 +1,87 @@
+"""Which files are being worked on, from the tools' own calls; which reads have gone stale."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from rolling_chat.context.pieces import Piece
+from rolling_chat.messages import Json, ToolCall
+
+_READS = frozenset({"read_file"})
+_WRITES = frozenset({"write_file", "edit_file"})
+
+
+@dataclass(frozen=True, slots=True)
+class FileUse:
+    """One successful read or write; `place` is that of its result, `lines` the range that was read."""
+
+    path: str
+    place: int
+    turn: int
+    writes: bool
+    lines: tuple[Json, Json] = (None, None)
+
+
+def file_uses(turns: Sequence[Sequence[Piece]]) -> list[FileUse]:
+    """The reads and writes in `turns`, oldest first."""
+    uses: list[FileUse] = []
+    for number, turn in enumerate(turns):
+        calls: dict[str, ToolCall] = {}
+        for piece in turn:
+            for call in piece.message.tool_calls:
+                calls[call.id] = call
+            if piece.message.role == "tool":
+                use = _use(calls.get(piece.message.tool_call_id or ""), piece.index, number)
+                if use is not None:
+                    uses.append(use)
+    return uses
+
+
+def stale_reads(uses: Iterable[FileUse]) -> set[int]:
+    """Places of reads whose file was later written, or read again over the same lines or whole."""
+    last_write: dict[str, int] = {}
+    read_again: dict[tuple[str, Json, Json], int] = {}
+    uses = list(uses)
+    for use in uses:
+        if use.writes:
+            last_write[use.path] = use.place
+        else:
+            read_again[(use.path, *use.lines)] = use.place
+    return {
+        use.place
+        for use in uses
+        if not use.writes
+        and (
+            last_write.get(use.path, -1) > use.place
+            or read_again[(use.path, *use.lines)] > use.place
+            or read_again.get((use.path, None, None), -1) > use.place
+        )
+    }
+
+
+def reads_of_edited_files(uses: Iterable[FileUse], since_turn: int) -> set[int]:
+    """Places of the newest read of every file that was written in `since_turn` or later."""
+    uses = list(uses)
+    edited = {use.path for use in uses if use.writes and use.turn >= since_turn}
+    newest = {use.path: use.place for use in uses if not use.writes and use.path in edited}
+    return set(newest.values())
+
+
+def _use(call: ToolCall | None, place: int, turn: int) -> FileUse | None:
+    if call is None or call.name not in _READS | _WRITES:
+        return None
+    try:
+        arguments = json.loads(call.arguments or "{}")
+    except (ValueError, RecursionError):
+        return None
+    path = arguments.get("path") if isinstance(arguments, Mapping) else None
+    if not isinstance(path, str):
+        return None
+    lines = (_plain(arguments.get("start")), _plain(arguments.get("end")))
+    return FileUse(path, place, turn, call.name in _WRITES, lines)
+
+
+def _plain(value: Json) -> Json:
+    return value if isinstance(value, (int, str)) else None

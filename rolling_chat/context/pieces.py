@@ -1,0 +1,145 @@
+"""Pieces: the messages of a branch as they may be sent, each with its cost and its fate."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+
+from rolling_chat.context.arguments import KEPT_ARGUMENT_TOKENS, shorten_arguments
+from rolling_chat.context.budget import Budget, divide_window
+from rolling_chat.context.config import ContextConfig, Truncation
+from rolling_chat.context.ranges import Ranges
+from rolling_chat.context.report import Fate
+from rolling_chat.context.tokens import (
+    PRIMING_TOKENS,
+    FamilyEstimator,
+    TokenEstimator,
+    bounding_estimator,
+    estimator_for,
+)
+from rolling_chat.context.tool_results import mask_result, shorten_result
+from rolling_chat.context.turns import Entry
+from rolling_chat.messages import JsonObject, Message
+
+# A level is a share of the window and covers a result's framing; its text gets the rest.
+_RESULT_FRAMING = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Decisions:
+    """What leaves and what is shortened, by place in the branch.
+
+    `omitted` names the layer that took a message; `masked` are results, `arguments` calls with long
+    values, `levels` what a result or a call's values may keep, in bound tokens.
+    """
+
+    omitted: Ranges = field(default_factory=Ranges)
+    masked: frozenset[int] = frozenset()
+    arguments: frozenset[int] = frozenset()
+    levels: Mapping[int, int] = field(default_factory=lambda: MappingProxyType({}))
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """One message as it would be sent: `tokens` is the best estimate, `bound` the upper bound.
+
+    `source` is the message as it was mended, `message` what is sent of it. `index` is -1 for an
+    invented one, which leaves with what it was invented for.
+    """
+
+    index: int
+    source: Message
+    message: Message
+    tokens: int
+    bound: int
+    fate: Fate
+    layer: str = ""
+    reason: str = ""
+    opens_turn: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """Estimates for the gauge and bounds for the hard rule, for one model and its tools."""
+
+    config: ContextConfig
+    model: str | None
+    tools: Sequence[JsonObject] | None
+    estimate: TokenEstimator
+    bound: FamilyEstimator
+
+    @classmethod
+    def of(cls, config: ContextConfig, model: str | None, tools: Sequence[JsonObject] | None) -> Sizes:
+        """The sizes that `config` asks for. Raises ValueError for an unknown estimator."""
+        return cls(
+            config, model, tools, estimator_for(model, config.token_estimator), bounding_estimator(model)
+        )
+
+    def budget(self, system: Message | None) -> Budget:
+        """The division of the window with this system message."""
+        return divide_window(
+            self.config,
+            self.model,
+            system=(self.bound.bound_message(system) if system else 0) + PRIMING_TOKENS,
+            tools=self.bound.bound_tools(self.tools),
+        )
+
+    def shape(self, entry: Entry, decisions: Decisions) -> Piece:
+        """The piece that `entry` becomes under `decisions`, the cap on results (layer 3a) included."""
+        message, source = entry.message, entry.message
+        fate, layer, reason = Fate.SENT, "", ""
+        if entry.repair:
+            fate, layer, reason = Fate.REPAIRED, "repair", entry.repair
+        if message.role == "tool" and entry.index >= 0:
+            message, fate, layer, reason = self._result(entry, decisions) or (message, fate, layer, reason)
+        elif message.tool_calls:
+            message, fate, layer, reason = self._call(entry, decisions) or (message, fate, layer, reason)
+        return Piece(
+            entry.index,
+            source,
+            message,
+            self.estimate.count_message(message),
+            self.bound.bound_message(message),
+            fate,
+            layer,
+            reason,
+            entry.opens_turn,
+        )
+
+    def reshape(self, piece: Piece, decisions: Decisions) -> Piece:
+        """The same piece under further decisions."""
+        entry = Entry(piece.index, piece.source, opens_turn=piece.opens_turn)
+        shaped = self.shape(entry, decisions)
+        if shaped.fate is Fate.SENT and piece.fate is Fate.REPAIRED:
+            return replace(shaped, fate=piece.fate, layer=piece.layer, reason=piece.reason)
+        return shaped
+
+    def _result(self, entry: Entry, decisions: Decisions) -> tuple[Message, Fate, str, str] | None:
+        source, style = entry.message, self._style(entry.message)
+        if entry.index in decisions.masked:
+            masked = mask_result(source, self.estimate.count_text)
+            if masked is not source:
+                return masked, Fate.MASKED, "3b", "an older result"
+        cap = self.config.max_tool_result_tokens
+        capped = shorten_result(source, cap, style, self.estimate.count_text)
+        level = decisions.levels.get(entry.index)
+        if level is not None:
+            room = max(1, level - _RESULT_FRAMING)
+            levelled = shorten_result(source, room, style, self.bound.bound_text)
+            if len(levelled.text) < len(capped.text):
+                return levelled, Fate.SHORTENED, "levelled", "shares the room that is left"
+        if capped is not source:
+            return capped, Fate.SHORTENED, "3a", f"over the cap of {cap:,} tokens a result"
+        return None
+
+    def _call(self, entry: Entry, decisions: Decisions) -> tuple[Message, Fate, str, str] | None:
+        if entry.index in decisions.arguments:
+            cap = decisions.levels.get(entry.index, KEPT_ARGUMENT_TOKENS)
+            shorter = shorten_arguments(entry.message, cap, self.bound.bound_text)
+            if shorter is not entry.message:
+                return shorter, Fate.SHORTENED, "arguments", "long arguments of a call already answered"
+        return None
+
+    def _style(self, message: Message) -> Truncation:
+        return self.config.tools.get(message.name or "", self.config.tool_result_truncation)
