@@ -1,0 +1,224 @@
+"""Each step of the ladder, as a person would explain it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from rolling_chat.context import ContextConfig, Fate, FinalPrompt, build_final_prompt
+from tests.support.conversations import assistant, tool, user
+from tests.support.prompt_rules import broken_rules
+
+SYSTEM = {"role": "system", "content": "You are a careful assistant."}
+# about 500 tokens
+PAGE = "a line of output that says very little\n" * 55
+
+
+def call(call_id: str, name: str = "run_command", **arguments: Any) -> dict[str, Any]:
+    """An assistant message with one call."""
+    function = {"name": name, "arguments": json.dumps(arguments)}
+    return {
+        "role": "assistant",
+        "content": None,
+        "tool_calls": [{"id": call_id, "type": "function", "function": function}],
+    }
+
+
+def worked_turn(number: int, iterations: int = 2) -> list[dict[str, Any]]:
+    """A request, some tool work, an answer."""
+    messages = [user(f"request {number}")]
+    for step in range(iterations):
+        call_id = f"t{number}.{step}"
+        messages += [call(call_id, step=step), tool(call_id, f"{number}.{step}\n{PAGE}")]
+    return [*messages, assistant(f"answer {number}")]
+
+
+def build(messages: list[dict[str, Any]], **keys: Any) -> FinalPrompt:
+    prompt = build_final_prompt([SYSTEM, *messages], ContextConfig(**keys), model="gpt-4o")
+    assert broken_rules(prompt.messages) == []
+    return prompt
+
+
+def fates(prompt: FinalPrompt) -> list[tuple[str, str]]:
+    """Fate and layer of every message after the system message."""
+    return [(row.fate.value, row.layer) for row in prompt.report.rows[1:]]
+
+
+def texts(prompt: FinalPrompt) -> list[str]:
+    return [message["content"] or "" for message in prompt.messages[1:]]
+
+
+def test_the_masking_window_keeps_the_first_two_and_the_last_three_of_eight_results() -> None:
+    messages = [user("work")]
+    for number in range(1, 9):
+        messages += [call(f"c{number}"), tool(f"c{number}", f"{number}\n{PAGE}")]
+    prompt = build(messages, tool_result_keep_first=2, tool_result_keep_last=3)
+    results = [message["content"] for message in prompt.messages if message["role"] == "tool"]
+    assert [result.splitlines()[0] for result in results] == [
+        "1",
+        "2",
+        "[result masked — ~500 tokens removed]",
+        "[result masked — ~500 tokens removed]",
+        "[result masked — ~500 tokens removed]",
+        "6",
+        "7",
+        "8",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "masked"), [(4, 4, 0), (9, 9, 0), (0, 0, 0), (0, 1, 7), (2, 0, 5), (1, 6, 1)]
+)
+def test_as_many_results_as_both_windows_hold_are_none_to_mask(first: int, last: int, masked: int) -> None:
+    messages = [user("work")]
+    for number in range(8):
+        messages += [call(f"c{number}"), tool(f"c{number}", PAGE)]
+    prompt = build(messages, tool_result_keep_first=first, tool_result_keep_last=last)
+    assert prompt.report.count(Fate.MASKED) == masked
+
+
+def test_a_result_shorter_than_its_mask_is_not_masked() -> None:
+    messages = [user("work")]
+    for number in range(8):
+        messages += [call(f"c{number}"), tool(f"c{number}", "ok")]
+    assert build(messages, tool_result_keep_first=1, tool_result_keep_last=1).report.count(Fate.MASKED) == 0
+
+
+def test_with_a_prompt_cache_masks_wait_for_a_trim() -> None:
+    messages = [user("work")]
+    for number in range(12):
+        messages += [call(f"c{number}"), tool(f"c{number}", PAGE)]
+    assert build(messages, prompt_cache=True, max_context_tokens=200_000).report.count(Fate.MASKED) == 0
+    assert build(messages, prompt_cache=True, max_context_tokens=10_000).report.count(Fate.MASKED) > 0
+
+
+def test_step_2_a_read_that_was_overtaken_leaves_first() -> None:
+    messages = [
+        user("fix it"),
+        call("r1", "read_file", path="a.py"),
+        tool("r1", "old\n" + PAGE),
+        assistant("done"),
+        *worked_turn(1),
+        user("again"),
+        call("w1", "write_file", path="a.py", content="new"),
+        tool("w1", "written"),
+        assistant("written"),
+        *[message for number in range(2, 7) for message in worked_turn(number, 1)],
+        user("now?"),
+    ]
+    prompt = build(messages, max_history_tokens=4_000, trim_to=0.95, preserve_recent_turns=5)
+    assert fates(prompt)[2] == ("masked", "3b")
+    assert ("omitted", "2") not in fates(prompt)
+
+
+def test_step_3_results_of_older_turns_are_masked_before_any_turn_leaves() -> None:
+    messages = [message for number in range(8) for message in worked_turn(number)] + [user("now?")]
+    prompt = build(messages, max_history_tokens=7_000, trim_to=0.9)
+    got = fates(prompt)
+    assert ("masked", "3b") in got
+    assert ("omitted", "2") not in got
+    first_whole = next(
+        at for at, row in enumerate(prompt.report.rows[1:]) if row.role == "tool" and row.fate is Fate.SENT
+    )
+    assert all(
+        row.fate is Fate.MASKED for row in prompt.report.rows[1 : first_whole + 1] if row.role == "tool"
+    )
+
+
+def test_step_4_long_arguments_of_answered_calls_are_cut_and_stay_json() -> None:
+    written = "x = 1  # a line of a file\n" * 300
+    messages = [
+        user("write it"),
+        call("w", "write_file", path="a.py", content=written),
+        tool("w", "written"),
+        *[message for number in range(4) for message in (call(f"c{number}"), tool(f"c{number}", PAGE))],
+    ]
+    prompt = build(messages, max_context_tokens=7_000, trim_to=0.9)
+    arguments = json.loads(prompt.messages[2]["tool_calls"][0]["function"]["arguments"])
+    assert arguments["path"] == "a.py"
+    assert "[truncated: kept first ~" in arguments["content"]
+    assert fates(prompt)[1] == ("shortened", "arguments")
+
+
+def test_a_signed_message_stays_byte_for_byte_or_leaves_whole() -> None:
+    signed = call("w", "write_file", path="a.py", content="x = 1\n" * 800)
+    signed["thinking_blocks"] = [{"type": "thinking", "thinking": "hm", "signature": "abc"}]
+    messages = [user("write it"), signed, tool("w", "ok")]
+    for number in range(6):
+        messages += [call(f"c{number}"), tool(f"c{number}", PAGE)]
+    prompt = build(messages, max_context_tokens=7_000)
+    assert signed in prompt.messages or fates(prompt)[1] == ("omitted", "3c")
+
+
+def test_step_5_turns_are_reduced_to_request_and_answer_before_they_leave() -> None:
+    messages = [message for number in range(10) for message in worked_turn(number)] + [user("now?")]
+    keys = {"tool_result_keep_first": 0, "tool_result_keep_last": 0, "preserve_recent_turns": 3}
+    prompt = build(messages, max_history_tokens=5_000, **keys)
+    assert texts(prompt)[:2] == ["request 0", "answer 0"]
+    assert "0.0\n" + PAGE not in texts(prompt)
+    assert "9.0\n" + PAGE in texts(prompt)
+
+
+def test_the_task_stays_longer_than_the_turns_that_follow_it() -> None:
+    messages = [
+        message for number in range(60) for message in (user(f"q{number} {PAGE}"), assistant(f"a{number}"))
+    ]
+    prompt = build([*messages, user("now?")], max_history_tokens=6_000)
+    assert texts(prompt)[0].startswith("q0 ")
+    assert not any(text.startswith("q1 ") for text in texts(prompt))
+    oldest_first = build([*messages, user("now?")], max_history_tokens=6_000, trim_strategy="oldest-first")
+    assert not texts(oldest_first)[0].startswith("q0 ")
+
+
+def test_step_6_older_iterations_of_the_turn_leave_whole_and_never_the_newest() -> None:
+    messages = [user("work")]
+    for number in range(20):
+        messages += [assistant("thinking aloud " * 120, (f"c{number}", "run")), tool(f"c{number}", "ok")]
+    prompt = build(messages, max_context_tokens=6_000)
+    assert ("omitted", "3c") in fates(prompt)
+    assert prompt.messages[1] == user("work")
+    assert prompt.messages[-1] == messages[-1]
+
+
+def test_step_7_protected_turns_are_last_and_bound_by_the_history_cap_all_the_same() -> None:
+    messages = [message for number in range(5) for message in worked_turn(number, 4)] + [user("now?")]
+    prompt = build(messages, max_history_tokens=3_000, preserve_recent_turns=5)
+    assert prompt.report.history <= 3_000
+    assert "answer 4" in texts(prompt)
+
+
+def test_step_8_the_newest_arguments_are_levelled_when_results_are_not_enough() -> None:
+    written = "x = 1  # a line of a file\n" * 2_000
+    messages = [user("write it"), call("w", "write_file", path="a.py", content=written), tool("w", "written")]
+    prompt = build(messages, max_context_tokens=8_192)
+    report = prompt.report
+    assert report.bound > 0.9 * (report.window - report.reserve - report.margin)
+    assert json.loads(prompt.messages[2]["tool_calls"][0]["function"]["arguments"])["path"] == "a.py"
+
+
+def test_a_giant_newest_result_does_not_push_the_conversation_out() -> None:
+    messages = [message for number in range(3) for message in worked_turn(number, 1)]
+    messages += [user("why?"), call("big"), tool("big", PAGE * 400)]
+    prompt = build(messages, max_context_tokens=16_000, max_tool_result_tokens=10**9)
+    assert texts(prompt)[0] == "request 0"
+    assert prompt.report.rows[-1].layer == "levelled"
+
+
+def test_layer_1_holds_a_hundred_messages_at_least_and_trims_whole_turns() -> None:
+    messages = [message for number in range(200) for message in (user(f"q{number}"), assistant(f"a{number}"))]
+    prompt = build([*messages, user("now?")], max_context_tokens=8_192, max_history_tokens=0)
+    assert len(prompt.messages) <= 0.6 * 100 + 2
+    assert {layer for fate, layer in fates(prompt) if fate == "omitted"} == {"1"}
+    assert texts(prompt)[0] == "q0"
+
+
+def test_trim_to_one_fills_exactly() -> None:
+    messages = [
+        message for number in range(80) for message in (user(f"q{number} {PAGE}"), assistant(f"a{number}"))
+    ]
+    exact = build([*messages, user("now?")], max_history_tokens=8_000, trim_to=1.0)
+    low = build([*messages, user("now?")], max_history_tokens=8_000)
+    assert 7_000 < exact.report.history <= 8_000
+    assert low.report.history <= 0.6 * 8_000
