@@ -1,0 +1,1 @@
+"""Figures, printed by `python -m tests.benchmarks`; no test asserts a time."""

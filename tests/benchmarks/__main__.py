@@ -1,0 +1,31 @@
+"""`python -m tests.benchmarks [NAME …]`: run the benchmarks and print their figures."""
+
+from __future__ import annotations
+
+import sys
+
+from tests.benchmarks import build_time, fits, library, prompt_cache
+
+BENCHMARKS = {
+    "fits": fits.run,
+    "build-time": build_time.run,
+    "prompt-cache": prompt_cache.run,
+    "library": library.run,
+}
+
+
+def main(names: list[str]) -> int:
+    """Run the benchmarks named, or all."""
+    unknown = [name for name in names if name not in BENCHMARKS]
+    if unknown:
+        print(f"no benchmark {unknown[0]!r}; there are: {', '.join(BENCHMARKS)}", file=sys.stderr)
+        return 2
+    for name in names or BENCHMARKS:
+        print(f"\n{name}")
+        for line in BENCHMARKS[name]():
+            print(f"  {line}", flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
