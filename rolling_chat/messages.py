@@ -1,7 +1,8 @@
-"""The vocabulary of a conversation: messages, tool calls, iterations, turns, usage."""
+"""The vocabulary of a conversation: messages, tool calls, usage."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -112,45 +113,6 @@ class Message:
 
 
 @dataclass(frozen=True, slots=True)
-class Iteration:
-    """One assistant message with tool calls, and all of their results; never split."""
-
-    call: Message
-    results: tuple[Message, ...]
-
-    @property
-    def messages(self) -> tuple[Message, ...]:
-        """The call, then its results."""
-        return (self.call, *self.results)
-
-
-@dataclass(frozen=True, slots=True)
-class Turn:
-    """A user message and all that follows it up to the next user message.
-
-    The first turn of a conversation that does not begin with a user message has no user.
-    """
-
-    messages: tuple[Message, ...]
-
-    @property
-    def user(self) -> Message | None:
-        """The message that opens the turn, where it is the user's."""
-        first = self.messages[0] if self.messages else None
-        return first if first is not None and first.role == "user" else None
-
-    @property
-    def iterations(self) -> tuple[Iteration, ...]:
-        """The turn's calls with their results, oldest first."""
-        found: list[Iteration] = []
-        for index, message in enumerate(self.messages):
-            if message.tool_calls:
-                results = _results_after(self.messages, index)
-                found.append(Iteration(message, results))
-        return tuple(found)
-
-
-@dataclass(frozen=True, slots=True)
 class Usage:
     """What a provider reported of one request, in tokens; 0 means that it did not say.
 
@@ -182,22 +144,15 @@ def _content(value: Json) -> Content:
         return ""
     if isinstance(value, str):
         return value
+    if not isinstance(value, Sequence):
+        return json.dumps(value, ensure_ascii=False, default=str)
     return tuple(part if isinstance(part, Mapping) else {"type": "text", "text": str(part)} for part in value)
 
 
 def _tool_call(data: JsonObject) -> ToolCall:
     function = data.get("function") or {}
-    return ToolCall(
-        id=str(data.get("id") or ""),
-        name=str(function.get("name") or ""),
-        arguments=str(function.get("arguments") or ""),
-    )
-
-
-def _results_after(messages: Sequence[Message], index: int) -> tuple[Message, ...]:
-    results: list[Message] = []
-    for message in messages[index + 1 :]:
-        if message.role != "tool":
-            break
-        results.append(message)
-    return tuple(results)
+    arguments = function.get("arguments") or ""
+    if not isinstance(arguments, str):
+        # some transcripts keep what the JSON text says instead of the text
+        arguments = json.dumps(arguments, ensure_ascii=False, default=str)
+    return ToolCall(id=str(data.get("id") or ""), name=str(function.get("name") or ""), arguments=arguments)

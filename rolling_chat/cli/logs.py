@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import logging
+import os
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
+
+from rolling_chat.providers.redaction import RedactingFilter, secrets_in
 
 _MOST_BYTES = 2_000_000
 _FORMAT = "%(asctime)s %(process)d %(levelname)s %(name)s: %(message)s"
 
 
 def start_logging(log_file: Path) -> Path:
-    """Send the program's log and Python's warnings to `log_file`; where it cannot be written, nowhere."""
+    """Send the program's log and Python's warnings to `log_file`; where it cannot be written, nowhere.
+
+    The keys in the environment are kept out of it.
+    """
     handler: logging.Handler
     try:
         log_file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -26,6 +32,7 @@ def start_logging(log_file: Path) -> Path:
     except OSError:
         handler = logging.NullHandler()
     handler.setFormatter(logging.Formatter(_FORMAT))
+    handler.addFilter(RedactingFilter(secrets_in(os.environ)))
     logging.captureWarnings(True)
     logging.raiseExceptions = False
     for name in ("rolling_chat", "py.warnings", "asyncio"):

@@ -68,7 +68,8 @@ def open_chat(options: Options, settings: Settings, paths: Paths, *, ask: AskLea
             ask=ask,
         )
     except ChatError as error:
-        raise Failure(str(error), Exit.USAGE) from error
+        code = Exit.FAILED if isinstance(error.__cause__, StoreError) else Exit.USAGE
+        raise Failure(str(error), code) from error
     if options.api_base and not model:
         _use_address(runtime, chat.model, options.api_base)
     return chat

@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 from rolling_chat.cli.exits import Exit, Failure
 from rolling_chat.settings.paths import Paths
 
+REPLAY_FORMATS = ("table", "json")
 FORMATS = ("text", "json", "stream-json")
 APPROVALS = ("read-only", "ask", "edits", "all")
 # What -p stands for when no text follows it: everything comes from the pipe.
@@ -23,6 +24,22 @@ examples:
   git diff | rolling-chat -p "review this"     the pipe's text is sent along
   rolling-chat --model anthropic/claude-sonnet-4-5
   rolling-chat -c context.enabled=true         one setting, for this run
+"""
+
+_REPLAY = """\
+Build every prompt that would have been sent, as the rolling pipeline plans it.
+
+FILE is a JSON array of messages, or JSONL with one conversation a line ({"id", "messages"}, perhaps
+"tools"), gzip or not, or a saved session's id (any unique start). A model was called before every
+assistant message, and would be called at the end where the last message is the user's or a tool's.
+Rolling is on unless -c context.enabled=false is given.
+
+JSON is one object a line: "request" counts from 1 within its conversation; "at_message" is the place,
+from 0, of the message before which the model was called. "kept", "dropped", "masked", "truncated" and
+"summarised" count messages and add up to those before that place ("kept": sent whole; a message that
+had to be repaired counts as kept, or as dropped where it was left out). "overflow" is null, or the line
+of the refusal; the requests after it go on. "cached_prefix_tokens" is what a request has in common with
+the one sent before it.
 """
 
 
@@ -44,6 +61,12 @@ class Options(argparse.Namespace):
     json: bool
     yes: bool
     session: str
+    file: str
+    max_input_tokens: int | None
+    reserved_output_tokens: int | None
+    format: str | None
+    emit_prompts: bool
+    svg: str | None
 
 
 def read_options(argv: Sequence[str]) -> Options:
@@ -104,6 +127,7 @@ def _parser() -> _Parser:
     _add_script_options(parser)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", parser_class=_Parser)
     _add_sessions(commands)
+    _add_replay(commands)
     doctor = commands.add_parser(
         "doctor", help="show versions, folders, model, encodings, and what is missing"
     )
@@ -189,6 +213,35 @@ def _add_sessions(commands: argparse._SubParsersAction[_Parser]) -> None:
             action.add_argument("--yes", action="store_true", help="do not ask")
 
 
+def _add_replay(commands: argparse._SubParsersAction[_Parser]) -> None:
+    replay = commands.add_parser(
+        "replay",
+        help="run a transcript through the context pipeline, request by request",
+        description=_REPLAY,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    replay.set_defaults(run=_replay)
+    replay.add_argument("file", metavar="FILE", help="the transcript, or a saved session's id")
+    _add_settings(replay)
+    replay.add_argument(
+        "--max-input-tokens", metavar="N", type=_positive, help="the window W (default: the model's own)"
+    )
+    replay.add_argument(
+        "--reserved-output-tokens", metavar="N", type=_whole, help="what is kept free for the answer"
+    )
+    replay.add_argument(
+        "--format", choices=REPLAY_FORMATS, help="default: table on a terminal, json elsewhere"
+    )
+    replay.add_argument("--json", action="store_true", help="the same as --format json")
+    replay.add_argument("--emit-prompts", action="store_true", help="each row with the prompt itself")
+    replay.add_argument("--svg", metavar="FILE", help="also draw the prompt's tokens over the requests")
+
+
+def _whole(text: str) -> int:
+    return 0 if text == "0" else _positive(text)
+
+
 def _positive(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is no whole number above 0")
@@ -209,6 +262,12 @@ def _doctor(options: Options, paths: Paths) -> int:
     from rolling_chat.cli.doctor import run_doctor
 
     return run_doctor(options, paths)
+
+
+def _replay(options: Options, paths: Paths) -> int:
+    from rolling_chat.cli.replay import run_replay
+
+    return run_replay(options, paths)
 
 
 def _sessions_list(options: Options, paths: Paths) -> int:

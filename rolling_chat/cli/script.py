@@ -8,6 +8,7 @@ import json
 import signal
 import sys
 from collections.abc import Mapping
+from contextlib import aclosing
 from dataclasses import dataclass, field
 
 from rolling_chat.agent import Chat, ChatError
@@ -29,6 +30,7 @@ from rolling_chat.events import (
     ToolStarted,
     TurnEnded,
 )
+from rolling_chat.foreign_json import read_json
 from rolling_chat.messages import Ending, Json, Usage
 from rolling_chat.settings.paths import Paths
 from rolling_chat.text import without_controls
@@ -55,7 +57,6 @@ class Result:
     report: PromptReport | None = None
     outcome: Outcome = Outcome.DONE
     error: str = ""
-    cut: bool = False
 
     def fold(self, event: Event) -> None:
         """Take in one event."""
@@ -129,17 +130,18 @@ async def _ask(chat: Chat, text: str, result: Result, output_format: str) -> Non
         # not every platform has signal handlers on the loop; there KeyboardInterrupt does the same
         with contextlib.suppress(NotImplementedError, ValueError):
             loop.add_signal_handler(number, chat.stop)
-    async for event in chat.send(text):
-        result.fold(event)
-        if output_format == "stream-json":
-            _print_event(event)
-        elif isinstance(event, RetryWaiting):
-            _say(f"{event.reason}; trying again in {event.delay:.1f} s ({event.attempt} of {event.attempts})")
-        elif isinstance(event, Noticed):
-            _say(event.text)
+    try:
+        async with aclosing(chat.send(text)) as events:
+            async for event in events:
+                result.fold(event)
+                _tell(event, output_format)
+    finally:
+        await chat.disconnect()
 
 
 def _print_result(result: Result, output_format: str) -> None:
+    if result.outcome is Outcome.CUT:
+        _say("the answer was cut at its output limit")
     match output_format:
         case "json":
             _print_json(result.as_json())
@@ -148,11 +150,18 @@ def _print_result(result: Result, output_format: str) -> None:
         case _:
             if result.reply:
                 print(without_controls(result.reply))
-            if result.outcome is Outcome.CUT:
-                _say("the answer was cut at its output limit")
             if result.error:
                 _say(result.error)
     sys.stdout.flush()
+
+
+def _tell(event: Event, output_format: str) -> None:
+    if output_format == "stream-json":
+        _print_event(event)
+    elif isinstance(event, RetryWaiting):
+        _say(f"{event.reason}; trying again in {event.delay:.1f} s ({event.attempt} of {event.attempts})")
+    elif isinstance(event, Noticed):
+        _say(event.text)
 
 
 def _print_event(event: Event) -> None:
@@ -194,7 +203,7 @@ def _print_json(value: Mapping[str, Json]) -> None:
 
 def _parsed(arguments: str) -> Json:
     try:
-        return json.loads(arguments or "{}")
+        return read_json(arguments or "{}")
     except ValueError:
         return arguments
 

@@ -118,7 +118,7 @@ class _Build:
         self._index = replace(index, mender=mender.copy(), task=task, unfit=tuple(unfit))
         shape = self._sizes.shape
         pieces = [*index.pieces, *(shape(entry, decisions) for entry in _kept(fresh, decisions.omitted))]
-        return pieces, [shape(entry, decisions) for entry in mender.close()]
+        return pieces, [shape(entry, decisions) for entry in mender.finish()]
 
     def _messages_from(self, first: int) -> list[Message]:
         return [m if isinstance(m, Message) else Message.from_dict(m) for m in self._given[first:]]

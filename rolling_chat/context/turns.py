@@ -58,7 +58,7 @@ def group_into_turns(messages: Sequence[AnyMessage]) -> list[list[AnyMessage]]:
 def mend(messages: Sequence[Message], first_index: int = 0) -> list[Entry]:
     """The entries for `messages`, mended. Every message given has exactly one; see Mender."""
     mender = Mender()
-    return [*mender.walk(messages, first_index), *mender.close()]
+    return [*mender.walk(messages, first_index), *mender.finish()]
 
 
 class Mender:
@@ -88,6 +88,12 @@ class Mender:
                 yield from self._answer(index, message)
             else:
                 yield from self._request(index, message)
+
+    def finish(self) -> Iterator[Entry]:
+        """What only this prompt needs at its end: open calls answered, a request where none was made."""
+        yield from self.close()
+        if not self._before:
+            yield Entry(-1, Message("user", MISSING_REQUEST), opens_turn=True)
 
     def close(self) -> Iterator[Entry]:
         """Results for the calls that are open."""

@@ -11,7 +11,7 @@ from tests.support.program import Program
     ("argv", "wanted"),
     [
         (["--resum", "x"], "unknown option --resum; did you mean --resume?"),
-        (["frobnicate"], "invalid choice: 'frobnicate' (choose from 'sessions', 'doctor')"),
+        (["frobnicate"], "invalid choice: 'frobnicate' (choose from 'sessions'"),
         (["sessions", "nope"], "choose from 'list', 'show', 'export', 'delete'"),
         (["-p", "x", "--output-format", "xml"], "choose from 'text', 'json', 'stream-json'"),
         (["-p", "x", "--approvals", "maybe"], "choose from 'read-only', 'ask', 'edits', 'all'"),

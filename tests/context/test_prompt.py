@@ -155,6 +155,14 @@ def test_a_plan_survives_json() -> None:
     assert ContextPlan.from_json(plan.to_json()) == plan
 
 
+def test_a_request_before_anybody_has_spoken_has_a_user_all_the_same() -> None:
+    first = build_final_prompt([SYSTEM], ContextConfig(), model="gpt-4o")
+    assert [message["role"] for message in first.messages] == ["system", "user"]
+    opened = [SYSTEM, assistant("hello"), user("hi")]
+    second = build_final_prompt(opened, ContextConfig(), model="gpt-4o", plan=first.plan)
+    assert second.messages[: len(first.messages)] == first.messages
+
+
 def test_a_larger_window_plans_anew() -> None:
     messages = [*chat(60), user("and now?")]
     small = build_final_prompt(messages, ContextConfig(max_context_tokens=8_192), model="gpt-4o")

@@ -1,0 +1,224 @@
+"""`rolling-chat replay`: what the pipeline would have made of a transcript."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import MappingProxyType
+
+from rolling_chat.agent.window import context_config
+from rolling_chat.cli.exits import Exit, Failure
+from rolling_chat.cli.opening import open_store, settings_of
+from rolling_chat.cli.options import Options
+from rolling_chat.context import ContextConfig
+from rolling_chat.messages import JsonObject
+from rolling_chat.replay import (
+    Replayed,
+    Sample,
+    Tally,
+    Transcript,
+    TranscriptError,
+    as_row,
+    draw_picture,
+    draw_table,
+    read_transcripts,
+    repairs_line,
+    replay,
+    session_transcript,
+)
+from rolling_chat.sessions.records import SessionAmbiguous, SessionNotFound, StoreError
+from rolling_chat.settings.catalog import ModelCatalog, load_catalog
+from rolling_chat.settings.paths import Paths
+from rolling_chat.settings.schema import Settings
+from rolling_chat.text import one_line, without_controls
+
+_SESSION_ID = re.compile(r"[\w-]+")
+# A table that goes to a file or a pipe is as wide as it needs to be.
+_FILE_WIDTH = 200
+
+# Called with the share of the work done, 0 to 1.
+Show = Callable[[float], None]
+
+
+def run_replay(options: Options, paths: Paths) -> int:
+    """Print a row a request, or a table. Raises Failure for what cannot be read, and for bad usage."""
+    as_json = _wants_json(options)
+    picture = _picture_file(options)
+    settings = settings_of(options, paths)
+    model, transcripts = _open(options, paths, settings)
+    replaying = Replaying(
+        model, _as_asked(settings, model, options), load_catalog(), keeps_samples=picture is not None
+    )
+    try:
+        with _progress(rows_on_screen=as_json and sys.stdout.isatty()) as show:
+            for transcript, replayed in replaying.run(transcripts, show):
+                if as_json:
+                    row = as_row(replayed, prompt_of=transcript if options.emit_prompts else None)
+                    # ASCII escapes keep every control sequence out of stdout
+                    print(json.dumps(row, ensure_ascii=True))
+    except TranscriptError as error:
+        sys.stdout.flush()
+        raise Failure(str(error), Exit.USAGE) from error
+    if not as_json:
+        _print_table(replaying)
+    if line := repairs_line(replaying.tallies):
+        print(f"rolling-chat: {without_controls(line)}", file=sys.stderr)
+    if picture is not None:
+        _write_picture(picture, replaying, options.file)
+    return Exit.DONE
+
+
+@dataclass(slots=True)
+class Replaying:
+    """A whole run: every conversation under the same settings, and what they come to."""
+
+    model: str
+    settings: Settings
+    catalog: ModelCatalog
+    keeps_samples: bool = False
+    tallies: list[Tally] = field(default_factory=list)
+    samples: list[Sample] = field(default_factory=list)
+
+    def run(self, transcripts: Iterable[Transcript], show: Show) -> Iterator[tuple[Transcript, Replayed]]:
+        """Replay one conversation after the other."""
+        done = 0.0
+        for transcript in transcripts:
+            tally = Tally(transcript.id)
+            for replayed in replay(transcript, self._config_for(transcript), model=self.model):
+                tally.add(replayed)
+                if self.keeps_samples:
+                    self.samples.append(Sample.of(replayed))
+                show(done + (transcript.read - done) * replayed.at_message / len(transcript.messages))
+                yield transcript, replayed
+            tally.mend(transcript.mended)
+            self.tallies.append(tally)
+            done = transcript.read
+            show(done)
+
+    def _config_for(self, transcript: Transcript) -> ContextConfig:
+        first = transcript.messages[0] if transcript.messages else None
+        system = first.text if first is not None and first.role == "system" else ""
+        return self.config(system, transcript.tools)
+
+    def config(self, system: str = "", tools: Iterable[JsonObject] = ()) -> ContextConfig:
+        """The pipeline's configuration, as the chat has it for this system prompt and these tools."""
+        return context_config(
+            self.model,
+            self.settings,
+            self.catalog,
+            rolling=self.settings.context.enabled,
+            system=system,
+            tools=list(tools),
+        )
+
+    def describe(self) -> str:
+        """The settings that matter, in one line."""
+        config = self.config()
+        cap = f"{config.max_history_tokens:,}" if config.max_history_tokens else "none"
+        return (
+            f"model {one_line(self.model, 60) or 'unknown (name one with --model)'} "
+            f"· window {config.max_context_tokens:,} · rolling {'on' if config.enabled else 'off'} "
+            f"· history cap {cap}"
+        )
+
+
+def _wants_json(options: Options) -> bool:
+    if options.json and options.format == "table":
+        raise Failure("--json and --format table ask for two things at once", Exit.USAGE)
+    if options.emit_prompts and options.format == "table":
+        raise Failure("--emit-prompts needs --format json: a table has no room for prompts", Exit.USAGE)
+    if options.json or options.emit_prompts:
+        return True
+    if options.format is not None:
+        return options.format == "json"
+    return not (sys.stdout and sys.stdout.isatty())
+
+
+def _picture_file(options: Options) -> Path | None:
+    """Where the picture goes; what would go wrong is said before the work, not after it."""
+    if options.svg is None:
+        return None
+    file = Path(options.svg)
+    if not options.svg or file.is_dir() or not file.parent.is_dir():
+        raise Failure(
+            f"--svg {one_line(options.svg)}: give the name of a file in a folder that exists", Exit.USAGE
+        )
+    return file
+
+
+def _open(options: Options, paths: Paths, settings: Settings) -> tuple[str, Iterable[Transcript]]:
+    """The model, and the conversations of a file or of a saved session."""
+    model = options.model or settings.model
+    file = Path(options.file)
+    if file.exists():
+        if file.is_dir():
+            raise Failure(f"{one_line(options.file)} is a folder: give a file or a session's id", Exit.USAGE)
+        return model, read_transcripts(file)
+    if not _SESSION_ID.fullmatch(options.file) or not paths.database.exists():
+        raise Failure(f"there is no file {one_line(options.file)}", Exit.USAGE)
+    store = open_store(paths)
+    try:
+        info = store.session(options.file)
+        model = model or info.model
+        return model, [session_transcript(info, store.branch(info.id), model)]
+    except (SessionNotFound, SessionAmbiguous) as error:
+        raise Failure(f"there is no file {options.file}, and {error}", Exit.USAGE) from error
+    except StoreError as error:
+        raise Failure(str(error)) from error
+    finally:
+        store.close()
+
+
+def _as_asked(settings: Settings, model: str, options: Options) -> Settings:
+    """The settings with this command's own options; rolling is on unless this very run says no."""
+    context = settings.context
+    if settings.origins.get("context.enabled") != "command line":
+        context = replace(context, enabled=True)
+    if options.reserved_output_tokens is not None:
+        context = replace(context, reserved_output_tokens=options.reserved_output_tokens)
+    models = dict(settings.models)
+    if options.max_input_tokens is not None:
+        models[model] = replace(settings.for_model(model), max_input_tokens=options.max_input_tokens)
+    return replace(settings, context=context, models=MappingProxyType(models))
+
+
+@contextmanager
+def _progress(*, rows_on_screen: bool) -> Iterator[Show]:
+    """A bar on stderr while it is a terminal that shows nothing else; it leaves no line behind."""
+    if rows_on_screen or not (sys.stderr and sys.stderr.isatty()):
+        yield lambda _share: None
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task("replaying", total=1.0)
+        yield lambda share: progress.update(task, completed=share)
+
+
+def _print_table(replaying: Replaying) -> None:
+    from rich.console import Console
+    from rich.text import Text
+
+    console = Console(highlight=False, width=None if sys.stdout.isatty() else _FILE_WIDTH)
+    console.print(draw_table(replaying.tallies))
+    console.print(Text(f"\n{replaying.describe()}", style="dim"))
+
+
+def _write_picture(file: Path, replaying: Replaying, source: str) -> None:
+    requests, conversations = len(replaying.samples), len(replaying.tallies)
+    called = f" of {conversations:,} conversations" if conversations != 1 else ""
+    picture = draw_picture(
+        replaying.samples,
+        title=f"{Path(source).name}: {requests:,} request{'' if requests == 1 else 's'}{called}",
+        subtitle=replaying.describe(),
+    )
+    try:
+        file.write_text(picture, encoding="utf-8")
+    except OSError as error:
+        raise Failure(f"cannot write {one_line(str(file))}: {error.strerror or error}") from error

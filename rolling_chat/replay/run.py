@@ -1,0 +1,133 @@
+"""One conversation through the pipeline, request by request."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from rolling_chat.context import (
+    ContextConfig,
+    ContextOverflowError,
+    ContextPlan,
+    Fate,
+    PromptReport,
+    build_final_prompt,
+)
+from rolling_chat.context.tokens import estimator_for
+from rolling_chat.messages import Message
+from rolling_chat.replay.points import request_points
+from rolling_chat.replay.transcripts import Transcript
+
+
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """One request as it would have been sent.
+
+    `request` counts from 1 within the conversation; the model was called before message
+    `at_message`, which counts from 0. `overflow` is the line of the refusal; the prompt is then
+    empty. `cached_prefix_tokens` is what the request has in common with the one sent before it:
+    the tools, and the longest common prefix of the messages. `fates` counts the messages that met
+    each: what had to be repaired was either sent all the same, or left out, and `repairs` counts the
+    reasons.
+    """
+
+    conversation: str
+    request: int
+    at_message: int
+    report: PromptReport
+    fates: Mapping[Fate, int]
+    prompt: Sequence[Message]
+    overflow: str = ""
+    repairs: Mapping[str, int] = field(default_factory=dict)
+    cached_prefix_tokens: int = 0
+
+
+def replay(transcript: Transcript, config: ContextConfig, *, model: str = "") -> Iterator[Replayed]:
+    """Build every prompt of a conversation, handing the plan on from request to request.
+
+    A request that cannot be made to fit is reported, and the next goes on with the last plan.
+    """
+    tools = list(transcript.tools)
+    estimator = estimator_for(model or None, config.token_estimator)
+    prefix = _Prefix(estimator.count_message, estimator.count_tools(tools))
+    repairs = _Repairs()
+    plan: ContextPlan | None = None
+    for number, place in enumerate(request_points(transcript.messages), 1):
+        branch = transcript.messages[:place]
+        prompt: Sequence[Message] = ()
+        overflow, cached = "", 0
+        try:
+            final = build_final_prompt(branch, config, tools=tools or None, model=model or None, plan=plan)
+        except ContextOverflowError as error:
+            report, overflow = error.report, str(error)
+        else:
+            prompt, report, plan = final.messages, final.report, final.plan
+            cached = prefix.follow(prompt)
+        repairs.look_at(report)
+        yield Replayed(
+            transcript.id,
+            number,
+            place,
+            report,
+            repairs.settle(report.fates),
+            prompt,
+            overflow=overflow,
+            repairs=repairs.reasons,
+            cached_prefix_tokens=cached,
+        )
+
+
+class _Repairs:
+    """What became of the messages that were repaired.
+
+    Only the rows of a report tell, and drawing them costs the whole conversation: they are looked at
+    when something can have changed.
+    """
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._sent = 0
+        self.reasons: Mapping[str, int] = {}
+
+    def look_at(self, report: PromptReport) -> None:
+        """Take in the next report."""
+        count = report.count(Fate.REPAIRED)
+        if count == self._count and not (count and report.trimmed):
+            return
+        rows = [row for row in report.rows if row.fate is Fate.REPAIRED] if count else []
+        self._count = count
+        self._sent = sum(row.tokens_after > 0 for row in rows)
+        self.reasons = Counter(row.reason for row in rows)
+
+    def settle(self, fates: Mapping[Fate, int]) -> Mapping[Fate, int]:
+        """`fates` with what was repaired among what was sent and what was left out."""
+        settled = Counter(fates)
+        repaired = settled.pop(Fate.REPAIRED, 0)
+        settled[Fate.SENT] += self._sent
+        settled[Fate.OMITTED] += repaired - self._sent
+        return settled
+
+
+class _Prefix:
+    """The prompt sent last, and what it cost up to each of its messages; each is counted once."""
+
+    def __init__(self, count: Callable[[Message], int], tools: int) -> None:
+        self._count = count
+        self._tools = tools
+        self._prompt: list[Message] = []
+        self._tokens = [0]
+
+    def follow(self, prompt: Sequence[Message]) -> int:
+        """Take in the next prompt; returns the tokens that it has in common with the last."""
+        common = 0
+        for old, new in zip(self._prompt, prompt, strict=False):
+            if old is not new and old != new:
+                break
+            common += 1
+        cached = self._tokens[common] + self._tools if self._prompt else 0
+        del self._prompt[common:], self._tokens[common + 1 :]
+        for message in prompt[common:]:
+            self._prompt.append(message)
+            self._tokens.append(self._tokens[-1] + self._count(message))
+        return cached

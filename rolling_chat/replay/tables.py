@@ -1,0 +1,166 @@
+"""A replay in figures: a row of JSON a request, a line of the table a conversation."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from rich.table import Table
+from rich.text import Text
+
+from rolling_chat.context import Fate
+from rolling_chat.messages import Json
+from rolling_chat.replay.run import Replayed
+from rolling_chat.replay.transcripts import Transcript
+from rolling_chat.text import one_line
+
+_LONGEST_ID = 48
+_COLUMNS = (
+    "conversation", "requests", "max tokens", "trims",
+    "dropped", "masked", "truncated", "overflows", "cached",
+)  # fmt: skip
+
+
+def as_row(replayed: Replayed, *, prompt_of: Transcript | None = None) -> dict[str, Json]:
+    """One request, ready for JSON; sizes in tokens, fates in messages.
+
+    With `prompt_of`, the transcript replayed, the prompt comes along as `messages`: what was not
+    changed is the transcript's own dictionary.
+    """
+    report = replayed.report
+    fates = Counter(replayed.fates)
+    row: dict[str, Json] = {
+        "conversation": replayed.conversation,
+        "request": replayed.request,
+        "at_message": replayed.at_message,
+        "token_count": report.token_count,
+        "max_input_tokens": report.window,
+        "within_budget": report.within_budget,
+        "overflow": replayed.overflow or None,
+        "kept": fates[Fate.SENT],
+        "dropped": fates[Fate.OMITTED] + fates[Fate.EXCLUDED],
+        "masked": fates[Fate.MASKED],
+        "truncated": fates[Fate.SHORTENED],
+        "summarised": fates[Fate.SUMMARISED],
+        "cached_prefix_tokens": replayed.cached_prefix_tokens,
+    }
+    if prompt_of is not None:
+        row["messages"] = [prompt_of.as_given(message) for message in replayed.prompt]
+    return row
+
+
+@dataclass(slots=True)
+class Tally:
+    """What the requests of one conversation, or of all, come to.
+
+    `masked`, `truncated`, `dropped` and `repaired` are those of the request where they were most:
+    a message that was masked in ten requests is one message.
+    """
+
+    conversation: str
+    requests: int = 0
+    most_tokens: int = 0
+    trims: int = 0
+    dropped: int = 0
+    masked: int = 0
+    truncated: int = 0
+    overflows: int = 0
+    tokens: int = 0
+    cached: int = 0
+    repaired: int = 0
+    reasons: Counter[str] = field(default_factory=Counter)
+
+    def add(self, replayed: Replayed) -> None:
+        """Take in one request."""
+        fates = Counter(replayed.fates)
+        self.requests += 1
+        self.dropped = max(self.dropped, fates[Fate.OMITTED] + fates[Fate.EXCLUDED] + fates[Fate.SUMMARISED])
+        self.masked = max(self.masked, fates[Fate.MASKED])
+        self.truncated = max(self.truncated, fates[Fate.SHORTENED])
+        self._add_repairs(replayed)
+        if replayed.overflow:
+            self.overflows += 1
+            return
+        self.trims += replayed.report.trimmed
+        self.most_tokens = max(self.most_tokens, replayed.report.token_count)
+        self.tokens += replayed.report.token_count
+        self.cached += replayed.cached_prefix_tokens
+
+    def _add_repairs(self, replayed: Replayed) -> None:
+        repaired = sum(replayed.repairs.values())
+        if repaired > self.repaired:
+            self.repaired, self.reasons = repaired, Counter(replayed.repairs)
+
+    def mend(self, messages: int) -> None:
+        """Note messages that were mended as they were read."""
+        if messages:
+            self.repaired += messages
+            self.reasons["a field of the wrong type"] += messages
+
+    @property
+    def cached_share(self) -> float:
+        """How much of all tokens sent stood in the request before, 0 to 1."""
+        return self.cached / self.tokens if self.tokens else 0.0
+
+    @classmethod
+    def total(cls, tallies: Iterable[Tally]) -> Tally:
+        """All conversations together."""
+        whole = cls("all")
+        for tally in tallies:
+            whole.requests += tally.requests
+            whole.most_tokens = max(whole.most_tokens, tally.most_tokens)
+            whole.trims += tally.trims
+            whole.dropped += tally.dropped
+            whole.masked += tally.masked
+            whole.truncated += tally.truncated
+            whole.overflows += tally.overflows
+            whole.tokens += tally.tokens
+            whole.cached += tally.cached
+            whole.repaired += tally.repaired
+            whole.reasons += tally.reasons
+        return whole
+
+
+def draw_table(tallies: Sequence[Tally]) -> Table:
+    """One line a conversation, and one for all where there are several."""
+    table = Table(box=None, pad_edge=False)
+    for column in _COLUMNS:
+        is_name = column == "conversation"
+        table.add_column(column, justify="left" if is_name else "right", no_wrap=True)
+    for tally in tallies:
+        _add_line(table, tally)
+    if len(tallies) > 1:
+        table.add_section()
+        _add_line(table, Tally.total(tallies), style="bold")
+    return table
+
+
+def _add_line(table: Table, tally: Tally, style: str = "") -> None:
+    figures = (
+        tally.requests, tally.most_tokens, tally.trims, tally.dropped, tally.masked, tally.truncated,
+    )  # fmt: skip
+    table.add_row(
+        Text(one_line(tally.conversation, _LONGEST_ID)),
+        *(f"{figure:,}" for figure in figures),
+        Text(f"{tally.overflows:,}", style="red" if tally.overflows else ""),
+        f"{tally.cached_share:.0%}",
+        style=style,
+    )
+
+
+def repairs_line(tallies: Sequence[Tally]) -> str:
+    """What was repaired in all conversations, in one line; empty where nothing was."""
+    whole = Tally.total(tallies)
+    if not whole.repaired:
+        return ""
+    conversations = sum(tally.repaired > 0 for tally in tallies)
+    what = ", ".join(f"{count:,} × {reason or 'repaired'}" for reason, count in whole.reasons.most_common(4))
+    return (
+        f"repaired in the prompts: {whole.repaired:,} {_plural('message', whole.repaired)} "
+        f"of {conversations:,} {_plural('conversation', conversations)} ({what})"
+    )
+
+
+def _plural(word: str, count: int) -> str:
+    return word if count == 1 else f"{word}s"

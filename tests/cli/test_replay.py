@@ -1,0 +1,173 @@
+"""`rolling-chat replay`."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+from tests.support.conversations import assistant, tool, user
+from tests.support.program import Program, Ran
+from tests.support.prompt_rules import broken_rules
+from tests.support.replay import SYSTEM, long_conversation, write_lines
+
+TALK = [SYSTEM, user("one"), assistant("two"), user("three")]
+
+
+@pytest.fixture
+def talk(program: Program) -> str:
+    return str(write_lines(program.folder / "talk.json", TALK))
+
+
+@pytest.fixture
+def long(program: Program) -> str:
+    lines = [{"id": name, "messages": long_conversation()} for name in ("first", "second")]
+    return str(write_lines(program.folder / "long.jsonl.gz", *lines))
+
+
+def rows(ran: Ran) -> list[dict[str, Any]]:
+    assert ran.code == 0, ran.err
+    return [json.loads(line) for line in ran.out.splitlines()]
+
+
+def test_without_a_terminal_it_prints_a_row_of_json_a_request_and_nothing_else(
+    program: Program, talk: str
+) -> None:
+    ran = program("replay", talk)
+    assert ran.err == ""
+    assert [(row["conversation"], row["request"], row["at_message"]) for row in rows(ran)] == [
+        ("talk", 1, 2),
+        ("talk", 2, 4),
+    ]
+    assert program("replay", talk, "--json").out == ran.out
+    assert program("replay", "--format", "json", talk).out == ran.out
+
+
+def test_the_window_is_the_one_given(program: Program, talk: str) -> None:
+    assert {row["max_input_tokens"] for row in rows(program("replay", talk))} == {128_000}
+    assert rows(program("replay", talk, "--model", "gpt-4o"))[0]["max_input_tokens"] == 128_000
+    assert rows(program("replay", talk, "--max-input-tokens", "5000"))[0]["max_input_tokens"] == 5000
+    capped = program("replay", talk, "--max-input-tokens", "5000", "-c", "context.max_context_tokens=3000")
+    assert rows(capped)[0]["max_input_tokens"] == 3000
+
+
+def test_the_reserve_is_the_one_given(program: Program) -> None:
+    file = str(write_lines(program.folder / "x.json", [user("words " * 3000)]))
+    small = program("replay", file, "--max-input-tokens", "5000", "--reserved-output-tokens", "0")
+    assert rows(small)[0]["within_budget"]
+    assert not rows(program("replay", file, "--max-input-tokens", "5000"))[0]["within_budget"]
+
+
+def test_rolling_is_on_unless_this_very_run_says_no(program: Program, long: str) -> None:
+    config = program.home / "rolling-chat" / "config.toml"
+    config.parent.mkdir()
+    config.write_text("[context]\nenabled = false\n")
+    rolling = rows(program("replay", long, "--max-input-tokens", "8192"))
+    assert any(row["dropped"] for row in rolling)
+    assert all(row["overflow"] is None for row in rolling)
+    off = rows(program("replay", long, "--max-input-tokens", "8192", "-c", "context.enabled=false"))
+    assert not any(row["dropped"] or row["masked"] for row in off)
+    assert off[-1]["overflow"].startswith("Cannot fit request within context limit.")
+
+
+def test_prompts_come_along_and_can_be_sent(program: Program, long: str) -> None:
+    ran = program("replay", long, "--max-input-tokens", "8192", "--emit-prompts")
+    for row in rows(ran):
+        assert broken_rules(row["messages"]) == []
+        assert row["messages"][0]["role"] == "system"
+        assert row["messages"][0]["content"].startswith(SYSTEM["content"])
+
+
+def test_the_table_has_a_line_a_conversation_and_the_settings(program: Program, long: str) -> None:
+    out = program("replay", long, "--format", "table", "--max-input-tokens", "8192").out
+    lines = out.splitlines()
+    assert [line.split()[0] for line in lines[:4]] == ["conversation", "first", "second", "all"]
+    assert "model unknown (name one with --model) · window 8,192 · rolling on · history cap 20,000" in lines
+
+
+def test_repairs_are_told_on_stderr(program: Program) -> None:
+    file = str(
+        write_lines(program.folder / "x.json", [user("one"), tool("lost", "orphan"), assistant("two")])
+    )
+    ran = program("replay", file, "--emit-prompts")
+    assert ran.err.startswith("rolling-chat: repaired in the prompts: ")
+    [row] = rows(ran)
+    assert row["kept"] + row["dropped"] == row["at_message"]
+    assert broken_rules(row["messages"]) == []
+
+
+def test_the_picture_goes_to_its_file(program: Program, long: str) -> None:
+    picture = program.folder / "tokens.svg"
+    ran = program("replay", long, "--svg", str(picture), "--max-input-tokens", "8192")
+    assert len(rows(ran)) == 48
+    text = picture.read_text(encoding="utf-8")
+    assert ElementTree.fromstring(text).tag.endswith("svg")
+    assert "long.jsonl.gz: 48 requests of 2 conversations" in text
+
+
+def test_a_saved_session_is_replayed_by_the_start_of_its_id(program: Program) -> None:
+    session = program("-p", "list files", "--output-format", "json").json["session_id"]
+    [first, second] = rows(program("replay", session[:4], "--emit-prompts"))
+    assert first["conversation"] == session
+    assert first["messages"] == [{"role": "user", "content": "list files"}]
+    assert second["messages"][-1]["role"] == "tool"
+    listed = program("sessions", "list", "--json").json
+    assert [row["id"] for row in listed] == [session]
+
+
+@pytest.mark.parametrize(
+    ("argv", "wanted"),
+    [
+        (["replay"], "the following arguments are required: FILE"),
+        (["replay", "nowhere.json"], "there is no file nowhere.json"),
+        (["replay", "zz"], "there is no file zz"),
+        (["replay", "."], ". is a folder: give a file or a session's id"),
+        (["replay", "broken.jsonl"], "line 2 of broken.jsonl is no JSON"),
+        (["replay", "good.json", "--json", "--format", "table"], "ask for two things at once"),
+        (
+            ["replay", "good.json", "--emit-prompts", "--format", "table"],
+            "--emit-prompts needs --format json",
+        ),
+        (["replay", "good.json", "--format", "xml"], "choose from 'table', 'json'"),
+        (["replay", "good.json", "--svg", "no/such/folder.svg"], "in a folder that exists"),
+        (["replay", "good.json", "--max-input-tokens", "0"], "'0' is no whole number above 0"),
+        (["replay", "good.json", "--reserved-output-tokens", "-1"], "no whole number"),
+        (["replay", "good.json", "-c", "context.trim_to=7"], "context.trim_to"),
+    ],
+)
+def test_what_is_wrong_is_said_in_one_line(program: Program, argv: list[str], wanted: str) -> None:
+    write_lines(program.folder / "good.json", TALK)
+    (program.folder / "broken.jsonl").write_text('{"messages": []}\n{oops\n')
+    ran = program(*argv)
+    assert wanted in ran.err
+    assert ran.code == 2
+    assert ran.err.count("\n") == 1
+    assert ran.out == ""
+
+
+def test_what_was_read_before_a_broken_line_is_printed(program: Program) -> None:
+    file = program.folder / "x.jsonl"
+    file.write_text(json.dumps({"id": "a", "messages": TALK}) + "\n{oops\n")
+    ran = program("replay", str(file))
+    assert ran.code == 2
+    assert len(ran.out.splitlines()) == 2
+
+
+def test_nothing_of_a_transcript_reaches_the_terminal_raw(program: Program) -> None:
+    talk = {"id": "evil\x1b]0;x\x07", "messages": [user("\x1b[2J\ud83d"), tool("\x1b[31m", "x"), user("y")]}
+    file = str(write_lines(program.folder / "x.jsonl", talk))
+    for argv in (["--emit-prompts"], ["--format", "table"]):
+        ran = program("replay", file, *argv)
+        assert ran.code == 0
+        assert "\x1b" not in ran.out + ran.err
+
+
+def test_the_transcript_is_left_as_it_is(program: Program, long: str) -> None:
+    before = Path(long).read_bytes()
+    program("replay", long, "--max-input-tokens", "8192")
+    assert Path(long).read_bytes() == before
+    assert len(gzip.decompress(before).splitlines()) == 2
