@@ -13,6 +13,7 @@ from rolling_chat.agent.approvals import Approvals
 from rolling_chat.agent.conversation import Conversation
 from rolling_chat.agent.text import sound_text
 from rolling_chat.events import Event, LeaveAsked, LeaveRequest, Noticed, ToolEnded, ToolStarted
+from rolling_chat.foreign_json import read_json
 from rolling_chat.messages import Ending, JsonObject, ToolCall
 from rolling_chat.tools import Tool, ToolContext, ToolError, ToolResult
 
@@ -124,15 +125,15 @@ def parse_arguments(call: ToolCall, tool: Tool, *, cut: bool = False) -> JsonObj
     if not text and not cut:
         return {}
     try:
-        arguments = json.loads(text)
-    except (ValueError, RecursionError) as error:
+        arguments = read_json(text)
+    except ValueError as error:
         if cut:
             raise ToolError(
                 f"Not run: your reply reached its output limit in the middle of this call of {tool.name}. "
                 "Make it again, with less in it."
             ) from None
         where = (
-            f"{error.msg} at character {error.pos}" if isinstance(error, json.JSONDecodeError) else "too deep"
+            f"{error.msg} at character {error.pos}" if isinstance(error, json.JSONDecodeError) else str(error)
         )
         raise ToolError(
             f"The arguments of {tool.name} are not valid JSON ({where}). {_shape(tool)}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Iterator, Sequence
 from datetime import datetime
 from typing import Unpack
 
@@ -169,7 +169,7 @@ class Chat:
         """What `text` would add to the next request, in tokens."""
         return count_tokens(text, self.model) + _MESSAGE_FRAMING if text else 0
 
-    def send(self, text: str) -> AsyncIterator[Event]:
+    def send(self, text: str) -> AsyncGenerator[Event]:
         """Say `text` and run the turn. Raises ChatError when busy, held elsewhere or blank.
 
         The events end with TurnEnded. Whoever stops listening stops the turn.
@@ -179,7 +179,7 @@ class Chat:
         self._may_run()
         return self._run(text)
 
-    def carry_on(self) -> AsyncIterator[Event]:
+    def carry_on(self) -> AsyncGenerator[Event]:
         """Go on with the turn that ended early: sent again when it was full or failed, continued when cut.
 
         Raises ChatError when there is nothing to go on with.
@@ -275,6 +275,10 @@ class Chat:
         await asyncio.gather(
             asyncio.to_thread(count_tokens, "warm", self.model), self._runtime.provider.warm_up()
         )
+
+    async def disconnect(self) -> None:
+        """Close the connections to the model's server, before the event loop ends."""
+        await self._runtime.provider.close()
 
     def close(self) -> None:
         """Let go of the session; one that nothing was said in leaves no trace. Stop a turn first."""
@@ -373,9 +377,13 @@ class Chat:
             log.exception("session %s could not be let go of", self._info.id)
 
     def _mend(self) -> bool:
-        """Answer the calls that a process left open when it died; whether there were any."""
+        """Settle what a process left open when it died, or a turn of ours that the store failed.
+
+        Whether there was anything.
+        """
         text = "[cancelled: the program ended before this was done]"
-        return bool(self._conversation.answer_open_calls(text, Ending.CANCELLED))
+        settled = self._conversation.settle_reply(Ending.FAILED) is not None
+        return bool(self._conversation.answer_open_calls(text, Ending.CANCELLED)) or settled
 
     def _may_run(self) -> None:
         if self.busy:
@@ -384,6 +392,8 @@ class Chat:
             self.refresh()
         if self._holder is not None:
             raise ChatError(f"This session is {self.holder}. /fork makes a copy of your own to go on in.")
+        with _in_words():
+            self._mend()
 
     def _may_leave(self) -> None:
         if self.busy:

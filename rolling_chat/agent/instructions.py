@@ -76,7 +76,7 @@ def _files(folder: Path) -> Iterator[Path]:
     """The files that may be there, nearest first; a link that leads out of the repository is none."""
     folder = folder.resolve()
     chain = [folder, *folder.parents]
-    root = next((index for index, parent in enumerate(chain) if (parent / ".git").exists()), 0)
+    root = next((index for index, parent in enumerate(chain) if _is_repository(parent)), 0)
     for parent in chain[: root + 1]:
         try:
             file = (parent / FILE_NAME).resolve()
@@ -84,6 +84,13 @@ def _files(folder: Path) -> Iterator[Path]:
             continue
         if file.is_relative_to(chain[root]):
             yield file
+
+
+def _is_repository(folder: Path) -> bool:
+    try:
+        return (folder / ".git").exists()
+    except OSError:  # a folder above that may not be looked into
+        return False
 
 
 def _read(file: Path) -> str:

@@ -11,7 +11,7 @@ from rolling_chat.messages import JsonObject
 from rolling_chat.providers import wire
 from rolling_chat.providers.known import provider_of
 from rolling_chat.providers.offline import offline_window
-from rolling_chat.settings.catalog import ModelCatalog
+from rolling_chat.settings.catalog import ModelCatalog, ModelInfo
 from rolling_chat.settings.schema import Settings
 
 _OLLAMA = frozenset({"ollama", "ollama_chat"})
@@ -28,7 +28,7 @@ def window_of(model: str, settings: Settings, catalog: ModelCatalog) -> int:
     The person's `max_input_tokens`, else the demo model's own, else the catalogue's, else the
     built-in table's; never above `max_context_tokens`.
     """
-    info = catalog.lookup(model)
+    info = _known(model, catalog)
     window = settings.for_model(model).max_input_tokens or offline_window(model) or 0
     if not window:
         window = (info.max_input_tokens if info else 0) or get_context_limit(model)
@@ -40,14 +40,19 @@ def window_of(model: str, settings: Settings, catalog: ModelCatalog) -> int:
 
 def output_limit(model: str, settings: Settings, catalog: ModelCatalog) -> int:
     """The most that `model` can answer, in tokens; 0 where nobody knows."""
-    info = catalog.lookup(model)
+    info = _known(model, catalog)
     return settings.for_model(model).max_output_tokens or (info.max_output_tokens if info else 0)
 
 
 def offers_tools(model: str, catalog: ModelCatalog) -> bool:
     """Whether `model` is offered tools: unless the catalogue knows it and says that it takes none."""
-    info = catalog.lookup(model)
+    info = _known(model, catalog)
     return info is None or info.supports_tools
+
+
+def _known(model: str, catalog: ModelCatalog) -> ModelInfo | None:
+    """What the catalogue says; it is not read for the demo model, which is in none."""
+    return None if offline_window(model) else catalog.lookup(model)
 
 
 def context_config(

@@ -6,8 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rolling_chat.providers.errors import unknown_model_line
-from rolling_chat.providers.known import KNOWN_PROVIDERS, find_provider
+from rolling_chat.providers.known import KNOWN_PROVIDERS, find_provider, unknown_model_line
 from rolling_chat.providers.offline import OFFLINE_MODEL, offline_window
 from rolling_chat.providers.ollama import probe_ollama
 from rolling_chat.providers.protocol import ErrorKind, ProviderError

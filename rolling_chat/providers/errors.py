@@ -14,7 +14,7 @@ from email.utils import parsedate_to_datetime
 from time import time
 from urllib.parse import urlsplit
 
-from rolling_chat.providers.known import find_provider, provider_of
+from rolling_chat.providers.known import find_provider, provider_of, unknown_model_line
 from rolling_chat.providers.overflow import (
     NO_NUMBERS,
     ErrorBody,
@@ -25,6 +25,7 @@ from rolling_chat.providers.overflow import (
 )
 from rolling_chat.providers.protocol import ErrorKind, ProviderError
 from rolling_chat.providers.redaction import redact, secrets_in
+from rolling_chat.providers.retries import PassingError
 
 # Names of exceptions that mean a connection that could not be made, or broke; by name, so that
 # neither httpx nor aiohttp has to be imported to recognise theirs.
@@ -85,10 +86,6 @@ class ErrorContext:
     nearest: Callable[[str], Sequence[str]] | None = None
     timeout: float = 0.0
     began: bool = False  # part of the reply had come
-
-
-class PassingError(ProviderError):
-    """A failure that may pass by itself: the same request can be sent again a little later."""
 
 
 def classify(
@@ -170,16 +167,6 @@ def unreadable(model: str, api_base: str | None = None) -> ProviderError:
     return ProviderError(
         ErrorKind.UNKNOWN, f"{provider} sent nothing that can be read as an answer: is the address right?"
     )
-
-
-def unknown_model_line(model: str, nearest: Sequence[str]) -> str:
-    """The line for a model that nobody knows, with the names that come nearest."""
-    advice = (
-        f"nearest: {', '.join(nearest)}" if nearest else "give it as provider/model, with --model or /model"
-    )
-    if provider_of(model) in {"ollama", "ollama_chat"}:
-        advice = f"get it with: ollama pull {model.partition('/')[2]}"
-    return f'Unknown model "{model}"; {advice}.'
 
 
 def _unknown_model(context: ErrorContext) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 
@@ -94,6 +94,16 @@ def provider_of(model: str) -> str:
 def find_provider(model: str) -> KnownProvider | None:
     """The row of the provider that serves `model`, None where nothing is known of it."""
     return _BY_NAME.get(provider_of(model))
+
+
+def unknown_model_line(model: str, nearest: Sequence[str]) -> str:
+    """The line for a model that nobody knows, with the names that come nearest."""
+    advice = (
+        f"nearest: {', '.join(nearest)}" if nearest else "give it as provider/model, with --model or /model"
+    )
+    if provider_of(model) in {"ollama", "ollama_chat"}:
+        advice = f"get it with: ollama pull {model.partition('/')[2]}"
+    return f'Unknown model "{model}"; {advice}.'
 
 
 def key_variables() -> frozenset[str]:

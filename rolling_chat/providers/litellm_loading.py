@@ -86,6 +86,10 @@ async def close_connections(litellm: Any) -> None:
     """Close every connection that litellm keeps for later, and forget its clients."""
     await litellm.close_litellm_async_clients()
     litellm.in_memory_llm_clients_cache.flush_cache()
+    # the one for Anthropic and Gemini is in no cache; litellm makes another when it is asked for
+    shared = vars(litellm).pop("module_level_aclient", None)
+    if shared is not None:
+        await shared.close()
 
 
 def _make_quiet(litellm: Any) -> None:

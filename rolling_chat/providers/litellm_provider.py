@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from rolling_chat.messages import Json, Usage
-from rolling_chat.providers.errors import classify, unreadable
 from rolling_chat.providers.families import find_family
 from rolling_chat.providers.known import find_provider, provider_of
 from rolling_chat.providers.litellm_loading import close_connections, load_litellm, timeouts, warm_up
-from rolling_chat.providers.offline import OFFLINE_MODEL, register_offline_model
+from rolling_chat.providers.offline import OFFLINE_MODEL
 from rolling_chat.providers.ollama import ollama_base
 from rolling_chat.providers.protocol import (
     Delta,
@@ -118,10 +117,16 @@ class LiteLLMProvider:
 
     async def _load(self) -> ModuleType:
         if self._litellm is None:
-            litellm = await asyncio.to_thread(load_litellm, self._log_file, secrets_in(self._environ))
-            register_offline_model(litellm)
-            self._litellm = litellm
+            self._litellm = await asyncio.to_thread(self._load_all)
         return self._litellm
+
+    def _load_all(self) -> ModuleType:
+        """litellm, and what of ours is of no use without it and would delay the first paint."""
+        from rolling_chat.providers.offline.custom_llm import register_offline_model  # noqa: PLC0415
+
+        litellm = load_litellm(self._log_file, secrets_in(self._environ))
+        register_offline_model(litellm)
+        return litellm
 
     async def _send(self, litellm: ModuleType, request: Request) -> AsyncGenerator[Delta, None]:
         reply = ReplyBuilder()
@@ -131,6 +136,8 @@ class LiteLLMProvider:
                 for delta in reply.add(chunk):
                     yield delta
             if not reply.has_come and response.received_finish_reason is None:
+                from rolling_chat.providers.errors import unreadable  # noqa: PLC0415  # not before first paint
+
                 raise unreadable(request.model, request.api_base)
             usage = self._usage(request, reported_usage(response.chunks))
         finally:
@@ -187,6 +194,8 @@ class LiteLLMProvider:
         return with_cost(usage, self._catalog.lookup(request.model))
 
     def _classify(self, error: Exception, request: Request, *, began: bool) -> ProviderError:
+        from rolling_chat.providers.errors import classify  # noqa: PLC0415  # not before the first paint
+
         return classify(
             error,
             request.model,

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import http.client
-import json
 import logging
 import threading
 from collections.abc import Mapping
 from urllib.parse import urlsplit
+
+from rolling_chat.foreign_json import read_json
 
 _log = logging.getLogger("rolling_chat.providers.ollama")
 _HOST = "127.0.0.1"
@@ -39,6 +39,8 @@ def ollama_base(environ: Mapping[str, str]) -> str:
 
 
 def _models(environ: Mapping[str, str], timeout: float) -> list[str]:
+    import http.client  # noqa: PLC0415  # 10 ms, and needed only where no model was chosen
+
     host, port = _address(environ.get("OLLAMA_HOST", ""))
     connection = http.client.HTTPConnection(host, port, timeout=timeout)
     try:
@@ -46,7 +48,7 @@ def _models(environ: Mapping[str, str], timeout: float) -> list[str]:
         answer = connection.getresponse()
         if answer.status != 200:
             return []
-        models = json.loads(answer.read(_MOST_BYTES))["models"]
+        models = read_json(answer.read(_MOST_BYTES))["models"]
         return [str(entry["name"]) for entry in models if "embed" not in str(entry["name"])]
     except (OSError, http.client.HTTPException, ValueError, LookupError, TypeError) as error:
         _log.debug("no Ollama at %s:%s: %s", host, port, error)

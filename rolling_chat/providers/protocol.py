@@ -133,3 +133,7 @@ class Provider(Protocol):
     async def warm_up(self) -> None:
         """Load what the first request needs, off the event loop."""
         ...
+
+    async def close(self) -> None:
+        """Close the connections that are kept for the next request; a later one opens new ones."""
+        ...

@@ -84,9 +84,9 @@ class ReplyBuilder:
     def _add_thinking(self, block: dict[str, Json]) -> None:
         """Blocks come in pieces without a signature, then whole with one; only the whole are of use."""
         if block.get("type") == "redacted_thinking":
-            self._thinking.append(block)
+            self._thinking.append({"type": "redacted_thinking", "data": str(block.get("data") or "")})
             return
-        signature = block.get("signature")
+        signature = str(block.get("signature") or "")
         if not signature:
             return
         text = str(block.get("thinking") or "")

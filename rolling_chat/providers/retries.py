@@ -6,8 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from random import random
 
-from rolling_chat.providers.errors import PassingError
 from rolling_chat.providers.protocol import ProviderError
+
+
+class PassingError(ProviderError):
+    """A failure that may pass by itself: the same request can be sent again a little later."""
 
 
 @dataclass(frozen=True, slots=True)

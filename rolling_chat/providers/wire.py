@@ -6,6 +6,7 @@ rules stand in `families.py`, one row a family. Neither changes a message that n
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import re
@@ -13,6 +14,7 @@ from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from rolling_chat.foreign_json import read_json
 from rolling_chat.messages import Content, Json, JsonObject, MadeBy, Message, ToolCall
 from rolling_chat.providers.cache_marks import mark_messages, mark_tools
 from rolling_chat.providers.families import (
@@ -45,6 +47,8 @@ REASONING = "reasoning_content"
 THINKING_BLOCKS = "thinking_blocks"
 SIGNATURES = "signatures"
 _PLAIN_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
+# OpenAI refuses longer ones; other providers' are often longer
+_LONGEST_ID = 40
 _NINE_ID = re.compile(r"[A-Za-z0-9]{9}")
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 _remembered_limit = 4096
@@ -173,7 +177,7 @@ def _is_taken_by(family: WireFamily, id: str) -> bool:
         case "plain":
             return _PLAIN_ID.fullmatch(id) is not None
         case "any":
-            return True
+            return len(id) <= _LONGEST_ID
 
 
 def _derived_id(seed: str, family: WireFamily) -> str:
@@ -183,7 +187,7 @@ def _derived_id(seed: str, family: WireFamily) -> str:
 
 def _to_dict(message: Message, family: WireFamily) -> dict[str, Json]:
     content = _filled(message)
-    calls = tuple(map(_with_json_arguments, message.tool_calls))
+    calls = tuple(_with_json_arguments(call) for call in message.tool_calls)
     data = replace(message, content=content, tool_calls=calls, counts={}).to_dict(with_extras=False)
     extras = message.extras or {}
     if family.reasoning_back and message.role == "assistant" and extras.get(REASONING):
@@ -233,17 +237,25 @@ def _encodable(text: str) -> str:
 
 def _with_json_arguments(call: ToolCall) -> ToolCall:
     """Servers parse the arguments of past calls and break on what is no JSON object."""
+    arguments = _json_object(call.arguments)
+    return call if arguments == call.arguments else replace(call, arguments=arguments)
+
+
+@functools.lru_cache(maxsize=_remembered_limit)
+def _json_object(arguments: str) -> str:
+    """`arguments` where they are a JSON object that can be sent, else an object that holds them."""
+    if not arguments.strip():
+        return "{}"
+    text = _encodable(arguments)
     try:
-        parsed = json.loads(call.arguments)
+        parsed = read_json(text)
     except ValueError:
         parsed = None
-    if isinstance(parsed, dict):
-        arguments = _encodable(call.arguments)
-        return call if arguments is call.arguments else replace(call, arguments=arguments)
-    arguments = (
-        json.dumps({"arguments": call.arguments}, ensure_ascii=False) if call.arguments.strip() else "{}"
-    )
-    return replace(call, arguments=arguments)
+    if not isinstance(parsed, dict):
+        return json.dumps({"arguments": text}, ensure_ascii=False)
+    # half a pair may also be there as an escape, and comes out where the arguments are parsed on the way
+    written = json.dumps(parsed, ensure_ascii=False)
+    return text if _encodable(written) is written else _encodable(written)
 
 
 def _place_of(entries: Sequence[_Entry], place: int) -> int | None:

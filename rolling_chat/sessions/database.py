@@ -31,6 +31,7 @@ _FAULTS = {
     "SQLITE_LOCKED": "is busy: another process has been writing to it for long; try again",
     "SQLITE_READONLY": "cannot be written: the file or its folder is read-only",
     "SQLITE_FULL": "cannot be written: the disk is full; make room and try again",
+    "SQLITE_IOERR_SHMSIZE": "cannot be opened: the disk is full; make room and try again",
     "SQLITE_IOERR": "cannot be read or written: the disk reports an error",
     "SQLITE_CORRUPT": "is damaged and was left as it is; move it away to start with a new one",
     "SQLITE_NOTADB": "is damaged and was left as it is; move it away to start with a new one",

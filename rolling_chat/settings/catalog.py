@@ -9,7 +9,7 @@ import json
 import logging
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -45,10 +45,19 @@ class ModelInfo:
 
 
 class ModelCatalog:
-    """The models by name."""
+    """The models by name.
 
-    def __init__(self, table: Mapping[str, JsonObject]) -> None:
-        self._table = {
+    `table` is litellm's, or reads it when something is first asked of it: that takes 30 ms, which a
+    start with the offline model can do without.
+    """
+
+    def __init__(self, table: Mapping[str, JsonObject] | Callable[[], Mapping[str, JsonObject]]) -> None:
+        self._source = table
+
+    @functools.cached_property
+    def _table(self) -> Mapping[str, JsonObject]:
+        table = self._source() if callable(self._source) else self._source
+        return {
             name: entry
             for name, entry in table.items()
             if isinstance(entry, Mapping) and str(entry.get("mode")) in _TEXT_MODES
@@ -150,20 +159,24 @@ class ModelCatalog:
 
 @functools.cache
 def load_catalog() -> ModelCatalog:
-    """Read litellm's table from its package folder, once (3 MB, some 50 ms).
+    """The catalogue of litellm's table in its package folder, read once and when first needed.
 
-    An empty catalogue, and a line in the log, where there is no table to be read.
+    It is empty, and a line in the log says why, where there is no table to be read.
     """
+    return ModelCatalog(_read_table)
+
+
+def _read_table() -> Mapping[str, JsonObject]:
     path = table_path()
     if path is None:
         _log.warning("no model table: litellm is not installed")
-        return ModelCatalog({})
+        return {}
     try:
         table = json.loads(path.read_bytes())
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         _log.warning("no model table: %s: %s", path, error)
-        return ModelCatalog({})
-    return ModelCatalog(table if isinstance(table, dict) else {})
+        return {}
+    return table if isinstance(table, dict) else {}
 
 
 def table_path() -> Path | None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import httpx
 import pytest
 
-from rolling_chat.providers.errors import PassingError, classify
+from rolling_chat.providers.errors import classify
 from rolling_chat.providers.protocol import ErrorKind, ProviderError
+from rolling_chat.providers.retries import PassingError
 
 
 class StatusError(Exception):

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from rolling_chat.providers.errors import PassingError
 from rolling_chat.providers.protocol import ErrorKind, ProviderError
-from rolling_chat.providers.retries import RetryPolicy
+from rolling_chat.providers.retries import PassingError, RetryPolicy
 
 
 def _overloaded(retry_after: float | None = None) -> PassingError:

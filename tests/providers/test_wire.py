@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import pytest
@@ -118,6 +119,16 @@ def test_anthropic_gets_ids_of_plain_characters() -> None:
     assert wire[2]["tool_call_id"].replace("_", "").isalnum()
 
 
+def test_openai_gets_no_id_of_more_than_40_characters() -> None:
+    short, long = "call_" + "a" * 35, "toolu_" + "a" * 35
+    wire = _wire(OPENAI, QUESTION, _called(CLAUDE, short, long), _result(short), _result(long))
+
+    sent = [call["id"] for call in wire[1]["tool_calls"]]
+    assert sent[0] == short
+    assert len(sent[1]) <= 40
+    assert [message["tool_call_id"] for message in wire[2:]] == sent
+
+
 @pytest.mark.parametrize("model", [OPENAI, CLAUDE, MISTRAL, OLLAMA])
 def test_repeated_and_empty_ids_are_paired_by_adjacency(model: str) -> None:
     wire = _wire(
@@ -220,6 +231,35 @@ def test_arguments_that_are_no_object_are_sent_inside_one(written: str, sent: st
     wire = _wire(OPENAI, QUESTION, call, _result("a"))
 
     assert wire[1]["tool_calls"][0]["function"]["arguments"] == sent
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "[" * 5_000,
+        '{"a":' * 5_000,
+        '{"a":' + "[" * 300 + "]" * 300 + "}",
+        '{"a": NaN}',
+        '{"a": 1e999}',
+        "9" * 9_999,
+    ],
+    ids=lambda text: str(text[:10]),
+)
+@pytest.mark.parametrize("model", [OPENAI, CLAUDE, MISTRAL, OLLAMA])
+def test_arguments_that_no_server_can_read_are_sent_as_text(model: str, written: str) -> None:
+    call = Message("assistant", "", (ToolCall("a", "read_file", written),))
+    sent = _wire(model, QUESTION, call, _result("a"))[1]["tool_calls"][0]["function"]["arguments"]
+
+    assert json.loads(sent) == {"arguments": written}
+
+
+def test_half_a_pair_written_as_an_escape_is_replaced_too() -> None:
+    """litellm parses the arguments for Anthropic and Gemini, and what comes out must be UTF-8."""
+    written = '{"path": "\\ud800", "kept": "\\ud83d\\ude00", "text": "\\\\ud800"}'
+    call = Message("assistant", "", (ToolCall("a", "read_file", written),))
+    sent = _wire(CLAUDE, QUESTION, call, _result("a"))[1]["tool_calls"][0]["function"]["arguments"]
+
+    assert json.loads(sent) == {"path": "\ufffd", "kept": "\U0001f600", "text": "\\ud800"}
 
 
 def test_half_a_surrogate_pair_is_replaced() -> None:

@@ -79,6 +79,9 @@ class ScriptedProvider:
     async def warm_up(self) -> None:
         await asyncio.sleep(0)
 
+    async def close(self) -> None:
+        await asyncio.sleep(0)
+
 
 def says(text: str, *, ending: Ending = Ending.COMPLETE, reasoning: str = "", tokens: int = 10) -> Script:
     """A reply in pieces of a few characters, with thoughts before it where there are any."""

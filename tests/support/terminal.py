@@ -54,12 +54,18 @@ class Terminal:
     ) -> None:
         if self.pid:
             self.kill()
-        os.close(self._master)
+        if self._master >= 0:
+            os.close(self._master)
 
     @property
     def lines(self) -> list[str]:
         """The screen as it stands, without trailing blanks."""
         return [line.rstrip() for line in self._screen.display]
+
+    @property
+    def padded_lines(self) -> list[str]:
+        """The screen as it stands, every line as wide as the window."""
+        return list(self._screen.display)
 
     @property
     def text(self) -> str:
@@ -69,6 +75,12 @@ class Terminal:
     def type(self, text: str) -> None:
         """Send keys as a terminal would."""
         os.write(self._master, text.encode())
+
+    def say(self, text: str) -> None:
+        """Type a line, see it in the prompt box, send it."""
+        self.type(text)
+        self.see(f"❯ {text}")
+        self.type("\r")
 
     def resize(self, columns: int, rows: int) -> None:
         """Change the size of the window."""
@@ -81,6 +93,10 @@ class Terminal:
             lambda: all(word in self.text for word in wanted), f"never saw {wanted}", seconds=seconds
         )
         return self.text
+
+    def see_either(self, *wanted: str) -> None:
+        """Wait until one of `wanted` stands on the screen."""
+        self.wait_until(lambda: any(word in self.text for word in wanted), f"never saw one of {wanted}")
 
     def wait_until(
         self, condition: Callable[[], bool], what: str, *, seconds: float = PATIENCE_SECONDS
@@ -101,6 +117,26 @@ class Terminal:
         _, status = os.waitpid(self.pid, 0)
         self.pid = 0
         return os.waitstatus_to_exitcode(status)
+
+    def vanish(self, seconds: float = PATIENCE_SECONDS) -> None:
+        """Close the window over the child's head, and wait until the child has ended."""
+        os.close(self._master)
+        self._master = -1
+        until = time.monotonic() + seconds
+        while os.waitpid(self.pid, os.WNOHANG) == (0, 0):
+            if time.monotonic() > until:
+                raise AssertionError("the program outlived its terminal")
+            time.sleep(0.05)
+        self.pid = 0
+
+    def signal(self, number: int) -> None:
+        """Send the child a signal."""
+        os.kill(self.pid, number)
+
+    def wait_until_stopped(self) -> None:
+        """Wait until the child is suspended, as by a shell's ctrl+z."""
+        _, status = os.waitpid(self.pid, os.WUNTRACED)
+        assert os.WIFSTOPPED(status), self.text
 
     def kill(self) -> None:
         """kill -9, as a crash or an impatient person would."""

@@ -23,6 +23,7 @@ from rolling_chat.tui.app import RollingChatApp
 from rolling_chat.tui.screens.chat import ChatScreen
 from rolling_chat.tui.transcript.view import Transcript
 from rolling_chat.tui.widgets.prompt import PromptBox
+from rolling_chat.tui.widgets.question import Question
 
 MODEL = "openai/gpt-4o-mini"
 FOLDER = Path("/home/ada/src/parser")
@@ -173,6 +174,13 @@ async def idle(pilot: Pilot[None]) -> None:
     screen = screen_of(pilot)
     await wait_until(pilot, lambda: not screen.state.busy and not screen.chat.busy)
     await pilot.pause()
+
+
+async def listens(pilot: Pilot[None], clock: Clock) -> None:
+    """Let the grace of the question that is asked pass, until its frame names the answers."""
+    clock.pass_(1)
+    question = pilot.app.screen.query_one(Question)
+    await wait_until(pilot, lambda: "one moment" not in str(question.border_subtitle))
 
 
 async def type_line(pilot: Pilot[None], text: str) -> None:

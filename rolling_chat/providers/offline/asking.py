@@ -6,6 +6,8 @@ import re
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from rolling_chat.providers.offline.matching import split_sentences
+
 Action: TypeAlias = Literal["list", "read", "search", "run"]
 
 _POLITE = r"(?:(?:please|now|first|next|finally|and|also|(?:can|could|would|will) you|let'?s)[,\s]+)*"
@@ -34,6 +36,7 @@ _SEARCHING = re.compile(
 _RUNNING = re.compile(
     rf"{_POLITE}(?:run|execute)(?: the)?(?: command)?:? (?P<command>{_QUOTED}|.+?)\s*", re.IGNORECASE
 )
+_PARAGRAPHS = re.compile(r"\n\s*\n")
 _LINES = re.compile(r"lines? (?P<start>\d{1,7})(?:\s*(?:-|–|to|through)\s*(?P<end>\d{1,7}))?", re.IGNORECASE)
 _STEP = re.compile(r"\s*(?:;|\n|,?\s+(?:and\s+)?then\s)\s*", re.IGNORECASE)
 _BACKTICKED = re.compile(r"`[^`\n]*`")
@@ -67,9 +70,24 @@ def read_orders(text: str) -> list[tuple[Order, ...]]:
     return [step for step in steps if step]
 
 
-def is_question(text: str) -> bool:
-    """Whether `text` asks for something, rather than tells it."""
-    return text.rstrip().endswith("?") or _QUESTION.match(text) is not None
+def read_questions(text: str) -> list[str]:
+    """The sentences of `text` in which it asks for something; all others tell it.
+
+    A text that is sent along with a question, from a pipe for one, stands before or behind it: so only
+    the first and the last paragraph are looked at, and a question without its mark, as a line of a file
+    may look like, counts only as the very first or last sentence.
+    """
+    sentences = split_sentences(text)
+    if not sentences:
+        return []
+    paragraphs = _PARAGRAPHS.split(text.strip())
+    at_edges = [*split_sentences(paragraphs[0]), *split_sentences(paragraphs[-1])]
+    marked = dict.fromkeys(sentence for sentence in at_edges if sentence.rstrip("\"')]* ").endswith("?"))
+    if marked:
+        return list(marked)
+    return [
+        sentence for sentence in dict.fromkeys((sentences[0], sentences[-1])) if _QUESTION.match(sentence)
+    ]
 
 
 def _steps(text: str) -> list[str]:

@@ -8,8 +8,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from rolling_chat.messages import Json, JsonObject, Message, ToolCall
-from rolling_chat.providers.offline.asking import Action, Order, is_question, read_orders
-from rolling_chat.providers.offline.matching import best_matches, content_words, read_sentences
+from rolling_chat.providers.offline.asking import Action, Order, read_orders, read_questions
+from rolling_chat.providers.offline.matching import (
+    best_matches,
+    content_words,
+    read_sentences,
+    split_sentences,
+)
 from rolling_chat.providers.offline.summary import asks_for_summary, extract_summary
 
 _INTRODUCTION = (
@@ -124,19 +129,25 @@ def _answer(
     opening = f"{_INTRODUCTION} " if first else ""
     if _GREETING.match(asked) and len(content_words(asked)) <= 2:
         return OfflineReply(f"{_INTRODUCTION} {_ABILITIES}")
-    if not is_question(asked):
+    question = " ".join(read_questions(asked))
+    if not question:
         return OfflineReply(f"{opening}{_NOTED}")
     sentences = [
         sentence
-        for sentence in read_sentences([system, *_told(before), *results])
+        for sentence in read_sentences([system, *_told(before), *_statements(asked), *results])
         if sentence.text not in _OWN_SENTENCES
     ]
-    found = best_matches(asked, sentences)
+    found = best_matches(question, sentences)
     if found:
         return OfflineReply(_as_lines([sentence.text for sentence in found]))
     if "recall" in offered and not results:
         arguments: dict[str, Json] = {}
-        _put(arguments, _properties(offered["recall"]), _QUERY_NAMES, " ".join(content_words(asked)) or asked)
+        _put(
+            arguments,
+            _properties(offered["recall"]),
+            _QUERY_NAMES,
+            " ".join(content_words(question)) or question,
+        )
         return OfflineReply(
             calls=(ToolCall("call_offline_recall", "recall", json.dumps(arguments, ensure_ascii=False)),)
         )
@@ -144,12 +155,19 @@ def _answer(
 
 
 def _told(messages: Sequence[Message]) -> Iterator[str]:
-    """What the messages say, questions left out: they match themselves best and answer nothing."""
+    """What the messages say."""
     for message in messages:
-        text = message.text
-        if message.role == "user" and is_question(text):
-            continue
-        yield text
+        if message.role == "user":
+            yield from _statements(message.text)
+        else:
+            yield message.text
+
+
+def _statements(text: str) -> Iterator[str]:
+    """What a user's message tells. Its questions are left out: they match themselves best and answer
+    nothing."""
+    questions = set(read_questions(text))
+    yield from (sentence for sentence in split_sentences(text) if sentence not in questions)
 
 
 def _report(steps: Sequence[tuple[Order, ...]], results: Sequence[str]) -> str:

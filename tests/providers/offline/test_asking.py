@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rolling_chat.providers.offline.asking import Order, is_question, read_orders
+from rolling_chat.providers.offline.asking import Order, read_orders, read_questions
 
 
 @pytest.mark.parametrize(
@@ -60,5 +60,19 @@ def test_talk_is_no_order(text: str) -> None:
 
 
 def test_what_is_a_question() -> None:
-    assert all(map(is_question, ("Where is it?", "what is my name", "tell me the port", "it is red?")))
-    assert not any(map(is_question, ("My name is Ada.", "Thanks!", "")))
+    assert all(map(read_questions, ("Where is it?", "what is my name", "tell me the port", "it is red?")))
+    assert not any(map(read_questions, ("My name is Ada.", "Thanks!", "", " \n")))
+
+
+@pytest.mark.parametrize(
+    ("text", "questions"),
+    [
+        ("The parser is in lexer.py. Where is the parser?", ["Where is the parser?"]),
+        ("Where is it? And why?", ["Where is it?", "And why?"]),
+        ("What is red?\n\nname = 'apple'\nis it? nobody knows\n\nThe end.", ["What is red?"]),
+        ("find the port\n\nport = 8080\nhost = 'a'", ["find the port"]),
+        ("port = 8080\nname = 'a'\n\ntell me the port", ["tell me the port"]),
+    ],
+)
+def test_a_text_sent_along_with_a_question_is_none(text: str, questions: list[str]) -> None:
+    assert read_questions(text) == questions

@@ -111,6 +111,29 @@ def test_it_takes_the_steps_one_after_the_other_and_reports_them_all() -> None:
     assert all(word in last.text for word in ("alpha", "beta", "Files in .:"))
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The parser lives in lexer.py. Where does the parser live?",
+        "Where does the parser live?\n\nThe lexer is old.\nThe parser lives in lexer.py.\nThe end.",
+        "The lexer is old.\nThe parser lives in lexer.py.\n\nWhere does the parser live?",
+    ],
+)
+def test_it_answers_from_what_stands_beside_the_question(text: str) -> None:
+    assert reply_to([SYSTEM, _user(text)]).text == "The parser lives in lexer.py."
+
+
+def test_what_was_told_beside_an_earlier_question_is_not_forgotten() -> None:
+    told = _user("The parser lives in lexer.py. Do you see?")
+    assert reply_to([SYSTEM, told, _assistant("Noted."), _user("Where does the parser live?")]).text == (
+        "The parser lives in lexer.py."
+    )
+
+
+def test_a_question_alone_does_not_answer_itself() -> None:
+    assert "I find nothing" in reply_to([SYSTEM, _user("Where does the lexer live?")]).text
+
+
 def test_it_answers_a_question_about_a_file_with_its_best_lines() -> None:
     prompt = [SYSTEM, _user("read conf.toml and tell me the port")]
     called = reply_to(prompt, TOOLS)

@@ -44,6 +44,10 @@ class ScriptedServer:
         """The address that goes into `api_base`."""
         return self.address
 
+    def then(self, *steps: Step) -> None:
+        """Add to the end of the script."""
+        self._steps.extend(steps)
+
     async def wait_hanging(self, seconds: float = 10) -> None:
         """Return when a reply has sent its first piece and hangs."""
         assert await asyncio.to_thread(self._hanging.wait, seconds), "no reply began to stream"
