@@ -30,10 +30,10 @@ def percent(share: float) -> str:
 
 
 def cost(dollars: float | None) -> str:
-    """US dollars, or nothing where the price is unknown."""
-    if dollars is None:
+    """US dollars, or nothing where the price is unknown or nothing."""
+    if not dollars:
         return ""
-    if 0 < dollars < 0.01:
+    if dollars < 0.01:
         return "<$0.01"
     return f"${dollars:.2f}"
 

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, ClassVar
 
 from textual.app import App
 from textual.binding import Binding, BindingType
+from textual.filter import LineFilter, NoColor
 
+from rolling_chat.tui.hangup import die_of_hangup, on_signal, terminal_is_gone
 from rolling_chat.tui.screens.chat import ChatScreen
 from rolling_chat.tui.theming import textual_theme
 
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
     from rolling_chat.settings.themes import ThemeSpec
 
 _log = logging.getLogger("rolling_chat.tui")
+
+_LOOK_FOR_TERMINAL_EVERY = 2.0  # seconds
 
 
 class RollingChatApp(App[None]):
@@ -34,6 +38,7 @@ class RollingChatApp(App[None]):
     ENABLE_COMMAND_PALETTE = False
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("ctrl+q", "quit", show=False, priority=True),
+        Binding("ctrl+z", "suspend_process", show=False, priority=True),
     ]
 
     def __init__(
@@ -59,8 +64,16 @@ class RollingChatApp(App[None]):
             self.theme = theme
 
     def on_mount(self) -> None:
-        """The one screen."""
+        """The one screen; and what to do when the terminal or the system wants us gone."""
         self.push_screen(self.chat_screen())
+        if not self.is_headless:
+            on_signal("SIGTERM", lambda: self.call_later(self.action_quit))
+            on_signal("SIGHUP", lambda: self.call_later(self._terminal_lost))
+            self.set_interval(_LOOK_FOR_TERMINAL_EVERY, self._look_for_terminal)
+
+    def get_line_filters(self) -> Sequence[LineFilter]:
+        """NO_COLOR leaves none at all; Textual's own reading of it, greys, are colours to a terminal."""
+        return [NoColor()] if self.no_color else super().get_line_filters()
 
     def chat_screen(self) -> ChatScreen:
         """The screen of this chat."""
@@ -68,10 +81,24 @@ class RollingChatApp(App[None]):
 
     async def action_quit(self) -> None:
         """Stop what runs, wait for its end, leave."""
+        await self._settle()
+        self.exit()
+
+    async def _settle(self) -> None:
         for screen in self.screen_stack:
             if isinstance(screen, ChatScreen):
                 await screen.settle()
-        self.exit()
+
+    async def _look_for_terminal(self) -> None:
+        if terminal_is_gone():
+            await self._terminal_lost()
+
+    async def _terminal_lost(self) -> None:
+        """Leave the session in order; there is nothing to restore and nobody to tell."""
+        _log.info("the terminal is gone")
+        await self._settle()
+        self.chat.close()
+        die_of_hangup()
 
     def fault(self, what: str, error: Exception) -> str:
         """Log a fault of ours; one line for the person, naming it and the log."""

@@ -88,7 +88,6 @@ class ScreenState:
     rate: float = 0.0
     last: str = ""
     offer: Offer = Offer.NOTHING
-    offer_reason: str = ""
     queued: str = ""
     revision: int = 0
     _notices: int = 0
@@ -106,7 +105,7 @@ class ScreenState:
         self.items = items_of(messages)
         self._reply_items.clear()
         self._open_calls.clear()
-        self.offer, self.offer_reason, self.last, self.queued = Offer.NOTHING, "", "", queued
+        self.offer, self.last, self.queued = Offer.NOTHING, "", queued
         self.revision += 1
 
     def notice(self, text: str, *, warning: bool = False) -> None:
@@ -126,7 +125,7 @@ class ScreenState:
 
     def begin(self, now: float) -> None:
         """A turn was asked for; its first event is still to come."""
-        self.offer, self.offer_reason, self.last = Offer.NOTHING, "", ""
+        self.offer, self.last = Offer.NOTHING, ""
         self.turn_began = now
         self.rate = 0.0
         self._do(Activity.WAITING, "", now)
@@ -184,10 +183,21 @@ class ScreenState:
             case ToolEnded(call, message, seconds):
                 self._tool_ended(call, message, seconds, now)
 
-    def fail(self, line: str, now: float) -> None:
-        """The turn broke in a way that nobody foresaw; `line` is for the person."""
+    def fail(self, line: str, now: float, *, sent: bool = True) -> None:
+        """The turn broke in a way that nobody foresaw, or never began; `line` is for the person."""
         self.notice(line, warning=True)
-        self._close(f"failed after {_seconds(now - self.turn_began)}")
+        self._close(f"failed after {_seconds(now - self.turn_began)}" if sent else "nothing was sent")
+
+    def still_coming(self) -> None:
+        """Another process writes the last reply: it is not stopped, it grows."""
+        for at in reversed(range(len(self.items))):
+            item = self.items[at]
+            if item.kind is Kind.NOTICE:
+                continue
+            if (item.kind, item.status) == (Kind.ASSISTANT, Status.CANCELLED):
+                self.items[at] = replace(item, status=Status.LIVE)
+                self.revision += 1
+            return
 
     def status(self, now: float) -> str:
         """The status line's words: what is being done, for how long, how fast."""
@@ -313,7 +323,7 @@ class ScreenState:
                 last = f"stopped after {took}"
             case Outcome.FULL:
                 last = "nothing was sent"
-                self.offer, self.offer_reason = Offer.ROLL, event.error
+                self.offer = Offer.ROLL
             case Outcome.FAILED:
                 last = f"failed after {took}"
         if event.error:

@@ -30,8 +30,8 @@ def test_percent(share: float, shown: str) -> None:
     assert figures.percent(share) == shown
 
 
-@pytest.mark.parametrize(("dollars", "shown"), [(None, ""), (0, "$0.00"), (0.002, "<$0.01"), (0.14, "$0.14")])
-def test_an_unknown_price_is_not_a_price_of_nothing(dollars: float | None, shown: str) -> None:
+@pytest.mark.parametrize(("dollars", "shown"), [(None, ""), (0, ""), (0.002, "<$0.01"), (0.14, "$0.14")])
+def test_what_costs_nothing_or_nobody_knows_what_is_not_shown(dollars: float | None, shown: str) -> None:
     assert figures.cost(dollars) == shown
 
 

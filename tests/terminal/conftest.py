@@ -12,6 +12,16 @@ import pytest
 from tests.support.program import program_environment
 from tests.support.terminal import Terminal
 
+_IGNORING_HANGUP = """
+import runpy, signal
+signal.signal(signal.SIGHUP, signal.SIG_IGN)
+runpy.run_module("rolling_chat", run_name="__main__", alter_sys=True)
+"""
+
+# Milliseconds a token: an answer of twenty lines takes half a minute, so that everything that is done
+# in the middle of it comes in its middle, however busy the machine is.
+SLOW = "70"
+
 
 class Desk:
     """A person's desk: one folder, one home, as many terminals as they open."""
@@ -20,16 +30,29 @@ class Desk:
         self.folder, self.home = folder, home
         self._stack = stack
 
-    def open(self, *argv: str, columns: int = 100, rows: int = 30, **environ: str) -> Terminal:
+    def open(
+        self,
+        *argv: str,
+        columns: int = 100,
+        rows: int = 30,
+        ignoring_hangup: bool = False,
+        **environ: str,
+    ) -> Terminal:
         """Start the program in a terminal of its own."""
+        python = ["-c", _IGNORING_HANGUP] if ignoring_hangup else ["-m", "rolling_chat"]
         terminal = Terminal(
-            [sys.executable, "-m", "rolling_chat", *argv],
+            [sys.executable, *python, *argv],
             environ=program_environment(self.home, **environ),
             folder=self.folder,
             columns=columns,
             rows=rows,
         )
         return self._stack.enter_context(terminal)
+
+    def write_facts(self, name: str = "facts.txt") -> None:
+        """A file of which the offline model shows twenty lines, some 400 tokens."""
+        lines = (f"fact{number} is {number}, and it says so at some length." for number in range(200))
+        (self.folder / name).write_text("\n".join(lines))
 
 
 @pytest.fixture

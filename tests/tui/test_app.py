@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from rich.color import Color
 
 from rolling_chat.settings.schema import Settings
 from rolling_chat.settings.themes import load_themes
@@ -107,11 +108,9 @@ async def test_without_colour_everything_can_still_be_read(
         await idle(pilot)
         assert "█" in shown(pilot)
         for strip in pilot.app.screen._compositor.render_strips():
-            filtered = strip.apply_filter(pilot.app._filters[-1], pilot.app.screen.background_colors[1])
-            for segment in filtered:
-                color = segment.style.color if segment.style else None
-                if color is not None and color.triplet is not None:
-                    assert len(set(color.triplet)) == 1  # grey
+            (no_color,) = pilot.app.get_line_filters()
+            for segment in strip.apply_filter(no_color, pilot.app.screen.background_colors[1]):
+                assert segment.style is None or segment.style.color in (None, Color.default())
 
 
 async def test_a_session_held_by_another_terminal_is_followed_and_can_be_forked(tmp_path: Path) -> None:

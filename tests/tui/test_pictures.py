@@ -24,6 +24,7 @@ from tests.support.tui import (
     Clock,
     calls,
     idle,
+    listens,
     make_app,
     make_chat,
     says,
@@ -101,6 +102,8 @@ def _draw(
     tmp_path: Path,
     size: tuple[int, int],
     scene: Callable[[Pilot[None]], Awaitable[None]],
+    *,
+    clock: Clock | None = None,
 ) -> bool:
     async def before(pilot: Pilot[None]) -> None:
         screen_of(pilot).query_one(PromptBox).cursor_blink = False
@@ -108,7 +111,7 @@ def _draw(
         await scene(pilot)
         await pilot.pause()
 
-    return compare(make_app(chat, tmp_path, clock=Clock()), terminal_size=size, run_before=before)
+    return compare(make_app(chat, tmp_path, clock=clock or Clock()), terminal_size=size, run_before=before)
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -124,19 +127,22 @@ def test_conversation(snap_compare: Compare, tmp_path: Path, size: tuple[int, in
     async def scene(pilot: Pilot[None]) -> None:
         await _ask(pilot, "Why does the lexer drop trailing tabs?")
         await pilot.press(*"and the fix?")
-        await wait_until(pilot, lambda: "this message +" in shown(pilot))
+        await wait_until(pilot, lambda: "this message +8 tokens" in shown(pilot))
 
     assert _draw(snap_compare, _conversation(tmp_path), tmp_path, size, scene)
 
 
 @pytest.mark.parametrize("size", SIZES)
 def test_approval(snap_compare: Compare, tmp_path: Path, size: tuple[int, int]) -> None:
+    clock = Clock()
+
     async def scene(pilot: Pilot[None]) -> None:
         await _ask(pilot, "Why does the lexer drop trailing tabs?")
         await type_line(pilot, "Run its tests.")
         await wait_until(pilot, lambda: pilot.app.screen.query(Question) and "asks leave" in shown(pilot))
+        await listens(pilot, clock)
 
-    assert _draw(snap_compare, _conversation(tmp_path), tmp_path, size, scene)
+    assert _draw(snap_compare, _conversation(tmp_path), tmp_path, size, scene, clock=clock)
 
 
 @pytest.mark.parametrize("size", SIZES)

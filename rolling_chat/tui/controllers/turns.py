@@ -14,6 +14,7 @@ from rolling_chat.tui.widgets.questions import ROLL, approval, full_question
 
 if TYPE_CHECKING:
     from rolling_chat.agent import Chat
+    from rolling_chat.context.report import PromptReport
     from rolling_chat.tui.controllers.meter import Meter
     from rolling_chat.tui.widgets.question import Question
 
@@ -118,7 +119,7 @@ class TurnController:
                 stored = stored or isinstance(event, TurnStarted)
                 outcome = self._take(event, outcome)
         except ChatError as error:
-            state.fail(str(error), self._clock())
+            state.fail(str(error), self._clock(), sent=stored)
         except Exception as error:  # a fault of ours must not take the screen with it
             state.fail(self._fault("The turn broke", error), self._clock())
         finally:
@@ -139,10 +140,10 @@ class TurnController:
     async def _makes_room(self) -> bool:
         """Rolling context would make room: ask, and switch it on."""
         state = self._state
-        reason, state.offer = state.offer_reason, Offer.NOTHING
-        if self._chat.rolling:
+        state.offer = Offer.NOTHING
+        if self._chat.rolling or not _rolling_may_help(self._chat.report()):
             return False
-        if await self._stage.ask(full_question(reason, self._clock)) != ROLL:
+        if await self._stage.ask(full_question(self._clock)) != ROLL:
             return False
         try:
             self._chat.set_rolling(True)
@@ -151,3 +152,10 @@ class TurnController:
             return False
         state.notice("Rolling context is on.")
         return True
+
+
+def _rolling_may_help(report: PromptReport) -> bool:
+    """Would what never leaves the prompt fit without the history?"""
+    last = next((row.tokens_after for row in reversed(report.rows) if row.role == "user"), 0)
+    room = report.window - report.reserve - report.margin
+    return not report.window or report.system + report.tools + last <= room

@@ -12,10 +12,11 @@ from textual import events, on
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.css.query import NoMatches
+from textual.message import Message
 from textual.screen import Screen
 from textual.widgets import Static, TextArea
 
-from rolling_chat.commands import complete, figures, find_command, parse
+from rolling_chat.commands import complete, figures, parse
 from rolling_chat.tui.controllers.commands import CommandController
 from rolling_chat.tui.controllers.history import History
 from rolling_chat.tui.controllers.meter import Meter
@@ -85,6 +86,8 @@ class ChatScreen(Screen[None]):
         self._history = History(paths.history_file if paths is not None else None)
         self._answer: asyncio.Future[str] | None = None
         self._newline_key = "ctrl+j"
+        self._held_line = ""
+        self._coming = False
         self._quit_until = 0.0
         self._painted = -1
         self._paint_after = 0.0
@@ -122,21 +125,25 @@ class ChatScreen(Screen[None]):
     # -- painting
 
     def load(self, *, with_report: bool = True) -> None:
-        """Show the chat's conversation from its beginning."""
-        self.state.load(self.chat.messages)
-        first = [] if self.chat.messages else [self.chat.model_line]
-        for line in (*first, *self.chat.notices):
-            self.state.notice(line)
-        if self.chat.holder:
-            self.state.notice(
-                f"This session is {self.chat.holder}; what is said there shows here. "
-                "/fork makes a copy to go on in.",
-                warning=True,
-            )
+        """Show the chat's conversation, at its end."""
+        self._load()
         if with_report:
             self._meter.refresh()
         self.query_one(Transcript).follow = True
         self.paint()
+
+    def _load(self) -> None:
+        self.state.load(self.chat.messages)
+        if not self.chat.messages:
+            self.state.notice(self.chat.model_line)
+        holder = self.chat.holder
+        for line in self.chat.notices:
+            if holder and holder in line:
+                self._held_line = line
+            if line != self._held_line:
+                self.state.notice(line)
+            elif holder:
+                self.state.notice(line, warning=True)
 
     def paint(self) -> None:
         """Draw everything that has changed."""
@@ -172,6 +179,7 @@ class ChatScreen(Screen[None]):
             queued=bool(self.state.queued),
             completing=self.query_one(Completion).shown,
             can_carry_on=self.state.offer is Offer.CARRY_ON and not self.prompt.draft,
+            scrolled_up=not self.query_one(Transcript).follow,
             newline_key=self._newline_key,
             answers=question.hints if question else (),
         )
@@ -183,7 +191,8 @@ class ChatScreen(Screen[None]):
             self.paint()
         else:
             self._paint_rows()
-        if not self.state.busy and now >= self._quit_until and self._frames is not None:
+        still = not self.state.busy and now >= self._quit_until and self.state.revision == self._painted
+        if still and self._frames is not None:
             self._frames.pause()
 
     def refresh_report(self) -> None:
@@ -221,6 +230,7 @@ class ChatScreen(Screen[None]):
         """Put text that was not sent back above what is in the box."""
         draft = self.prompt.draft
         self.prompt.put(f"{text}\n{draft}" if draft.strip() else text)
+        self.paint()
 
     @property
     def _question(self) -> Question | None:
@@ -251,8 +261,10 @@ class ChatScreen(Screen[None]):
     def _submitted(self, event: PromptBox.Submitted) -> None:
         text = event.text
         parsed = parse(text)
+        if text.strip():
+            self.query_one(Transcript).scroll_to_newest()
         if parsed is not None:
-            self._take_draft(text)
+            self._sent(text)
             self._run(self._commands.run(parsed))
         elif not text.strip():
             if self.state.offer is Offer.CARRY_ON:
@@ -261,14 +273,15 @@ class ChatScreen(Screen[None]):
             self._queue(text)
         else:
             self._leave_question()
-            self._take_draft(text)
+            self._sent(text)
             self._run(self._turns.say(text))
 
     def _queue(self, text: str) -> None:
         if self.state.queued:
             self.state.notice("One message is queued already; up in an empty box takes it back.")
+            self.give_back(text)
         else:
-            self._take_draft(text)
+            self._sent(text)
             self.state.queue(text)
         self.paint()
 
@@ -287,9 +300,7 @@ class ChatScreen(Screen[None]):
     def _draft_changed(self) -> None:
         prompt = self.prompt
         prompt.grow()
-        offered = complete(prompt.draft)
-        exact = find_command(prompt.draft.removeprefix("/"))
-        self.query_one(Completion).show(() if offered == (exact,) else offered)
+        prompt.offer_commands()
         self._quit_until = 0.0
         if self._draft_timer is None:
             self._draft_timer = self.set_timer(_DRAFT_PAUSE, self._count_draft)
@@ -304,9 +315,8 @@ class ChatScreen(Screen[None]):
         self._meter.count_draft("" if is_command else draft)
         self._paint_rows()
 
-    def _take_draft(self, text: str) -> None:
+    def _sent(self, text: str) -> None:
         self._history.add(text)
-        self.prompt.put("")
         self._meter.draft_tokens = 0
 
     # -- keys
@@ -344,15 +354,18 @@ class ChatScreen(Screen[None]):
     def action_scroll_pages(self, pages: int) -> None:
         """Scroll the transcript."""
         self.query_one(Transcript).scroll_pages(pages)
+        self._paint_rows()
 
     def action_scroll_lines(self, lines: int) -> None:
         """Scroll the transcript."""
         self.query_one(Transcript).scroll_lines(lines)
+        self._paint_rows()
 
     def action_scroll_to_edge(self, edge: int) -> None:
         """To the beginning or the end of the transcript."""
         transcript = self.query_one(Transcript)
         (transcript.scroll_to_start if edge < 0 else transcript.scroll_to_newest)()
+        self._paint_rows()
 
     async def settle(self) -> None:
         """Stop what runs and wait for its end, before the program is left."""
@@ -375,7 +388,12 @@ class ChatScreen(Screen[None]):
     def _take_focus(self) -> None:
         (self._question or self.prompt).focus()
 
+    @on(Question.HintsChanged)
+    def _hints_changed(self) -> None:
+        self._paint_rows()
+
     def _after_first_paint(self) -> None:
+        self.prompt.painted_at = Message().time
         self.set_interval(_FOLLOW_EVERY, self._follow)
         self._meter.refresh()
         self.paint()
@@ -391,8 +409,20 @@ class ChatScreen(Screen[None]):
             _log.warning("warming up failed", exc_info=error)
 
     def _follow(self) -> None:
-        if self.chat.holder and not self.state.busy and self.chat.refresh():
-            self.load()
+        """Show what another terminal wrote; the rows that are looked at stay."""
+        holder = self.chat.holder
+        if not holder or self.state.busy:
+            return
+        changed = self.chat.refresh()
+        if not changed and not self._coming and self.chat.holder == holder:
+            return
+        self._load()
+        self._coming = changed and bool(self.chat.holder)
+        if self._coming:
+            self.state.still_coming()
+        if not self.chat.holder:
+            self.state.notice("The other terminal has left this session; you can go on in it here.")
+        self.refresh_report()
 
     def _wake(self) -> None:
         if self._frames is not None:

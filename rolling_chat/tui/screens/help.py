@@ -28,6 +28,8 @@ KEYS: tuple[tuple[str, str], ...] = (
     ("pageup, pagedown", "scroll; at the end it follows again"),
     ("ctrl+home, ctrl+end", "to the beginning, to the end"),
     ("f1", "this help"),
+    ("ctrl+_, ctrl+y", "undo and redo in the prompt box"),
+    ("ctrl+z", "back to the shell; fg returns"),
     ("ctrl+q", "quit; the session is kept"),
 )
 

@@ -51,6 +51,7 @@ class Picker(ModalScreen[str | None]):
         background: $surface; scrollbar-size-vertical: 1;
     }
     Picker OptionList:focus { border: none; }
+    Picker OptionList:nocolor > .option-list--option-highlighted { text-style: reverse; }
     """
 
     def __init__(self, title: str, choices: Sequence[Choice], *, current: str = "") -> None:

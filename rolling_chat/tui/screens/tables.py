@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 _FRAME = 6  # border, padding and scroll bar, in cells
 _CELL_PADDING = 2
 _LEAST_COLUMN = 8
+_LEAST_LAST = 24
 
 
 class TablesScreen(ModalScreen[None]):
@@ -47,6 +48,7 @@ class TablesScreen(ModalScreen[None]):
     TablesScreen DataTable > .datatable--header { background: $surface; color: $primary; text-style: bold; }
     TablesScreen DataTable > .datatable--cursor { background: $surface; color: $foreground; }
     TablesScreen DataTable:focus > .datatable--cursor { background: $panel; color: $foreground; }
+    TablesScreen DataTable:nocolor:focus > .datatable--cursor { text-style: reverse; }
     """
 
     def __init__(self, title: str, lead: Sequence[str], tables: Sequence[Table]) -> None:
@@ -71,20 +73,32 @@ class TablesScreen(ModalScreen[None]):
 
 
 def _data_table(table: Table, room: int, *, classes: str) -> DataTable[Text]:
-    """The table laid out in `room` cells; the last column gives way."""
+    """The table laid out in `room` cells; its last column gives way first."""
     rows = [tuple(one_line(cell) for cell in row) for row in table.rows]
     widths = [
         max(cell_len(cell) for cell in (column.title, *(row[at] for row in rows)))
         for at, column in enumerate(table.columns)
     ]
-    taken = sum(width + _CELL_PADDING for width in widths[:-1])
-    widths[-1] = max(_LEAST_COLUMN, min(widths[-1], room - taken - _CELL_PADDING))
+    _make_fit(widths, room - _CELL_PADDING * len(widths))
     widget: DataTable[Text] = DataTable(cursor_type="row", classes=classes)
     for column, width in zip(table.columns, widths, strict=True):
         widget.add_column(_cell(column.title, column, width), width=width)
     for row in rows:
         widget.add_row(*(_cell(*cell) for cell in zip(row, table.columns, widths, strict=True)))
     return widget
+
+
+def _make_fit(widths: list[int], room: int) -> None:
+    """Make columns narrower until they fit `room` cells: the last first, then the widest."""
+    over = sum(widths) - room
+    least = min(widths[-1], _LEAST_LAST)
+    taken = max(0, min(over, widths[-1] - least))
+    widths[-1] -= taken
+    for _ in range(over - taken):
+        widest = max(range(len(widths)), key=widths.__getitem__)
+        if widths[widest] <= _LEAST_COLUMN:
+            return
+        widths[widest] -= 1
 
 
 def _cell(text: str, column: Column, width: int) -> Text:

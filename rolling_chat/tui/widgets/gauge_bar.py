@@ -37,7 +37,7 @@ LABELS: dict[str, str] = {
     "margin": "safety margin",
 }
 
-_LEAST_BAR = 8
+_LEAST_BAR = 6
 _MOST_BAR = 60
 
 

@@ -50,6 +50,7 @@ class Moment:
     queued: bool = False
     completing: bool = False
     can_carry_on: bool = False
+    scrolled_up: bool = False
     newline_key: str = "ctrl+j"
     answers: tuple[KeyHint, ...] = ()
 
@@ -60,7 +61,8 @@ def key_hints(moment: Moment) -> list[KeyHint]:
         return [*moment.answers, ("↑↓", "scroll"), ("ctrl+q", "quit")]
     if moment.completing:
         return [("tab", "complete"), ("enter", "run"), ("↑↓", "choose"), ("esc", "close")]
-    rest = [(moment.newline_key, "newline"), ("/", "commands"), ("f1", "help"), ("ctrl+o", "details")]
+    down = [("ctrl+end", "newest")] if moment.scrolled_up else []
+    rest = [*down, (moment.newline_key, "newline"), ("/", "commands"), ("f1", "help"), ("ctrl+o", "details")]
     if moment.busy:
         take_back = [("up", "take back")] if moment.queued else [("enter", "queue")]
         return [("esc", "stop"), *take_back, *rest]

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from textual import events
+from textual.binding import Binding, BindingType
 from textual.message import Message
 from textual.widgets import TextArea
 
+from rolling_chat.commands import complete, find_command
 from rolling_chat.text import typed
 
 if TYPE_CHECKING:
@@ -16,10 +19,11 @@ if TYPE_CHECKING:
     from rolling_chat.tui.widgets.completion import Completion
 
 _MOST_ROWS = 6
+_FEW_ROWS, _SCREEN_SHARE = 20, 5
 
 
 class PromptBox(TextArea):
-    """Posts what the person sends; the draft is kept until somebody takes it."""
+    """Posts what the person sends, and is empty at once: what is typed next is the next message."""
 
     DEFAULT_CSS = """
     PromptBox {
@@ -30,9 +34,12 @@ class PromptBox(TextArea):
     PromptBox .text-area--cursor-line { background: $background; }
     """
 
+    # ctrl+z, undo in a plain text area, is the shell's here
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("ctrl+underscore", "undo", show=False)]
+
     @dataclass
     class Submitted(Message):
-        """The person pressed Enter; the box still holds the text."""
+        """The person pressed Enter; the text has left the box."""
 
         text: str
 
@@ -56,6 +63,8 @@ class PromptBox(TextArea):
         self._completion = completion
         self._shift_enter_works = False
         self.takes_back = False
+        self.painted_at = math.inf
+        self._declined = ""
 
     @property
     def draft(self) -> str:
@@ -71,9 +80,18 @@ class PromptBox(TextArea):
         """Insert text as if it had been typed here."""
         self.insert(typed(text))
 
+    def offer_commands(self) -> None:
+        """Offer the commands that the text may become, unless they were declined."""
+        text = self.text
+        offered = complete(text) if text != self._declined else ()
+        exact = find_command(text.removeprefix("/"))
+        self._completion.show(() if offered == (exact,) else offered)
+
     def grow(self) -> None:
-        """As high as the text, up to six rows."""
-        rows = max(1, min(_MOST_ROWS, self.wrapped_document.height))
+        """As high as the text, up to six rows, or a fifth of a screen that has few."""
+        height = self.screen.size.height
+        most = _MOST_ROWS if height > _FEW_ROWS else max(1, height // _SCREEN_SHARE)
+        rows = max(1, min(most, self.wrapped_document.height))
         if self.styles.height is None or self.styles.height.value != rows:
             self.styles.height = rows
 
@@ -90,16 +108,21 @@ class PromptBox(TextArea):
 
     async def _on_key(self, event: events.Key) -> None:
         """Keys that mean something else here than in a plain text area."""
-        if self._handle(event.key):
+        key = event.key
+        if key == "ctrl+j" and event.time < self.painted_at:
+            # Enter pressed before the terminal was in raw mode reaches us as a line feed
+            key = "enter"
+        if self._handle(key):
             event.stop()
             event.prevent_default()
 
     def _handle(self, key: str) -> bool:
+        self.offer_commands()  # keys may come faster than the news of a change
         if self._completion.shown and self._complete(key):
             return True
         match key:
             case "enter":
-                self.post_message(self.Submitted(self.text))
+                self._submit(self.text)
             case "shift+enter" | "ctrl+j" | "alt+enter":
                 if key == "shift+enter" and not self._shift_enter_works:
                     self._shift_enter_works = True
@@ -121,12 +144,18 @@ class PromptBox(TextArea):
             case "tab" if chosen is not None:
                 self.put(f"/{chosen.name} ")
             case "enter" if chosen is not None:
-                self.post_message(self.Submitted(f"/{chosen.name}"))
+                self._submit(f"/{chosen.name}")
             case "escape":
-                self._completion.show(())
+                self._declined = self.text
+                self.offer_commands()
             case _:
                 return False
         return True
+
+    def _submit(self, text: str) -> None:
+        self.post_message(self.Submitted(text))
+        if self.text:
+            self.put("")
 
     def _older(self) -> None:
         if not self.text and self.takes_back:

@@ -16,35 +16,38 @@ from rolling_chat.text import visible
 
 if TYPE_CHECKING:
     from textual.app import ComposeResult
+    from textual.timer import Timer
 
 GRACE = 0.4  # seconds in which keys meant for the prompt box answer nothing
+_IN_GRACE = "one moment…"
+_LEAST_WAIT = 0.02  # seconds, for a clock and a timer that do not quite agree
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
     """One answer: the key that gives it, what it does, and the value that comes back.
 
-    `at_once` is for a harmless answer, which needs no grace. `shown` is how its key is named; an
-    answer without a label is not named at all.
+    `escape` marks the harmless answer: esc gives it too, and at once, without a grace.
     """
 
     key: str
     label: str
     value: str
-    at_once: bool = False
-    shown: str = ""
+    escape: bool = False
 
-    @property
-    def hint(self) -> tuple[str, str]:
-        """The key and what it does."""
-        return (self.shown or self.key, self.label)
+    def hint(self, *, listening: bool) -> tuple[str, str] | None:
+        """The keys that give it now and what it does; None where no key does."""
+        keys = [self.key] if listening and self.key else []
+        keys += ["esc"] if self.escape else []
+        return ("/".join(keys), self.label) if keys else None
 
 
 class Question(Vertical, can_focus=True):
     """Asks; posts `Answered`, or `Typed` for keys that were meant for the prompt box.
 
-    For `GRACE` seconds after it appears, and after every key that is no answer, no key answers:
-    whoever was typing goes on typing. The clock is handed in, in seconds.
+    For `GRACE` seconds after it appears, and after every key that is no answer, no key answers
+    but esc: whoever was typing goes on typing. Its frame names the answers when keys count, and
+    not before. The clock is handed in, in seconds.
     """
 
     DEFAULT_CSS = """
@@ -54,9 +57,14 @@ class Question(Vertical, can_focus=True):
         border-subtitle-color: $foreground;
         background: $surface; color: $foreground;
     }
+    Question.-grace { border-subtitle-color: $text-muted; }
     Question > VerticalScroll { height: auto; max-height: 35vh; scrollbar-size-vertical: 1; }
     Question > VerticalScroll > Static { width: 1fr; height: auto; }
     """
+
+    @dataclass
+    class HintsChanged(Message):
+        """Other keys answer than before."""
 
     @dataclass
     class Answered(Message):
@@ -95,15 +103,18 @@ class Question(Vertical, can_focus=True):
         super().__init__(id=id)
         self.border_title = Text(visible(title)).plain.replace("[", r"\[")
         self.answers = tuple(answers)
-        self.border_subtitle = " · ".join(f"{key} {what}" for key, what in self.hints)
+        self.border_subtitle = _IN_GRACE
         self._detail = detail
         self._clock = clock
         self._quiet_until = 0.0
+        self._listening = False
+        self._timer: Timer | None = None
 
     @property
     def hints(self) -> tuple[tuple[str, str], ...]:
-        """The keys that answer."""
-        return tuple(answer.hint for answer in self.answers if answer.label)
+        """The keys that answer now."""
+        hints = (answer.hint(listening=self._listening) for answer in self.answers)
+        return tuple(hint for hint in hints if hint is not None)
 
     def compose(self) -> ComposeResult:
         """What would be done, whole; its frame names the answers."""
@@ -125,10 +136,13 @@ class Question(Vertical, can_focus=True):
         """Answer, scroll, or pass on what was meant for the prompt box."""
         key = event.key
         scroll = self._SCROLLS.get(key)
+        harmless = next((answer for answer in self.answers if answer.escape), None)
         answer = next((answer for answer in self.answers if key == answer.key), None)
-        if scroll is not None:
+        if key == "escape" and harmless is not None:
+            self.post_message(self.Answered(harmless.value))
+        elif scroll is not None:
             getattr(self.query_one(VerticalScroll), scroll)(animate=False)
-        elif answer is not None and (answer.at_once or self._clock() >= self._quiet_until):
+        elif answer is not None and self._listening:
             self.post_message(self.Answered(answer.value))
         elif event.is_printable and event.character:
             self._wait()
@@ -144,4 +158,26 @@ class Question(Vertical, can_focus=True):
         event.prevent_default()
 
     def _wait(self) -> None:
+        """No key answers for a while; each call begins the while anew."""
         self._quiet_until = self._clock() + GRACE
+        self._show_hints(listening=False)
+        self._listen_in(GRACE)
+
+    def _listen_in(self, seconds: float) -> None:
+        if self._timer is not None:
+            self._timer.stop()
+        self._timer = self.set_timer(seconds, self._listen)
+
+    def _listen(self) -> None:
+        left = self._quiet_until - self._clock()
+        if left > 0:
+            self._listen_in(max(left, _LEAST_WAIT))
+        else:
+            self._show_hints(listening=True)
+
+    def _show_hints(self, *, listening: bool) -> None:
+        self._listening = listening
+        named = " · ".join(f"{key} {what}" for key, what in self.hints)
+        self.border_subtitle = named if listening else _IN_GRACE
+        self.set_class(not listening, "-grace")
+        self.post_message(self.HintsChanged())

@@ -16,22 +16,21 @@ ROLL = "roll"
 
 _ANSWERS = (
     Answer("y", "once", Leave.ONCE),
-    Answer("a", "always in this session", Leave.SESSION),
-    Answer("n", "no", Leave.NO, shown="n/esc"),
-    Answer("escape", "", Leave.NO, at_once=True),
+    Answer("n", "no", Leave.NO, escape=True),
+    Answer("a", "always in this session", Leave.SESSION),  # last: a narrow frame cuts it off
 )
 
 
 def approval(request: LeaveRequest, clock: Callable[[], float]) -> Question:
-    """The question for a request: the whole of what would be done, and y, a, n or esc."""
+    """The question for a request: the whole of what would be done, and y, n or esc, a."""
     return Question(one_line(request.title or request.call.name), request.detail, _ANSWERS, clock)
 
 
-def full_question(reason: str, clock: Callable[[], float]) -> Question:
+def full_question(clock: Callable[[], float]) -> Question:
     """The question when the prompt does not fit and rolling context is off."""
     answers = (
         Answer("enter", "turn rolling context on and go on", ROLL),
-        Answer("escape", "leave it", "leave", at_once=True, shown="esc"),
+        Answer("", "leave it", "leave", escape=True),
     )
-    text = f"{reason}\nRolling context would let old messages leave the prompt; all of them stay on disk."
+    text = "Rolling context would let old messages leave the prompt; all of them stay on disk."
     return Question("The conversation no longer fits", text, answers, clock)

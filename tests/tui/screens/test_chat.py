@@ -10,8 +10,10 @@ from textual import events
 
 from rolling_chat.messages import Ending, Usage
 from rolling_chat.providers.protocol import ErrorKind, ProviderError, Retrying, TextDelta
+from rolling_chat.tui.screens.help import HelpScreen
 from rolling_chat.tui.transcript.view import Transcript
 from rolling_chat.tui.widgets.gauge import Gauge
+from rolling_chat.tui.widgets.keys import KeyBar
 from rolling_chat.tui.widgets.prompt import PromptBox
 from rolling_chat.tui.widgets.question import Question
 from tests.support.tui import (
@@ -20,6 +22,7 @@ from tests.support.tui import (
     calls,
     draft,
     idle,
+    listens,
     make_app,
     make_chat,
     says,
@@ -218,6 +221,17 @@ class TestWhileTheModelWorks:
             assert [message.text for message in chat.messages] == ["first", "one", "second", "two"]
             assert "queued" not in transcript(pilot)
 
+    async def test_a_turn_that_is_stopped_gives_it_back_and_shows_it_no_more(self, tmp_path: Path) -> None:
+        chat = make_chat(tmp_path, [TextDelta("One"), asyncio.Event()])
+        async with make_app(chat, tmp_path).run_test() as pilot:
+            await type_line(pilot, "first")
+            await wait_until(pilot, lambda: "One" in transcript(pilot))
+            await type_line(pilot, "second")
+            assert "queued" in transcript(pilot)
+            await pilot.press("escape")
+            await wait_until(pilot, lambda: draft(pilot) == "second")
+            await wait_until(pilot, lambda: "queued" not in transcript(pilot))
+
     async def test_up_takes_a_queued_message_back(self, tmp_path: Path) -> None:
         chat = make_chat(tmp_path, [TextDelta("one"), asyncio.Event()])
         async with make_app(chat, tmp_path).run_test() as pilot:
@@ -336,7 +350,7 @@ class TestLeave:
             await self._asked(pilot)
             assert self.COMMAND in shown(pilot)
             assert "asking leave for run_command" in shown(pilot)
-            clock.pass_(1)
+            await listens(pilot, clock)
             await pilot.press("y")
             await idle(pilot)
             assert (tmp_path / "work" / "made-by-tool").exists()
@@ -365,7 +379,7 @@ class TestLeave:
         clock = Clock()
         async with make_app(self._chat(tmp_path), tmp_path, clock=clock).run_test() as pilot:
             await self._asked(pilot)
-            clock.pass_(1)
+            await listens(pilot, clock)
             pilot.app.screen.query_one(Question).post_message(events.Paste("y"))
             await wait_until(pilot, lambda: draft(pilot) == "y")
             assert pilot.app.screen.query(Question)
@@ -377,7 +391,7 @@ class TestLeave:
         clock = Clock()
         async with make_app(self._chat(tmp_path), tmp_path, clock=clock).run_test() as pilot:
             await self._asked(pilot)
-            clock.pass_(1)
+            await listens(pilot, clock)
             await pilot.press(key)
             await idle(pilot)
             assert "⊘ run_command" in transcript(pilot)
@@ -416,8 +430,7 @@ class TestTheEndOfTheRoom:
         async with make_app(chat, tmp_path, clock=clock).run_test() as pilot:
             await type_line(pilot, "go")
             await wait_until(pilot, lambda: "no longer fits" in shown(pilot))
-            await pilot.pause()
-            clock.pass_(1)
+            await listens(pilot, clock)
             await pilot.press("enter")
             await wait_until(pilot, lambda: "It fits now." in transcript(pilot))
             await idle(pilot)
@@ -433,6 +446,13 @@ class TestTheEndOfTheRoom:
             await wait_until(pilot, lambda: not pilot.app.screen.query(Question))
             assert not chat.rolling
             assert "! The prompt is too long for the model." in transcript(pilot)
+
+    async def test_a_message_that_is_too_long_by_itself_is_not_asked_about(self, tmp_path: Path) -> None:
+        async with make_app(make_chat(tmp_path, window=8_000), tmp_path).run_test() as pilot:
+            await type_line(pilot, "word " * 9_000)
+            await wait_until(pilot, lambda: "nothing was sent" in shown(pilot))
+            await idle(pilot)
+            assert not pilot.app.screen.query(Question)
 
     async def test_where_rolling_cannot_help_it_is_said_and_not_asked(self, tmp_path: Path) -> None:
         chat = make_chat(tmp_path, window=3000)
@@ -479,6 +499,14 @@ class TestCommands:
             await pilot.pause()
             assert draft(pilot) == "/ro"
             assert "[on|off|status]" not in shown(pilot)
+
+    async def test_keys_that_come_faster_than_the_list_run_what_was_typed(self, tmp_path: Path) -> None:
+        async with make_app(make_chat(tmp_path), tmp_path).run_test() as pilot:
+            box = screen_of(pilot).query_one(PromptBox)
+            for key, character in [*((char, char) for char in "/help"), ("enter", None), ("z", "z")]:
+                box.post_message(events.Key("slash" if key == "/" else key, character))
+            await wait_until(pilot, lambda: isinstance(pilot.app.screen, HelpScreen))
+            assert draft(pilot) == "z"  # typed after enter: the next message, not lost and not mixed in
 
     async def test_an_unknown_one_names_the_nearest(self, tmp_path: Path) -> None:
         async with make_app(make_chat(tmp_path), tmp_path).run_test() as pilot:
@@ -552,6 +580,31 @@ class TestCommands:
         async with make_app(make_chat(tmp_path), tmp_path).run_test() as pilot:
             await type_line(pilot, "/quit")
             await wait_until(pilot, lambda: not pilot.app.is_running)
+
+
+async def test_whoever_sends_sees_what_was_sent(tmp_path: Path) -> None:
+    lines = "\n\n".join(f"line {n}" for n in range(60))
+    async with make_app(make_chat(tmp_path, says(lines), says("Seen.")), tmp_path).run_test() as pilot:
+        await type_line(pilot, "go")
+        await idle(pilot)
+        await pilot.press("pageup", "pageup")
+        await pilot.pause()
+        assert "ctrl+end newest" in shown(pilot)
+        await type_line(pilot, "and?")
+        await idle(pilot)
+        assert "Seen." in shown(pilot)
+        assert "ctrl+end newest" not in shown(pilot)
+
+
+@pytest.mark.parametrize("text", ["/", "one\ntwo\nthree\nfour"])
+async def test_in_the_smallest_window_the_last_row_is_never_pushed_out(tmp_path: Path, text: str) -> None:
+    async with make_app(make_chat(tmp_path, window=8192), tmp_path).run_test(size=(40, 10)) as pilot:
+        screen_of(pilot).query_one(PromptBox).put(text)
+        await wait_until(pilot, lambda: "rolling: off" in shown(pilot))
+        await pilot.pause()
+        keys = screen_of(pilot).query_one(KeyBar)
+        assert keys.region.bottom == 10
+        assert keys.size.width == 38  # no scroll bar of the screen's beside it
 
 
 @pytest.mark.parametrize("size", [(39, 24), (80, 9), (10, 3), (1, 1)])

@@ -1,0 +1,39 @@
+"""A terminal that goes away: noticed by signal or by asking, and left without spinning."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import select
+import signal
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+
+
+def on_signal(name: str, act: Callable[[], object]) -> None:
+    """Call `act` in the running loop when the signal of that name comes, where the system has it."""
+    number = getattr(signal, name, None)
+    if number is None:
+        return
+    # no signals: another thread than the first, or Windows
+    with suppress(NotImplementedError, RuntimeError, ValueError):
+        asyncio.get_running_loop().add_signal_handler(number, act)
+
+
+def terminal_is_gone() -> bool:
+    """Has the terminal of this process been closed? Reading from it would then return nothing, for ever."""
+    stdin = sys.__stdin__
+    if stdin is None or not hasattr(select, "poll"):
+        return False
+    with suppress(OSError, ValueError):
+        poll = select.poll()
+        poll.register(stdin.fileno(), 0)
+        return any(flags & (select.POLLHUP | select.POLLERR) for _, flags in poll.poll(0))
+    return False
+
+
+def die_of_hangup() -> None:
+    """End as a program does whose terminal was closed, even where that signal was to be ignored."""
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    os.kill(os.getpid(), signal.SIGHUP)

@@ -1,0 +1,37 @@
+"""What colours reach the terminal."""
+
+from __future__ import annotations
+
+import re
+
+from tests.terminal.conftest import Desk
+
+_SGR = re.compile(rb"\x1b\[([\d;:]*)m")
+
+
+def colours(raw: bytes) -> set[bytes]:
+    """The colour parameters of every escape sequence that sets one."""
+    found = set()
+    for match in _SGR.finditer(raw):
+        parts = match[1].replace(b":", b";").split(b";")
+        found |= {part for part in parts if re.fullmatch(rb"3[0-8]|4[0-8]|9[0-7]|10[0-7]", part)}
+    return found
+
+
+def test_no_color_means_none(desk: Desk) -> None:
+    terminal = desk.open(NO_COLOR="1")
+    terminal.see("rolling: off")
+    terminal.say("hello")
+    terminal.see("done in")
+    terminal.type("/")
+    terminal.see("❯ /rolling-context")
+    terminal.type("\x03/theme\r")  # faster than the list of commands follows
+    terminal.see("daylight")
+    assert colours(bytes(terminal.raw)) == set()
+
+
+def test_a_terminal_of_sixteen_colours_gets_no_others(desk: Desk) -> None:
+    terminal = desk.open(TERM="xterm", COLORTERM="")
+    terminal.see("rolling: off")
+    assert colours(bytes(terminal.raw)) - {b"38", b"48"}
+    assert not {b"38", b"48"} & colours(bytes(terminal.raw))
