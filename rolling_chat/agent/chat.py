@@ -7,6 +7,7 @@ import contextlib
 import logging
 from collections.abc import AsyncGenerator, Iterator, Sequence
 from datetime import datetime
+from functools import partial
 from typing import Unpack
 
 from rolling_chat.agent.approvals import Approvals
@@ -20,6 +21,7 @@ from rolling_chat.agent.turn import RunningTurn
 from rolling_chat.context import PromptReport, count_tokens
 from rolling_chat.events import AskLeave, Event, TurnEnded, TurnStarted
 from rolling_chat.messages import Ending, Message, Usage
+from rolling_chat.providers.background import in_background
 from rolling_chat.providers.discovery import ModelChoice
 from rolling_chat.providers.protocol import ProviderError
 from rolling_chat.sessions.records import Holder, SessionChanges, SessionInfo, StoreError
@@ -273,7 +275,7 @@ class Chat:
     async def warm_up(self) -> None:
         """Load what the first request needs, off the event loop."""
         await asyncio.gather(
-            asyncio.to_thread(count_tokens, "warm", self.model), self._runtime.provider.warm_up()
+            in_background(partial(count_tokens, "warm", self.model)), self._runtime.provider.warm_up()
         )
 
     async def disconnect(self) -> None:

@@ -33,6 +33,9 @@ PIPELINE_VERSION = 1
 MAX_ANSWER = 32_000
 """The most that is ever asked for as `max_tokens`."""
 
+_CACHE_SECONDS = 300.0
+"""How long providers keep a prompt in their cache after it was last used."""
+
 _WIRE_ATTEMPTS = 3  # plans that are tried when the wire form comes out longer than what was planned
 
 
@@ -68,6 +71,7 @@ class Planner:
         self._started_at = started_at
         self._all_tools = tuple(tools)
         self._plan: ContextPlan | None = None
+        self._planned_at = 0.0
         self._previous_length = 0
         self._wire_bounds: dict[bytes, int] = {}
         self.model = model
@@ -103,6 +107,7 @@ class Planner:
     def load_plan(self, plan: Json) -> None:
         """Take up the decisions that the session was left with."""
         self._plan = ContextPlan.from_json(plan) if isinstance(plan, dict) else None
+        self._planned_at = 0.0
 
     def preview(self, messages: Sequence[Message]) -> PromptReport:
         """The report of the next request, also of one that does not fit."""
@@ -131,6 +136,13 @@ class Planner:
         conversation.save_counts()
         self._previous_length = len(planned.request.messages)
         return planned
+
+    def _notice_idleness(self) -> None:
+        """Tell the plan when the provider has forgotten the prompt: a trim costs nothing then."""
+        now = self._runtime.clock()
+        if self._plan is not None and now - self._planned_at > _CACHE_SECONDS:
+            self._plan = self._plan.cold()
+        self._planned_at = now
 
     def record(self, planned: PlannedRequest) -> str:
         """Write the request to the log before it is sent; returns the record's id."""

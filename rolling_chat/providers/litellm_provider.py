@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from rolling_chat.messages import Json, Usage
+from rolling_chat.providers.background import in_background
 from rolling_chat.providers.families import find_family
 from rolling_chat.providers.known import find_provider, provider_of
 from rolling_chat.providers.litellm_loading import close_connections, load_litellm, timeouts, warm_up
@@ -117,7 +118,7 @@ class LiteLLMProvider:
 
     async def _load(self) -> ModuleType:
         if self._litellm is None:
-            self._litellm = await asyncio.to_thread(self._load_all)
+            self._litellm = await in_background(self._load_all)
         return self._litellm
 
     def _load_all(self) -> ModuleType:
