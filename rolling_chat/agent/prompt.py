@@ -122,6 +122,7 @@ class Planner:
         self, conversation: Conversation, *, tool_choice: Literal["auto", "none"] = "auto"
     ) -> PlannedRequest:
         """The next request, counted on the form in which it is sent. Raises ContextOverflowError."""
+        self._notice_idleness()
         branch = conversation.messages
         config = self.config
         room = _room(config)

@@ -167,3 +167,20 @@ async def test_the_prefix_stands_still_over_a_restart(opened: Opened) -> None:
     again = Chat.open(runtime, session=runtime.store.session(chat.info.id))
     await collect(again.send("and?"))
     assert list(provider.wire_form(provider.requests[-1])[: len(before)]) == list(before)
+
+
+async def test_an_idle_session_trims_while_the_providers_cache_is_cold_anyway(tmp_path: Path) -> None:
+    provider = ScriptedProvider(*[says("answer " * 100)] * 20)
+    runtime = make_runtime(tmp_path, provider, window=9_000)
+    now = 1_000.0
+    runtime.clock = lambda: now
+    chat = Chat.open(runtime, rolling=True)
+    # up to above the threshold, where nothing has to leave yet
+    while chat.report().bound < 0.85 * (9_000 - 3_000 - 900):
+        await collect(chat.send("question " * 60))
+    now += 60.0
+    (warm,) = of_kind(await collect(chat.send("soon after")), PromptPlanned)
+    now += 600.0
+    (cold,) = of_kind(await collect(chat.send("long after")), PromptPlanned)
+    assert not warm.report.trimmed
+    assert cold.report.trimmed
