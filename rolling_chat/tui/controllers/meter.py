@@ -40,8 +40,9 @@ class Meter:
             _log.warning("no report: %s", error)
 
     def count_draft(self, draft: str) -> None:
-        """Count what stands in the prompt box, in tokens."""
-        self.draft_tokens = self._chat.count_draft(draft) if draft.strip() else 0
+        """Count what stands in the prompt box, in tokens; not before the first report, which loads much."""
+        ready = self._report is not None and bool(draft.strip())
+        self.draft_tokens = self._chat.count_draft(draft) if ready else 0
 
     def reading(self, streamed: int = 0) -> PromptReport | None:
         """What the gauge shows; `streamed` tokens came in since the report."""

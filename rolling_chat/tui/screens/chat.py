@@ -395,15 +395,18 @@ class ChatScreen(Screen[None]):
     def _after_first_paint(self) -> None:
         self.prompt.painted_at = Message().time
         self.set_interval(_FOLLOW_EVERY, self._follow)
-        self._meter.refresh()
         self.paint()
-        if self._first_message.strip():
-            self._run(self._turns.say(self._first_message))
         self._run(self._warm_up())
 
     async def _warm_up(self) -> None:
-        """Load what the first request needs; where that fails, the first request says why."""
+        """Load what the gauge and the first request need; where that fails, the first request says why."""
         try:
+            await self.chat.warm_counting()
+            self._meter.refresh()
+            self._meter.count_draft(self.prompt.text)
+            self.paint()
+            if self._first_message.strip():
+                self._run(self._turns.say(self._first_message))
             await self.chat.warm_up()
         except Exception as error:  # nothing has been asked for yet: the screen stays
             _log.warning("warming up failed", exc_info=error)
