@@ -87,15 +87,7 @@ async def run_process(
     try:
         transport, _ = await loop.connect_read_pipe(lambda: pipe, os.fdopen(reading, "rb", buffering=0))
         try:
-            process = await asyncio.create_subprocess_exec(
-                *arguments,
-                cwd=folder,
-                env=dict(environ),
-                stdin=asyncio.subprocess.DEVNULL,
-                stdout=writing,
-                stderr=writing,
-                start_new_session=True,
-            )
+            process = await _start(arguments, folder, environ, writing)
         except BaseException:
             transport.close()
             raise
@@ -115,6 +107,38 @@ async def run_process(
             await _end_group(process)
         transport.close()
     return Ended(output, process.returncode or 0, timed_out, not timed_out and not pipe.closed, process.pid)
+
+
+async def _start(
+    arguments: Sequence[str], folder: Path, environ: Mapping[str, str], writing: int
+) -> asyncio.subprocess.Process:
+    """Start a program in a group of its own; cancelled meanwhile, it is seen started and then ended.
+
+    A program runs, and may have children, before asyncio says that it was started; cancelled in that
+    moment asyncio kills the program alone.
+    """
+    starting = asyncio.create_task(
+        asyncio.create_subprocess_exec(
+            *arguments,
+            cwd=folder,
+            env=dict(environ),
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=writing,
+            stderr=writing,
+            start_new_session=True,
+        )
+    )
+    is_cancelled = False
+    while not starting.done():
+        try:
+            await asyncio.wait({starting})
+        except asyncio.CancelledError:
+            is_cancelled = True
+    if not is_cancelled:
+        return starting.result()
+    if starting.exception() is None:
+        await _end_group(starting.result())
+    raise asyncio.CancelledError
 
 
 async def _end_group(process: asyncio.subprocess.Process) -> None:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -123,6 +124,27 @@ async def test_a_cancelled_command_is_killed_with_its_children(
     for _ in range(stops):
         task.cancel()
         await asyncio.sleep(0)
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert await is_gone(pid)
+
+
+async def test_a_command_cancelled_while_it_starts_leaves_no_children(
+    folder: Path, context: ToolContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start, cancelled = asyncio.create_subprocess_exec, asyncio.Event()
+
+    async def start_late(*arguments: Any, **more: Any) -> asyncio.subprocess.Process:
+        process = await start(*arguments, **more)
+        await cancelled.wait()
+        return process
+
+    monkeypatch.setattr(asyncio, "create_subprocess_exec", start_late)
+    task = asyncio.create_task(run(context, "sleep 600 & echo $! > pid; wait"))
+    pid = await pid_in(folder / "pid")
+    task.cancel()
+    await asyncio.sleep(0)
+    cancelled.set()
     with pytest.raises(asyncio.CancelledError):
         await task
     assert await is_gone(pid)
