@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import AsyncGenerator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from typing import Unpack
@@ -16,14 +17,16 @@ from rolling_chat.agent.loop import AgentLoop
 from rolling_chat.agent.models import pick_model, reachable_models
 from rolling_chat.agent.prompt import Planner
 from rolling_chat.agent.runtime import Runtime
+from rolling_chat.agent.switching import Switch, Wanted, value_of
 from rolling_chat.agent.turn import RunningTurn
-from rolling_chat.context import PromptReport, count_tokens
+from rolling_chat.context import ContextPlan, PromptReport, count_tokens
 from rolling_chat.events import AskLeave, Event, TurnEnded, TurnStarted
 from rolling_chat.messages import Ending, Message, Usage
 from rolling_chat.providers.background import in_background
 from rolling_chat.providers.discovery import ModelChoice
 from rolling_chat.providers.protocol import ProviderError
 from rolling_chat.sessions.records import Holder, SessionChanges, SessionInfo, StoreError
+from rolling_chat.settings.schema import SettingsError
 from rolling_chat.tools import Tool, ToolContext, ToolError, choose_tools
 
 log = logging.getLogger("rolling_chat.agent.chat")
@@ -42,7 +45,7 @@ def _in_words() -> Iterator[None]:
     """What a store, a provider or a tool says no with, as the one line that it is."""
     try:
         yield
-    except (ProviderError, StoreError, ToolError) as error:
+    except (ProviderError, SettingsError, StoreError, ToolError) as error:
         raise ChatError(str(error)) from error
 
 
@@ -70,6 +73,7 @@ class Chat:
         self._closed = False
         self._report: tuple[object, PromptReport] | None = None
         self._holder: Holder | None = None
+        self._switches: list[Switch] = []  # what can be undone, the last one last
         self.notices: list[str] = []  # lines to show when the session is opened
         self._enter(info, choice.model, rolling)
 
@@ -161,7 +165,7 @@ class Chat:
 
     def report(self) -> PromptReport:
         """The report of the next request, kept until the conversation changes; of one too long, too."""
-        state = (self._conversation.version, self.model, self.rolling, self._info.id)
+        state = (self._conversation.version, self._planner.revision, self.model, self.rolling, self._info.id)
         if self._report is None or self._report[0] != state:
             self._report = (state, self._planner.preview(self.messages))
         return self._report[1]
@@ -197,16 +201,59 @@ class Chat:
             self._turn.stop()
 
     def set_rolling(self, on: bool) -> None:
-        """Switch rolling context for this session; the next request is planned by it."""
-        self._planner.rolling = on
-        self._update(rolling=on)
+        """Switch rolling context for this session; the next request is planned by it.
+
+        The plan is laid aside when it is switched off, and taken up again when it is switched on.
+        """
+        self._switch("", replace(self._in_force, rolling=on))
+
+    def set_context(self, key: str, value: str) -> str:
+        """Set one key of `[context]` for as long as this process runs; returns a line that says so.
+
+        `value` is as a person types it. What the settings now leave room for comes back. Raises
+        ChatError for a key that there is not, or a value that it does not take.
+        """
+        before = self._in_force
+        with _in_words():
+            wanted = before.with_setting(key, value)
+        self._switch(key.removeprefix("context."), wanted)
+        if wanted.context is before.context:
+            return f"rolling context is {'on' if wanted.rolling else 'off'}"
+        was, now = value_of(before.context, key), value_of(wanted.context, key)
+        return f"{key.removeprefix('context.')} is {now}" + (f", it was {was}" if was != now else " already")
+
+    def preview(self, settings: Mapping[str, str] | None = None) -> PromptReport:
+        """The report of the next request if rolling context were on, under these settings as typed.
+
+        Nothing is changed. Raises ChatError as `set_context` does.
+        """
+        now = replace(self._in_force, rolling=True)
+        with _in_words():
+            wanted = now.with_settings(settings or {})
+        context = None if wanted.context == now.context else wanted.context
+        return self._planner.preview(self.messages, context=context, rolling=wanted.rolling)
+
+    def undo_switch(self) -> str:
+        """Take back the last change of rolling context or of its settings, and return to the plan before it.
+
+        Returns the line that says what was undone. Raises ChatError when there is nothing.
+        """
+        if not self._switches:
+            raise ChatError(
+                "There is nothing to undo: rolling context was not changed since this session was opened."
+            )
+        switch = self._switches.pop()
+        self._put_in_force(switch.before, switch.plan)
+        if not switch.key:
+            return f"Undone: rolling context is {'on' if self.rolling else 'off'} again."
+        return f"Undone: {switch.key} is {value_of(switch.before.context, switch.key)} again."
 
     def set_model(self, model: str) -> str:
         """Let `model` answer from the next request on; returns the line that says so."""
         self._may_leave()
         with _in_words():
             choice = pick_model(self._runtime, model, None)
-        self._planner.use_model(choice.model)
+            self._planner.use_model(choice.model)
         self._model_line = f"model: {choice.model} (from /model)"
         self._update(model=choice.model)
         return self._model_line
@@ -292,6 +339,23 @@ class Chat:
 
     # -- what the doors above share
 
+    @property
+    def _in_force(self) -> Wanted:
+        return Wanted(self._runtime.settings.context, self.rolling)
+
+    def _switch(self, key: str, wanted: Wanted) -> None:
+        before, plan = self._in_force, self._planner.decisions
+        if wanted == before:
+            return
+        self._switches.append(Switch("" if wanted.context == before.context else key, before, plan))
+        self._put_in_force(wanted, self._planner.plan_under(wanted.context, self.messages))
+
+    def _put_in_force(self, wanted: Wanted, plan: ContextPlan | None) -> None:
+        self._runtime.settings = replace(self._runtime.settings, context=wanted.context)
+        self._planner.rolling = wanted.rolling
+        self._planner.use_plan(plan)
+        self._update(rolling=wanted.rolling, plan=plan.to_json() if plan is not None else None)
+
     async def _run(self, text: str | None) -> AsyncGenerator[Event]:
         """Store what was said, then run the turn in a task of its own and hand out its events."""
         self._may_run()
@@ -345,6 +409,7 @@ class Chat:
         self._planner.load_plan(runtime.store.state(info.id).plan)
         self._usage = sum((record.usage for record in runtime.store.requests(info.id)), Usage())
         self._approvals.forget()
+        self._switches.clear()
         self._report = None
         self.notices = list(self._notices())
         if self._holder is not None:

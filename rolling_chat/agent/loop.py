@@ -9,10 +9,12 @@ import time
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import dataclass, field
+from typing import Literal
 
 from rolling_chat.agent.calls import CallRunner
 from rolling_chat.agent.conversation import Conversation
 from rolling_chat.agent.prompt import PlannedRequest, Planner
+from rolling_chat.agent.refusals import Lesson, is_near_limit, read_refusal
 from rolling_chat.agent.reply import Reply
 from rolling_chat.context import ContextOverflowError
 from rolling_chat.events import Event, Noticed, Outcome, PromptPlanned, ReplyEnded, ToolEnded, TurnEnded
@@ -21,6 +23,9 @@ from rolling_chat.providers.protocol import ErrorKind, Provider, ProviderError
 from rolling_chat.sessions.records import StoreError
 
 log = logging.getLogger("rolling_chat.agent.loop")
+
+RESENDS = 2
+"""How often a request that was refused as too long is planned and sent again."""
 
 
 @dataclass(slots=True)
@@ -42,6 +47,7 @@ class AgentLoop:
     _outcome: Outcome = Outcome.DONE
     _error: str = ""
     _reply: Reply | None = None
+    _doubted: bool = False  # a refusal without a reason was taken for one of length in this turn
 
     async def run(self) -> AsyncGenerator[Event]:
         """Run the turn. A cancelled task is taken for the person's stop, and ends it in order."""
@@ -71,9 +77,7 @@ class AgentLoop:
                     "now it has to answer without them.",
                     warning=True,
                 )
-            planned = self.planner.plan(self.conversation, tool_choice="none" if is_last else "auto")
-            yield PromptPlanned(planned.report)
-            async with aclosing(self._request(planned, iteration)) as events:
+            async with aclosing(self._ask(iteration, "none" if is_last else "auto")) as events:
                 async for event in events:
                     yield event
             message = self._sealed()
@@ -88,6 +92,56 @@ class AgentLoop:
             async with aclosing(self._answer_calls(message)) as events:
                 async for event in events:
                     yield event
+
+    async def _ask(self, iteration: int, tool_choice: Literal["auto", "none"]) -> AsyncGenerator[Event]:
+        """Plan a request and send it; what is refused as too long is planned again, at most twice."""
+        lesson = Lesson()
+        for attempt in itertools.count():
+            planned = self._plan(tool_choice, lesson)
+            yield PromptPlanned(planned.report)
+            try:
+                async with aclosing(self._request(planned, iteration)) as events:
+                    async for event in events:
+                        yield event
+                return
+            except ProviderError as error:
+                refusal = self._as_refusal(error, planned)
+                if refusal is None:
+                    raise
+                lesson = read_refusal(refusal, planned, self.planner.learned)
+                if lesson.learned is not None:
+                    self.planner.learn(lesson.learned)
+                if attempt == RESENDS or not self._may_resend(lesson, tool_choice):
+                    raise refusal from error
+                if self._reply is not None:
+                    self._reply.end(Ending.FAILED)
+                yield Noticed(lesson.line)
+
+    def _plan(self, tool_choice: Literal["auto", "none"], lesson: Lesson) -> PlannedRequest:
+        return self.planner.plan(self.conversation, tool_choice=tool_choice, most=lesson.most)
+
+    def _as_refusal(self, error: ProviderError, planned: PlannedRequest) -> ProviderError | None:
+        """`error` as a refusal for length, where it is one or may well be one; None where it is none."""
+        if self._reply is not None and self._reply.has_begun:
+            return None
+        if error.kind is ErrorKind.TOO_LONG:
+            return error
+        if self._doubted or error.kind is not ErrorKind.BAD_REQUEST or not is_near_limit(planned):
+            return None
+        self._doubted = True
+        return ProviderError(ErrorKind.TOO_LONG, str(error), detail=error.detail)
+
+    def _may_resend(self, lesson: Lesson, tool_choice: Literal["auto", "none"]) -> bool:
+        """With rolling off nothing can leave: only what fits as it is, a shorter answer apart, goes again."""
+        if self.planner.rolling:
+            return True
+        if lesson.most:
+            return False
+        try:
+            self._plan(tool_choice, lesson)
+        except ContextOverflowError:
+            return False
+        return True
 
     async def _request(self, planned: PlannedRequest, iteration: int) -> AsyncGenerator[Event]:
         """Send one request; its record in the store is finished whatever comes of it."""

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Literal
 
+from rolling_chat.agent.basis import Basis, canonical, digest, wire_hash
 from rolling_chat.agent.conversation import Conversation
 from rolling_chat.agent.instructions import MAX_BYTES, read_instructions, system_prompt
 from rolling_chat.agent.runtime import Runtime
@@ -24,7 +24,8 @@ from rolling_chat.context import (
 from rolling_chat.messages import Json, JsonObject, MadeBy, Message, Usage
 from rolling_chat.providers import wire
 from rolling_chat.providers.protocol import Request
-from rolling_chat.sessions.records import RequestRecord
+from rolling_chat.sessions.records import Learned, RequestRecord
+from rolling_chat.settings.schema import ContextSettings
 from rolling_chat.tools import Tool
 
 PIPELINE_VERSION = 1
@@ -41,12 +42,17 @@ _WIRE_ATTEMPTS = 3  # plans that are tried when the wire form comes out longer t
 
 @dataclass(frozen=True, slots=True)
 class PlannedRequest:
-    """A request that fits, its report, and the record of it that goes to the store."""
+    """A request that fits, its report, and the record of it that goes to the store.
+
+    `basis` is what it was made from; `room` what its upper bound might be at most, in tokens.
+    """
 
     request: Request
     report: PromptReport
     made_by: MadeBy
     record: RequestRecord
+    basis: JsonObject
+    room: int
 
 
 class Planner:
@@ -74,9 +80,11 @@ class Planner:
         self._planned_at = 0.0
         self._previous_length = 0
         self._wire_bounds: dict[bytes, int] = {}
+        self.revision = 0  # grows whenever the next request may be another than it was
         self.model = model
         self.rolling = rolling
         self.instructions = ""
+        self._read_learned()
         self.read_instructions()
 
     @property
@@ -87,45 +95,84 @@ class Planner:
     @property
     def config(self) -> ContextConfig:
         """The pipeline's configuration for the next request."""
-        return context_config(
-            self.model, self._runtime.settings, self._runtime.catalog,
-            rolling=self.rolling, system=self._system(), tools=self._schemas(),
-        )  # fmt: skip
+        return self._config(self._runtime.settings.context, rolling=self.rolling)
+
+    @property
+    def window(self) -> int:
+        """W in the model's own tokens."""
+        runtime = self._runtime
+        return window_of(self.model, runtime.settings, runtime.catalog, self.learned)
 
     def read_instructions(self) -> None:
         """Read AGENTS.md again: done once a turn, so that the prompt stands still within it."""
-        window = window_of(self.model, self._runtime.settings, self._runtime.catalog)
         # As many bytes as the window has tokens are about a quarter of it.
-        self.instructions = read_instructions(self._runtime.folder, min(MAX_BYTES, window))
+        self.instructions = read_instructions(self._runtime.folder, min(MAX_BYTES, self.window))
 
     def use_model(self, model: str) -> None:
         """Plan for another model from now on; its provider has nothing cached."""
         self.model = model
         self._previous_length = 0
+        self._read_learned()
         self.read_instructions()
 
     def load_plan(self, plan: Json) -> None:
         """Take up the decisions that the session was left with."""
-        self._plan = ContextPlan.from_json(plan) if isinstance(plan, dict) else None
+        self.use_plan(ContextPlan.from_json(plan) if isinstance(plan, dict) else None)
         self._planned_at = 0.0
 
-    def preview(self, messages: Sequence[Message]) -> PromptReport:
-        """The report of the next request, also of one that does not fit."""
-        try:
-            return build_final_prompt(
-                self._prompt(messages), self.config, tools=self._schemas(), model=self.model, plan=self._plan
-            ).report
-        except ContextOverflowError as error:
-            return error.report
+    @property
+    def decisions(self) -> ContextPlan | None:
+        """The plan that the next request goes by, laid aside while rolling is off."""
+        return self._plan
+
+    def use_plan(self, plan: ContextPlan | None) -> None:
+        """Go by another plan; one that does not match the branch is set aside by the pipeline."""
+        self._plan = plan
+        self.revision += 1
+
+    def plan_under(self, context: ContextSettings, messages: Sequence[Message]) -> ContextPlan | None:
+        """The plan to go on with under `context`: the one there is, or none to plan anew.
+
+        What left stays away, so that the prefix stands still, unless planning anew would keep more.
+        """
+        if self._plan is None or context == self._runtime.settings.context:
+            return self._plan
+        config = self._config(context, rolling=True)
+        kept, anew = (self._report(config, messages, plan) for plan in (self._plan, None))
+        return None if not kept.within_budget or anew.token_count > kept.token_count else self._plan
+
+    def learn(self, learned: Learned) -> None:
+        """Keep what a refusal taught of this model's window, for the next process as well."""
+        self._runtime.store.keep_learned(self.model, self._address, learned)
+        self.learned = learned
+        self.revision += 1
+
+    def preview(
+        self,
+        messages: Sequence[Message],
+        *,
+        context: ContextSettings | None = None,
+        rolling: bool | None = None,
+    ) -> PromptReport:
+        """The report of the next request, also of one that does not fit; nothing is changed.
+
+        `context` and `rolling` ask what it would be under other settings.
+        """
+        context = context or self._runtime.settings.context
+        config = self._config(context, rolling=self.rolling if rolling is None else rolling)
+        return self._report(config, messages, self.plan_under(context, messages))
 
     def plan(
-        self, conversation: Conversation, *, tool_choice: Literal["auto", "none"] = "auto"
+        self, conversation: Conversation, *, tool_choice: Literal["auto", "none"] = "auto", most: int = 0
     ) -> PlannedRequest:
-        """The next request, counted on the form in which it is sent. Raises ContextOverflowError."""
+        """The next request, counted on the form in which it is sent. Raises ContextOverflowError.
+
+        `most` above 0 holds the upper bound of this one request to so many tokens.
+        """
         self._notice_idleness()
         branch = conversation.messages
-        config = self.config
-        room = _room(config)
+        config = replace(self.config, input_limit=most)
+        room = min(_room(config), most) if most else _room(config)
         for _ in range(_WIRE_ATTEMPTS):
             planned, added = self._attempt(branch, config, tool_choice)
             if planned.report.within_budget:
@@ -148,7 +195,7 @@ class Planner:
     def record(self, planned: PlannedRequest) -> str:
         """Write the request to the log before it is sent; returns the record's id."""
         self._runtime.store.update_session(self._session_id, plan=planned.record.plan)
-        return self._runtime.store.log_request(planned.record)
+        return self._runtime.store.log_request(planned.record, planned.basis)
 
     def finish(self, record_id: str, usage: Usage, seconds: float, error: str) -> None:
         """Complete the record with what came back."""
@@ -158,55 +205,55 @@ class Planner:
         self, branch: Sequence[Message], config: ContextConfig, tool_choice: Literal["auto", "none"]
     ) -> tuple[PlannedRequest, int]:
         """One plan, and how many tokens its wire form is longer than what was planned."""
-        schemas = self._schemas()
+        basis = self._basis(config)
         final = build_final_prompt(
-            self._prompt(branch), config, tools=schemas, model=self.model, plan=self._plan
+            basis.prompt(branch, self.model), config, tools=basis.tools, model=self.model, plan=self._plan
         )
-        request = self._request(tuple(final.messages), tool_choice, config.max_context_tokens)
-        sent = [_canonical(message) for message in self._runtime.provider.wire_form(request)]
+        request = self._request(tuple(final.messages), tool_choice)
+        sent = [canonical(message) for message in self._runtime.provider.wire_form(request)]
         bound = self._bound(sent)
-        room, reserve = _room(config), _reserve(config)
+        room, reserve = _room(config), reserve_of(config)
         report = replace(final.report, bound=bound, reserve=reserve, within_budget=bound <= room)
-        request = replace(request, max_tokens=self._max_tokens(bound, config.max_context_tokens))
+        request = replace(request, max_tokens=self._max_tokens(bound))
         self._plan = final.plan
+        basis_json = basis.to_json()
         record = RequestRecord(
             id="",
             session_id=self._session_id,
             head=branch[-1].id if branch else "",
             model=self.model,
             plan=final.plan.to_json(),
-            settings_digest=_digest(asdict(config) | {"tools": dict(config.tools)}),
+            settings_digest=digest(basis_json),
             pipeline_version=PIPELINE_VERSION,
-            wire_hash=_wire_hash(sent, schemas),
+            wire_hash=wire_hash(sent, basis.tools),
             estimated=report.token_count,
             bound=bound,
             created_at=self._runtime.clock(),
             totals=report.totals(),
         )
-        return PlannedRequest(request, report, wire.made_by(self.model), record), bound - final.report.bound
+        planned = PlannedRequest(request, report, wire.made_by(self.model), record, basis_json, room)
+        return planned, bound - final.report.bound
 
-    def _request(
-        self, messages: tuple[Message, ...], tool_choice: Literal["auto", "none"], window: int
-    ) -> Request:
+    def _request(self, messages: tuple[Message, ...], tool_choice: Literal["auto", "none"]) -> Request:
         return Request(
             model=self.model,
             messages=messages,
             tools=tuple(self._schemas()),
             tool_choice=tool_choice,
-            window=window,
+            window=self.window,
             session_id=self._session_id,
-            api_base=self._runtime.settings.for_model(self.model).api_base or None,
+            api_base=self._address or None,
             previous_length=self._previous_length,
             stable_system_chars=len(self._system()),
         )
 
-    def _max_tokens(self, bound: int, window: int) -> int | None:
+    def _max_tokens(self, bound: int) -> int | None:
         """Sent where the provider needs it, or the person set it; never beyond what is left."""
         configured = self._runtime.settings.for_model(self.model).max_output_tokens
         if not configured and not wire.wants_max_tokens(self.model):
             return None
         limit = output_limit(self.model, self._runtime.settings, self._runtime.catalog) or MAX_ANSWER
-        return max(min(limit, MAX_ANSWER, window - bound), 1)
+        return max(min(limit, MAX_ANSWER, self.window - math.ceil(bound * self.learned.factor)), 1)
 
     def _bound(self, sent: Sequence[bytes]) -> int:
         """The upper bound of the wire form; a message that was counted for the last request is not again."""
@@ -222,8 +269,33 @@ class Planner:
         total = sum(fresh[self.model.encode() + b"\0" + text] for text in sent)
         return total + prompt_bound((), tools=self._schemas(), model=self.model)
 
-    def _prompt(self, branch: Sequence[Message]) -> list[Message]:
-        return [Message("system", self._system()), *wire.for_model(branch, self.model)]
+    def _report(
+        self, config: ContextConfig, messages: Sequence[Message], plan: ContextPlan | None
+    ) -> PromptReport:
+        basis = self._basis(config)
+        try:
+            return build_final_prompt(
+                basis.prompt(messages, self.model), config, tools=basis.tools, model=self.model, plan=plan
+            ).report
+        except ContextOverflowError as error:
+            return error.report
+
+    def _config(self, context: ContextSettings, *, rolling: bool) -> ContextConfig:
+        return context_config(
+            self.model, replace(self._runtime.settings, context=context), self._runtime.catalog,
+            rolling=rolling, system=self._system(), tools=self._schemas(), learned=self.learned,
+        )  # fmt: skip
+
+    def _basis(self, config: ContextConfig) -> Basis:
+        return Basis(config, self._system(), tuple(self._schemas()))
+
+    def _read_learned(self) -> None:
+        self.learned = self._runtime.store.learned(self.model, self._address)
+        self.revision += 1
+
+    @property
+    def _address(self) -> str:
+        return self._runtime.settings.for_model(self.model).api_base
 
     def _system(self) -> str:
         return system_prompt(self._runtime.folder, self._started_at, self.tools, self.instructions)
@@ -235,10 +307,10 @@ class Planner:
 def _room(config: ContextConfig) -> int:
     """W - R - M, as the pipeline divides the window."""
     window = config.max_context_tokens
-    return window - _reserve(config) - int(window * config.safety_margin)
+    return window - reserve_of(config) - int(window * config.safety_margin)
 
 
-def _reserve(config: ContextConfig) -> int:
+def reserve_of(config: ContextConfig) -> int:
     """R, without what an input limit adds to it."""
     window = config.max_context_tokens
     return min(config.reserved_output_tokens, window // 3, config.max_output_tokens or window)
@@ -254,20 +326,3 @@ def _does_not_fit(report: PromptReport) -> ContextOverflowError:
         smallest_window=math.ceil(report.bound / share) if share > 0 else report.bound,
         report=report,
     )
-
-
-def _wire_hash(sent: Sequence[bytes], tools: Sequence[JsonObject]) -> str:
-    digest = hashlib.sha256()
-    for text in sent:
-        digest.update(text + b"\n")
-    digest.update(_canonical(tools))
-    return digest.hexdigest()
-
-
-def _digest(value: Json) -> str:
-    return hashlib.sha256(_canonical(value)).hexdigest()[:16]
-
-
-def _canonical(value: Json) -> bytes:
-    """JSON with one spelling for one value."""
-    return json.dumps(value, sort_keys=True, ensure_ascii=True, separators=(",", ":"), default=str).encode()

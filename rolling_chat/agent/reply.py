@@ -46,6 +46,7 @@ class Reply:
     message: Message | None = None
     usage: Usage = field(default_factory=Usage)
     seconds: float = 0.0
+    has_begun: bool = False  # something of the answer has come
     _id: str = ""
     _started: float = 0.0
     _held: str = ""  # the first half of a character whose second half is still to come
@@ -73,6 +74,7 @@ class Reply:
         return ReplyEnded(kept, self.usage, self.seconds) if kept is not None else None
 
     def _take(self, delta: Delta) -> Iterator[Event]:
+        self.has_begun |= not isinstance(delta, Retrying)
         match delta:
             case TextDelta(text):
                 whole, self._held = split_whole(self._held + text)

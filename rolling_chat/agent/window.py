@@ -11,8 +11,11 @@ from rolling_chat.messages import JsonObject
 from rolling_chat.providers import wire
 from rolling_chat.providers.known import provider_of
 from rolling_chat.providers.offline import offline_window
+from rolling_chat.sessions.records import Learned
 from rolling_chat.settings.catalog import ModelCatalog, ModelInfo
 from rolling_chat.settings.schema import Settings
+
+NOTHING_LEARNED = Learned()
 
 _OLLAMA = frozenset({"ollama", "ollama_chat"})
 _OLLAMA_WINDOW = 16_384
@@ -22,11 +25,13 @@ _OLLAMA_WINDOW = 16_384
 _TRUNCATION_BY_TOOL: dict[str, Truncation] = {"run_command": "tail"}
 
 
-def window_of(model: str, settings: Settings, catalog: ModelCatalog) -> int:
+def window_of(
+    model: str, settings: Settings, catalog: ModelCatalog, learned: Learned = NOTHING_LEARNED
+) -> int:
     """W: what `model` takes in one request, prompt and answer together, in tokens.
 
     The person's `max_input_tokens`, else the demo model's own, else the catalogue's, else the
-    built-in table's; never above `max_context_tokens`.
+    built-in table's; never above `max_context_tokens`, nor above a limit that a refusal named.
     """
     info = _known(model, catalog)
     window = settings.for_model(model).max_input_tokens or offline_window(model) or 0
@@ -34,8 +39,9 @@ def window_of(model: str, settings: Settings, catalog: ModelCatalog) -> int:
         window = (info.max_input_tokens if info else 0) or get_context_limit(model)
         if provider_of(model) in _OLLAMA:
             window = min(window, _OLLAMA_WINDOW)
-    cap = settings.context.max_context_tokens
-    return min(window, cap) if cap else window
+    for cap in (settings.context.max_context_tokens, learned.limit):
+        window = min(window, cap) if cap else window
+    return window
 
 
 def output_limit(model: str, settings: Settings, catalog: ModelCatalog) -> int:
@@ -63,14 +69,18 @@ def context_config(
     rolling: bool,
     system: str,
     tools: Sequence[JsonObject],
+    learned: Learned = NOTHING_LEARNED,
 ) -> ContextConfig:
     """The pipeline's configuration for `model`.
+
+    A model that was found to count more than our upper bound gets a window that is smaller by as
+    much: sizes are in our tokens throughout.
 
     A tool's result may take `max_tool_result_tokens`, but on a small window no more than a quarter
     of what system prompt, tools, reserve and margin leave.
     """
     context = settings.context
-    window = window_of(model, settings, catalog)
+    window = max(int(window_of(model, settings, catalog, learned) / learned.factor), 1)
     most_out = output_limit(model, settings, catalog)
     reserve = min(context.reserved_output_tokens, window // 3, most_out or window)
     floor = count_tokens(system, model) + count_tokens(json.dumps(list(tools)), model)

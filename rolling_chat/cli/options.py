@@ -67,6 +67,8 @@ class Options(argparse.Namespace):
     format: str | None
     emit_prompts: bool
     svg: str | None
+    request: str
+    verify: bool
 
 
 def read_options(argv: Sequence[str]) -> Options:
@@ -128,6 +130,7 @@ def _parser() -> _Parser:
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", parser_class=_Parser)
     _add_sessions(commands)
     _add_replay(commands)
+    _add_inspect(commands)
     doctor = commands.add_parser(
         "doctor", help="show versions, folders, model, encodings, and what is missing"
     )
@@ -238,6 +241,22 @@ def _add_replay(commands: argparse._SubParsersAction[_Parser]) -> None:
     replay.add_argument("--svg", metavar="FILE", help="also draw the prompt's tokens over the requests")
 
 
+def _add_inspect(commands: argparse._SubParsersAction[_Parser]) -> None:
+    inspect = commands.add_parser(
+        "inspect", help="build a request that was sent again, and show what became of every message"
+    )
+    inspect.set_defaults(run=_inspect)
+    inspect.add_argument(
+        "request",
+        metavar="REQUEST",
+        help="any unique start of a request's id, or SESSION:N for the N-th request of a session",
+    )
+    inspect.add_argument(
+        "--verify", action="store_true", help="exit with 1 unless it is what was sent, to the byte"
+    )
+    inspect.add_argument("--json", action="store_true", help="the report as one JSON object")
+
+
 def _whole(text: str) -> int:
     return 0 if text == "0" else _positive(text)
 
@@ -268,6 +287,12 @@ def _replay(options: Options, paths: Paths) -> int:
     from rolling_chat.cli.replay import run_replay
 
     return run_replay(options, paths)
+
+
+def _inspect(options: Options, paths: Paths) -> int:
+    from rolling_chat.cli.inspect import run_inspect
+
+    return run_inspect(options, paths)
 
 
 def _sessions_list(options: Options, paths: Paths) -> int:

@@ -36,8 +36,8 @@ def category_table(report: PromptReport) -> Table:
     )
 
 
-def message_table(report: PromptReport, messages: Sequence[Message]) -> Table:
-    """Every message of the branch, newest first: its tokens, its fate and the reason."""
+def message_table(rows: Sequence[Row], messages: Sequence[Message]) -> Table:
+    """Messages of the branch, newest first: its tokens, its fate and the reason."""
     by_id = {message.id: message for message in messages if message.id}
     return Table(
         (
@@ -47,7 +47,7 @@ def message_table(report: PromptReport, messages: Sequence[Message]) -> Table:
             Column("fate"),
             Column("begins"),
         ),
-        tuple(_row(row, by_id) for row in reversed(report.rows)),
+        tuple(_row(row, by_id) for row in reversed(rows)),
     )
 
 
@@ -100,7 +100,7 @@ def lead(report: PromptReport) -> list[str]:
 
 def _run(context: CommandContext, _argument: str) -> None:
     report = context.chat.report()
-    tables = [category_table(report), message_table(report, context.chat.messages)]
+    tables = [category_table(report), message_table(report.rows, context.chat.messages)]
     context.show_tables("The next request", lead(report), tables)
 
 

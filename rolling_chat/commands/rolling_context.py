@@ -1,4 +1,4 @@
-"""/rolling-context: switch rolling context on or off, or say what it does now."""
+"""/rolling-context: switch rolling context, say what it does, try settings out, take them back."""
 
 from __future__ import annotations
 
@@ -6,24 +6,32 @@ from typing import TYPE_CHECKING
 
 from rolling_chat.commands import figures
 from rolling_chat.commands.base import Command, CommandContext
-from rolling_chat.context.report import Fate, PromptReport
+from rolling_chat.commands.context import message_table
+from rolling_chat.context.report import Fate, PromptReport, Row
 
 if TYPE_CHECKING:
     from rolling_chat.agent import Chat
 
 _BINDS = 0.8  # the budget goes by upper bounds: what is nearer to the room there is, is all of it
-_LEFT = (Fate.SUMMARISED, Fate.OMITTED, Fate.MASKED)
+_GONE = {Fate.SUMMARISED: "summarised", Fate.OMITTED: "omitted"}
+_SMALLER = {Fate.MASKED: "masked", Fate.SHORTENED: "shortened"}
+_NAME = "/rolling-context"
 
 
 def describe(chat: Chat) -> str:
-    """One line: on or off, the history cap beside the window, what is left out now."""
-    report = chat.report()
-    if not chat.rolling:
-        return (
-            "Rolling context is off: everything is sent, and what no longer fits is refused; "
-            f"once it is on, {_cap(report)}."
-        )
-    return f"Rolling context is on: {_cap(report)}; {_left(report)}."
+    """One line: on or off, the history cap beside the window, and what leaves."""
+    if chat.rolling:
+        report = chat.report()
+        left = _changes(report)
+        gone = f"{left}, and kept on disk" if left else "nothing is left out now"
+        return f"Rolling context is on: {_cap(report)}; {gone}.{_overflow(report)}"
+    report = chat.preview()
+    left = _changes(report)
+    would = f"{left} in the next request" if left else "nothing would leave now"
+    return (
+        "Rolling context is off: everything is sent, and what no longer fits is refused; "
+        f"once it is on, {_cap(report)}, and {would}.{_overflow(report)}"
+    )
 
 
 def _cap(report: PromptReport) -> str:
@@ -35,35 +43,126 @@ def _cap(report: PromptReport) -> str:
     line = f"history may take {size}, {share} of the window"
     whole = window - report.reserve - report.margin - report.system - report.tools
     if history < _BINDS * whole:
-        line += ", max_history_tokens = 0 gives it the whole window"
+        line += f" ({_NAME} set max_history_tokens 0 gives it the whole window)"
     return line
 
 
-def _left(report: PromptReport) -> str:
-    gone = report.count(*_LEFT)
-    if not gone:
-        return "nothing is left out now"
-    verb = "is" if gone == 1 else "are"
-    return f"{figures.plural(gone, 'message')} {verb} left out now, and kept on disk"
+def _changes(report: PromptReport) -> str:
+    """What is not sent as it was said: `12 messages omitted, 3 masked`; empty where nothing is."""
+    counts = [(report.count(fate), word) for fate, word in (_GONE | _SMALLER).items()]
+    met = [(count, word) for count, word in counts if count]
+    if not met:
+        return ""
+    (first, word), rest = met[0], met[1:]
+    return ", ".join([f"{figures.plural(first, 'message')} {word}", *(f"{n:,} {word}" for n, word in rest)])
+
+
+def _overflow(report: PromptReport) -> str:
+    return "" if report.within_budget else " The next request does not fit even so."
+
+
+def _status(context: CommandContext, _argument: str) -> None:
+    context.say(describe(context.chat))
+
+
+def _switch(on: bool, context: CommandContext) -> None:
+    context.chat.set_rolling(on)
+    context.refresh_report()
+    context.say(describe(context.chat))
+
+
+def _preview(context: CommandContext, argument: str) -> None:
+    chat = context.chat
+    settings = _pairs(argument)
+    if settings is None:
+        context.say(f"{_NAME} preview takes settings as KEY=VALUE, not {argument!r}.", warning=True)
+        return
+    report = chat.preview(settings)
+    under = "".join(f" with {key} = {value}" for key, value in settings.items())
+    begins = f"Rolling context on{under}" if report.rolling else f"Rolling context off{under}"
+    size = f"the next request is ~{report.token_count:,} tokens, now it is ~{chat.report().token_count:,}"
+    left = _changes(report) or "nothing leaves"
+    line = f"{begins}: {left}; {size}; {_cap(report)}.{_overflow(report)} Nothing was changed."
+    touched = [row for row in report.rows if _is_touched(row)]
+    if not touched:
+        context.say(line)
+        return
+    table = message_table(touched, chat.messages)
+    context.show_tables("What would leave the next request", [line], [table])
+
+
+def _is_touched(row: Row) -> bool:
+    return row.fate in _GONE or row.fate in _SMALLER
+
+
+def _pairs(argument: str) -> dict[str, str] | None:
+    """`a=1 b=2` taken apart; None where it is something else."""
+    pairs = [word.partition("=") for word in argument.split()]
+    if not all(key and sign for key, sign, _value in pairs):
+        return None
+    return {key: value for key, _sign, value in pairs}
+
+
+def _set(context: CommandContext, argument: str) -> None:
+    key, _, value = argument.replace("=", " ", 1).partition(" ")
+    if not key or not value.strip():
+        context.say(f"{_NAME} set takes a key and a value: set max_history_tokens 0", warning=True)
+        return
+    before = context.chat.report()
+    line = context.chat.set_context(key, value.strip())
+    context.refresh_report()
+    after = context.chat.report()
+    context.say(f"For this session, {line}: {_difference(before, after)}.{_overflow(after)}")
+
+
+def _difference(before: PromptReport, after: PromptReport) -> str:
+    """What a change does to the next request."""
+    more = after.count(*_GONE) - before.count(*_GONE)
+    smaller = after.count(*_SMALLER) - before.count(*_SMALLER)
+    parts = []
+    if more:
+        verbs = ("leaves", "leave") if more > 0 else ("comes back", "come back")
+        parts.append(f"{figures.plural(abs(more), 'message')} {verbs[abs(more) > 1]}")
+    if smaller:
+        parts.append(f"{abs(smaller):,} {'more' if smaller > 0 else 'fewer'} shortened or masked")
+    if before.token_count != after.token_count:
+        parts.append(f"the next request goes from ~{before.token_count:,} to ~{after.token_count:,} tokens")
+    if before.history_budget != after.history_budget and after.rolling:
+        parts.append(_cap(after))
+    if not parts:
+        return "the next request stays as it is"
+    return "; ".join(parts)
+
+
+def _undo(context: CommandContext, _argument: str) -> None:
+    line = context.chat.undo_switch()
+    context.refresh_report()
+    context.say(line)
 
 
 def _run(context: CommandContext, argument: str) -> None:
-    wanted = argument.lower()
-    match wanted:
-        case "on" | "off" | "":
-            context.chat.set_rolling(wanted == "on" or (not wanted and not context.chat.rolling))
-            context.refresh_report()
-        case "status":
-            pass
+    word, _, rest = argument.partition(" ")
+    match word.lower():
+        case "on" | "off" if not rest:
+            _switch(word.lower() == "on", context)
+        case "":
+            _switch(not context.chat.rolling, context)
+        case "status" if not rest:
+            _status(context, rest)
+        case "preview":
+            _preview(context, rest.strip())
+        case "set":
+            _set(context, rest.strip())
+        case "undo" if not rest:
+            _undo(context, rest)
         case _:
-            context.say(f"/rolling-context takes on, off or status, not {argument!r}.", warning=True)
-            return
-    context.say(describe(context.chat))
+            known = "on, off, status, preview, set or undo"
+            context.say(f"{_NAME} takes {known}, not {argument!r}.", warning=True)
 
 
 ROLLING_CONTEXT = Command(
     "rolling-context",
-    "[on|off|status]",
+    "[on|off|status|preview|set|undo]",
     "Let old messages leave the prompt in a fixed order; alone it toggles",
     _run,
     while_busy=True,

@@ -72,6 +72,7 @@ class RequestRecord:
     """One request to a model: its inputs, its totals and what came back.
 
     `id` is empty until the store gives one. `head` is the last message that went in;
+    `settings_digest` is that of the basis, everything else that the prompt was made from;
     `estimated` and `bound` are the pipeline's figures in tokens, `usage` the provider's;
     `wire_hash` is of the wire form; `totals` is the prompt report without its rows.
     """
@@ -91,6 +92,18 @@ class RequestRecord:
     created_at: float = 0.0
     error: str = ""
     totals: JsonObject = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Learned:
+    """What refusals taught about a model at an address.
+
+    `limit` is its window in its own tokens, 0 where nothing is known; `factor` is how many of its
+    tokens one of our upper bound's stands for, 1 or more.
+    """
+
+    limit: int = 0
+    factor: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)

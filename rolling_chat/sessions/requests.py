@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import sqlite3
 from dataclasses import fields
+from typing import cast
 
-from rolling_chat.messages import Usage
+from rolling_chat.messages import JsonObject, Usage
 from rolling_chat.sessions.records import RequestRecord, StoreError
 from rolling_chat.sessions.rows import (
     insert,
@@ -23,10 +24,24 @@ from rolling_chat.sessions.rows import (
     usage_columns,
     whole,
 )
+from rolling_chat.text import one_line
+
+_LISTED = 5
 
 
-def log(connection: sqlite3.Connection, session: int, record: RequestRecord, now: float) -> str:
-    """Add a request, return its id."""
+def log(
+    connection: sqlite3.Connection,
+    session: int,
+    record: RequestRecord,
+    basis: JsonObject | None,
+    now: float,
+) -> str:
+    """Add a request and what it was made from, return its id."""
+    if basis is not None:
+        connection.execute(
+            "INSERT OR IGNORE INTO basis (digest, value) VALUES (?, ?)",
+            (record.settings_digest, pack_json(basis)),
+        )
     columns = {
         "session": session,
         "head": pack(record.head),
@@ -56,6 +71,39 @@ def of_session(connection: sqlite3.Connection, session: int, session_id: str) ->
     """The requests of a session, oldest first."""
     rows = connection.execute("SELECT * FROM request WHERE session = ? ORDER BY number", (session,))
     return [_record(row, session_id) for row in rows]
+
+
+def find(connection: sqlite3.Connection, id_start: str) -> RequestRecord:
+    """The one request whose id begins so; a whole id is always its own. Raises StoreError."""
+    start = id_start.strip().lower()
+    rows: list[sqlite3.Row] = []
+    if start:
+        rows = connection.execute(
+            "SELECT request.*, session.id AS session_id FROM request"
+            " JOIN session ON session.number = request.session"
+            " WHERE substr('r' || request.number, 1, length(:s)) = :s ORDER BY request.number",
+            {"s": pack(start)},
+        ).fetchmany(_LISTED + 1)
+    rows = [row for row in rows if request_id(row["number"]) == start] or rows
+    said = repr(one_line(id_start, 40))
+    if not rows:
+        raise StoreError(f"no request begins with {said}")
+    if len(rows) > 1:
+        named = ", ".join(request_id(row["number"]) for row in rows[:_LISTED])
+        more = " and more" if len(rows) > _LISTED else ""
+        raise StoreError(f"several requests begin with {said}: {named}{more}")
+    return _record(rows[0], rows[0]["session_id"])
+
+
+def basis(connection: sqlite3.Connection, digest: str) -> JsonObject | None:
+    """What the requests with this digest were made from; None where it was not kept."""
+    row = connection.execute("SELECT value FROM basis WHERE digest = ?", (digest,)).fetchone()
+    return None if row is None else cast(JsonObject, unpack_json(row["value"]))
+
+
+def drop_unused(connection: sqlite3.Connection) -> None:
+    """Delete what no request that is left was made from."""
+    connection.execute("DELETE FROM basis WHERE digest NOT IN (SELECT settings_digest FROM request)")
 
 
 def _record(row: sqlite3.Row, session_id: str) -> RequestRecord:

@@ -139,7 +139,23 @@ _FIRST = (
     """,
 )
 
-MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST,)
+_SECOND = (
+    # what requests were made from, besides messages; most requests of a session share one row
+    "CREATE TABLE basis (digest TEXT PRIMARY KEY, value ANY NOT NULL) STRICT, WITHOUT ROWID",
+    # what a refusal taught about a model at an address; `limit_tokens` 0: nothing about its window
+    """
+    CREATE TABLE learned (
+        model        ANY NOT NULL,
+        address      ANY NOT NULL,
+        limit_tokens INTEGER NOT NULL,
+        factor       REAL NOT NULL,
+        learned_at   REAL NOT NULL,
+        PRIMARY KEY (model, address)
+    ) STRICT
+    """,
+)
+
+MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST, _SECOND)
 """Step n brings a database of version n to version n + 1; steps are added, never changed."""
 
 VERSION = len(MIGRATIONS)

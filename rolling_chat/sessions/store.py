@@ -8,12 +8,13 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Unpack
 
-from rolling_chat.messages import MadeBy, Message, Usage
-from rolling_chat.sessions import claims, directory, requests, tree
+from rolling_chat.messages import JsonObject, MadeBy, Message, Usage
+from rolling_chat.sessions import claims, directory, learned, requests, tree
 from rolling_chat.sessions.claims import Owner
 from rolling_chat.sessions.database import Database
 from rolling_chat.sessions.records import (
     Holder,
+    Learned,
     RequestRecord,
     SearchHit,
     SessionChanges,
@@ -113,6 +114,7 @@ class SessionStore:
                     f"session {session_id} is open in another terminal (process {other.pid}); close it first"
                 )
             directory.delete(connection, session)
+            requests.drop_unused(connection)
 
     # Messages
 
@@ -171,11 +173,14 @@ class SessionStore:
 
     # Requests
 
-    def log_request(self, record: RequestRecord) -> str:
-        """Add a request that is about to leave; return its id. `record.id` is not looked at."""
+    def log_request(self, record: RequestRecord, basis: JsonObject | None = None) -> str:
+        """Add a request that is about to leave; return its id. `record.id` is not looked at.
+
+        `basis` is what it was made from besides plan and messages, kept once for every digest.
+        """
         with self._database.write() as connection:
             session = directory.exact(connection, record.session_id)
-            return requests.log(connection, session, record, self._clock())
+            return requests.log(connection, session, record, basis, self._clock())
 
     def finish_request(self, id: str, *, usage: Usage, seconds: float, error: str = "") -> None:
         """Add what came back of a request."""
@@ -186,6 +191,28 @@ class SessionStore:
         """The requests of a session, oldest first."""
         with self._database.read() as connection:
             return requests.of_session(connection, directory.exact(connection, session_id), session_id)
+
+    def request(self, id_start: str) -> RequestRecord:
+        """The request whose id begins so. Raises StoreError where there is none, or several."""
+        with self._database.read() as connection:
+            return requests.find(connection, id_start)
+
+    def basis(self, digest: str) -> JsonObject | None:
+        """What requests with this `settings_digest` were made from; None where it was not kept."""
+        with self._database.read() as connection:
+            return requests.basis(connection, digest)
+
+    # What refusals taught
+
+    def learned(self, model: str, address: str) -> Learned:
+        """What is known of the window of `model` at `address` (empty: the provider's own)."""
+        with self._database.read() as connection:
+            return learned.learned(connection, model, address)
+
+    def keep_learned(self, model: str, address: str, what: Learned) -> None:
+        """Keep what a refusal taught, for this process and the next."""
+        with self._database.write() as connection:
+            learned.keep(connection, model, address, what, self._clock())
 
     # Who has a session open
 

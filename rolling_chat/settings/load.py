@@ -70,6 +70,12 @@ def check_setting(path: KeyPath, value: object, origin: str, spelt: str = "") ->
         raise SettingsError(f"{origin}: {printable(key)} = {shown(value)}: must be {error}") from None
 
 
+def read_setting(key: str, text: str, origin: str) -> tuple[KeyPath, Any]:
+    """A key and its value as a person types them. Raises SettingsError as `check_setting` does."""
+    path = split_key(key)
+    return path, check_setting(path, _value(text, find_rule(path)), origin, key)
+
+
 def find_rule(path: KeyPath) -> Rule | None:
     """The rule of a key, or None for a key that there is not."""
     return RULES.get(path) or RULES.get(_with_any(path))

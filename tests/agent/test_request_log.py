@@ -5,14 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from rolling_chat.agent import Chat, Runtime
-from rolling_chat.agent.conversation import Conversation
-from rolling_chat.agent.prompt import Planner
-from rolling_chat.agent.window import offers_tools
+from rolling_chat.agent.rebuild import rebuild_request
 from rolling_chat.events import Outcome
-from rolling_chat.sessions.records import RequestRecord
+from rolling_chat.sessions.records import RequestRecord, StoreError
 from rolling_chat.settings.schema import ContextSettings, Settings
-from rolling_chat.tools import all_tools
 from tests.support.agent import Script, ScriptedProvider, call, calls, collect, make_runtime, says
 
 
@@ -25,7 +24,7 @@ async def test_every_request_has_the_hash_it_had(tmp_path: Path) -> None:
     records = runtime.store.requests(chat.info.id)
     assert len(records) == 8
     for record in records:
-        assert _facts(_rebuilt(runtime, chat, record)) == _facts(record)
+        assert _facts(_rebuilt(runtime, record)) == _facts(record)
     runtime.close()
 
 
@@ -39,7 +38,7 @@ async def test_also_where_old_turns_had_left_the_prompt(tmp_path: Path) -> None:
     assert chat.report().totals() != records[0].totals
     assert any(record.plan != records[0].plan for record in records)
     for record in records:
-        assert _facts(_rebuilt(runtime, chat, record)) == _facts(record)
+        assert _facts(_rebuilt(runtime, record)) == _facts(record)
     runtime.close()
 
 
@@ -48,7 +47,33 @@ async def test_another_history_has_another_hash(tmp_path: Path) -> None:
     chat = Chat.open(runtime)
     await collect(chat.send("Question"))
     first, second = runtime.store.requests(chat.info.id)
-    assert _rebuilt(runtime, chat, replace(first, head=second.head)).wire_hash != first.wire_hash
+    assert _rebuilt(runtime, replace(first, head=second.head)).wire_hash != first.wire_hash
+    runtime.close()
+
+
+async def test_also_after_settings_tools_and_instructions_have_changed(tmp_path: Path) -> None:
+    runtime = _runtime(tmp_path, window=8_000)
+    chat = Chat.open(runtime, rolling=True)
+    await collect(chat.send("Question"))
+    (runtime.folder / "AGENTS.md").write_text("Be verbose, and rhyme.\n")
+    chat.set_context("max_tool_result_tokens", "60")
+    chat.set_rolling(False)
+    await collect(chat.send("Another"))
+
+    records = runtime.store.requests(chat.info.id)
+    assert len({record.settings_digest for record in records}) > 1
+    for record in records:
+        assert _facts(_rebuilt(runtime, record)) == _facts(record)
+    runtime.close()
+
+
+async def test_what_an_older_version_sent_is_said_to_be_beyond_rebuilding(tmp_path: Path) -> None:
+    runtime = _runtime(tmp_path, window=32_000)
+    chat = Chat.open(runtime)
+    await collect(chat.send("Question"))
+    record = replace(runtime.store.requests(chat.info.id)[0], settings_digest="of another time")
+    with pytest.raises(StoreError, match="r1 cannot be built again"):
+        rebuild_request(runtime.store, record)
     runtime.close()
 
 
@@ -66,21 +91,17 @@ def _runtime(tmp_path: Path, *, window: int) -> Runtime:
 
 
 def _facts(record: RequestRecord) -> tuple[object, ...]:
-    return record.wire_hash, record.settings_digest, record.estimated, record.bound, record.totals
+    return record.wire_hash, record.estimated, record.bound, record.totals
 
 
-def _rebuilt(runtime: Runtime, chat: Chat, record: RequestRecord) -> RequestRecord:
-    """The request that is planned from what the record and the store hold, and nothing else."""
-    copy = runtime.store.fork(chat.info.id)
-    runtime.store.update_session(copy.id, head=record.head)
-    assert offers_tools(record.model, runtime.catalog)
-    planner = Planner(
-        runtime,
-        session_id=copy.id,
-        started_at=chat.info.created_at,
-        model=record.model,
-        rolling=chat.rolling,
-        tools=all_tools(),
+def _rebuilt(runtime: Runtime, record: RequestRecord) -> RequestRecord:
+    """The record as it would be of the request that the store builds again."""
+    rebuilt = rebuild_request(runtime.store, record)
+    report = rebuilt.report
+    return replace(
+        record,
+        wire_hash=rebuilt.wire_hash,
+        estimated=report.token_count,
+        bound=report.bound,
+        totals=report.totals(),
     )
-    planner.load_plan(record.plan)
-    return planner.plan(Conversation(runtime.store, copy.id)).record

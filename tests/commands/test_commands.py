@@ -44,7 +44,7 @@ async def test_on_and_status_say_what_the_cap_is_beside_the_window(tmp_path: Pat
     await _run(context, "/rolling-context status")
     assert context.said[0] == context.said[1]
     assert "history may take 20k of 200k tokens, 10 % of the window" in context.said[0]
-    assert "max_history_tokens = 0 gives it the whole window" in context.said[0]
+    assert "/rolling-context set max_history_tokens 0 gives it the whole window" in context.said[0]
     assert "nothing is left out now" in context.said[0]
     assert "\n" not in context.said[0]
 
@@ -60,7 +60,7 @@ async def test_status_changes_nothing_and_nonsense_is_refused(tmp_path: Path) ->
     await _run(context, "/rolling-context status")
     await _run(context, "/rolling-context perhaps")
     assert not context.chat.rolling
-    assert context.warned == ["/rolling-context takes on, off or status, not 'perhaps'."]
+    assert context.warned == ["/rolling-context takes on, off, status, preview, set or undo, not 'perhaps'."]
 
 
 async def test_context_shows_categories_that_add_up_to_the_window(tmp_path: Path) -> None:
@@ -75,7 +75,7 @@ async def test_context_shows_categories_that_add_up_to_the_window(tmp_path: Path
 async def test_context_lists_every_message_newest_first(tmp_path: Path) -> None:
     chat = make_chat(tmp_path, says("of course"))
     await _say(chat, "do you?")
-    rows = message_table(chat.report(), chat.messages).rows
+    rows = message_table(chat.report().rows, chat.messages).rows
     assert [row[-1] for row in rows][:2] == ["of course", "do you?"]
     assert {row[3] for row in rows} == {"sent"}
     assert len(category_table(chat.report()).columns) == 3

@@ -64,3 +64,30 @@ def test_requests_go_with_their_session(store: SessionStore) -> None:
         store.finish_request(request, usage=Usage(), seconds=0)
     with pytest.raises(SessionNotFound):
         store.log_request(record(session))
+
+
+def test_a_request_is_found_by_any_start_of_its_id(store: SessionStore) -> None:
+    session = new_session(store).id
+    ids = [store.log_request(record(session)) for _ in range(12)]
+    # a whole id is its own, though others begin so
+    assert store.request("r1").id == ids[0] == "r1"
+    assert store.request(" R12 ").session_id == session
+    with pytest.raises(StoreError, match="several requests begin with 'r': r1, r2, r3, r4, r5 and more"):
+        store.request("r")
+    for nothing in ("", "r99", "x", "%", "r_"):
+        with pytest.raises(StoreError, match="no request begins with"):
+            store.request(nothing)
+
+
+def test_what_requests_were_made_from_is_kept_once_and_goes_with_the_last_of_them(
+    store: SessionStore,
+) -> None:
+    first, second = new_session(store).id, new_session(store).id
+    store.log_request(record(first), {"system": "s\x00"})
+    store.log_request(record(second), {"system": "never looked at: the digest is the same"})
+    store.log_request(dataclasses.replace(record(first), settings_digest="other"), {"system": "t"})
+    assert store.basis("abc") == {"system": "s\x00"}
+    store.delete(first)
+    assert (store.basis("abc"), store.basis("other")) == ({"system": "s\x00"}, None)
+    store.delete(second)
+    assert store.basis("abc") is None

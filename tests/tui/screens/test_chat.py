@@ -482,7 +482,7 @@ class TestCommands:
         async with make_app(make_chat(tmp_path), tmp_path).run_test() as pilot:
             await pilot.press(*"/ro")
             await pilot.pause()
-            assert "/rolling-context [on|off|status]" in shown(pilot)
+            assert "/rolling-context [on|off|status|preview|set|undo]" in shown(pilot)
             await pilot.press("tab")
             assert draft(pilot) == "/rolling-context "
 
@@ -498,7 +498,7 @@ class TestCommands:
             await pilot.press(*"/ro", "escape")
             await pilot.pause()
             assert draft(pilot) == "/ro"
-            assert "[on|off|status]" not in shown(pilot)
+            assert "[on|off|status|preview|set|undo]" not in shown(pilot)
 
     async def test_keys_that_come_faster_than_the_list_run_what_was_typed(self, tmp_path: Path) -> None:
         async with make_app(make_chat(tmp_path), tmp_path).run_test() as pilot:

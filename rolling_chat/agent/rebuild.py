@@ -1,0 +1,74 @@
+"""A request that was sent, built again from what the store holds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from rolling_chat.agent.basis import Basis, canonical, wire_hash
+from rolling_chat.agent.prompt import reserve_of
+from rolling_chat.context import (
+    ContextOverflowError,
+    ContextPlan,
+    PromptReport,
+    build_final_prompt,
+    prompt_bound,
+)
+from rolling_chat.messages import Message
+from rolling_chat.providers import wire
+from rolling_chat.providers.protocol import Request
+from rolling_chat.sessions.records import RequestRecord, StoreError
+from rolling_chat.sessions.store import SessionStore
+
+
+@dataclass(frozen=True, slots=True)
+class RebuiltRequest:
+    """What was sent: the record of it, the report with a row for every message, and the messages.
+
+    `wire_hash` is that of the rebuilt wire form; `is_same` says whether it is the one that was sent.
+    """
+
+    record: RequestRecord
+    report: PromptReport
+    messages: tuple[Message, ...]
+    wire_hash: str
+
+    @property
+    def is_same(self) -> bool:
+        """Is it the request that was sent, to the byte?"""
+        return self.wire_hash == self.record.wire_hash
+
+
+def rebuild_request(store: SessionStore, record: RequestRecord) -> RebuiltRequest:
+    """Build the request of `record` again: its branch, its plan and what it was made from.
+
+    Today's settings, tools and instruction files are not looked at. Raises StoreError where what it
+    was made from is not there, or no longer makes a request.
+    """
+    kept = store.basis(record.settings_digest)
+    if kept is None:
+        raise StoreError(
+            f"request {record.id} cannot be built again: the version that sent it did not keep "
+            "what it was made from"
+        )
+    try:
+        basis = Basis.from_json(kept)
+        branch = store.branch(record.session_id, record.head) if record.head else []
+        final = build_final_prompt(
+            basis.prompt(branch, record.model),
+            basis.config,
+            tools=basis.tools,
+            model=record.model,
+            plan=ContextPlan.from_json(record.plan),
+        )
+    except (ContextOverflowError, KeyError, TypeError, ValueError, AttributeError) as error:
+        raise StoreError(f"request {record.id} cannot be built again: {error}") from error
+    request = Request(record.model, tuple(final.messages), tuple(dict(tool) for tool in basis.tools))
+    wire_form = wire.to_wire(request, marks=False)
+    bound = prompt_bound(wire_form, tools=basis.tools, model=record.model)
+    sent_as = wire_hash([canonical(message) for message in wire_form], basis.tools)
+    return RebuiltRequest(record, _as_reported(final.report, basis, bound), request.messages, sent_as)
+
+
+def _as_reported(report: PromptReport, basis: Basis, bound: int) -> PromptReport:
+    """The report as it was when the request left: counted on the wire form."""
+    return replace(report, bound=bound, reserve=reserve_of(basis.config), within_budget=True)

@@ -1,0 +1,84 @@
+"""`rolling-chat inspect`: a request that was sent, built again."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from tests.support.program import Program
+
+
+@pytest.fixture
+def session(program: Program) -> str:
+    """A session of two requests: the model calls a tool, then answers."""
+    return str(program("-p", "list files", "--output-format", "json").json["session_id"])
+
+
+def test_it_shows_categories_and_what_became_of_every_message(program: Program, session: str) -> None:
+    ran = program("inspect", "r2")
+    assert ran.code == 0
+    lines = ran.out.splitlines()
+    assert lines[0].startswith(f"request r2 of session {session}, sent ")
+    assert [line.split()[0] for line in lines if "%" in line] == [
+        "system", "tools", "summary", "history", "current", "reserve", "margin",
+    ]  # fmt: skip
+    rows = [line.split() for line in lines if " sent " in line and line[0].isdigit()]
+    assert [row[-4] for row in rows[1:]] == ["user", "assistant", "tool"]
+
+
+@pytest.mark.usefixtures("session")
+def test_verify_exits_with_1_and_a_line_when_something_differs(program: Program) -> None:
+    verified = program("inspect", "r2", "--verify").out.splitlines()[-1]
+    assert verified.startswith("verified: the same to the byte")
+    with closing(sqlite3.connect(Path(program.environ["ROLLING_CHAT_HOME"]) / "sessions.db")) as database:
+        database.execute("UPDATE message SET content = 'something else' WHERE role = 'tool'")
+        database.commit()
+    ran = program("inspect", "r2", "--verify")
+    assert ran.code == 1
+    assert ran.err.startswith("rolling-chat: request r2 is not the one that was sent: ")
+    assert ran.err.count("\n") == 1
+    assert program("inspect", "r2").code == 0
+    assert program("inspect", "r1", "--verify").code == 0
+
+
+def test_json_has_the_same_figures_and_the_rows(program: Program, session: str) -> None:
+    shown = program("inspect", f"{session[:5]}:2", "--json", "--verify").json
+    assert (shown["id"], shown["session"], shown["same"]) == ("r2", session, True)
+    assert shown["reported"]["input_tokens"] <= shown["bound"]
+    assert [row["fate"] for row in shown["messages"]] == ["sent"] * 4
+    assert sum(row["tokens_after"] for row in shown["messages"][1:]) <= shown["token_count"]
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("r9", "no request begins with 'r9'"),
+        ("r", "several requests begin with 'r': r1, r2"),
+        ("", "no request begins with ''"),
+        ("\x1b[31m", "no request begins with"),
+        ("zzzz:1", "no session begins with 'zzzz'"),
+    ],
+)
+@pytest.mark.usefixtures("session")
+def test_a_request_that_there_is_not_is_one_line(program: Program, name: str, said: str) -> None:
+    ran = program("inspect", name)
+    assert ran.code == 2
+    assert said in ran.err
+    assert ran.err.count("\n") == 1
+    assert "\x1b" not in ran.err
+
+
+@pytest.mark.parametrize("number", ["0", "3", "999999999"])
+def test_a_session_has_only_so_many_requests(program: Program, session: str, number: str) -> None:
+    ran = program("inspect", f"{session}:{number}")
+    assert ran.code == 2
+    assert f"has no request {number}: its requests are 1 to 2" in ran.err
+
+
+def test_before_the_first_session_there_is_nothing_to_inspect(program: Program) -> None:
+    ran = program("inspect", "r1")
+    assert ran.code == 2
+    assert "no request was sent yet" in ran.err
