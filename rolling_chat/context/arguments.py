@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import replace
-from functools import lru_cache
 
+from rolling_chat.context.memo import TextMemo
 from rolling_chat.context.tool_results import CountText, truncate_text
 from rolling_chat.messages import Json, Message, ToolCall
 
@@ -46,32 +45,55 @@ def shorten_arguments(message: Message, cap: int, count: CountText) -> Message:
     return replace(message, tool_calls=calls, counts={})
 
 
-@lru_cache(maxsize=1_024)
+_shortened: TextMemo[str] = TextMemo()
+
+
 def _shorter(call: ToolCall, cap: int, count: CountText) -> ToolCall:
-    if count(call.arguments) <= cap:
-        return call
+    arguments = _shortened.get(
+        call.arguments, (cap, count), lambda: _cut_json(call.arguments, cap, count), len
+    )
+    return call if arguments == call.arguments else replace(call, arguments=arguments)
+
+
+def _cut_json(arguments: str, cap: int, count: CountText) -> str:
+    """`arguments` with their long values cut; as they were where they are no object or would grow."""
+    if count(arguments) <= cap:
+        return arguments
     try:
-        values = json.loads(call.arguments)
+        values = json.loads(arguments)
+        shorter = _cut_values(values, cap, count) if isinstance(values, dict) else arguments
     except (ValueError, RecursionError):
-        return call
-    if not isinstance(values, Mapping):
-        return call
-    value_cap, arguments = cap, call.arguments
+        return arguments
+    return shorter if len(shorter) < len(arguments) else arguments
+
+
+def _cut_values(values: dict[str, Json], cap: int, count: CountText) -> str:
+    value_cap, shorter = cap, ""
     for _ in range(_ATTEMPTS):
-        cut = {key: _cut(value, value_cap, count) for key, value in values.items()}
-        arguments = json.dumps(cut, ensure_ascii=False)
-        tokens = count(arguments)
+        shorter = _as_json({key: _cut(value, value_cap, count) for key, value in values.items()})
+        tokens = count(shorter)
         if tokens <= cap:
             break
         # a value takes more room inside JSON than alone, and several share the cap
         value_cap = max(1, min(value_cap - 1, int(value_cap * 0.97 * cap / tokens)))
-    return replace(call, arguments=arguments) if len(arguments) < len(call.arguments) else call
+    return shorter
+
+
+def _as_json(value: Json) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        # half a surrogate pair travels only as an escape
+        return json.dumps(value)
+    return text
 
 
 def _cut(value: Json, cap: int, count: CountText) -> Json:
     match value:
-        case str():
-            return truncate_text(value, cap, "head", count) if count(value) > cap else value
+        case str() if count(value) > cap:
+            shorter = truncate_text(value, cap, "head", count)
+            return shorter if len(shorter) < len(value) else value
         case list():
             return [_cut(item, cap, count) for item in value]
         case dict():

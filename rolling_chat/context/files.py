@@ -84,4 +84,5 @@ def _use(call: ToolCall | None, place: int, turn: int) -> FileUse | None:
 
 
 def _plain(value: Json) -> Json:
-    return value if isinstance(value, (int, str)) else None
+    """Something to compare by: what is no number or text is still another range than the whole file."""
+    return value if value is None or isinstance(value, (int, str)) else repr(value)

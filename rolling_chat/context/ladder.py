@@ -60,7 +60,8 @@ class Ladder:
         task: int,
     ) -> None:
         """`task` is the place of the branch's first request, -1 where it has none."""
-        self._turns = [list(turn) for turn in turns]
+        # by place, so that one piece is found, replaced or taken out without a look at the others
+        self._turns = [{_key(piece): piece for piece in turn} for turn in turns]
         self._budget = budget
         self._sizes = sizes
         self._config: ContextConfig = sizes.config
@@ -71,16 +72,19 @@ class Ladder:
         self._before = decisions
         self._task = task
         self._current = len(self._turns) - 1
-        self._bound = sum(piece.bound for turn in self._turns for piece in turn)
-        self._history = sum(piece.tokens for turn in self._turns[:-1] for piece in turn)
-        self._count = sum(len(turn) for turn in self._turns)
+        self._bound = sum(piece.bound for turn in turns for piece in turn)
+        self._history = sum(piece.tokens for turn in turns[:-1] for piece in turn)
+        self._count = sum(map(len, turns))
+        self._in_history = sum(map(len, turns[:-1]))
         self._deferred = self._deferrable()
         self._newest_places = {piece.index for piece in self._newest()}
 
     @property
     def turns(self) -> list[list[Piece]]:
         """What stays of every turn, in order; the current one last, also where nothing is left of it."""
-        return [turn for turn in self._turns[:-1] if turn] + self._turns[-1:]
+        return [list(turn.values()) for turn in self._turns[:-1] if turn] + [
+            list(turn.values()) for turn in self._turns[-1:]
+        ]
 
     @property
     def decisions(self) -> Decisions:
@@ -116,13 +120,20 @@ class Ladder:
             low.history if early or self._history > full.history else full.history,
             low.window if early or self._bound > full.window else full.window,
         )
+        self._walk(marks, self._deferred)
+        self._level_newest()
+        if self._bound > self._budget.available:
+            # the least that the newest results can be is more than their half: all else goes first
+            self._walk(full, deferred=0)
+            self._level_newest()
+
+    def _walk(self, marks: Marks, deferred: int) -> None:
         for holds_history, step in self._steps(marks):
             wanted = marks if holds_history else replace(marks, count=self._count, history=self._history)
-            if self._is_over(wanted, self._deferred):
+            if self._is_over(wanted, deferred):
                 step()
-            elif not self._is_over(marks, self._deferred):
+            elif not self._is_over(marks, deferred):
                 break
-        self._level_newest()
 
     def _steps(self, marks: Marks) -> Iterator[tuple[bool, Step]]:
         """Every step that may be taken, in order, and whether it is taken for the history's sake too."""
@@ -139,7 +150,7 @@ class Ladder:
             yield from self._argument_steps((*unprotected, self._current))
             yield from self._reducing_steps(unprotected)
         yield from self._dropping_steps(unprotected)
-        for iteration in split_iterations(self._turns[self._current] if self._turns else [])[:-1]:
+        for iteration in split_iterations(self._pieces(self._current))[:-1]:
             yield False, partial(self._leave, self._current, iteration, "3c")
         if careful:
             yield from self._gentle_steps(protected, keep_edited=False)
@@ -151,23 +162,23 @@ class Ladder:
 
     def _gentle_steps(self, turns: range, *, keep_edited: bool) -> Iterator[tuple[bool, Step]]:
         """Stale results of these turns (and of the current one), then all results of these turns."""
-        uses = file_uses(self._turns)
+        uses = file_uses([self._pieces(turn) for turn in range(len(self._turns))])
         edited = reads_of_edited_files(uses, self._current - self._config.preserve_recent_turns)
         stale = stale_reads(uses) - self._newest_places
         for turn in (*turns, self._current):
-            for piece in list(self._turns[turn]):
+            for piece in self._pieces(turn):
                 if piece.index in stale:
                     yield True, partial(self._mask, turn, piece)
         if not self._masks:
             return
         for turn in turns:
-            for piece in list(self._turns[turn]):
+            for piece in self._pieces(turn):
                 if piece.message.role == "tool" and not (keep_edited and piece.index in edited):
                     yield True, partial(self._mask, turn, piece)
 
     def _argument_steps(self, turns: Sequence[int]) -> Iterator[tuple[bool, Step]]:
         for turn in turns:
-            for piece in list(self._turns[turn]):
+            for piece in self._pieces(turn):
                 if piece.message.tool_calls and piece.index not in self._newest_places:
                     yield False, partial(self._shorten, turn, piece)
 
@@ -186,45 +197,47 @@ class Ladder:
             self._reshape(turn, piece)
 
     def _shorten(self, turn: int, piece: Piece) -> None:
-        if piece.index >= 0 and piece.index not in self._arguments and piece.bound > _LEAST_ARGUMENTS:
+        if piece.index < 0 or piece.bound <= _LEAST_ARGUMENTS:
+            return
+        # what was levelled while it was the newest has its share no longer
+        was_levelled = self._levels.pop(piece.index, None) is not None
+        if was_levelled or piece.index not in self._arguments:
             self._arguments.add(piece.index)
             self._reshape(turn, piece)
 
     def _reduce(self, turn: int) -> None:
         """Leave the request and the final answer, if there is one."""
-        pieces = self._turns[turn]
+        pieces = self._pieces(turn)
         if not pieces or not _is_answer(pieces[-1]):
             return
-        self._leave(turn, [piece for piece in pieces[:-1] if not piece.opens_turn], "2")
+        leaving = [piece for piece in pieces[:-1] if not piece.opens_turn]
+        # what was invented for those that leave says nothing by itself
+        is_empty = all(piece.index < 0 for piece in (*pieces[:1], pieces[-1]))
+        self._leave(turn, pieces if is_empty else leaving, "2")
 
     def _drop(self, turn: int, layer: str) -> None:
-        self._leave(turn, self._turns[turn], layer)
+        self._leave(turn, self._pieces(turn), layer)
 
     def _leave(self, turn: int, leaving: Sequence[Piece], layer: str) -> None:
-        gone = {id(piece) for piece in leaving}
-        if not gone:
-            return
-        # a piece may have been shortened since the step was planned: it is known by its place as well
-        places = {piece.index for piece in leaving if piece.index >= 0}
-        kept = []
-        for piece in self._turns[turn]:
-            if id(piece) not in gone and piece.index not in places:
-                kept.append(piece)
+        pieces = self._turns[turn]
+        for leaver in leaving:
+            # it may have been shortened since the step was planned, or have left
+            piece = pieces.pop(_key(leaver), None)
+            if piece is None:
                 continue
             self._take(turn, -piece.tokens, -piece.bound)
             self._count -= 1
+            self._in_history -= turn != self._current
             if piece.index >= 0:
                 self._omitted.append((piece.index, layer))
-        self._turns[turn] = kept
 
     def _reshape(self, turn: int, piece: Piece) -> None:
-        shaped = self._sizes.reshape(piece, self._working())
-        pieces = self._turns[turn]
-        for at, old in enumerate(pieces):
-            if old.index == piece.index:
-                pieces[at] = shaped
-                self._take(turn, shaped.tokens - old.tokens, shaped.bound - old.bound)
-                return
+        old = self._turns[turn].get(piece.index)
+        if old is None:
+            return
+        shaped = self._sizes.reshape(old, self._working())
+        self._turns[turn][piece.index] = shaped
+        self._take(turn, shaped.tokens - old.tokens, shaped.bound - old.bound)
 
     def _take(self, turn: int, tokens: int, bound: int) -> None:
         self._bound += bound
@@ -232,31 +245,28 @@ class Ladder:
             self._history += tokens
 
     def _working(self) -> Decisions:
-        return Decisions(
-            self._before.omitted, frozenset(self._masked), frozenset(self._arguments), self._levels
-        )
+        """The decisions so far, as they stand and for the moment: nothing is copied."""
+        return Decisions(self._before.omitted, self._masked, self._arguments, self._levels)
 
     def _level_newest(self) -> None:
         """Share the room that is left among the newest results, then among the newest arguments."""
-        for pieces, least in (
-            (self._newest_results(), LEAST_RESULT_TOKENS),
-            (self._newest_calls(), _LEAST_ARGUMENTS),
-        ):
-            self._share_room(pieces, least)
+        self._share_room(self._newest_results, LEAST_RESULT_TOKENS)
+        self._share_room(self._newest_calls, _LEAST_ARGUMENTS)
 
-    def _share_room(self, pieces: Sequence[Piece], least: int) -> None:
+    def _share_room(self, find: Callable[[], list[Piece]], least: int) -> None:
         # what is cut comes out near its share, not always below it: look again, with less to give
         for attempt in range(_LEVELLING_ATTEMPTS):
             over = self._bound - self._budget.available
-            if over <= 0 or not pieces:
+            pieces = find() if over > 0 else []
+            if not pieces:
                 return
             sizes = [piece.bound for piece in pieces]
             room = sum(sizes) - over - attempt * len(pieces)
-            for piece, share in zip(pieces, level(sizes, room), strict=True):
+            is_last = attempt == _LEVELLING_ATTEMPTS - 1
+            shares = [0] * len(pieces) if is_last else level(sizes, room)
+            for piece, share in zip(pieces, shares, strict=True):
                 if share < piece.bound:
                     self._give(piece, max(share, least))
-            places = {piece.index for piece in pieces}
-            pieces = [piece for piece in self._turns[self._current] if piece.index in places]
 
     def _give(self, piece: Piece, share: int) -> None:
         if piece.message.tool_calls:
@@ -278,7 +288,7 @@ class Ladder:
         return max(0, results - max(0, self._budget.available) // 2)
 
     def _newest(self) -> list[Piece]:
-        iterations = split_iterations(self._turns[self._current]) if self._turns else []
+        iterations = split_iterations(self._pieces(self._current))
         return iterations[-1] if iterations else []
 
     def _newest_results(self) -> list[Piece]:
@@ -293,10 +303,13 @@ class Ladder:
         ]
 
     def _between_windows(self) -> list[Piece]:
-        if not self._masks or not self._turns:
+        if not self._masks:
             return []
         first, last = self._config.tool_result_keep_first, self._config.tool_result_keep_last
-        return maskable_results(self._turns[self._current], first, last)
+        return maskable_results(self._pieces(self._current), first, last)
+
+    def _pieces(self, turn: int) -> list[Piece]:
+        return list(self._turns[turn].values()) if self._turns else []
 
     @property
     def _masks(self) -> bool:
@@ -306,7 +319,7 @@ class Ladder:
         """The branch's first request stays longest, unless the oldest simply go first."""
         if self._config.trim_strategy == "oldest-first" or not self._turns[turn]:
             return False
-        return self._task >= 0 and any(piece.index == self._task for piece in self._turns[turn])
+        return self._task >= 0 and self._task in self._turns[turn]
 
     def _marks(self, share: float) -> Marks:
         cap = self._budget.history_cap
@@ -319,8 +332,12 @@ class Ladder:
     def _is_over(self, marks: Marks, deferred: int) -> bool:
         if self._bound - deferred > marks.window:
             return True
-        has_history = self._current > 0 and any(self._turns[: self._current])
-        return has_history and (self._history > marks.history or self._count > marks.count)
+        return self._in_history > 0 and (self._history > marks.history or self._count > marks.count)
+
+
+def _key(piece: Piece) -> int:
+    """The place of a piece; for an invented one, which stands as it was made, something of its own."""
+    return piece.index if piece.index >= 0 else -id(piece)
 
 
 def _is_answer(piece: Piece) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
@@ -18,12 +18,14 @@ from rolling_chat.context.tokens import (
     bounding_estimator,
     estimator_for,
 )
-from rolling_chat.context.tool_results import mask_result, shorten_result
+from rolling_chat.context.tool_results import drop_parts, mask_result, shorten_result
 from rolling_chat.context.turns import Entry
 from rolling_chat.messages import JsonObject, Message
 
 # A level is a share of the window and covers a result's framing; its text gets the rest.
 _RESULT_FRAMING = 8
+# Beside an image a result's text wants room for the line that says that it was cut.
+_LEAST_TEXT = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +37,8 @@ class Decisions:
     """
 
     omitted: Ranges = field(default_factory=Ranges)
-    masked: frozenset[int] = frozenset()
-    arguments: frozenset[int] = frozenset()
+    masked: Set[int] = frozenset()
+    arguments: Set[int] = frozenset()
     levels: Mapping[int, int] = field(default_factory=lambda: MappingProxyType({}))
 
 
@@ -45,7 +47,7 @@ class Piece:
     """One message as it would be sent: `tokens` is the best estimate, `bound` the upper bound.
 
     `source` is the message as it was mended, `message` what is sent of it. `index` is -1 for an
-    invented one, which leaves with what it was invented for.
+    invented one, which leaves with what it was invented for. `tool` is the tool whose result it is.
     """
 
     index: int
@@ -57,6 +59,7 @@ class Piece:
     layer: str = ""
     reason: str = ""
     opens_turn: bool = False
+    tool: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,33 +108,43 @@ class Sizes:
             layer,
             reason,
             entry.opens_turn,
+            entry.tool,
         )
 
     def reshape(self, piece: Piece, decisions: Decisions) -> Piece:
         """The same piece under further decisions."""
-        entry = Entry(piece.index, piece.source, opens_turn=piece.opens_turn)
+        entry = Entry(piece.index, piece.source, opens_turn=piece.opens_turn, tool=piece.tool)
         shaped = self.shape(entry, decisions)
         if shaped.fate is Fate.SENT and piece.fate is Fate.REPAIRED:
             return replace(shaped, fate=piece.fate, layer=piece.layer, reason=piece.reason)
         return shaped
 
     def _result(self, entry: Entry, decisions: Decisions) -> tuple[Message, Fate, str, str] | None:
-        source, style = entry.message, self._style(entry.message)
+        source, style = entry.message, self._style(entry)
         if entry.index in decisions.masked:
-            masked = mask_result(source, self.estimate.count_text)
+            parts = _parts_cost(source, self.estimate)
+            masked = mask_result(source, self.estimate.count_text, parts)
             if masked is not source:
                 return masked, Fate.MASKED, "3b", "an older result"
         cap = self.config.max_tool_result_tokens
         capped = shorten_result(source, cap, style, self.estimate.count_text)
-        level = decisions.levels.get(entry.index)
-        if level is not None:
-            room = max(1, level - _RESULT_FRAMING)
-            levelled = shorten_result(source, room, style, self.bound.bound_text)
-            if len(levelled.text) < len(capped.text):
+        share = decisions.levels.get(entry.index)
+        if share is not None:
+            levelled = self._levelled(source, share, style)
+            lost_parts = isinstance(levelled.content, str) and not isinstance(source.content, str)
+            if lost_parts or len(levelled.text) < len(capped.text):
                 return levelled, Fate.SHORTENED, "levelled", "shares the room that is left"
         if capped is not source:
             return capped, Fate.SHORTENED, "3a", f"over the cap of {cap:,} tokens a result"
         return None
+
+    def _levelled(self, source: Message, share: int, style: Truncation) -> Message:
+        """`source` within `share` bound tokens: its text is cut; its images stay where they fit."""
+        room = share - _RESULT_FRAMING
+        parts = _parts_bound(source, self.bound)
+        if parts and parts + _LEAST_TEXT > room:
+            source, parts = drop_parts(source, _parts_cost(source, self.estimate)), 0
+        return shorten_result(source, max(1, room - parts), style, self.bound.bound_text)
 
     def _call(self, entry: Entry, decisions: Decisions) -> tuple[Message, Fate, str, str] | None:
         if entry.index in decisions.arguments:
@@ -141,5 +154,25 @@ class Sizes:
                 return shorter, Fate.SHORTENED, "arguments", "long arguments of a call already answered"
         return None
 
-    def _style(self, message: Message) -> Truncation:
-        return self.config.tools.get(message.name or "", self.config.tool_result_truncation)
+    def _style(self, entry: Entry) -> Truncation:
+        name = entry.message.name or entry.tool
+        return self.config.tools.get(name, self.config.tool_result_truncation)
+
+
+def _parts_cost(message: Message, estimator: TokenEstimator) -> int:
+    """What the images and other parts that are no text cost, in tokens."""
+    if isinstance(message.content, str):
+        return 0
+    parts = tuple(part for part in message.content if part.get("type") != "text")
+    if not parts:
+        return 0
+    nothing = Message("tool")
+    return estimator.count_message(replace(nothing, content=parts)) - estimator.count_message(nothing)
+
+
+def _parts_bound(message: Message, estimator: FamilyEstimator) -> int:
+    """The most that they can cost."""
+    if isinstance(message.content, str):
+        return 0
+    parts = tuple(part for part in message.content if part.get("type") != "text")
+    return estimator.bound_message(Message("tool", parts)) if parts else 0

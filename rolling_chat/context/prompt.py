@@ -15,6 +15,7 @@ from rolling_chat.context.plan import ContextPlan, PlanIndex, fingerprint
 from rolling_chat.context.ranges import Ranges
 from rolling_chat.context.report import Fate, PromptReport
 from rolling_chat.context.reporting import draw_report
+from rolling_chat.context.tokens import TURN
 from rolling_chat.context.turns import GOES_ON, Entry, Mender
 from rolling_chat.messages import Json, JsonObject, Message
 
@@ -101,8 +102,9 @@ class _Build:
         index = self._plan.index if self._plan is not None else None
         if index is not None and index.holds(self._given, self._config):
             return index
-        first = 1 if self._system else 0
-        return PlanIndex(self._config, first, (), (), Mender(), -1, ())
+        # a system message that says nothing is refused by some: it is left out and reported
+        is_first, unfit = _opens_with_system(self._given), () if self._system else (0,)
+        return PlanIndex(self._config, int(is_first), (), (), Mender(), -1, unfit if is_first else ())
 
     def _walk(self, decisions: Decisions) -> tuple[list[Piece], list[Piece]]:
         """The pieces of the branch, and those that only close it; looks at nothing that was seen before."""
@@ -117,7 +119,9 @@ class _Build:
             fresh.append(entry)
         self._index = replace(index, mender=mender.copy(), task=task, unfit=tuple(unfit))
         shape = self._sizes.shape
-        pieces = [*index.pieces, *(shape(entry, decisions) for entry in _kept(fresh, decisions.omitted))]
+        # what follows what the plan has seen was never omitted, and may begin amid a turn
+        kept = fresh if decisions.omitted.end <= index.seen else _kept(fresh, decisions.omitted)
+        pieces = [*index.pieces, *(shape(entry, decisions) for entry in kept)]
         return pieces, [shape(entry, decisions) for entry in mender.finish()]
 
     def _messages_from(self, first: int) -> list[Message]:
@@ -158,16 +162,15 @@ class _Build:
         )
 
     def _system_as_given(self, system: Message) -> Message | dict[str, Json]:
-        return system if isinstance(self._given[0], Message) else system.to_dict()
+        return system if self._given and isinstance(self._given[0], Message) else system.to_dict()
 
     def _as_given(self, piece: Piece) -> Message | dict[str, Json]:
         """The message as it goes out: what was given itself, where nothing was changed."""
-        if isinstance(self._given[0], Message):
+        if self._given and isinstance(self._given[0], Message):
             return piece.message
         given = self._given[piece.index] if piece.index >= 0 else None
-        if isinstance(given, Mapping) and piece.fate is Fate.SENT:
-            return {key: value for key, value in given.items() if key != "turn"}
-        return piece.message.to_dict()
+        sent = given if isinstance(given, Mapping) and piece.fate is Fate.SENT else piece.message.to_dict()
+        return {key: value for key, value in sent.items() if key != TURN}
 
     def _overflow(self, report: PromptReport, draft: Draft) -> ContextOverflowError:
         budget = self._sizes.budget(draft.system)
@@ -186,7 +189,14 @@ def _system_of(messages: Sequence[Message | JsonObject]) -> Message | None:
         return None
     first = messages[0]
     message = first if isinstance(first, Message) else Message.from_dict(first)
-    return message if message.role == "system" else None
+    return message if message.role == "system" and message.text.strip() else None
+
+
+def _opens_with_system(messages: Sequence[Message | JsonObject]) -> bool:
+    if not messages:
+        return False
+    first = messages[0]
+    return (first.role if isinstance(first, Message) else first.get("role")) == "system"
 
 
 def _with_notice(system: Message | None, omitted: int) -> Message | None:
@@ -218,9 +228,6 @@ def _is_answered(turn: Sequence[Piece]) -> bool:
 
 def _kept(entries: Sequence[Entry], omitted: Ranges) -> Iterator[Entry]:
     """The entries that were not omitted; an invented one leaves with what it was invented for."""
-    if not omitted.parts:
-        yield from entries
-        return
     turn: list[Entry] = []
     for entry in entries:
         if entry.opens_turn:
@@ -252,6 +259,8 @@ def _smallest_window(bound: int, config: ContextConfig) -> int:
 
     def fits(window: int) -> bool:
         reserve = min(config.reserved_output_tokens, window // 3)
+        if config.max_output_tokens:
+            reserve = min(reserve, config.max_output_tokens)
         return window - reserve - int(window * config.safety_margin) >= bound
 
     low, high = bound, bound * 2 + config.reserved_output_tokens + 16

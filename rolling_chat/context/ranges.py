@@ -23,6 +23,11 @@ class Ranges:
             return self.parts[at][2]
         return None
 
+    @property
+    def end(self) -> int:
+        """The place behind the last one held; 0 where none is."""
+        return self.parts[-1][1] if self.parts else 0
+
     def __contains__(self, place: object) -> bool:
         return isinstance(place, int) and self.get(place) is not None
 

@@ -11,6 +11,7 @@ from rolling_chat.context.draft import Draft
 from rolling_chat.context.pieces import Piece, Sizes
 from rolling_chat.context.report import Fate, PromptReport, Row, Rows
 from rolling_chat.context.tokens import PRIMING_TOKENS
+from rolling_chat.context.turns import ANSWERS_NO_CALL
 from rolling_chat.messages import Message
 
 _REASONS = {
@@ -18,7 +19,6 @@ _REASONS = {
     "2": "older than the history budget holds",
     "3c": "an older iteration of its turn",
 }
-_UNFIT = "a result that answers no call"
 
 
 def draw_report(draft: Draft, sizes: Sizes) -> PromptReport:
@@ -84,7 +84,8 @@ def _rows(draft: Draft, sizes: Sizes) -> Iterator[Row]:
             after = sizes.estimate.count_message(draft.system)
             yield Row(0, message.id, message.role, Fate.SENT, "", before, after)
         elif index in unfit:
-            yield Row(index, message.id, message.role, Fate.REPAIRED, "repair", before, 0, _UNFIT)
+            reason = ANSWERS_NO_CALL if message.role == "tool" else "empty content"
+            yield Row(index, message.id, message.role, Fate.REPAIRED, "repair", before, 0, reason)
         elif (layer := draft.decisions.omitted.get(index)) is not None:
             yield Row(index, message.id, message.role, Fate.OMITTED, layer, before, 0, _REASONS[layer])
         else:
@@ -98,7 +99,7 @@ def _row(piece: Piece, message: Message, before: int) -> Row:
 
 
 def _has_system(draft: Draft) -> bool:
-    if not draft.given:
+    if not draft.given or (draft.unfit and draft.unfit[0] == 0):
         return False
     first = draft.given[0]
     return (first.role if isinstance(first, Message) else first.get("role")) == "system"

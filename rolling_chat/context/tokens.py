@@ -25,6 +25,9 @@ _CALL_FRAMING = 8
 # Opaque to the model's tokenizer: billed, if at all, by the provider's own rule and never as text.
 _OPAQUE_EXTRAS = frozenset({"signature", "thought_signature", "thoughtSignature", "cache_control"})
 
+# Says that a message belongs to the turn that runs; it is for the pipeline and never sent.
+TURN = "turn"
+
 
 class TokenEstimator(Protocol):
     """Counts tokens; every result is 0 or more, in tokens."""
@@ -227,7 +230,7 @@ def _texts(message: Message) -> Iterable[str]:
     if message.name:
         yield message.name
     if message.extras:
-        yield from _extra_texts(message.extras)
+        yield from _extra_texts({key: value for key, value in message.extras.items() if key != TURN})
 
 
 def _part_texts(part: JsonObject) -> Iterable[str]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import lru_cache
 
 from rolling_chat.context.config import Truncation
-from rolling_chat.messages import Message
+from rolling_chat.context.memo import TextMemo
+from rolling_chat.messages import JsonObject, Message
 
 CountText = Callable[[str], int]
 
@@ -20,35 +20,62 @@ _KEPT = {"head": "first", "tail": "last", "both": "first+last"}
 def shorten_result(message: Message, cap: int, style: Truncation, count: CountText) -> Message:
     """`message` with its text cut to `cap` tokens, the indicator inside the cap; the same object if it fits.
 
-    What is kept is the head, the tail, or half of each. Nothing is replaced by something longer.
+    What is kept is the head, the tail, or half of each. Nothing is replaced by something longer. The
+    texts of a list of parts become one; its images and other parts stay behind it, at no cost to the cap.
     """
-    if _fits(message, cap, count):
+    text = message.text
+    if _fits(text, cap, count):
         return message
-    shorter, counts = _shortened(message.text, message.name, cap, style, count)
-    if len(shorter) >= len(message.text):
+    shorter, counts = _shortened(text, message, cap, style, count)
+    if len(shorter) >= len(text):
         return message
+    others = _other_parts(message)
+    if others:
+        return replace(message, content=({"type": "text", "text": shorter}, *others), counts={})
     return replace(message, content=shorter, counts=counts)
 
 
-def _fits(message: Message, cap: int, count: CountText) -> bool:
+def drop_parts(message: Message, tokens: int) -> Message:
+    """`message` as its text alone, with a line for the parts of `tokens` that are not sent; the same
+    object where all is text."""
+    if not _other_parts(message):
+        return message
+    line = f"[truncated: kept first ~0 of ~{_round(tokens)} tokens (head)]"
+    return replace(message, content="\n".join(filter(None, (message.text, line))), counts={})
+
+
+def _other_parts(message: Message) -> tuple[JsonObject, ...]:
+    if isinstance(message.content, str):
+        return ()
+    return tuple(part for part in message.content if part.get("type") != "text")
+
+
+def _fits(text: str, cap: int, count: CountText) -> bool:
     # four bytes a character, a token a byte, and no family doubles that: small ones need no count
-    return 8 * len(message.text) <= cap or _count_once(message.text, count) <= cap
+    return 8 * len(text) <= cap or _count_once(text, count) <= cap
 
 
-# Results are immutable and are asked for at every request: each is counted and cut once. A text is
-# its own key; what is kept here is held by the conversation anyway.
-@lru_cache(maxsize=4_096)
+# Results are immutable and are asked for at every request: each is counted and cut once.
+_counted: TextMemo[int] = TextMemo()
+_cut: TextMemo[tuple[str, dict[str, int]]] = TextMemo()
+
+
 def _count_once(text: str, count: CountText) -> int:
-    return count(text)
+    return _counted.get(text, count, lambda: count(text), lambda _: 0)
 
 
-@lru_cache(maxsize=1_024)
 def _shortened(
-    text: str, name: str | None, cap: int, style: Truncation, count: CountText
+    text: str, message: Message, cap: int, style: Truncation, count: CountText
 ) -> tuple[str, dict[str, int]]:
-    """The cut text, and the counts that every message made of it shares; `name` is counted with it."""
-    del name
-    return truncate_text(text, cap, style, count), {}
+    """The cut text, and the counts that every message made of it shares: what is counted beside the
+    text is a part of the key."""
+    extras = repr(message.extras) if message.extras else ""
+    return _cut.get(
+        text,
+        (message.name, extras, cap, style, count),
+        lambda: (truncate_text(text, cap, style, count), {}),
+        lambda made: len(made[0]),
+    )
 
 
 def truncate_text(text: str, cap: int, style: Truncation, count: CountText) -> str:
@@ -68,10 +95,14 @@ def truncate_text(text: str, cap: int, style: Truncation, count: CountText) -> s
     return "\n".join(part for part in parts if part)
 
 
-def mask_result(message: Message, count: CountText) -> Message:
-    """`message` with its text masked; the same object where the mask would not be shorter (layer 3b)."""
-    mask = f"[result masked — ~{_round(_count_once(message.text, count))} tokens removed]"
-    if len(mask) >= len(message.text) or count(mask) >= _count_once(message.text, count):
+def mask_result(message: Message, count: CountText, parts: int = 0) -> Message:
+    """`message` masked; the same object where the mask would not be shorter (layer 3b).
+
+    `parts` is what its images and other parts that are no text cost, in tokens: they leave with it.
+    """
+    tokens = _count_once(message.text, count) + parts
+    mask = f"[result masked — ~{_round(tokens)} tokens removed]"
+    if (len(mask) >= len(message.text) and not parts) or count(mask) >= tokens:
         return message
     return replace(message, content=mask, counts={})
 

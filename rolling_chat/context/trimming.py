@@ -28,7 +28,7 @@ def enforce_context_limit(messages: Sequence[JsonObject], max_input_tokens: int)
     """
     prompt = build_final_prompt(messages, _exact(max_input_tokens))
     dropped = prompt.report.count(Fate.OMITTED)
-    shortened = prompt.report.count(Fate.SHORTENED)
+    shortened = prompt.report.count(Fate.SHORTENED, Fate.MASKED)
     return LimitedMessages(prompt.messages, bool(dropped or shortened), dropped)
 
 

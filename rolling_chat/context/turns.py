@@ -10,7 +10,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from rolling_chat.messages import JsonObject, Message
+from rolling_chat.context.arguments import is_signed
+from rolling_chat.messages import Content, JsonObject, Message, ToolCall
 
 # What stands in for something that a transcript never recorded.
 MISSING_RESULT = "[no result was recorded]"
@@ -18,6 +19,7 @@ MISSING_REPLY = "[no reply was recorded]"
 MISSING_REQUEST = "[the conversation begins here]"
 GOES_ON = "[goes on]"
 EMPTY_CONTENT = "[empty message]"
+ANSWERS_NO_CALL = "a result that answers no call"
 
 AnyMessage = TypeVar("AnyMessage", Message, JsonObject)
 
@@ -27,7 +29,7 @@ class Entry:
     """A message on its way to a prompt.
 
     `index` is its place in the messages given, -1 where it is invented; `repair` says what was mended,
-    or is empty; `left_out` marks a message that no prompt can carry.
+    or is empty; `left_out` marks a message that no prompt can carry; `tool` is the tool whose result it is.
     """
 
     index: int
@@ -35,6 +37,7 @@ class Entry:
     repair: str = ""
     left_out: bool = False
     opens_turn: bool = False
+    tool: str = ""
 
 
 def group_into_turns(messages: Sequence[AnyMessage]) -> list[list[AnyMessage]]:
@@ -69,7 +72,7 @@ class Mender:
     for the user's.
     """
 
-    def __init__(self, before: str = "", open_calls: Sequence[str] = ()) -> None:
+    def __init__(self, before: str = "", open_calls: Sequence[ToolCall] = ()) -> None:
         self._before = before
         self._open = list(open_calls)
 
@@ -99,23 +102,23 @@ class Mender:
         """Results for the calls that are open."""
         for call in self._open:
             self._before = "tool"
-            yield Entry(-1, Message("tool", MISSING_RESULT, tool_call_id=call))
+            yield Entry(-1, Message("tool", MISSING_RESULT, tool_call_id=call.id))
         self._open = []
 
     def _result(self, index: int, message: Message) -> Entry:
-        call = message.tool_call_id or ""
-        if call not in self._open:
-            return Entry(index, message, "a result that answers no call", left_out=True)
-        self._open.remove(call)
+        wanted = message.tool_call_id or ""
+        at = next((at for at, call in enumerate(self._open) if call.id == wanted), -1)
+        if at < 0:
+            return Entry(index, message, ANSWERS_NO_CALL, left_out=True)
         self._before = "tool"
-        return _filled(index, message)
+        return replace(_filled(index, message), tool=self._open.pop(at).name)
 
     def _answer(self, index: int, message: Message) -> Iterator[Entry]:
         if not self._before:
             yield Entry(-1, Message("user", MISSING_REQUEST), opens_turn=True)
         elif self._before == "assistant":
             yield Entry(-1, Message("user", GOES_ON))
-        self._open = [call.id for call in message.tool_calls]
+        self._open = list(message.tool_calls)
         repair = "" if self._before else "an answer before any request"
         self._before = "assistant"
         entry = _filled(index, message)
@@ -139,9 +142,30 @@ class Mender:
 
 
 def _filled(index: int, message: Message) -> Entry:
-    if message.content or message.tool_calls:
+    """`message`, with something said where a provider would refuse that nothing is.
+
+    Text of white space alone is nothing, but in a result; beside signed reasoning it stays.
+    """
+    content = _content_said(message)
+    if content is message.content:
         return Entry(index, message)
-    return Entry(index, replace(message, content=EMPTY_CONTENT, counts={}), "empty content")
+    if not content and not message.tool_calls:
+        content = EMPTY_CONTENT
+    return Entry(index, replace(message, content=content, counts={}), "empty content")
+
+
+def _content_said(message: Message) -> Content:
+    content = message.content
+    if isinstance(content, str):
+        is_said = bool(content.strip()) or (bool(content) and message.role == "tool")
+        if is_said or (message.tool_calls and (not content or is_signed(message))):
+            return content
+        # an empty text that must be filled is another object than the one that was given
+        return () if not content else ""
+    parts = tuple(
+        part for part in content if part.get("type") != "text" or str(part.get("text") or "").strip()
+    )
+    return content if parts and len(parts) == len(content) else parts or ""
 
 
 def _role(message: Message | JsonObject) -> str:

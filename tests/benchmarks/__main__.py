@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import sys
 
-from tests.benchmarks import build_time, fits, library, prompt_cache
+from tests.benchmarks import build_time, fits, kept, library, prompt_cache
 
 BENCHMARKS = {
     "fits": fits.run,
     "build-time": build_time.run,
     "prompt-cache": prompt_cache.run,
     "library": library.run,
+    "kept": kept.run,
 }
 
 

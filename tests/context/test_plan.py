@@ -7,10 +7,11 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rolling_chat.context import ContextConfig, ContextOverflowError, ContextPlan, build_final_prompt
+from rolling_chat.context import ContextConfig, ContextPlan, build_final_prompt
 from rolling_chat.context.ranges import Ranges
 from rolling_chat.messages import Message
-from tests.support.conversations import assistant, conversations, user
+from tests.support.conversations import assistant, tool, user
+from tests.support.prompt_rules import broken_rules
 
 SYSTEM = {"role": "system", "content": "You are a careful assistant."}
 
@@ -47,72 +48,6 @@ def test_a_warm_plan_looks_only_at_what_is_kept_and_what_is_new() -> None:
     assert len(kept) < 200
 
 
-@given(conversations(), st.integers(600, 6_000), st.sampled_from([True, False]))
-def test_a_plan_from_a_store_builds_the_same_prompts_as_one_in_memory(
-    messages: list[dict[str, Any]], window: int, prompt_cache: bool
-) -> None:
-    config = ContextConfig(max_context_tokens=window, prompt_cache=prompt_cache)
-    warm: ContextPlan | None = None
-    for end in range(2, len(messages) + 1):
-        if messages[end - 1]["role"] == "assistant":
-            continue
-        stored = ContextPlan.from_json(warm.to_json()) if warm is not None else None
-        try:
-            one = build_final_prompt(messages[:end], config, model="gpt-4o", plan=warm)
-            other = build_final_prompt(messages[:end], config, model="gpt-4o", plan=stored)
-        except ContextOverflowError:
-            return
-        assert one.messages == other.messages
-        assert one.plan == other.plan
-        warm = one.plan
-
-
-@given(conversations(), st.integers(800, 8_000))
-def test_while_nothing_has_to_leave_the_old_prompt_is_a_prefix_of_the_new_one(
-    messages: list[dict[str, Any]], window: int
-) -> None:
-    config = ContextConfig(max_context_tokens=window, prompt_cache=True)
-    plan, before = None, None
-    for end in range(2, len(messages) + 1):
-        if messages[end - 1]["role"] == "assistant":
-            continue
-        try:
-            prompt = build_final_prompt(messages[:end], config, model="gpt-4o", plan=plan)
-        except ContextOverflowError:
-            return
-        if before is not None and not prompt.report.trimmed:
-            closed = before[
-                : next(
-                    (at for at, m in enumerate(before) if m["content"] == "[no result was recorded]"), None
-                )
-            ]
-            assert prompt.messages[: len(closed)] == closed
-        plan, before = prompt.plan, prompt.messages
-
-
-@given(conversations(), st.integers(500, 12_000), st.integers(1, 4_000))
-def test_with_no_plan_the_tokens_kept_never_fall_as_the_window_grows(
-    messages: list[dict[str, Any]], window: int, more: int
-) -> None:
-    kept = []
-    for size in (window, window + more):
-        config = ContextConfig(max_context_tokens=size)
-        try:
-            kept.append(build_final_prompt(messages, config, model="gpt-4o").token_count)
-        except ContextOverflowError:
-            kept.append(0)
-    # a levelled result is cut at a line end or a character, so it may come out a line shorter
-    assert kept[1] >= 0.97 * kept[0] - 40
-
-
-@given(conversations())
-def test_a_short_session_sends_the_same_bytes_on_and_off(messages: list[dict[str, Any]]) -> None:
-    keys: dict[str, Any] = {"max_context_tokens": 400_000, "max_history_tokens": 0, "prompt_cache": True}
-    on = build_final_prompt(messages, ContextConfig(**keys), model="gpt-4o")
-    off = build_final_prompt(messages, ContextConfig(enabled=False, **keys), model="gpt-4o")
-    assert on.messages == off.messages
-
-
 def test_a_changed_past_sets_the_index_aside() -> None:
     config = ContextConfig(max_context_tokens=16_000)
     messages = [SYSTEM, user("a"), assistant("b"), user("c")]
@@ -126,6 +61,26 @@ def test_a_rewind_behind_what_the_plan_has_seen_sets_it_aside() -> None:
     messages = [*long_chat(60), user("now?")]
     plan = build_final_prompt(messages, config, model="gpt-4o").plan
     assert build_final_prompt(messages[:4], config, model="gpt-4o", plan=plan).messages == messages[:4]
+
+
+def test_a_call_without_a_result_is_answered_also_where_the_plan_has_seen_the_call() -> None:
+    config = ContextConfig(max_context_tokens=8_192, prompt_cache=True)
+    messages = [*long_chat(100), user("now?"), assistant("", ("1", "x"), ("2", "x")), tool("1", "r")]
+    plan = build_final_prompt(messages, config, model="gpt-4o").plan
+    assert len(plan.decisions.omitted)
+    longer = [*messages, assistant("", ("3", "x")), tool("3", "r")]
+    prompt = build_final_prompt(longer, config, model="gpt-4o", plan=plan)
+    assert broken_rules(prompt.messages) == []
+
+
+def test_a_turn_of_which_only_invented_messages_would_be_left_leaves_whole() -> None:
+    config = ContextConfig(max_context_tokens=8_192, prompt_cache=True, preserve_recent_turns=0)
+    torn = [SYSTEM, assistant("", ("1", "x")), tool("1", "word " * 900), *long_chat(60)[1:], user("now?")]
+    prompt = build_final_prompt(torn, config, model="gpt-4o")
+    assert prompt.plan.decisions.omitted.get(1)
+    assert "[no reply was recorded]" not in [message["content"] for message in prompt.messages]
+    stored = ContextPlan.from_json(prompt.plan.to_json())
+    assert build_final_prompt(torn, config, model="gpt-4o", plan=stored).messages == prompt.messages
 
 
 def test_a_cold_cache_trims_early_because_it_costs_nothing() -> None:

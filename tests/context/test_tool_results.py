@@ -10,7 +10,14 @@ from hypothesis import strategies as st
 
 from rolling_chat.context.config import Truncation
 from rolling_chat.context.tokens import estimator_for
-from rolling_chat.context.tool_results import level, shorten_result, truncate_text
+from rolling_chat.context.tool_results import (
+    _indicator,
+    drop_parts,
+    level,
+    mask_result,
+    shorten_result,
+    truncate_text,
+)
 from rolling_chat.messages import Message
 from tests.support.conversations import WORDS
 
@@ -90,3 +97,31 @@ def test_levelling_fills_the_room_and_never_exceeds_it(sizes: list[int], room: i
         assert shares == sizes
     else:
         assert room - len(sizes) < sum(shares) <= room
+
+
+IMAGE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgo="}}
+
+
+def test_a_shortened_result_keeps_its_images() -> None:
+    parts = ({"type": "text", "text": LINES[:5_000]}, IMAGE, {"type": "text", "text": LINES[5_000:]})
+    shorter = shorten_result(Message("tool", parts, tool_call_id="1"), 500, "head", count)
+    assert [part["type"] for part in shorter.content if not isinstance(part, str)] == ["text", "image_url"]
+    assert count(shorter.text) <= 500
+
+
+def test_a_mask_counts_the_images_that_leave_with_the_text() -> None:
+    message = Message("tool", ({"type": "text", "text": "see"}, IMAGE), tool_call_id="1")
+    assert mask_result(message, count, 1_500).content == "[result masked — ~1500 tokens removed]"
+    assert mask_result(Message("tool", "see", tool_call_id="1"), count).text == "see"
+
+
+def test_an_image_that_cannot_fit_leaves_a_line_that_says_so() -> None:
+    message = Message("tool", ({"type": "text", "text": "see"}, IMAGE), tool_call_id="1")
+    assert drop_parts(message, 1_500).content == "see\n[truncated: kept first ~0 of ~1500 tokens (head)]"
+
+
+@pytest.mark.parametrize(
+    ("tokens", "said"), [(0, 0), (7, 7), (42, 42), (99, 99), (105, 100), (51_960, 52_000)]
+)
+def test_small_numbers_are_said_as_they_are_and_large_ones_in_two_figures(tokens: int, said: int) -> None:
+    assert f"kept first ~{said} of" in _indicator(tokens, 10, "head")

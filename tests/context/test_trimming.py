@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rolling_chat.context import ContextOverflowError, enforce_context_limit, prompt_bound, trim_conversation
-from tests.support.conversations import assistant, user
+from tests.support.conversations import assistant, tool, user
 
 CHAT = [{"role": "system", "content": "s"}] + [
     message
@@ -36,3 +36,12 @@ def test_trim_conversation_never_raises_whatever_it_is_told() -> None:
     assert trim_conversation([], 10) == []
     assert trim_conversation(CHAT, -5)
     assert trim_conversation(CHAT, 100, {"no_such_key": 1})
+
+
+def test_a_masked_result_counts_as_truncated() -> None:
+    messages = [{"role": "system", "content": "s"}, user("work")]
+    for number in range(12):
+        messages += [assistant("", (f"c{number}", "run")), tool(f"c{number}", "a line of output\n" * 40)]
+    limited = enforce_context_limit(messages, 100_000)
+    assert any("[result masked" in (message["content"] or "") for message in limited.messages)
+    assert limited.truncated

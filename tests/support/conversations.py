@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import random
 from typing import Any
 
 from hypothesis import strategies as st
 
-WORDS = st.text(
-    alphabet=st.sampled_from('abc de fgh\n0123{}",:é中😀'), min_size=1, max_size=120
+WORDS = st.text(alphabet=st.sampled_from('abc de fgh\n0123{}",:é中😀'), min_size=1, max_size=120).filter(
+    str.strip
 ) | st.integers(1, 400).map(lambda size: "some words of a log line 0x1f\n" * size)
 
 
@@ -58,3 +60,138 @@ def torn_conversations(draw: st.DrawFn) -> list[dict[str, Any]]:
     messages = draw(conversations())
     lost = draw(st.sets(st.integers(1, len(messages)), max_size=len(messages) // 2))
     return [message for at, message in enumerate(messages) if at not in lost]
+
+
+MODELS = st.sampled_from([None, "gpt-4o", "anthropic/claude-sonnet-4-5", "demo/offline", "nobody/knows"])
+ESTIMATORS = ["auto", "auto", "ratio", "chars", "bytes", "cl100k_base", "o200k_base"]
+IMAGE = {"type": "image_url", "image_url": {"url": "data:image/png;base64," + "iVBORw0KGgo" * 40}}
+SIGNED = {"thinking_blocks": [{"type": "thinking", "thinking": "hm, hm", "signature": "c2lnbmVk" * 20}]}
+
+
+class _World:
+    """Writes turns as the world sends them: images, names, steering, parallel calls, odd arguments.
+
+    A seed a turn keeps drawing cheap, and lets Hypothesis take whole turns out of a counterexample.
+    """
+
+    _ODD_TEXTS = ("", " ", "\n\n", "ok", "[goes on]", "[no result was recorded]", "é中😀 " * 9)
+    _ODD_ARGUMENTS = (
+        "",
+        "not json",
+        "[1, 2]",
+        '{"path": "a.py", "start": 1}',
+        '{"x": "\\ud800"}',
+        '{"a":' * 40 + "1" + "}" * 40,
+    )
+
+    def __init__(self, seed: int) -> None:
+        self._random = random.Random(seed)
+
+    def turn(self) -> list[dict[str, Any]]:
+        one_in = self._one_in
+        request: dict[str, Any] = user(self.text())
+        if one_in(6):
+            request["content"] = self._parts()
+        if one_in(6):
+            request["name"] = "ann"
+        messages = [request]
+        for number in range(self._random.randint(0, 5)):
+            messages += self._iteration(number % 3)
+            if one_in(6):
+                messages.append({**user(self.text()), "turn": "same"})
+        if one_in(2):
+            messages.append(assistant(self.text()))
+        if one_in(12):
+            messages.append({"role": "system", "content": self.text()})
+        return messages
+
+    def text(self) -> str:
+        if self._one_in(4):
+            return self._random.choice(self._ODD_TEXTS)
+        line = self._random.choice(
+            ["some words of a log line 0x1f\n", "prose that goes on ", '{"a": 1, "b": [2]}']
+        )
+        return line * int(1.5 ** self._random.uniform(0, 11))
+
+    def _iteration(self, number: int) -> list[dict[str, Any]]:
+        ids = [f"c{number}_{at}" for at in range(self._random.choice([1, 1, 2, 4]))]
+        names = [self._random.choice(["read_file", "write_file", "run_command"]) for _ in ids]
+        message = assistant(self.text(), *zip(ids, names, strict=True))
+        for call in message["tool_calls"]:
+            call["function"]["arguments"] = self._arguments()
+        if self._one_in(4):
+            message |= SIGNED
+        results = [tool(one, self.text()) for one in ids]
+        for name, result in zip(names, results, strict=True):
+            if self._one_in(2):
+                result["name"] = name
+            if self._one_in(8):
+                result["content"] = self._parts()
+        self._random.shuffle(results)
+        return [message, *results]
+
+    def _arguments(self) -> str:
+        if self._one_in(4):
+            return self._random.choice(self._ODD_ARGUMENTS)
+        path = self._random.choice(["a.py", "b.py"])
+        return json.dumps({"path": path, "content": self.text()} if self._one_in(2) else {"path": path})
+
+    def _parts(self) -> list[dict[str, Any]]:
+        return [
+            IMAGE if self._one_in(2) else {"type": "text", "text": self.text()}
+            for _ in range(self._random.randint(1, 3))
+        ]
+
+    def _one_in(self, number: int) -> bool:
+        return self._random.randrange(number) == 0
+
+
+WINDOWS = st.integers(200, 4_000) | st.integers(200, 50_000)
+_SEEDS = st.integers(0, 2**32)
+
+
+@st.composite
+def wild_conversations(draw: st.DrawFn, *, ends_with_request: bool = False) -> list[dict[str, Any]]:
+    """Anything that a program may hand over: odd contents, signed reasoning, and perhaps torn."""
+    messages: list[dict[str, Any]] = []
+    if draw(st.integers(0, 7)):
+        messages.append(
+            {"role": "system", "content": draw(_SEEDS.map(lambda seed: _World(seed).text()[:2_000]))}
+        )
+    for seed in draw(st.lists(_SEEDS, min_size=1, max_size=6)):
+        messages += _World(seed).turn()
+    if draw(st.integers(0, 2)) == 0:
+        lost = draw(st.sets(st.integers(0, len(messages)), max_size=4))
+        messages = [message for at, message in enumerate(messages) if at not in lost]
+    if ends_with_request and (not messages or messages[-1]["role"] == "assistant"):
+        messages.append(user("and now?"))
+    return messages
+
+
+@st.composite
+def context_settings(draw: st.DrawFn, windows: st.SearchStrategy[int] = WINDOWS) -> dict[str, Any]:
+    """Every key of ContextConfig, most of them as they come out of the box most of the time."""
+    chosen = draw(st.sets(st.sampled_from(sorted(_KEYS)), max_size=7))
+    return {"max_context_tokens": draw(windows), **{key: draw(_KEYS[key]) for key in sorted(chosen)}}
+
+
+_KEYS: dict[str, st.SearchStrategy[Any]] = {
+    "reserved_output_tokens": st.integers(0, 20_000),
+    "safety_margin": st.floats(0, 0.5),
+    "max_history_tokens": st.integers(0, 30_000),
+    "preserve_recent_turns": st.integers(0, 8),
+    "usage_threshold": st.floats(0.1, 1),
+    "trim_to": st.floats(0.05, 1),
+    "trim_strategy": st.sampled_from(["priority", "priority-based", "oldest-first"]),
+    "summarize": st.sampled_from(["off", "extract", "model"]),
+    "max_tool_result_tokens": st.integers(1, 10_000),
+    "tool_result_truncation": st.sampled_from(["head", "tail", "both"]),
+    "tool_result_keep_first": st.integers(0, 4),
+    "tool_result_keep_last": st.integers(0, 6),
+    "tool_result_masking": st.sampled_from(["auto", "exact", "steps"]),
+    "token_estimator": st.sampled_from(ESTIMATORS),
+    "tools": st.fixed_dictionaries({"run_command": st.sampled_from(["head", "tail", "both"])}),
+    "prompt_cache": st.booleans(),
+    "input_limit": st.integers(0, 30_000),
+    "max_output_tokens": st.integers(0, 10_000),
+}

@@ -1,0 +1,56 @@
+"""Remembering what a text came to, within a bound on the text that is held for it."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from typing import Generic, TypeVar
+
+Value = TypeVar("Value")
+
+# What leaves the prompt may be forgotten by everybody else: a memo must not keep a session in memory.
+MOST_CHARACTERS = 4_000_000
+
+
+class TextMemo(Generic[Value]):
+    """Values by text and what else they hang on; the ones asked for longest ago leave first.
+
+    At most `most` characters of text are held, whatever their number; a text longer than that is
+    worked out at each call. Safe for threads.
+    """
+
+    def __init__(self, most: int = MOST_CHARACTERS) -> None:
+        self._most = most
+        self._held = 0
+        self._known: OrderedDict[tuple[str, Hashable], tuple[Value, int]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(
+        self, text: str, rest: Hashable, make: Callable[[], Value], size: Callable[[Value], int]
+    ) -> Value:
+        """The value for `text` and `rest`, made where it is not known; `size` is its own characters."""
+        key = (text, rest)
+        with self._lock:
+            if key in self._known:
+                self._known.move_to_end(key)
+                return self._known[key][0]
+        value = make()
+        self._keep(key, value, len(text) + size(value) + _OVERHEAD)
+        return value
+
+    def _keep(self, key: tuple[str, Hashable], value: Value, size: int) -> None:
+        if size > self._most:
+            return
+        with self._lock:
+            if key in self._known:
+                return
+            self._known[key] = (value, size)
+            self._held += size
+            while self._held > self._most:
+                _, (_, freed) = self._known.popitem(last=False)
+                self._held -= freed
+
+
+# An entry costs something beside its text.
+_OVERHEAD = 200
