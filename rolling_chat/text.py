@@ -33,7 +33,7 @@ def one_line(text: str, most: int = 0) -> str:
 
 def typed(text: str) -> str:
     """`text` as it may stand in the prompt box: control characters are left out, not shown."""
-    return _UNSAFE.sub("", _NEWLINE.sub("\n", text))
+    return _UNSAFE.sub("", _NEWLINE.sub("\n", _joined(text)))
 
 
 def without_controls(text: str) -> str:
