@@ -16,7 +16,7 @@ from rolling_chat.context.ranges import Ranges
 from rolling_chat.context.report import Fate, PromptReport
 from rolling_chat.context.reporting import draw_report
 from rolling_chat.context.tokens import TURN
-from rolling_chat.context.turns import GOES_ON, Entry, Mender
+from rolling_chat.context.turns import GOES_ON, REPLY_LEFT, Entry, Mender
 from rolling_chat.messages import Json, JsonObject, Message
 
 # While the ladder decides, the notice is taken to be as long as it can become.
@@ -231,10 +231,18 @@ def _kept(entries: Sequence[Entry], omitted: Ranges) -> Iterator[Entry]:
     turn: list[Entry] = []
     for entry in entries:
         if entry.opens_turn:
-            yield from _kept_of_turn(turn, omitted)
+            yield from _kept_of_past_turn(turn, omitted)
             turn = []
         turn.append(entry)
     yield from _kept_of_turn(turn, omitted)
+
+
+def _kept_of_past_turn(turn: list[Entry], omitted: Ranges) -> Iterator[Entry]:
+    kept = list(_kept_of_turn(turn, omitted))
+    yield from kept
+    last = kept[-1].message if kept else None
+    if last is not None and (last.role != "assistant" or last.tool_calls):
+        yield Entry(-1, Message("assistant", REPLY_LEFT))
 
 
 def _kept_of_turn(turn: Sequence[Entry], omitted: Ranges) -> Iterator[Entry]:

@@ -18,6 +18,8 @@ MISSING_RESULT = "[no result was recorded]"
 MISSING_REPLY = "[no reply was recorded]"
 MISSING_REQUEST = "[the conversation begins here]"
 GOES_ON = "[goes on]"
+# The answer to a request that stays, where what was said to it has left.
+REPLY_LEFT = "[the reply is no longer in this prompt]"
 EMPTY_CONTENT = "[empty message]"
 ANSWERS_NO_CALL = "a result that answers no call"
 

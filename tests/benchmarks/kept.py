@@ -2,7 +2,9 @@
 
 The transcripts stay outside the project: `ROLLING_CHAT_TRANSCRIPTS` names a folder of JSONL files, one
 conversation a line with its `messages`, packed or not. Of the words of the next assistant message that
-stood anywhere before, the share that also stands in the prompt, for each strategy at the same tokens.
+stood anywhere before, the share that also stands in the prompt: for each strategy in the same window,
+then at the same tokens, the larger prompt held to so little that it is no more. Beside them the most that
+anyone could reach at those tokens: a choice of messages that knows what will be needed.
 """
 
 from __future__ import annotations
@@ -11,11 +13,18 @@ import gzip
 import json
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rolling_chat.context import ContextConfig, ContextOverflowError, FinalPrompt, build_final_prompt
+from rolling_chat.context import (
+    ContextConfig,
+    ContextOverflowError,
+    FinalPrompt,
+    build_final_prompt,
+    count_tokens,
+)
 from rolling_chat.messages import Message
 
 MODEL = "gpt-4o"
@@ -44,27 +53,64 @@ def run() -> Iterator[str]:
 
 
 def _line(path: Path, window: int) -> str:
-    hits, tokens = dict.fromkeys(STRATEGIES, 0), dict.fromkeys(STRATEGIES, 0)
-    wanted_names = points = 0
+    hits: Counter[str] = Counter()
+    names = points = 0
     for messages in _conversations(path):
         for at, needed in _points(messages):
-            built = _at_the_same_tokens(messages[:at], window)
-            if built is None:
+            before = messages[:at]
+            built = {name: _prompt(before, window, name) for name in STRATEGIES}
+            held = _at_the_same_tokens(before, window, built)
+            if held is None:
                 continue
             points += 1
-            wanted_names += len(needed)
-            for name, (text, size) in built.items():
-                hits[name] += sum(one in text for one in needed)
-                tokens[name] += size
+            names += len(needed)
+            for name in STRATEGIES:
+                hits[name] += _found(needed, _said(built[name]))
+                hits[f"{name} held"] += _found(needed, _said(held[name]))
+            hits["most"] += _most(before, needed, held["oldest-first"].token_count)
     if not points:
         return ""
-    ours, theirs = (100 * hits[name] / max(1, wanted_names) for name in hits)
-    more = 100 * (tokens["priority"] / tokens["oldest-first"] - 1)
+    share = {name: 100 * hits[name] / max(1, names) for name in hits}
     return (
-        f"{path.name.split('.')[0]:<14} at {window:>6,}: priority {ours:5.1f} %, "
-        f"oldest-first {theirs:5.1f} %, "
-        f"{ours - theirs:+5.1f} points ({points} requests, {wanted_names} names, {more:+.1f} % tokens)"
+        f"{path.name.split('.')[0]:<13} at {window:>6,}: "
+        f"same window {share['priority']:5.1f} and {share['oldest-first']:5.1f} %, "
+        f"same tokens {share['priority held']:5.1f} and {share['oldest-first held']:5.1f} %, "
+        f"at most {share['most']:5.1f} % ({points} requests, {names} names)"
     )
+
+
+def _found(needed: set[str], text: str) -> int:
+    return sum(name in text for name in needed)
+
+
+def _said(prompt: FinalPrompt | None) -> str:
+    return "\n".join(map(_text, prompt.messages)) if prompt else ""
+
+
+def _most(messages: Sequence[Message], needed: set[str], room: int) -> int:
+    """How many of `needed` a choice of whole messages finds room for that knows them.
+
+    What every prompt has stands first: the system message, the request, the newest message. Then what
+    has the most names a token.
+    """
+    request = max((at for at, message in enumerate(messages) if message.role == "user"), default=0)
+    texts = {at: _text(message) for at, message in enumerate(messages)}
+    chosen = {0, request, len(messages) - 1}
+    room -= sum(_cost(texts[at]) for at in chosen)
+    missing = {name for name in needed if not any(name in texts[at] for at in chosen)}
+    worth = {at: _cost(text) for at, text in texts.items() if at not in chosen and _found(missing, text)}
+    while missing:
+        fitting = [at for at in worth if worth[at] <= room and _found(missing, texts[at])]
+        if not fitting:
+            break
+        best = max(fitting, key=lambda at: _found(missing, texts[at]) / worth[at])
+        room -= worth.pop(best)
+        missing -= {name for name in missing if name in texts[best]}
+    return len(needed) - len(missing)
+
+
+def _cost(text: str) -> int:
+    return count_tokens(text, MODEL) + 4
 
 
 def _conversations(path: Path) -> Iterator[list[Message]]:
@@ -93,31 +139,31 @@ def _points(messages: Sequence[Message]) -> Iterator[tuple[int, set[str]]]:
             yield at, needed
 
 
-def _at_the_same_tokens(messages: Sequence[Message], window: int) -> dict[str, tuple[str, int]] | None:
-    """Both prompts where something had to leave, the larger one in a window so small that it is no more."""
-    built = {name: _prompt(messages, window, name) for name in STRATEGIES}
+def _at_the_same_tokens(
+    messages: Sequence[Message], window: int, built: Mapping[str, FinalPrompt | None]
+) -> dict[str, FinalPrompt] | None:
+    """Both prompts where something had to leave, the larger one held to so little that it is no more."""
+    built = dict(built)
     if any(prompt is None or not prompt.report.trimmed for prompt in built.values()):
         return None
     least = min(prompt.token_count for prompt in built.values() if prompt)
     for name in STRATEGIES:
-        room = window
         for _ in range(_ATTEMPTS):
             prompt = built[name]
             if prompt is None or prompt.token_count <= least * 1.02:
                 break
-            room -= max(100, prompt.token_count - least)
-            built[name] = _prompt(messages, max(1_000, room), name)
+            room = prompt.report.bound - max(100, prompt.token_count - least)
+            built[name] = _prompt(messages, window, name, max(1_000, room))
     sides = {name: prompt for name, prompt in built.items() if prompt is not None}
-    if len(sides) < len(STRATEGIES):
-        return None
-    return {
-        name: ("\n".join(map(_text, prompt.messages)), prompt.token_count) for name, prompt in sides.items()
-    }
+    return sides if len(sides) == len(STRATEGIES) else None
 
 
-def _prompt(messages: Sequence[Message], window: int, strategy: Any) -> FinalPrompt | None:
+def _prompt(
+    messages: Sequence[Message], window: int, strategy: Any, input_limit: int = 0
+) -> FinalPrompt | None:
     config = ContextConfig(
         max_context_tokens=window,
+        input_limit=input_limit,
         max_history_tokens=0,
         trim_to=1.0,
         trim_strategy=strategy,

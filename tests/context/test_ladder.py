@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from rolling_chat.context import ContextConfig, Fate, FinalPrompt, build_final_prompt
+from rolling_chat.context import ContextConfig, ContextPlan, Fate, FinalPrompt, build_final_prompt
 from tests.support.conversations import assistant, tool, user
 from tests.support.prompt_rules import broken_rules
 
@@ -222,3 +222,53 @@ def test_trim_to_one_fills_exactly() -> None:
     low = build([*messages, user("now?")], max_history_tokens=8_000)
     assert 7_000 < exact.report.history <= 8_000
     assert low.report.history <= 0.6 * 8_000
+
+
+def test_what_is_left_of_older_turns_leaves_before_newer_work_of_the_current_turn() -> None:
+    messages = [message for number in range(3) for message in worked_turn(number)]
+    messages.append(user("now"))
+    for step in range(4):
+        messages += [call(f"n{step}", step=step), tool(f"n{step}", f"now {step}\n{PAGE}")]
+    prompt = build(messages, max_context_tokens=3_600, reserved_output_tokens=100, trim_to=1.0)
+    sent = "\n".join(texts(prompt))
+    assert all(f"now {step}" in sent for step in range(4))
+    assert all(f"request {number}" in sent for number in range(3))
+    assert "0.0\na line" not in sent
+
+
+def test_what_left_last_comes_back_where_a_large_thing_made_more_room_than_was_wanted() -> None:
+    large = [user("large"), assistant("word " * 2_000)]
+    small = [message for n in range(4) for message in (user(f"small {n}"), assistant(f"answer {n}"))]
+    messages = [*worked_turn(0, 0), *small, *large, user("now " + "word " * 600)]
+    keys: dict[str, Any] = {"max_context_tokens": 3_000, "reserved_output_tokens": 100, "trim_to": 1.0}
+    careful = "\n".join(texts(build(messages, **keys)))
+    assert "small 3" in careful
+    assert "word " * 2_000 not in careful
+    plain = "\n".join(texts(build(messages, trim_strategy="oldest-first", **keys)))
+    assert "small 3" not in plain
+
+
+def test_a_stale_read_stays_away_though_it_would_fit() -> None:
+    messages = [user("look"), call("a", "read_file", path="x"), tool("a", f"old\n{PAGE}")]
+    messages += [call("b", "write_file", path="x", content="new"), tool("b", "written"), assistant("done")]
+    messages += [*worked_turn(1, 3), user("now")]
+    prompt = build(messages, max_context_tokens=2_600, reserved_output_tokens=100, trim_to=1.0)
+    sent = "\n".join(texts(prompt))
+    assert "old\n" not in sent
+    assert prompt.report.bound > 0.5 * 2_600
+
+
+def test_the_task_outlives_its_answer_and_a_reply_stands_in_for_it() -> None:
+    messages = [user("the task"), assistant("word " * 1_500)]
+    for number in range(8):
+        messages += [user(f"request {number}"), assistant(f"answer {number} " + "word " * 150)]
+    messages.append(user("now"))
+    prompt = build(messages, max_context_tokens=1_500, reserved_output_tokens=100)
+    assert texts(prompt)[:2] == ["the task", "[the reply is no longer in this prompt]"]
+    again = build_final_prompt(
+        [SYSTEM, *messages],
+        ContextConfig(max_context_tokens=1_500, reserved_output_tokens=100),
+        model="gpt-4o",
+        plan=ContextPlan.from_json(prompt.plan.to_json()),
+    )
+    assert again.messages == prompt.messages
