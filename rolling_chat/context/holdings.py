@@ -162,6 +162,13 @@ class Holdings:
                 self._arguments.discard(change.key)
         return True
 
+    def give_part(self, change: Change, share: int) -> None:
+        """Instead of a mask, as much of a result as `share` bound tokens hold."""
+        if self._turns[change.turn].get(change.key) is change.after:
+            self._masked.discard(change.key)
+            self._levels[change.key] = share
+            self._reshape(change.turn, change.key)
+
     def _bridge(self, turn: int) -> None:
         """Stand a reply behind a past turn whose own has left, for a request follows; or take it away."""
         if turn == self._current:

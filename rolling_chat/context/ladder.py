@@ -10,7 +10,7 @@
 8. results of the newest iteration, then its arguments, levelled: the room that is left is shared
 
 A large thing that leaves makes more room than was wanted: what left last comes back where it fits, a
-step at a time, so that the prompt is filled up to the mark. Stale results stay away.
+step at a time, a result in part, so that the prompt is filled up to the mark. Stale results stay away.
 
 `trim_strategy = "oldest-first"` is plain: whole turns leave, then iterations, and nothing comes back.
 """
@@ -28,6 +28,7 @@ from rolling_chat.context.files import FileUse, file_uses, reads_of_edited_files
 from rolling_chat.context.holdings import Change, Holdings, Totals, is_answer
 from rolling_chat.context.iterations import maskable_results, split_iterations
 from rolling_chat.context.pieces import Decisions, Piece, Sizes
+from rolling_chat.context.report import Fate
 from rolling_chat.context.tool_results import level
 
 # What even a result that is cut to nothing keeps: its framing and the line that says so.
@@ -35,6 +36,8 @@ LEAST_RESULT_TOKENS = 40
 # Below this a call's arguments are not worth cutting, in bound tokens.
 _LEAST_ARGUMENTS = 200
 _LEVELLING_ATTEMPTS = 4
+# A part of a masked result that is smaller, in bound tokens, is not worth coming back.
+_LEAST_PART = 400
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,8 +157,24 @@ class Ladder:
         for changes in reversed(taken):
             turn = changes[0].turn
             fits = not marks.are_passed(self._held.totals_without(changes), self._deferred)
-            if turn in waiting or not fits or not self._held.give_back(changes):
-                waiting.update({turn} - {self._current})
+            if turn not in waiting and fits and self._held.give_back(changes):
+                continue
+            waiting.update({turn} - {self._current})
+            self._give_part(changes, marks)
+
+    def _give_part(self, changes: Sequence[Change], marks: Marks) -> None:
+        """Of a result that is masked and would not fit whole, as much as there is room for."""
+        change, totals = changes[0], self._held.totals
+        if change.after is None or change.after.fate is not Fate.MASKED:
+            return
+        room = marks.window - (totals.bound - self._deferred)
+        if change.turn != self._current:
+            room = min(room, marks.history - totals.history)
+        if room >= _LEAST_PART:
+            self._held.give_part(change, room + change.after.bound)
+            # a cut comes out near its share, not always below it
+            if marks.are_passed(self._held.totals, self._deferred):
+                self._held.mask(change.turn, change.after)
 
     def _steps(self, marks: Marks) -> Iterator[Step]:
         """Every step that may be taken, in order."""

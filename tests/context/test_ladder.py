@@ -272,3 +272,19 @@ def test_the_task_outlives_its_answer_and_a_reply_stands_in_for_it() -> None:
         plan=ContextPlan.from_json(prompt.plan.to_json()),
     )
     assert again.messages == prompt.messages
+
+
+def test_a_giant_older_result_is_cut_to_the_room_that_is_left_and_not_lost() -> None:
+    lines = "".join(f"line {number} of the log\n" for number in range(20_000))
+    messages = [user("look"), call("a"), tool("a", lines), assistant("seen"), *worked_turn(1), user("now")]
+    prompt = build(
+        messages,
+        max_context_tokens=8_000,
+        reserved_output_tokens=500,
+        max_tool_result_tokens=1_000_000,
+        max_history_tokens=0,
+        trim_to=1.0,
+    )
+    assert fates(prompt)[2] == ("shortened", "levelled")
+    assert all(fate == ("sent", "") for at, fate in enumerate(fates(prompt)) if at != 2)
+    assert prompt.report.bound > 0.9 * (8_000 - 500 - 800)
