@@ -5,6 +5,7 @@ It is also a library: plain OpenAI-format dictionaries in and out, nothing heavi
 
 from rolling_chat.context.config import ContextConfig
 from rolling_chat.context.errors import ContextOverflowError
+from rolling_chat.context.pins import Pins
 from rolling_chat.context.plan import ContextPlan
 from rolling_chat.context.prompt import FinalPrompt, build_final_prompt
 from rolling_chat.context.report import Fate, PromptReport, Row
@@ -26,6 +27,7 @@ __all__ = [
     "Fate",
     "FinalPrompt",
     "LimitedMessages",
+    "Pins",
     "PromptReport",
     "Row",
     "TokenEstimator",

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from rolling_chat.context.budget import Budget
 from rolling_chat.context.pieces import Decisions, Piece
+from rolling_chat.context.pins import Held
 from rolling_chat.messages import JsonObject, Message
 
 
@@ -15,7 +16,8 @@ class Draft:
     """Everything that a report tells of.
 
     `history` and `current` are what is sent after the system message, in order; `unfit` are places of
-    messages that no prompt can carry; `before` are the decisions that the plan came with.
+    messages that no prompt can carry; `before` are the decisions that the plan came with; `held` is what
+    the person pinned and excluded.
     """
 
     given: Sequence[Message | JsonObject]
@@ -25,11 +27,17 @@ class Draft:
     decisions: Decisions
     before: Decisions
     unfit: Sequence[int]
+    held: Held
 
     @property
     def pieces(self) -> list[Piece]:
         """What is sent after the system message."""
         return [*self.history, *self.current]
+
+    @property
+    def pinned(self) -> int:
+        """The bound of what is in the history because it was pinned, in tokens."""
+        return sum(piece.bound for piece in self.history if piece.index in self.held.kept)
 
     def parts(self, budget: Budget) -> Mapping[str, int]:
         """The parts of the prompt by the names that people know, as bounds in tokens."""
@@ -37,7 +45,8 @@ class Draft:
         return {
             "system prompt": budget.system,
             "tools": budget.tools,
-            "history": sum(piece.bound for piece in self.history),
+            "history": sum(piece.bound for piece in self.history) - self.pinned,
+            "pinned messages": self.pinned,
             "current message": users,
             "tool work of this turn": sum(piece.bound for piece in self.current) - users,
             "reserve for the answer": budget.reserve,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -43,7 +43,14 @@ class Holdings:
     Totals are kept as pieces leave and change, so that a step costs what it touches.
     """
 
-    def __init__(self, turns: Sequence[Sequence[Piece]], sizes: Sizes, decisions: Decisions) -> None:
+    def __init__(
+        self,
+        turns: Sequence[Sequence[Piece]],
+        sizes: Sizes,
+        decisions: Decisions,
+        kept: Set[int] = frozenset(),
+    ) -> None:
+        """`kept` are places that never leave and are never shortened."""
         # by place, so that one piece is found, replaced or taken out without a look at the others
         self._turns: list[dict[int, Piece | None]] = [
             {_key(piece): piece for piece in turn} for turn in turns
@@ -51,6 +58,7 @@ class Holdings:
         self._current = len(turns) - 1
         self._sizes = sizes
         self._before = decisions
+        self._kept = kept
         self._masked = set(decisions.masked)
         self._arguments = set(decisions.arguments)
         self._levels = dict(decisions.levels)
@@ -99,7 +107,7 @@ class Holdings:
         for leaver in leaving:
             key = _key(leaver)
             piece = self._turns[turn].get(key)
-            if piece is None or key == _BRIDGE:
+            if piece is None or key == _BRIDGE or key in self._kept:
                 continue
             self._turns[turn][key] = None
             self._note(Change(turn, key, piece, None))
@@ -109,13 +117,13 @@ class Holdings:
 
     def mask(self, turn: int, piece: Piece) -> None:
         """Mask a result; it stays as it is where the mask would not be shorter."""
-        if piece.index >= 0 and piece.index not in self._masked:
+        if self._may_change(piece) and piece.index not in self._masked:
             self._masked.add(piece.index)
             self._reshape(turn, piece.index)
 
     def shorten_arguments(self, turn: int, piece: Piece) -> None:
         """Cut the long arguments of a call."""
-        if piece.index < 0:
+        if not self._may_change(piece):
             return
         # what was levelled while it was the newest has its share no longer
         level = self._levels.pop(piece.index, None)
@@ -125,10 +133,15 @@ class Holdings:
 
     def level(self, piece: Piece, share: int) -> None:
         """Hold a result of the current turn, or each long value of a call, to `share` bound tokens."""
+        if not self._may_change(piece):
+            return
         if piece.message.tool_calls:
             self._arguments.add(piece.index)
         self._levels[piece.index] = share
         self._reshape(self._current, piece.index)
+
+    def _may_change(self, piece: Piece) -> bool:
+        return piece.index >= 0 and piece.index not in self._kept
 
     # -- and how it is taken back
 

@@ -77,10 +77,13 @@ class Ladder:
         budget: Budget,
         sizes: Sizes,
         decisions: Decisions,
+        *,
         task: int,
+        kept: Set[int] = frozenset(),
     ) -> None:
-        """`task` is the place of the branch's first request, -1 where it has none."""
-        self._held = Holdings(turns, sizes, decisions)
+        """`task` is the place of the branch's first request, -1 where it has none; `kept` are places that
+        never leave."""
+        self._held = Holdings(turns, sizes, decisions, kept)
         self._budget = budget
         self._sizes = sizes
         self._config: ContextConfig = sizes.config

@@ -41,6 +41,18 @@ class Decisions:
     arguments: Set[int] = frozenset()
     levels: Mapping[int, int] = field(default_factory=lambda: MappingProxyType({}))
 
+    def without(self, places: Set[int]) -> Decisions:
+        """These but for what was decided on `places`."""
+        if not places:
+            return self
+        levels = {place: cap for place, cap in self.levels.items() if place not in places}
+        return Decisions(
+            self.omitted.without(places),
+            self.masked - places,
+            self.arguments - places,
+            MappingProxyType(levels),
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Piece:
@@ -94,6 +106,8 @@ class Sizes:
         fate, layer, reason = Fate.SENT, "", ""
         if entry.repair:
             fate, layer, reason = Fate.REPAIRED, "repair", entry.repair
+        if entry.excluded:
+            fate, reason = Fate.EXCLUDED, "excluded by the user"
         if message.role == "tool" and entry.index >= 0:
             message, fate, layer, reason = self._result(entry, decisions) or (message, fate, layer, reason)
         elif message.tool_calls:
@@ -115,7 +129,7 @@ class Sizes:
         """The same piece under further decisions."""
         entry = Entry(piece.index, piece.source, opens_turn=piece.opens_turn, tool=piece.tool)
         shaped = self.shape(entry, decisions)
-        if shaped.fate is Fate.SENT and piece.fate is Fate.REPAIRED:
+        if shaped.fate is Fate.SENT and piece.fate in {Fate.REPAIRED, Fate.EXCLUDED}:
             return replace(shaped, fate=piece.fate, layer=piece.layer, reason=piece.reason)
         return shaped
 

@@ -10,11 +10,12 @@ from types import MappingProxyType
 
 from rolling_chat.context.config import ContextConfig
 from rolling_chat.context.pieces import Decisions, Piece
+from rolling_chat.context.pins import Pins
 from rolling_chat.context.ranges import Ranges
 from rolling_chat.context.turns import Mender
 from rolling_chat.messages import Json, JsonObject, Message
 
-PLAN_VERSION = 2
+PLAN_VERSION = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +28,7 @@ class PlanIndex:
     """
 
     config: ContextConfig
+    pins: Pins
     seen: int
     pieces: tuple[Piece, ...]
     given: tuple[Message | JsonObject, ...]
@@ -34,9 +36,9 @@ class PlanIndex:
     task: int
     unfit: tuple[int, ...]
 
-    def holds(self, messages: Sequence[Message | JsonObject], config: ContextConfig) -> bool:
-        """Were the kept messages these, and shaped by this configuration?"""
-        if config != self.config:
+    def holds(self, messages: Sequence[Message | JsonObject], config: ContextConfig, pins: Pins) -> bool:
+        """Were the kept messages these, and shaped by this configuration and these pins?"""
+        if config != self.config or pins != self.pins:
             return False
         real = (piece.index for piece in self.pieces if piece.index >= 0)
         return all(
@@ -50,7 +52,8 @@ class ContextPlan:
     """What leaves the prompt and what is shortened, for one branch, model and window.
 
     Messages are known by their place in the branch. `seen` is the length of the branch when the plan
-    was taken, `fingerprint` that of its last message: a plan that does not match is set aside.
+    was taken, `fingerprint` that of its last message: a plan that does not match is set aside. `pins`
+    are the person's part in it, which holds until they give others.
     `is_cold` tells the pipeline that the provider's cache has nothing of this branch, so that a trim
     costs nothing. Immutable; `to_json` and `from_json` carry it to and from a store.
     """
@@ -60,6 +63,7 @@ class ContextPlan:
     seen: int = 0
     fingerprint: str = ""
     decisions: Decisions = field(default_factory=Decisions)
+    pins: Pins = field(default_factory=Pins)
     is_cold: bool = False
     index: PlanIndex | None = field(default=None, compare=False, repr=False)
 
@@ -86,6 +90,8 @@ class ContextPlan:
             "masked": sorted(decisions.masked),
             "arguments": sorted(decisions.arguments),
             "levels": {str(place): tokens for place, tokens in decisions.levels.items()},
+            "pinned": sorted(self.pins.pinned),
+            "excluded": sorted(self.pins.excluded),
         }
 
     @classmethod
@@ -104,6 +110,7 @@ class ContextPlan:
                 frozenset(data["arguments"]),
                 MappingProxyType({int(place): tokens for place, tokens in data["levels"].items()}),
             ),
+            pins=Pins(frozenset(data["pinned"]), frozenset(data["excluded"])),
         )
 
 

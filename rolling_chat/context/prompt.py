@@ -11,6 +11,7 @@ from rolling_chat.context.draft import Draft
 from rolling_chat.context.errors import ContextOverflowError
 from rolling_chat.context.ladder import Ladder
 from rolling_chat.context.pieces import Decisions, Piece, Sizes
+from rolling_chat.context.pins import EXCLUDED_RESULT, Pins, hold, request_of
 from rolling_chat.context.plan import ContextPlan, PlanIndex, fingerprint
 from rolling_chat.context.ranges import Ranges
 from rolling_chat.context.report import Fate, PromptReport
@@ -41,17 +42,19 @@ def build_final_prompt(
     tools: Sequence[JsonObject] | None = None,
     model: str | None = None,
     plan: ContextPlan | None = None,
+    pins: Pins | None = None,
 ) -> FinalPrompt:
     """Plan one request so that it fits: pure, deterministic, and the only way to a prompt.
 
     `messages` are a whole branch, the system message first, as `Message`s or as OpenAI-format
     dictionaries; what comes back is of the same kind, ready for JSON in the second case, and a
     message that was not changed is as it was given. Decisions of `plan` are kept, and more are taken
-    only when the prompt no longer fits, so that the prefix stands still. With `config.enabled` False
+    only when the prompt no longer fits, so that the prefix stands still. `pins` are places in `messages`
+    that stay or are not sent; without them those of the plan hold. With `config.enabled` False
     nothing leaves: results are capped, what does not fit is refused, and `plan` comes back as it was.
     Raises ContextOverflowError when the request cannot be made to fit.
     """
-    return _Build(messages, config, tools, model, plan).run()
+    return _Build(messages, config, tools, model, plan=plan, pins=pins).run()
 
 
 class _Build:
@@ -63,7 +66,9 @@ class _Build:
         config: ContextConfig,
         tools: Sequence[JsonObject] | None,
         model: str | None,
+        *,
         plan: ContextPlan | None,
+        pins: Pins | None,
     ) -> None:
         self._given: Sequence[Message | JsonObject] = messages
         self._config = config
@@ -71,11 +76,13 @@ class _Build:
         self._window = self._sizes.budget(None).window
         self._laid_aside = plan
         self._plan = plan if plan is not None and plan.fits(messages, model, self._window) else None
+        self._pins = pins if pins is not None else (plan.pins if plan is not None else Pins())
+        self._held = hold(messages, self._pins)
         self._system = _system_of(messages)
         self._index = self._resume()
 
     def run(self) -> FinalPrompt:
-        before = self._plan.decisions if self._plan and self._config.enabled else Decisions()
+        before = self._decisions_before() if self._plan and self._config.enabled else Decisions()
         pieces, closing = self._walk(before)
         decisions, turns = self._decide(_turns([*pieces, *closing]), before)
         if turns and _is_answered(turns[-1]):
@@ -89,6 +96,7 @@ class _Build:
             decisions=decisions,
             before=before,
             unfit=self._index.unfit,
+            held=self._held,
         )
         report = draw_report(draft, self._sizes)
         if not report.within_budget:
@@ -100,23 +108,39 @@ class _Build:
     def _resume(self) -> PlanIndex:
         """What the plan has seen already, where it is still so; else nothing."""
         index = self._plan.index if self._plan is not None else None
-        if index is not None and index.holds(self._given, self._config):
+        if index is not None and index.holds(self._given, self._config, self._pins):
             return index
         # a system message that says nothing is refused by some: it is left out and reported
         is_first, unfit = _opens_with_system(self._given), () if self._system else (0,)
-        return PlanIndex(self._config, int(is_first), (), (), Mender(), -1, unfit if is_first else ())
+        return PlanIndex(
+            self._config, self._pins, int(is_first), (), (), Mender(), -1, unfit if is_first else ()
+        )
+
+    def _decisions_before(self) -> Decisions:
+        """Those of the plan, as far as the pins of today leave them."""
+        plan = self._plan
+        if plan is None:
+            return Decisions()
+        decisions = plan.decisions.without(self._held.kept | self._held.left_out)
+        if plan.pins == self._pins:
+            return decisions
+        # what is no longer excluded goes where the request of its turn went
+        back = hold(self._given, plan.pins).left_out - self._held.left_out - self._held.kept
+        layers = ((place, decisions.omitted.get(request_of(self._given, place))) for place in sorted(back))
+        omitted = decisions.omitted.add((place, layer) for place, layer in layers if layer)
+        return replace(decisions, omitted=omitted)
 
     def _walk(self, decisions: Decisions) -> tuple[list[Piece], list[Piece]]:
         """The pieces of the branch, and those that only close it; looks at nothing that was seen before."""
         index = self._index
         mender, task, unfit, fresh = index.mender.copy(), index.task, list(index.unfit), []
-        for entry in mender.walk(self._messages_from(index.seen), index.seen):
+        for entry in mender.walk(self._messages_from(index.seen), index.seen, self._held.left_out):
             if entry.left_out:
                 unfit.append(entry.index)
                 continue
             if task < 0 and entry.opens_turn:
                 task = entry.index
-            fresh.append(entry)
+            fresh.append(_emptied(entry) if entry.index in self._held.emptied else entry)
         self._index = replace(index, mender=mender.copy(), task=task, unfit=tuple(unfit))
         shape = self._sizes.shape
         # what follows what the plan has seen was never omitted, and may begin amid a turn
@@ -132,7 +156,7 @@ class _Build:
         if not self._config.enabled:
             return before, turns
         budget = self._sizes.budget(_with_notice(self._system, _NOTICE_ROOM))
-        ladder = Ladder(turns, budget, self._sizes, before, self._index.task)
+        ladder = Ladder(turns, budget, self._sizes, before, task=self._index.task, kept=self._held.kept)
         if self._masks_exactly:
             ladder.mask_current_turn()
         is_cold = self._plan is not None and self._plan.is_cold
@@ -148,7 +172,8 @@ class _Build:
 
     def _next_plan(self, draft: Draft, closing: Sequence[Piece]) -> ContextPlan:
         if not self._config.enabled:
-            return self._laid_aside or ContextPlan()
+            plan = self._laid_aside or ContextPlan()
+            return plan if plan.pins == self._pins else replace(plan, pins=self._pins)
         last = {id(piece) for piece in closing}
         pieces = tuple(piece for piece in draft.pieces if id(piece) not in last)
         given = tuple(self._given[piece.index] for piece in pieces if piece.index >= 0)
@@ -158,6 +183,7 @@ class _Build:
             seen=len(self._given),
             fingerprint=fingerprint(self._given[-1]) if self._given else "",
             decisions=draft.decisions,
+            pins=self._pins,
             index=replace(self._index, seen=len(self._given), pieces=pieces, given=given),
         )
 
@@ -182,6 +208,12 @@ class _Build:
             smallest_window=_smallest_window(report.bound, self._config),
             report=report,
         )
+
+
+def _emptied(entry: Entry) -> Entry:
+    """A result that the person excluded: its call stays, and what came of it is not sent."""
+    message = replace(entry.message, content=EXCLUDED_RESULT, counts={})
+    return replace(entry, message=message, repair="", excluded=True)
 
 
 def _system_of(messages: Sequence[Message | JsonObject]) -> Message | None:
@@ -249,7 +281,7 @@ def _kept_of_turn(turn: Sequence[Entry], omitted: Ranges) -> Iterator[Entry]:
     layers = [omitted.get(entry.index) for entry in turn if entry.index >= 0]
     if layers and all(layers):
         return
-    is_reduced = "2" in layers
+    is_reduced = any(layer and layer != "3c" for layer in layers)
     open_calls: set[str] = set()
     for entry in turn:
         message = entry.message

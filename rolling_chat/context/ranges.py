@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Set
 from dataclasses import dataclass
 
 Range = tuple[int, int, str]
@@ -38,6 +38,13 @@ class Ranges:
         for start, stop, layer in self.parts:
             for place in range(start, stop):
                 yield place, layer
+
+    def without(self, places: Set[int]) -> Ranges:
+        """These but for `places`."""
+        if not any(place in self for place in places):
+            return self
+        left = ((place, place + 1, layer) for place, layer in self if place not in places)
+        return Ranges(tuple(_joined(left)))
 
     def add(self, taken: Iterable[tuple[int, str]]) -> Ranges:
         """These and `taken`, `(place, layer)` pairs that are not among them yet."""

@@ -63,13 +63,14 @@ def _trim_at(budget: Budget, count: int, bound: int, history: int, sizes: Sizes)
 
 def _floor(draft: Draft, budget: Budget) -> int:
     user = next((piece.bound for piece in draft.current if piece.message.role == "user"), 0)
-    return budget.system + budget.tools + budget.reserve + budget.margin + user
+    return budget.system + budget.tools + budget.reserve + budget.margin + user + draft.pinned
 
 
 def _fates(draft: Draft) -> Mapping[Fate, int]:
     fates = Counter(piece.fate for piece in draft.pieces if piece.index >= 0)
     fates[Fate.OMITTED] += len(draft.decisions.omitted)
     fates[Fate.REPAIRED] += len(draft.unfit)
+    fates[Fate.EXCLUDED] += len(draft.held.left_out)
     fates[Fate.SENT] += _has_system(draft)
     return MappingProxyType(dict(fates))
 
@@ -83,6 +84,9 @@ def _rows(draft: Draft, sizes: Sizes) -> Iterator[Row]:
         if not index and _has_system(draft) and draft.system is not None:
             after = sizes.estimate.count_message(draft.system)
             yield Row(0, message.id, message.role, Fate.SENT, "", before, after)
+        elif index in draft.held.left_out:
+            reason = "excluded by the user"
+            yield Row(index, message.id, message.role, Fate.EXCLUDED, "", before, 0, reason)
         elif index in unfit:
             reason = ANSWERS_NO_CALL if message.role == "tool" else "empty content"
             yield Row(index, message.id, message.role, Fate.REPAIRED, "repair", before, 0, reason)

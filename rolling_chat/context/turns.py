@@ -6,7 +6,7 @@ answered, no result alone, an answer between two requests, and no content empty.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
@@ -31,7 +31,8 @@ class Entry:
     """A message on its way to a prompt.
 
     `index` is its place in the messages given, -1 where it is invented; `repair` says what was mended,
-    or is empty; `left_out` marks a message that no prompt can carry; `tool` is the tool whose result it is.
+    or is empty; `left_out` marks a message that no prompt can carry, `excluded` one that the person
+    emptied; `tool` is the tool whose result it is.
     """
 
     index: int
@@ -40,6 +41,7 @@ class Entry:
     left_out: bool = False
     opens_turn: bool = False
     tool: str = ""
+    excluded: bool = False
 
 
 def group_into_turns(messages: Sequence[AnyMessage]) -> list[list[AnyMessage]]:
@@ -51,10 +53,10 @@ def group_into_turns(messages: Sequence[AnyMessage]) -> list[list[AnyMessage]]:
     """
     turns: list[list[AnyMessage]] = []
     for message in messages:
-        role = _role(message)
+        role = role_of(message)
         if role == "system":
             continue
-        if not turns or (role == "user" and not _same_turn(message)):
+        if not turns or (role == "user" and not is_same_turn(message)):
             turns.append([])
         turns[-1].append(message)
     return turns
@@ -74,17 +76,23 @@ class Mender:
     for the user's.
     """
 
-    def __init__(self, before: str = "", open_calls: Sequence[ToolCall] = ()) -> None:
+    def __init__(self, before: str = "", open_calls: Sequence[ToolCall] = (), skipped: bool = False) -> None:
         self._before = before
         self._open = list(open_calls)
+        self._skipped = skipped
 
     def copy(self) -> Mender:
         """The same place, to go on from twice."""
-        return Mender(self._before, self._open)
+        return Mender(self._before, self._open, self._skipped)
 
-    def walk(self, messages: Sequence[Message], first_index: int) -> Iterator[Entry]:
-        """The entries for the messages that come next."""
+    def walk(
+        self, messages: Sequence[Message], first_index: int, without: Set[int] = frozenset()
+    ) -> Iterator[Entry]:
+        """The entries for the messages that come next, but for those at the places `without`."""
         for index, message in enumerate(messages, first_index):
+            if index in without:
+                self._skipped = True
+                continue
             if message.role == "tool":
                 yield self._result(index, message)
                 continue
@@ -127,9 +135,9 @@ class Mender:
         yield replace(entry, repair=repair) if repair and not entry.repair else entry
 
     def _request(self, index: int, message: Message) -> Iterator[Entry]:
-        same = _same_turn(message)
+        same = is_same_turn(message)
         if self._before in {"user", "tool"} and not same:
-            yield Entry(-1, Message("assistant", MISSING_REPLY))
+            yield Entry(-1, Message("assistant", REPLY_LEFT if self._skipped else MISSING_REPLY))
         is_users = message.role == "user"
         if not is_users:
             repair = (
@@ -138,7 +146,7 @@ class Mender:
                 else "a message without a role"
             )
             message = replace(message, role="user", tool_calls=(), counts={})
-        self._before = "user"
+        self._before, self._skipped = "user", False
         entry = replace(_filled(index, message), opens_turn=not same)
         yield entry if is_users else replace(entry, repair=repair)
 
@@ -170,10 +178,12 @@ def _content_said(message: Message) -> Content:
     return content if parts and len(parts) == len(content) else parts or ""
 
 
-def _role(message: Message | JsonObject) -> str:
+def role_of(message: Message | JsonObject) -> str:
+    """The role of a message in either form; a dictionary without one counts as the user's."""
     return message.role if isinstance(message, Message) else str(message.get("role", "user"))
 
 
-def _same_turn(message: Message | JsonObject) -> bool:
+def is_same_turn(message: Message | JsonObject) -> bool:
+    """Was it sent while the agent worked, and belongs to the turn that ran?"""
     extras = message.extras if isinstance(message, Message) else message
     return bool(extras) and extras is not None and extras.get("turn") == "same"

@@ -21,7 +21,7 @@ from rolling_chat.context import (
     estimate_tokens,
     prompt_bound,
 )
-from rolling_chat.context.turns import GOES_ON, MISSING_REPLY, MISSING_REQUEST, MISSING_RESULT
+from rolling_chat.context.turns import GOES_ON, MISSING_REPLY, MISSING_REQUEST, MISSING_RESULT, REPLY_LEFT
 from rolling_chat.messages import Message
 from rolling_chat.providers.protocol import Request
 from rolling_chat.providers.wire import to_wire
@@ -32,7 +32,7 @@ Messages = list[dict[str, Any]]
 Settings = dict[str, Any]
 
 TOOLS = [{"type": "function", "function": {"name": "read_file", "parameters": {"type": "object"}}}]
-INVENTED = (MISSING_REPLY, MISSING_REQUEST, MISSING_RESULT, GOES_ON)
+INVENTED = (MISSING_REPLY, MISSING_REQUEST, MISSING_RESULT, GOES_ON, REPLY_LEFT)
 # one model of each provider whose rules are known
 WIRES = {
     "openai": "openai/gpt-4o",

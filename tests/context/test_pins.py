@@ -1,0 +1,171 @@
+"""What is pinned stays, what is excluded is not sent, and what is sent is well-formed all the same."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rolling_chat.context import (
+    ContextConfig,
+    ContextOverflowError,
+    ContextPlan,
+    Fate,
+    FinalPrompt,
+    Pins,
+    build_final_prompt,
+)
+from rolling_chat.context.pins import EXCLUDED_RESULT, hold
+from rolling_chat.context.turns import REPLY_LEFT
+from tests.support.conversations import MODELS, assistant, context_settings, tool, user, wild_conversations
+from tests.support.prompt_rules import broken_rules
+
+SYSTEM = {"role": "system", "content": "You are a careful assistant."}
+PAGE = "a line of output that says very little\n" * 55
+SMALL = ContextConfig(max_context_tokens=2_000, reserved_output_tokens=100, trim_to=1.0)
+# 0 system, 1 request, 2 call, 3 and 4 its results, 5 answer, 6 and 7 another turn, 8 the current request
+BRANCH = [
+    SYSTEM,
+    user("look"),
+    assistant("", ("a", "read_file"), ("b", "read_file")),
+    tool("a", "first"),
+    tool("b", "second"),
+    assistant("seen"),
+    user("next"),
+    assistant("done"),
+    user("now"),
+]
+
+
+def build(messages: list[dict[str, Any]], config: ContextConfig, **more: Any) -> FinalPrompt:
+    prompt = build_final_prompt(messages, config, model="gpt-4o", **more)
+    assert broken_rules(prompt.messages) == []
+    return prompt
+
+
+def pinned(*places: int) -> Pins:
+    return Pins(frozenset(places))
+
+
+def excluded(*places: int) -> Pins:
+    return Pins(frozenset(), frozenset(places))
+
+
+def test_a_pinned_result_brings_its_iteration_and_its_request() -> None:
+    assert hold(BRANCH, pinned(3)).kept == {1, 2, 3, 4}
+
+
+def test_a_pinned_answer_brings_its_request() -> None:
+    assert hold(BRANCH, pinned(5)).kept == {1, 5}
+
+
+def test_an_excluded_result_says_so_and_its_call_stays() -> None:
+    prompt = build(BRANCH, ContextConfig(), pins=excluded(3))
+    assert [message["content"] for message in prompt.messages[3:5]] == [EXCLUDED_RESULT, "second"]
+    assert prompt.report.rows[3].fate is Fate.EXCLUDED
+    assert prompt.report.count(Fate.EXCLUDED) == 1
+
+
+def test_excluding_a_call_takes_the_iteration() -> None:
+    prompt = build(BRANCH, ContextConfig(), pins=excluded(2))
+    assert [message["content"] for message in prompt.messages[1:]] == ["look", "seen", "next", "done", "now"]
+    assert [row.fate for row in prompt.report.rows[2:5]] == [Fate.EXCLUDED] * 3
+
+
+def test_excluding_a_request_takes_the_turn_but_never_the_current_one() -> None:
+    prompt = build(BRANCH, ContextConfig(), pins=excluded(1, 8))
+    assert [message["content"] for message in prompt.messages[1:]] == ["next", "done", "now"]
+
+
+def test_excluding_an_answer_leaves_a_reply_in_its_place() -> None:
+    prompt = build(BRANCH, ContextConfig(), pins=excluded(7))
+    assert [message["content"] for message in prompt.messages[-3:]] == ["next", REPLY_LEFT, "now"]
+
+
+def test_what_is_excluded_is_not_pinned() -> None:
+    assert hold(BRANCH, Pins(frozenset({3}), frozenset({2}))).kept == {1}
+
+
+def test_a_pinned_result_stays_whole_where_everything_around_it_leaves() -> None:
+    branch = [SYSTEM, user("look"), assistant("", ("a", "read_file")), tool("a", f"pinned\n{PAGE}")]
+    for number in range(12):
+        branch += [assistant(f"answer {number}"), user(f"request {number}\n{PAGE}")]
+    prompt = build(branch, SMALL, pins=pinned(3))
+    assert [message["content"] for message in prompt.messages[1:4]] == ["look", None, f"pinned\n{PAGE}"]
+
+
+def test_pins_are_in_the_floor() -> None:
+    branch = [SYSTEM, user("look"), assistant(PAGE), user("now")]
+    before, after = (build(branch, ContextConfig(), pins=pins).report.floor for pins in (None, pinned(2)))
+    assert after - before > 400
+
+
+def test_pins_that_cannot_fit_are_named_in_the_refusal() -> None:
+    branch = [SYSTEM, user("look"), assistant(PAGE * 8), user("now")]
+    with pytest.raises(ContextOverflowError) as refusal:
+        build(branch, SMALL, pins=pinned(2))
+    assert refusal.value.largest[0][0] == "pinned messages"
+
+
+def test_what_is_pinned_after_it_left_comes_back() -> None:
+    branch = [SYSTEM, user("look"), assistant("an answer"), *[user(PAGE), assistant("yes")] * 12, user("now")]
+    config = ContextConfig(max_context_tokens=2_000, reserved_output_tokens=100, trim_strategy="oldest-first")
+    gone = build(branch, config)
+    assert "an answer" not in [message["content"] for message in gone.messages]
+    back = build(branch, config, pins=pinned(2), plan=gone.plan)
+    assert [message["content"] for message in back.messages[1:3]] == ["look", "an answer"]
+    unpinned = build(branch, config, pins=Pins(), plan=back.plan)
+    assert broken_rules(unpinned.messages) == []
+
+
+def test_what_is_no_longer_excluded_goes_where_its_turn_went() -> None:
+    turn = [user("look"), assistant("", ("a", "read_file")), tool("a", "x"), assistant("seen")]
+    branch = [SYSTEM, *turn, *[user(PAGE), assistant("yes")] * 12, user("now")]
+    config = ContextConfig(max_context_tokens=2_000, reserved_output_tokens=100, trim_strategy="oldest-first")
+    gone = build(branch, config, pins=excluded(2))
+    back = build(branch, config, pins=Pins(), plan=gone.plan)
+    assert back.report.rows[2].fate is Fate.OMITTED
+
+
+def test_a_plan_remembers_its_pins() -> None:
+    plan = build(BRANCH, ContextConfig(), pins=Pins(frozenset({5}), frozenset({3}))).plan
+    read = ContextPlan.from_json(plan.to_json())
+    assert read is not None
+    assert build(BRANCH, ContextConfig(), plan=read).report.rows[3].fate is Fate.EXCLUDED
+
+
+@st.composite
+def _pins(draw: st.DrawFn, places: int) -> Pins:
+    sets = st.frozensets(st.integers(-1, places), max_size=5)
+    return Pins(draw(sets), draw(sets))
+
+
+@given(wild_conversations(), context_settings(), MODELS, st.booleans(), st.data())
+def test_whatever_is_pinned_and_excluded_the_prompt_is_well_formed_and_as_was_asked(
+    messages: list[dict[str, Any]],
+    keys: dict[str, Any],
+    model: str | None,
+    enabled: bool,
+    data: st.DataObject,
+) -> None:
+    plan: ContextPlan | None = None
+    config = ContextConfig(**{**keys, "enabled": enabled})
+    for end in sorted(data.draw(st.lists(st.integers(0, len(messages)), max_size=3))):
+        branch, pins = messages[:end], data.draw(_pins(end))
+        try:
+            prompt = build_final_prompt(branch, config, model=model, plan=plan, pins=pins)
+        except ContextOverflowError:
+            continue
+        assert broken_rules(prompt.messages) == []
+        held, rows = hold(branch, pins), prompt.report.rows
+        assert all(rows[place].fate is Fate.EXCLUDED for place in held.left_out)
+        assert all(rows[place].fate in {Fate.SENT, Fate.REPAIRED, Fate.SHORTENED} for place in held.kept)
+        assert all(rows[place].layer in {"", "repair", "3a"} for place in held.kept)
+        assert len(rows) == end
+        assert sum(prompt.report.fates.values()) == end
+        cold = ContextPlan.from_json(prompt.plan.to_json())
+        again = build_final_prompt(branch, config, model=model, plan=cold, pins=pins)
+        assert again.messages == prompt.messages
+        plan = prompt.plan
