@@ -9,6 +9,7 @@ from rolling_chat.context.pins import Pins
 from rolling_chat.context.plan import ContextPlan
 from rolling_chat.context.prompt import FinalPrompt, build_final_prompt
 from rolling_chat.context.report import Fate, PromptReport, Row
+from rolling_chat.context.summary import DuePass, Summary, due_pass, most_summary_tokens
 from rolling_chat.context.tokens import (
     TokenEstimator,
     count_tokens,
@@ -24,19 +25,23 @@ __all__ = [
     "ContextConfig",
     "ContextOverflowError",
     "ContextPlan",
+    "DuePass",
     "Fate",
     "FinalPrompt",
     "LimitedMessages",
     "Pins",
     "PromptReport",
     "Row",
+    "Summary",
     "TokenEstimator",
     "build_final_prompt",
     "count_tokens",
+    "due_pass",
     "enforce_context_limit",
     "estimate_tokens",
     "get_context_limit",
     "group_into_turns",
+    "most_summary_tokens",
     "prompt_bound",
     "register_estimator",
     "trim_conversation",

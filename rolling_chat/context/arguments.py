@@ -31,15 +31,16 @@ def is_signed(message: Message) -> bool:
     return bool(message.extras) and message.extras is not None and not _SIGNED.isdisjoint(message.extras)
 
 
-def shorten_arguments(message: Message, cap: int, count: CountText) -> Message:
+def shorten_arguments(message: Message, cap: int, count: CountText, recall: str = "") -> Message:
     """`message` with the long values of each call cut until its arguments take `cap` tokens; the same
     object if nothing was cut.
 
-    Arguments that are no JSON object, and those of a signed message, stay as they are.
+    Arguments that are no JSON object, and those of a signed message, stay as they are. `recall` is the
+    line that follows each indicator.
     """
     if is_signed(message) or not message.tool_calls:
         return message
-    calls = tuple(_shorter(call, cap, count) for call in message.tool_calls)
+    calls = tuple(_shorter(call, cap, count, recall) for call in message.tool_calls)
     if all(new is old for new, old in zip(calls, message.tool_calls, strict=True)):
         return message
     return replace(message, tool_calls=calls, counts={})
@@ -48,29 +49,29 @@ def shorten_arguments(message: Message, cap: int, count: CountText) -> Message:
 _shortened: TextMemo[str] = TextMemo()
 
 
-def _shorter(call: ToolCall, cap: int, count: CountText) -> ToolCall:
+def _shorter(call: ToolCall, cap: int, count: CountText, recall: str) -> ToolCall:
     arguments = _shortened.get(
-        call.arguments, (cap, count), lambda: _cut_json(call.arguments, cap, count), len
+        call.arguments, (cap, count, recall), lambda: _cut_json(call.arguments, cap, count, recall), len
     )
     return call if arguments == call.arguments else replace(call, arguments=arguments)
 
 
-def _cut_json(arguments: str, cap: int, count: CountText) -> str:
+def _cut_json(arguments: str, cap: int, count: CountText, recall: str) -> str:
     """`arguments` with their long values cut; as they were where they are no object or would grow."""
     if count(arguments) <= cap:
         return arguments
     try:
         values = json.loads(arguments)
-        shorter = _cut_values(values, cap, count) if isinstance(values, dict) else arguments
+        shorter = _cut_values(values, cap, count, recall) if isinstance(values, dict) else arguments
     except (ValueError, RecursionError):
         return arguments
     return shorter if len(shorter) < len(arguments) else arguments
 
 
-def _cut_values(values: dict[str, Json], cap: int, count: CountText) -> str:
+def _cut_values(values: dict[str, Json], cap: int, count: CountText, recall: str) -> str:
     value_cap, shorter = cap, ""
     for _ in range(_ATTEMPTS):
-        shorter = _as_json({key: _cut(value, value_cap, count) for key, value in values.items()})
+        shorter = _as_json({key: _cut(value, value_cap, count, recall) for key, value in values.items()})
         tokens = count(shorter)
         if tokens <= cap:
             break
@@ -89,14 +90,14 @@ def _as_json(value: Json) -> str:
     return text
 
 
-def _cut(value: Json, cap: int, count: CountText) -> Json:
+def _cut(value: Json, cap: int, count: CountText, recall: str) -> Json:
     match value:
         case str() if count(value) > cap:
-            shorter = truncate_text(value, cap, "head", count)
+            shorter = truncate_text(value, cap, "head", count, recall)
             return shorter if len(shorter) < len(value) else value
         case list():
-            return [_cut(item, cap, count) for item in value]
+            return [_cut(item, cap, count, recall) for item in value]
         case dict():
-            return {key: _cut(item, cap, count) for key, item in value.items()}
+            return {key: _cut(item, cap, count, recall) for key, item in value.items()}
         case _:
             return value

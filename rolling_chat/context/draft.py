@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from rolling_chat.context.budget import Budget
-from rolling_chat.context.pieces import Decisions, Piece
+from rolling_chat.context.pieces import SUMMARISED, Decisions, Piece
 from rolling_chat.context.pins import Held
+from rolling_chat.context.summary import Summary
 from rolling_chat.messages import JsonObject, Message
 
 
@@ -17,7 +18,7 @@ class Draft:
 
     `history` and `current` are what is sent after the system message, in order; `unfit` are places of
     messages that no prompt can carry; `before` are the decisions that the plan came with; `held` is what
-    the person pinned and excluded.
+    the person pinned and excluded, `summary` the one in force.
     """
 
     given: Sequence[Message | JsonObject]
@@ -28,6 +29,7 @@ class Draft:
     before: Decisions
     unfit: Sequence[int]
     held: Held
+    summary: Summary | None
 
     @property
     def pieces(self) -> list[Piece]:
@@ -38,6 +40,12 @@ class Draft:
     def pinned(self) -> int:
         """The bound of what is in the history because it was pinned, in tokens."""
         return sum(piece.bound for piece in self.history if piece.index in self.held.kept)
+
+    @property
+    def summarised(self) -> int:
+        """How many messages the summary stands for; none where nothing is left of its text."""
+        is_said = self.summary is not None and bool(self.summary.text)
+        return self.decisions.omitted.of(SUMMARISED) if is_said else 0
 
     def parts(self, budget: Budget) -> Mapping[str, int]:
         """The parts of the prompt by the names that people know, as bounds in tokens."""

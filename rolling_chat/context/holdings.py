@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from types import MappingProxyType
 
 from rolling_chat.context.pieces import Decisions, Piece, Sizes
-from rolling_chat.context.turns import REPLY_LEFT, Entry
+from rolling_chat.context.turns import REPLY_LEFT, Entry, is_filler, without_idle_fillers
 from rolling_chat.messages import Message
 
 # The key of the reply that stands for one that left; those of other invented pieces are far below.
@@ -58,7 +58,12 @@ class Holdings:
         self._current = len(turns) - 1
         self._sizes = sizes
         self._before = decisions
-        self._kept = kept
+        self._kept = kept | set(_invented_for(kept, turns)) if kept else kept
+        self._fillers = [[_key(piece) for piece in turn if is_filler(piece)] for turn in turns]
+        # a turn that never got a reply was given one: it stays that turn's
+        self._replies = [
+            turn[-1] if turn and turn[-1].index < 0 and is_answer(turn[-1]) else None for turn in turns
+        ]
         self._masked = set(decisions.masked)
         self._arguments = set(decisions.arguments)
         self._levels = dict(decisions.levels)
@@ -107,12 +112,13 @@ class Holdings:
         for leaver in leaving:
             key = _key(leaver)
             piece = self._turns[turn].get(key)
-            if piece is None or key == _BRIDGE or key in self._kept:
+            if piece is None or key == _BRIDGE or key in self._kept or is_filler(piece):
                 continue
             self._turns[turn][key] = None
             self._note(Change(turn, key, piece, None))
             if piece.index >= 0:
                 self._omitted[piece.index] = layer
+        self._fit_fillers(turn)
         self._bridge(turn)
 
     def mask(self, turn: int, piece: Piece) -> None:
@@ -182,13 +188,26 @@ class Holdings:
             self._levels[change.key] = share
             self._reshape(change.turn, change.key)
 
+    def _fit_fillers(self, turn: int) -> None:
+        """Of what was invented to stand between two answers, only what still does."""
+        if not self._fillers[turn]:
+            return
+        held = [piece for piece in self._turns[turn].values() if piece is not None]
+        needed = {id(piece) for piece in without_idle_fillers(held)}
+        for key in self._fillers[turn]:
+            piece = self._turns[turn][key]
+            if piece is not None and id(piece) not in needed:
+                self._turns[turn][key] = None
+                self._note(Change(turn, key, piece, None))
+
     def _bridge(self, turn: int) -> None:
         """Stand a reply behind a past turn whose own has left, for a request follows; or take it away."""
         if turn == self._current:
             return
         bridge, others = self._turns[turn].get(_BRIDGE), self.of(turn)[::-1]
         others = [piece for piece in others[:2] if piece is not bridge]
-        wanted = self._reply if others and not is_answer(others[0]) else None
+        reply = self._replies[turn] or self._reply
+        wanted = reply if others and not is_answer(others[0]) else None
         if bridge is not wanted:
             self._turns[turn][_BRIDGE] = wanted
             self._note(Change(turn, _BRIDGE, bridge, wanted))
@@ -216,6 +235,17 @@ class Holdings:
             totals.count + count,
             totals.in_history + count * is_past,
         )
+
+
+def _invented_for(kept: Set[int], turns: Sequence[Sequence[Piece]]) -> Iterator[int]:
+    """The keys of the results that were invented for calls that are kept."""
+    for turn in turns:
+        call = -1
+        for piece in turn:
+            if piece.message.role != "tool":
+                call = piece.index
+            elif piece.index < 0 and call in kept:
+                yield _key(piece)
 
 
 def is_answer(piece: Piece) -> bool:

@@ -1,5 +1,6 @@
 """The one order in which things leave a prompt; oldest first within a step.
 
+0. turns that the summary in force covers, before anything is decided
 1. turns beyond the history window (layer 1)
 2. stale results: a read of a file that was later written or read again
 3. results in history turns, then those between the keep-windows of the current turn (3b)
@@ -27,7 +28,7 @@ from rolling_chat.context.config import ContextConfig
 from rolling_chat.context.files import FileUse, file_uses, reads_of_edited_files, stale_reads
 from rolling_chat.context.holdings import Change, Holdings, Totals, is_answer
 from rolling_chat.context.iterations import maskable_results, split_iterations
-from rolling_chat.context.pieces import Decisions, Piece, Sizes
+from rolling_chat.context.pieces import SUMMARISED, Decisions, Piece, Sizes
 from rolling_chat.context.report import Fate
 from rolling_chat.context.tool_results import level
 
@@ -105,6 +106,17 @@ class Ladder:
     def is_over(self, share: float = 1.0) -> bool:
         """Is the prompt over `share` of what it may take? At 1.0: must something leave?"""
         return self._marks(share).are_passed(self._held.totals)
+
+    def cover(self, through: int) -> None:
+        """Take out the turns that end at or before the place `through`: a summary stands for them.
+
+        The task stays, as its request alone.
+        """
+        for turn in range(self._current):
+            places = [piece.index for piece in self._held.of(turn) if piece.index >= 0]
+            if places and places[-1] <= through:
+                is_task = self._is_task(turn)
+                (self._leave_all_but_task if is_task else self._drop)(turn, SUMMARISED)
 
     def mask_current_turn(self) -> None:
         """Mask what lies between the keep-windows of the current turn, whether or not it must be."""

@@ -18,10 +18,12 @@ from rolling_chat.context.tokens import (
     bounding_estimator,
     estimator_for,
 )
-from rolling_chat.context.tool_results import drop_parts, mask_result, shorten_result
+from rolling_chat.context.tool_results import drop_parts, mask_result, recall_line, shorten_result
 from rolling_chat.context.turns import Entry
 from rolling_chat.messages import JsonObject, Message
 
+# The layer of what a summary stands for.
+SUMMARISED = "summary"
 # A level is a share of the window and covers a result's framing; its text gets the rest.
 _RESULT_FRAMING = 8
 # Beside an image a result's text wants room for the line that says that it was cut.
@@ -134,17 +136,17 @@ class Sizes:
         return shaped
 
     def _result(self, entry: Entry, decisions: Decisions) -> tuple[Message, Fate, str, str] | None:
-        source, style = entry.message, self._style(entry)
+        source, style, recall = entry.message, self._style(entry), self._recall(entry)
         if entry.index in decisions.masked:
             parts = _parts_cost(source, self.estimate)
-            masked = mask_result(source, self.estimate.count_text, parts)
+            masked = mask_result(source, self.estimate.count_text, parts, recall)
             if masked is not source:
                 return masked, Fate.MASKED, "3b", "an older result"
         cap = self.config.max_tool_result_tokens
-        capped = shorten_result(source, cap, style, self.estimate.count_text)
+        capped = shorten_result(source, cap, style, self.estimate.count_text, recall)
         share = decisions.levels.get(entry.index)
         if share is not None:
-            levelled = self._levelled(source, share, style)
+            levelled = self._levelled(source, share, style, recall)
             lost_parts = isinstance(levelled.content, str) and not isinstance(source.content, str)
             if lost_parts or len(levelled.text) < len(capped.text):
                 return levelled, Fate.SHORTENED, "levelled", "shares the room that is left"
@@ -152,21 +154,25 @@ class Sizes:
             return capped, Fate.SHORTENED, "3a", f"over the cap of {cap:,} tokens a result"
         return None
 
-    def _levelled(self, source: Message, share: int, style: Truncation) -> Message:
+    def _levelled(self, source: Message, share: int, style: Truncation, recall: str) -> Message:
         """`source` within `share` bound tokens: its text is cut; its images stay where they fit."""
         room = share - _RESULT_FRAMING
         parts = _parts_bound(source, self.bound)
         if parts and parts + _LEAST_TEXT > room:
-            source, parts = drop_parts(source, _parts_cost(source, self.estimate)), 0
-        return shorten_result(source, max(1, room - parts), style, self.bound.bound_text)
+            source, parts = drop_parts(source, _parts_cost(source, self.estimate), recall), 0
+        return shorten_result(source, max(1, room - parts), style, self.bound.bound_text, recall)
 
     def _call(self, entry: Entry, decisions: Decisions) -> tuple[Message, Fate, str, str] | None:
         if entry.index in decisions.arguments:
             cap = decisions.levels.get(entry.index, KEPT_ARGUMENT_TOKENS)
-            shorter = shorten_arguments(entry.message, cap, self.bound.bound_text)
+            shorter = shorten_arguments(entry.message, cap, self.bound.bound_text, self._recall(entry))
             if shorter is not entry.message:
                 return shorter, Fate.SHORTENED, "arguments", "long arguments of a call already answered"
         return None
+
+    def _recall(self, entry: Entry) -> str:
+        """The line that says how to read a shortened message back, where the model can."""
+        return recall_line(entry.index) if self.config.recall else ""
 
     def _style(self, entry: Entry) -> Truncation:
         name = entry.message.name or entry.tool

@@ -27,7 +27,7 @@ class Held:
     """What pins come to on one branch, by place.
 
     `kept` never leaves and is never shortened; `left_out` is not sent; `emptied` are results that are
-    sent as the line that says who excluded them.
+    sent as the line that says who excluded them, be their iteration kept or not.
     """
 
     kept: Set[int] = frozenset()
@@ -51,7 +51,7 @@ def hold(messages: Sequence[Message | JsonObject], pins: Pins) -> Held:
     emptied = {place for place in pins.excluded if branch.role(place) == "tool"}
     left_out = set[int]().union(*map(branch.goes_with, pins.excluded - emptied))
     kept = set[int]().union(*map(branch.comes_with, pins.pinned - pins.excluded))
-    return Held(frozenset(kept - left_out - emptied), frozenset(left_out), frozenset(emptied - left_out))
+    return Held(frozenset(kept - left_out), frozenset(left_out), frozenset(emptied - left_out))
 
 
 def request_of(messages: Sequence[Message | JsonObject], place: int) -> int:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from types import MappingProxyType
 
 from rolling_chat.context.config import ContextConfig
 from rolling_chat.context.pieces import Decisions, Piece
 from rolling_chat.context.pins import Pins
 from rolling_chat.context.ranges import Ranges
+from rolling_chat.context.summary import Summary
 from rolling_chat.context.turns import Mender
 from rolling_chat.messages import Json, JsonObject, Message
 
@@ -53,7 +54,8 @@ class ContextPlan:
 
     Messages are known by their place in the branch. `seen` is the length of the branch when the plan
     was taken, `fingerprint` that of its last message: a plan that does not match is set aside. `pins`
-    are the person's part in it, which holds until they give others.
+    are the person's part in it, which holds until they give others; `summary` is the one in force, its
+    text as it is sent.
     `is_cold` tells the pipeline that the provider's cache has nothing of this branch, so that a trim
     costs nothing. Immutable; `to_json` and `from_json` carry it to and from a store.
     """
@@ -64,6 +66,7 @@ class ContextPlan:
     fingerprint: str = ""
     decisions: Decisions = field(default_factory=Decisions)
     pins: Pins = field(default_factory=Pins)
+    summary: Summary | None = None
     is_cold: bool = False
     index: PlanIndex | None = field(default=None, compare=False, repr=False)
 
@@ -92,6 +95,7 @@ class ContextPlan:
             "levels": {str(place): tokens for place, tokens in decisions.levels.items()},
             "pinned": sorted(self.pins.pinned),
             "excluded": sorted(self.pins.excluded),
+            "summary": asdict(self.summary) if self.summary else None,
         }
 
     @classmethod
@@ -111,6 +115,7 @@ class ContextPlan:
                 MappingProxyType({int(place): tokens for place, tokens in data["levels"].items()}),
             ),
             pins=Pins(frozenset(data["pinned"]), frozenset(data["excluded"])),
+            summary=Summary(**data["summary"]) if data["summary"] else None,
         )
 
 

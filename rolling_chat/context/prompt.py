@@ -10,18 +10,18 @@ from rolling_chat.context.config import ContextConfig
 from rolling_chat.context.draft import Draft
 from rolling_chat.context.errors import ContextOverflowError
 from rolling_chat.context.ladder import Ladder
-from rolling_chat.context.pieces import Decisions, Piece, Sizes
+from rolling_chat.context.pieces import SUMMARISED, Decisions, Piece, Sizes
 from rolling_chat.context.pins import EXCLUDED_RESULT, Pins, hold, request_of
 from rolling_chat.context.plan import ContextPlan, PlanIndex, fingerprint
+from rolling_chat.context.preamble import Preamble
 from rolling_chat.context.ranges import Ranges
 from rolling_chat.context.report import Fate, PromptReport
 from rolling_chat.context.reporting import draw_report
+from rolling_chat.context.summary import Summary, most_summary_tokens
 from rolling_chat.context.tokens import TURN
-from rolling_chat.context.turns import GOES_ON, REPLY_LEFT, Entry, Mender
+from rolling_chat.context.tool_results import first_lines
+from rolling_chat.context.turns import REPLY_LEFT, Entry, Mender, without_idle_fillers
 from rolling_chat.messages import Json, JsonObject, Message
-
-# While the ladder decides, the notice is taken to be as long as it can become.
-_NOTICE_ROOM = 999_999
 
 
 class FinalPrompt(NamedTuple):
@@ -43,6 +43,7 @@ def build_final_prompt(
     model: str | None = None,
     plan: ContextPlan | None = None,
     pins: Pins | None = None,
+    summary: Summary | None = None,
 ) -> FinalPrompt:
     """Plan one request so that it fits: pure, deterministic, and the only way to a prompt.
 
@@ -50,11 +51,21 @@ def build_final_prompt(
     dictionaries; what comes back is of the same kind, ready for JSON in the second case, and a
     message that was not changed is as it was given. Decisions of `plan` are kept, and more are taken
     only when the prompt no longer fits, so that the prefix stands still. `pins` are places in `messages`
-    that stay or are not sent; without them those of the plan hold. With `config.enabled` False
+    that stay or are not sent; without them those of the plan hold. `summary` is the newest there is: it
+    comes in at a trim, or when all that it covers has left; until then the plan's is in force. With
+    `config.enabled` False
     nothing leaves: results are capped, what does not fit is refused, and `plan` comes back as it was.
     Raises ContextOverflowError when the request cannot be made to fit.
     """
-    return _Build(messages, config, tools, model, plan=plan, pins=pins).run()
+    return _Build(messages, config, tools, model, plan=plan, pins=pins, summary=summary).run()
+
+
+class _Outcome(NamedTuple):
+    """What was decided: the decisions, what is left of every turn, what is said of the rest."""
+
+    decisions: Decisions
+    turns: list[list[Piece]]
+    preamble: Preamble
 
 
 class _Build:
@@ -69,6 +80,7 @@ class _Build:
         *,
         plan: ContextPlan | None,
         pins: Pins | None,
+        summary: Summary | None,
     ) -> None:
         self._given: Sequence[Message | JsonObject] = messages
         self._config = config
@@ -78,25 +90,29 @@ class _Build:
         self._plan = plan if plan is not None and plan.fits(messages, model, self._window) else None
         self._pins = pins if pins is not None else (plan.pins if plan is not None else Pins())
         self._held = hold(messages, self._pins)
+        covers = summary is not None and _opens_with_system(messages) <= summary.through < len(messages)
+        self._ready = summary if covers else None
         self._system = _system_of(messages)
         self._index = self._resume()
 
     def run(self) -> FinalPrompt:
         before = self._decisions_before() if self._plan and self._config.enabled else Decisions()
         pieces, closing = self._walk(before)
-        decisions, turns = self._decide(_turns([*pieces, *closing]), before)
+        outcome = self._decide(_turns([*pieces, *closing]), before)
+        turns = outcome.turns
         if turns and _is_answered(turns[-1]):
             # nothing runs: to the request that comes next, all that was said is history
             turns = [*turns, []]
         draft = Draft(
             given=self._given,
-            system=_with_notice(self._system, len(decisions.omitted)),
+            system=outcome.preamble.added_to(self._system),
             history=[piece for turn in turns[:-1] for piece in turn],
             current=turns[-1] if turns else [],
-            decisions=decisions,
+            decisions=outcome.decisions,
             before=before,
             unfit=self._index.unfit,
             held=self._held,
+            summary=outcome.preamble.summary,
         )
         report = draw_report(draft, self._sizes)
         if not report.within_budget:
@@ -151,19 +167,65 @@ class _Build:
     def _messages_from(self, first: int) -> list[Message]:
         return [m if isinstance(m, Message) else Message.from_dict(m) for m in self._given[first:]]
 
-    def _decide(self, turns: list[list[Piece]], before: Decisions) -> tuple[Decisions, list[list[Piece]]]:
+    def _decide(self, turns: list[list[Piece]], before: Decisions) -> _Outcome:
         """What leaves so that the prompt fits, and what is left of every turn."""
         if not self._config.enabled:
-            return before, turns
-        budget = self._sizes.budget(_with_notice(self._system, _NOTICE_ROOM))
-        ladder = Ladder(turns, budget, self._sizes, before, task=self._index.task, kept=self._held.kept)
-        if self._masks_exactly:
-            ladder.mask_current_turn()
+            return _Outcome(before, turns, self._preamble(before, None))
+        in_force = self._plan.summary if self._plan is not None else None
+        is_newer = self._ready is not None and self._ready.is_newer_than(in_force)
+        ready = self._ready if is_newer else in_force
+        ladder = self._ladder(turns, before, in_force)
+        if is_newer and ready is not None and self._has_left(turns, ready.through):
+            told = self._ladder(turns, before, ready)
+            ladder, in_force = (ladder, in_force) if told.is_over() else (told, ready)
         is_cold = self._plan is not None and self._plan.is_cold
         early = is_cold and ladder.is_over(self._config.usage_threshold)
         if early or ladder.is_over():
-            ladder.descend(early=early)
-        return ladder.decisions, ladder.turns
+            # a trim: what is ready comes in; where nothing else helps, the summary gives way as well
+            for summary in self._shorter(ready):
+                ladder, in_force = self._ladder(turns, before, summary), summary
+                ladder.descend(early=early)
+                if not ladder.is_over():
+                    break
+        decisions = _relabelled(ladder.decisions, in_force)
+        return _Outcome(decisions, ladder.turns, self._preamble(decisions, in_force))
+
+    def _ladder(self, turns: list[list[Piece]], before: Decisions, summary: Summary | None) -> Ladder:
+        """The ladder under `summary`, which stands for the turns that it covers."""
+        before = _relabelled(before, summary)
+        longest = self._preamble(before, summary).at_its_longest()
+        budget = self._sizes.budget(longest.added_to(self._system))
+        ladder = Ladder(turns, budget, self._sizes, before, task=self._index.task, kept=self._held.kept)
+        if summary is not None:
+            ladder.cover(summary.through)
+        if self._masks_exactly:
+            ladder.mask_current_turn()
+        return ladder
+
+    def _has_left(self, turns: list[list[Piece]], through: int) -> bool:
+        """Is nothing sent of what a summary covers, but for what stays in any case?"""
+        stays = {*self._held.kept, self._index.task}
+        return not any(
+            0 <= piece.index <= through and piece.index not in stays for turn in turns for piece in turn
+        )
+
+    def _shorter(self, summary: Summary | None) -> Iterator[Summary | None]:
+        """The summary within its limit, then half of it, then nothing of it."""
+        if summary is None:
+            yield None
+            return
+        most = most_summary_tokens(self._window)
+        for cap in (most, most // 2, 0):
+            yield replace(summary, text=first_lines(summary.text, cap, self._sizes.estimate.count_text))
+
+    def _preamble(self, decisions: Decisions, summary: Summary | None) -> Preamble:
+        omitted = decisions.omitted
+        is_told = summary is not None and bool(summary.text)
+        unsaid = [part for part in omitted.parts if not (is_told and part[2] == SUMMARISED)]
+        if not unsaid:
+            return Preamble(summary=summary, recall=self._config.recall)
+        count = sum(stop - start for start, stop, _ in unsaid)
+        return Preamble(count, unsaid[0][0], unsaid[-1][1] - 1, summary, self._config.recall)
 
     @property
     def _masks_exactly(self) -> bool:
@@ -184,6 +246,7 @@ class _Build:
             fingerprint=fingerprint(self._given[-1]) if self._given else "",
             decisions=draft.decisions,
             pins=self._pins,
+            summary=draft.summary,
             index=replace(self._index, seen=len(self._given), pieces=pieces, given=given),
         )
 
@@ -210,6 +273,13 @@ class _Build:
         )
 
 
+def _relabelled(decisions: Decisions, summary: Summary | None) -> Decisions:
+    """The same decisions, where what `summary` covers has left for its sake."""
+    if summary is None:
+        return decisions
+    return replace(decisions, omitted=decisions.omitted.relabelled(summary.through + 1, SUMMARISED))
+
+
 def _emptied(entry: Entry) -> Entry:
     """A result that the person excluded: its call stays, and what came of it is not sent."""
     message = replace(entry.message, content=EXCLUDED_RESULT, counts={})
@@ -229,19 +299,6 @@ def _opens_with_system(messages: Sequence[Message | JsonObject]) -> bool:
         return False
     first = messages[0]
     return (first.role if isinstance(first, Message) else first.get("role")) == "system"
-
-
-def _with_notice(system: Message | None, omitted: int) -> Message | None:
-    """The system message with the line that says how much is missing, after the instructions."""
-    if not omitted:
-        return system
-    notice = f"[conversation truncated — {omitted} older messages omitted]"
-    if system is None:
-        return Message("system", notice)
-    if not isinstance(system.content, str):
-        return replace(system, content=(*system.content, {"type": "text", "text": notice}), counts={})
-    content = f"{system.content}\n\n{notice}" if system.content else notice
-    return replace(system, content=content, counts={})
 
 
 def _turns(pieces: Sequence[Piece]) -> list[list[Piece]]:
@@ -281,12 +338,10 @@ def _kept_of_turn(turn: Sequence[Entry], omitted: Ranges) -> Iterator[Entry]:
     layers = [omitted.get(entry.index) for entry in turn if entry.index >= 0]
     if layers and all(layers):
         return
-    is_reduced = any(layer and layer != "3c" for layer in layers)
     open_calls: set[str] = set()
-    for entry in turn:
+    kept = [entry for entry in turn if entry.index not in omitted]
+    for entry in without_idle_fillers(kept):
         message = entry.message
-        if entry.index in omitted or (is_reduced and message.text == GOES_ON and entry.index < 0):
-            continue
         if message.role != "tool":
             open_calls = {call.id for call in message.tool_calls}
         elif entry.index < 0 and message.tool_call_id not in open_calls:

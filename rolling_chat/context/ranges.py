@@ -39,6 +39,20 @@ class Ranges:
             for place in range(start, stop):
                 yield place, layer
 
+    def of(self, layer: str) -> int:
+        """How many places `layer` took."""
+        return sum(stop - start for start, stop, taker in self.parts if taker == layer)
+
+    def relabelled(self, end: int, layer: str) -> Ranges:
+        """The same places, those before `end` taken by `layer`."""
+        parts: list[Range] = []
+        for start, stop, taker in self.parts:
+            if start < end:
+                parts.append((start, min(stop, end), layer))
+            if stop > end:
+                parts.append((max(start, end), stop, taker))
+        return Ranges(tuple(_joined(parts)))
+
     def without(self, places: Set[int]) -> Ranges:
         """These but for `places`."""
         if not any(place in self for place in places):

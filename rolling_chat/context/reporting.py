@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 from rolling_chat.context.budget import Budget
 from rolling_chat.context.draft import Draft
-from rolling_chat.context.pieces import Piece, Sizes
+from rolling_chat.context.pieces import SUMMARISED, Piece, Sizes
 from rolling_chat.context.report import Fate, PromptReport, Row, Rows
 from rolling_chat.context.tokens import PRIMING_TOKENS
 from rolling_chat.context.turns import ANSWERS_NO_CALL
@@ -18,6 +18,7 @@ _REASONS = {
     "1": "beyond the history window",
     "2": "older than the history budget holds",
     "3c": "an older iteration of its turn",
+    SUMMARISED: "the summary stands for it",
 }
 
 
@@ -25,6 +26,7 @@ def draw_report(draft: Draft, sizes: Sizes) -> PromptReport:
     """The division of the window and, once it is asked for, a row for every message of the branch."""
     budget = sizes.budget(draft.system)
     system = (sizes.estimate.count_message(draft.system) if draft.system else 0) + PRIMING_TOKENS
+    summary = min(system, sizes.estimate.count_text(draft.summary.block)) if draft.summary else 0
     tools = sizes.estimate.count_tools(sizes.tools)
     history = sum(piece.tokens for piece in draft.history)
     current = sum(piece.tokens for piece in draft.current)
@@ -35,9 +37,9 @@ def draw_report(draft: Draft, sizes: Sizes) -> PromptReport:
         window=budget.window,
         reserve=budget.reserve,
         margin=budget.margin,
-        system=system,
+        system=system - summary,
         tools=tools,
-        summary=0,
+        summary=summary,
         history=history,
         current=current,
         bound=bound,
@@ -68,7 +70,8 @@ def _floor(draft: Draft, budget: Budget) -> int:
 
 def _fates(draft: Draft) -> Mapping[Fate, int]:
     fates = Counter(piece.fate for piece in draft.pieces if piece.index >= 0)
-    fates[Fate.OMITTED] += len(draft.decisions.omitted)
+    fates[Fate.SUMMARISED] += draft.summarised
+    fates[Fate.OMITTED] += len(draft.decisions.omitted) - draft.summarised
     fates[Fate.REPAIRED] += len(draft.unfit)
     fates[Fate.EXCLUDED] += len(draft.held.left_out)
     fates[Fate.SENT] += _has_system(draft)
@@ -91,7 +94,9 @@ def _rows(draft: Draft, sizes: Sizes) -> Iterator[Row]:
             reason = ANSWERS_NO_CALL if message.role == "tool" else "empty content"
             yield Row(index, message.id, message.role, Fate.REPAIRED, "repair", before, 0, reason)
         elif (layer := draft.decisions.omitted.get(index)) is not None:
-            yield Row(index, message.id, message.role, Fate.OMITTED, layer, before, 0, _REASONS[layer])
+            is_told = layer == SUMMARISED and draft.summarised > 0
+            fate = Fate.SUMMARISED if is_told else Fate.OMITTED
+            yield Row(index, message.id, message.role, fate, layer, before, 0, _REASONS[layer])
         else:
             yield _row(pieces[index], message, before)
 

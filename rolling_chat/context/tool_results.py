@@ -17,16 +17,19 @@ _SEARCH_STEPS = 14
 _KEPT = {"head": "first", "tail": "last", "both": "first+last"}
 
 
-def shorten_result(message: Message, cap: int, style: Truncation, count: CountText) -> Message:
+def shorten_result(
+    message: Message, cap: int, style: Truncation, count: CountText, recall: str = ""
+) -> Message:
     """`message` with its text cut to `cap` tokens, the indicator inside the cap; the same object if it fits.
 
     What is kept is the head, the tail, or half of each. Nothing is replaced by something longer. The
     texts of a list of parts become one; its images and other parts stay behind it, at no cost to the cap.
+    `recall` is the line that follows the indicator.
     """
     text = message.text
     if _fits(text, cap, count):
         return message
-    shorter, counts = _shortened(text, message, cap, style, count)
+    shorter, counts = _shortened(message, cap, style, count, recall)
     if len(shorter) >= len(text):
         return message
     others = _other_parts(message)
@@ -35,13 +38,13 @@ def shorten_result(message: Message, cap: int, style: Truncation, count: CountTe
     return replace(message, content=shorter, counts=counts)
 
 
-def drop_parts(message: Message, tokens: int) -> Message:
+def drop_parts(message: Message, tokens: int, recall: str = "") -> Message:
     """`message` as its text alone, with a line for the parts of `tokens` that are not sent; the same
     object where all is text."""
     if not _other_parts(message):
         return message
     line = f"[truncated: kept first ~0 of ~{_round(tokens)} tokens (head)]"
-    return replace(message, content="\n".join(filter(None, (message.text, line))), counts={})
+    return replace(message, content=_lines(message.text, line, recall), counts={})
 
 
 def _other_parts(message: Message) -> tuple[JsonObject, ...]:
@@ -65,25 +68,26 @@ def _count_once(text: str, count: CountText) -> int:
 
 
 def _shortened(
-    text: str, message: Message, cap: int, style: Truncation, count: CountText
+    message: Message, cap: int, style: Truncation, count: CountText, recall: str
 ) -> tuple[str, dict[str, int]]:
     """The cut text, and the counts that every message made of it shares: what is counted beside the
     text is a part of the key."""
     extras = repr(message.extras) if message.extras else ""
+    text = message.text
     return _cut.get(
         text,
-        (message.name, extras, cap, style, count),
-        lambda: (truncate_text(text, cap, style, count), {}),
+        (message.name, extras, cap, style, count, recall),
+        lambda: (truncate_text(text, cap, style, count, recall), {}),
         lambda made: len(made[0]),
     )
 
 
-def truncate_text(text: str, cap: int, style: Truncation, count: CountText) -> str:
-    """`text` cut to `cap` tokens in `style`, with the line that says so; never more than `cap` where
-    the line itself fits."""
+def truncate_text(text: str, cap: int, style: Truncation, count: CountText, recall: str = "") -> str:
+    """`text` cut to `cap` tokens in `style`, with the line that says so, and `recall` behind that; never
+    more than `cap` where these lines themselves fit."""
     total = _count_once(text, count)
-    room = max(0, cap - count(_indicator(cap, total, style)) - 2)
-    indicator = _indicator(room, total, style)
+    room = max(0, cap - count(_lines(_indicator(cap, total, style), recall)) - 2)
+    indicator = _lines(_indicator(room, total, style), recall)
     parts: tuple[str, ...]
     match style:
         case "head":
@@ -92,16 +96,33 @@ def truncate_text(text: str, cap: int, style: Truncation, count: CountText) -> s
             parts = (indicator, _tail(text, room, count))
         case "both":
             parts = (_head(text, room // 2, count), indicator, _tail(text, room - room // 2, count))
-    return "\n".join(part for part in parts if part)
+    return _lines(*parts)
 
 
-def mask_result(message: Message, count: CountText, parts: int = 0) -> Message:
+def recall_line(first: int, last: int = -1) -> str:
+    """What stands below an indicator, a mask or a notice: the ids to read the original by."""
+    return f"[recall: r{first}-r{last}]" if last > first else f"[recall: r{first}]"
+
+
+def _lines(*parts: str) -> str:
+    return "\n".join(filter(None, parts))
+
+
+def first_lines(text: str, cap: int, count: CountText) -> str:
+    """As many whole lines of the beginning of `text` as `cap` tokens hold, without a word on the rest."""
+    if count(text) <= cap:
+        return text
+    kept = text[: _longest(lambda size: text[:size], len(text), cap, count)]
+    return kept[: max(0, kept.rfind("\n"))].rstrip()
+
+
+def mask_result(message: Message, count: CountText, parts: int = 0, recall: str = "") -> Message:
     """`message` masked; the same object where the mask would not be shorter (layer 3b).
 
     `parts` is what its images and other parts that are no text cost, in tokens: they leave with it.
     """
     tokens = _count_once(message.text, count) + parts
-    mask = f"[result masked — ~{_round(tokens)} tokens removed]"
+    mask = _lines(f"[result masked — ~{_round(tokens)} tokens removed]", recall)
     if (len(mask) >= len(message.text) and not parts) or count(mask) >= tokens:
         return message
     return replace(message, content=mask, counts={})

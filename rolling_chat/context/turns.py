@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from rolling_chat.context.arguments import is_signed
 from rolling_chat.messages import Content, JsonObject, Message, ToolCall
@@ -176,6 +176,43 @@ def _content_said(message: Message) -> Content:
         part for part in content if part.get("type") != "text" or str(part.get("text") or "").strip()
     )
     return content if parts and len(parts) == len(content) else parts or ""
+
+
+class _Said(Protocol):
+    """An entry, or what became of it."""
+
+    @property
+    def index(self) -> int: ...
+    @property
+    def message(self) -> Message: ...
+    @property
+    def opens_turn(self) -> bool: ...
+
+
+AnySaid = TypeVar("AnySaid", bound=_Said)
+
+
+def is_filler(said: _Said) -> bool:
+    """Is it a request invented to stand between two answers?"""
+    return said.index < 0 and said.message.role == "user" and not said.opens_turn
+
+
+def without_idle_fillers(turn: Sequence[AnySaid]) -> list[AnySaid]:
+    """What is left of a turn, but for fillers between messages that have left."""
+    kept: list[AnySaid] = []
+    others = [said for said in turn if not is_filler(said)]
+    followed_by = dict(zip(map(id, others), others[1:], strict=False))
+    for said in turn:
+        if not is_filler(said):
+            kept.append(said)
+            continue
+        last = kept[-1] if kept else None
+        if last is None or is_filler(last) or last.message.role != "assistant" or last.message.tool_calls:
+            continue
+        following = followed_by.get(id(last))
+        if following is not None and following.message.role == "assistant":
+            kept.append(said)
+    return kept
 
 
 def role_of(message: Message | JsonObject) -> str:

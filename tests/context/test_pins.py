@@ -88,6 +88,12 @@ def test_what_is_excluded_is_not_pinned() -> None:
     assert hold(BRANCH, Pins(frozenset({3}), frozenset({2}))).kept == {1}
 
 
+def test_an_excluded_result_stays_beside_a_pinned_call() -> None:
+    branch = [*BRANCH[:6], *[user(PAGE), assistant("yes")] * 12, user("now")]
+    prompt = build(branch, SMALL, pins=Pins(frozenset({2}), frozenset({3})))
+    assert EXCLUDED_RESULT in [message["content"] for message in prompt.messages]
+
+
 def test_a_pinned_result_stays_whole_where_everything_around_it_leaves() -> None:
     branch = [SYSTEM, user("look"), assistant("", ("a", "read_file")), tool("a", f"pinned\n{PAGE}")]
     for number in range(12):
@@ -161,8 +167,8 @@ def test_whatever_is_pinned_and_excluded_the_prompt_is_well_formed_and_as_was_as
         assert broken_rules(prompt.messages) == []
         held, rows = hold(branch, pins), prompt.report.rows
         assert all(rows[place].fate is Fate.EXCLUDED for place in held.left_out)
-        assert all(rows[place].fate in {Fate.SENT, Fate.REPAIRED, Fate.SHORTENED} for place in held.kept)
         assert all(rows[place].layer in {"", "repair", "3a"} for place in held.kept)
+        assert all(rows[place].tokens_after > 0 or rows[place].layer == "repair" for place in held.kept)
         assert len(rows) == end
         assert sum(prompt.report.fates.values()) == end
         cold = ContextPlan.from_json(prompt.plan.to_json())
