@@ -17,7 +17,8 @@ from rolling_chat.context.ranges import Ranges
 from rolling_chat.context.report import Fate, PromptReport
 from rolling_chat.context.reporting import draw_report
 from rolling_chat.context.tokens import TURN
-from rolling_chat.context.turns import GOES_ON, REPLY_LEFT, Entry, Mender
+from rolling_chat.context.turns import GOES_ON, ODD_FIELD, REPLY_LEFT, Entry, Mender, opens_with_system
+from rolling_chat.message_shapes import sound_message
 from rolling_chat.messages import Json, JsonObject, Message
 
 # While the ladder decides, the notice is taken to be as long as it can become.
@@ -111,7 +112,7 @@ class _Build:
         if index is not None and index.holds(self._given, self._config, self._pins):
             return index
         # a system message that says nothing is refused by some: it is left out and reported
-        is_first, unfit = _opens_with_system(self._given), () if self._system else (0,)
+        is_first, unfit = opens_with_system(self._given), () if self._system else (0,)
         return PlanIndex(
             self._config, self._pins, int(is_first), (), (), Mender(), -1, unfit if is_first else ()
         )
@@ -134,10 +135,14 @@ class _Build:
         """The pieces of the branch, and those that only close it; looks at nothing that was seen before."""
         index = self._index
         mender, task, unfit, fresh = index.mender.copy(), index.task, list(index.unfit), []
-        for entry in mender.walk(self._messages_from(index.seen), index.seen, self._held.left_out):
-            if entry.left_out:
-                unfit.append(entry.index)
+        messages, odd = self._messages_from(index.seen)
+        for mended in mender.walk(messages, index.seen, self._held.left_out):
+            if mended.left_out:
+                unfit.append(mended.index)
                 continue
+            entry = mended
+            if mended.index in odd and not mended.repair:
+                entry = replace(mended, repair=ODD_FIELD)
             if task < 0 and entry.opens_turn:
                 task = entry.index
             fresh.append(_emptied(entry) if entry.index in self._held.emptied else entry)
@@ -148,8 +153,18 @@ class _Build:
         pieces = [*index.pieces, *(shape(entry, decisions) for entry in kept)]
         return pieces, [shape(entry, decisions) for entry in mender.finish()]
 
-    def _messages_from(self, first: int) -> list[Message]:
-        return [m if isinstance(m, Message) else Message.from_dict(m) for m in self._given[first:]]
+    def _messages_from(self, first: int) -> tuple[list[Message], set[int]]:
+        """The messages from `first` on, and the places of those that cannot go out as they were given."""
+        messages, odd = [], set()
+        for place, given in enumerate(self._given[first:], first):
+            if isinstance(given, Message):
+                messages.append(given)
+                continue
+            sound = sound_message(given)
+            if sound is not given:
+                odd.add(place)
+            messages.append(Message.from_dict(sound))
+        return messages, odd
 
     def _decide(self, turns: list[list[Piece]], before: Decisions) -> tuple[Decisions, list[list[Piece]]]:
         """What leaves so that the prompt fits, and what is left of every turn."""
@@ -222,13 +237,6 @@ def _system_of(messages: Sequence[Message | JsonObject]) -> Message | None:
     first = messages[0]
     message = first if isinstance(first, Message) else Message.from_dict(first)
     return message if message.role == "system" and message.text.strip() else None
-
-
-def _opens_with_system(messages: Sequence[Message | JsonObject]) -> bool:
-    if not messages:
-        return False
-    first = messages[0]
-    return (first.role if isinstance(first, Message) else first.get("role")) == "system"
 
 
 def _with_notice(system: Message | None, omitted: int) -> Message | None:

@@ -13,9 +13,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO, cast
 
+from rolling_chat.message_shapes import as_text, sound_message
 from rolling_chat.messages import Json, JsonObject, Message
 from rolling_chat.providers import wire
-from rolling_chat.replay.shapes import as_text, decode, sound_message
+from rolling_chat.replay.decoding import decode
 from rolling_chat.sessions.records import SessionInfo
 from rolling_chat.text import one_line
 
