@@ -36,7 +36,7 @@ def sound_message(message: Mapping[str, Any]) -> Mapping[str, Any]:
     """
     changes: dict[str, Any] = {}
     role = sound_role(message)
-    if message.get("role") != role:
+    if not isinstance(message.get("role"), str):
         changes["role"] = role
     content = message.get("content")
     if isinstance(content, list | tuple):

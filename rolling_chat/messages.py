@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Literal, TypeAlias, cast
 
-from rolling_chat.message_shapes import sound_message
+from rolling_chat.message_shapes import sound_message, sound_role
 
 Json: TypeAlias = Any
 JsonObject: TypeAlias = Mapping[str, Json]
@@ -83,7 +83,7 @@ class Message:
         content = data.get("content") or ""
         extras = {key: value for key, value in data.items() if key not in _KNOWN_FIELDS}
         return cls(
-            role=cast(Role, data.get("role", "user")),
+            role=cast(Role, sound_role(data)),
             content=content if isinstance(content, str) else tuple(content),
             tool_calls=tuple(map(_tool_call, data.get("tool_calls") or ())),
             tool_call_id=data.get("tool_call_id"),
