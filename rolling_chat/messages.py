@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Literal, TypeAlias, cast
+
+from rolling_chat.message_shapes import sound_message, sound_role
 
 Json: TypeAlias = Any
 JsonObject: TypeAlias = Mapping[str, Json]
@@ -74,13 +75,17 @@ class Message:
 
     @classmethod
     def from_dict(cls, data: JsonObject, *, id: str = "") -> Message:
-        """Read one OpenAI-format message. Fields that are not the format's go to `extras`."""
-        content = data.get("content")
+        """Read one OpenAI-format message. Fields that are not the format's go to `extras`.
+
+        Takes any dictionary: fields of a wrong type are made the format's own, see `message_shapes`.
+        """
+        data = sound_message(data)
+        content = data.get("content") or ""
         extras = {key: value for key, value in data.items() if key not in _KNOWN_FIELDS}
         return cls(
-            role=cast(Role, data.get("role", "user")),
-            content=_content(content),
-            tool_calls=tuple(_tool_call(call) for call in data.get("tool_calls") or ()),
+            role=cast(Role, sound_role(data)),
+            content=content if isinstance(content, str) else tuple(content),
+            tool_calls=tuple(map(_tool_call, data.get("tool_calls") or ())),
             tool_call_id=data.get("tool_call_id"),
             name=data.get("name"),
             id=id,
@@ -139,20 +144,6 @@ class Usage:
         )
 
 
-def _content(value: Json) -> Content:
-    if value is None:
-        return ""
-    if isinstance(value, str):
-        return value
-    if not isinstance(value, Sequence):
-        return json.dumps(value, ensure_ascii=False, default=str)
-    return tuple(part if isinstance(part, Mapping) else {"type": "text", "text": str(part)} for part in value)
-
-
-def _tool_call(data: JsonObject) -> ToolCall:
-    function = data.get("function") or {}
-    arguments = function.get("arguments") or ""
-    if not isinstance(arguments, str):
-        # some transcripts keep what the JSON text says instead of the text
-        arguments = json.dumps(arguments, ensure_ascii=False, default=str)
-    return ToolCall(id=str(data.get("id") or ""), name=str(function.get("name") or ""), arguments=arguments)
+def _tool_call(call: JsonObject) -> ToolCall:
+    function = call.get("function") or {}
+    return ToolCall(call.get("id", ""), function.get("name", ""), function.get("arguments", ""))

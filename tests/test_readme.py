@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import re
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 from urllib.parse import unquote
@@ -13,8 +16,10 @@ import pytest
 from rolling_chat.cli.exits import Exit
 from rolling_chat.cli.options import FORMATS, read_options
 from rolling_chat.commands.registry import all_commands
+from rolling_chat.context import ContextConfig
 from rolling_chat.settings.schema import AgentSettings, ContextSettings, Settings
 from rolling_chat.tools import all_tools
+from tests.support.servers import AnthropicServer, Call, OpenAIServer, Reply
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -99,7 +104,66 @@ def test_every_picture_is_one_that_a_test_keeps() -> None:
         assert (ROOT / unquote(picture)).is_file()
 
 
-@pytest.mark.parametrize("example", blocks("python"))
-def test_every_example_runs(example: str, capsys: pytest.CaptureFixture[str]) -> None:
-    exec(compile(example, "README.md", "exec"), {})
-    assert capsys.readouterr().out
+EXAMPLES = dict(zip(("alone", "openai", "anthropic", "litellm"), blocks("python"), strict=True))
+
+
+def run(example: str, folder: Path, **environ: str) -> str:
+    """What an example prints, in a process of its own as its reader has it."""
+    # else litellm asks the network for the table that it carries
+    quiet = {"LITELLM_LOCAL_MODEL_COST_MAP": "True"}
+    clean = {name: os.environ[name] for name in ("PATH", "SYSTEMROOT") if name in os.environ}
+    done = subprocess.run(
+        [sys.executable, "-c", EXAMPLES[example]],
+        cwd=folder,
+        env={**clean, **quiet, "HOME": str(folder), "PYTHONPATH": str(ROOT), **environ},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout
+
+
+def test_the_pipeline_alone_makes_a_prompt(tmp_path: Path) -> None:
+    count, within_budget, messages = run("alone", tmp_path).split(maxsplit=2)
+    assert int(count) > 0
+    assert within_budget == "True"
+    assert "Hello." in messages
+
+
+def test_the_openai_client_is_sent_a_prompt_that_grows(tmp_path: Path) -> None:
+    replies = Reply("It cuts text into tokens."), Reply("It makes a tree of them.")
+    with OpenAIServer(replies, key="sk-right").in_thread() as server:
+        shown = run("openai", tmp_path, OPENAI_BASE_URL=server.api_base, OPENAI_API_KEY="sk-right")
+    first, second = (request.messages for request in server.requests)
+    assert [message["role"] for message in first] == ["system", "user"]
+    assert second[:2] == first
+    assert second[2] == {"role": "assistant", "content": "It cuts text into tokens."}
+    assert not any(request.refused for request in server.requests)
+    assert shown == "It cuts text into tokens.\nIt makes a tree of them.\n"
+
+
+def test_the_anthropic_client_is_sent_the_system_message_by_itself(tmp_path: Path) -> None:
+    replies = Reply("It cuts text into tokens."), Reply("It makes a tree of them.")
+    with AnthropicServer(replies, key="sk-right").in_thread() as server:
+        shown = run("anthropic", tmp_path, ANTHROPIC_BASE_URL=server.api_base, ANTHROPIC_API_KEY="sk-right")
+    first, second = (request.body for request in server.requests)
+    assert first["system"] == second["system"] == "You are helpful."
+    assert [message["role"] for message in second["messages"]] == ["user", "assistant", "user"]
+    assert second["messages"][:1] == first["messages"]
+    assert first["max_tokens"] == ContextConfig().reserved_output_tokens
+    assert not any(request.refused for request in server.requests)
+    assert shown == "It cuts text into tokens.\nIt makes a tree of them.\n"
+
+
+def test_litellm_is_sent_the_result_beside_its_call(tmp_path: Path) -> None:
+    replies = Reply("", (Call("now"),)), Reply("Half past twelve.")
+    with OpenAIServer(replies, key="sk-right").in_thread() as server:
+        shown = run("litellm", tmp_path, OPENAI_BASE_URL=server.api_base, OPENAI_API_KEY="sk-right")
+    first, second = server.requests
+    assert first.body["tools"][0]["function"]["name"] == "now"
+    assert [message["role"] for message in second.messages] == ["system", "user", "assistant", "tool"]
+    assert second.messages[3]["tool_call_id"] == second.messages[2]["tool_calls"][0]["id"]
+    assert not first.refused + second.refused
+    assert shown == "Half past twelve.\n"

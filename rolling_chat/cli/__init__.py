@@ -5,6 +5,7 @@ Each command imports what it needs when it runs, so that none waits for another'
 
 from __future__ import annotations
 
+import errno
 import logging
 import sys
 from collections.abc import Sequence
@@ -19,6 +20,8 @@ log = logging.getLogger(__name__)
 
 __all__ = ["run"]
 
+_NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}
+
 
 def run(argv: Sequence[str]) -> int:
     """Run one command line; returns its exit code and never raises."""
@@ -29,7 +32,10 @@ def run(argv: Sequence[str]) -> int:
 
         paths = find_paths(os.environ)
         log_file = str(start_logging(paths.log_file))
-        return options.run(options, paths)
+        code = options.run(options, paths)
+        if sys.stdout is not None:
+            sys.stdout.flush()  # what cannot be written is known now, not when the interpreter ends
+        return code
     except Failure as failure:
         return _complain(str(failure), failure.code)
     except SettingsError as error:
@@ -41,6 +47,9 @@ def run(argv: Sequence[str]) -> int:
         sys.stdout = None
         return Exit.FAILED
     except Exception as error:
+        if isinstance(error, OSError) and error.errno in _NO_ROOM and error.filename is None:
+            sys.stdout = None  # nor may it try to flush what is left
+            return _complain(f"cannot write the output: {error.strerror}", Exit.FAILED)
         log.exception("the command failed")
         where = f"; details in {log_file}" if log_file else ""
         return _complain(f"a fault of the program ({type(error).__name__}){where}", Exit.FAILED)

@@ -225,7 +225,9 @@ def _add_replay(commands: argparse._SubParsersAction[_Parser]) -> None:
         allow_abbrev=False,
     )
     replay.set_defaults(run=_replay)
-    replay.add_argument("file", metavar="FILE", help="the transcript, or a saved session's id")
+    replay.add_argument(
+        "file", metavar="FILE", help="the transcript, - for standard input, or a saved session's id"
+    )
     _add_settings(replay)
     replay.add_argument(
         "--max-input-tokens", metavar="N", type=_positive, help="the window W (default: the model's own)"

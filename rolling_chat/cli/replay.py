@@ -27,6 +27,7 @@ from rolling_chat.replay import (
     draw_picture,
     draw_table,
     read_transcripts,
+    refusals_line,
     repairs_line,
     replay,
     session_transcript,
@@ -66,6 +67,8 @@ def run_replay(options: Options, paths: Paths) -> int:
         raise Failure(str(error), Exit.USAGE) from error
     if not as_json:
         _print_table(replaying)
+    if not any(tally.requests for tally in replaying.tallies):
+        print(f"rolling-chat: no model was called in {one_line(options.file)}", file=sys.stderr)
     if line := repairs_line(replaying.tallies):
         print(f"rolling-chat: {without_controls(line)}", file=sys.stderr)
     if picture is not None:
@@ -154,7 +157,7 @@ def _picture_file(options: Options) -> Path | None:
 def _open(options: Options, paths: Paths, settings: Settings) -> tuple[str, Iterable[Transcript]]:
     """The model, and the conversations of a file or of a saved session."""
     model = options.model or settings.model
-    file = Path(options.file)
+    file = Path("/dev/stdin" if options.file == "-" else options.file)
     if file.exists():
         if file.is_dir():
             raise Failure(f"{one_line(options.file)} is a folder: give a file or a session's id", Exit.USAGE)
@@ -207,6 +210,8 @@ def _print_table(replaying: Replaying) -> None:
 
     console = Console(highlight=False, width=None if sys.stdout.isatty() else _FILE_WIDTH)
     console.print(draw_table(replaying.tallies))
+    if refused := refusals_line(replaying.tallies):
+        console.print(Text(f"\n{refused}"))
     console.print(Text(f"\n{replaying.describe()}", style="dim"))
 
 

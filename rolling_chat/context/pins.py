@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence, Set
 from dataclasses import dataclass
 
-from rolling_chat.context.turns import is_same_turn, role_of
+from rolling_chat.context.turns import opens_turn, opens_with_system, role_of
 from rolling_chat.messages import JsonObject, Message
 
 EXCLUDED_RESULT = "[result excluded by the user]"
@@ -68,8 +68,7 @@ class _Branch:
 
     def role(self, place: int) -> str:
         """The role of the message at a place; empty for the system message, and where there is none."""
-        first = role_of(self._messages[0]) if self._messages else ""
-        if not 0 <= place < len(self._messages) or (place == 0 and first == "system"):
+        if not 0 <= place < len(self._messages) or (place == 0 and opens_with_system(self._messages)):
             return ""
         return role_of(self._messages[place])
 
@@ -83,20 +82,16 @@ class _Branch:
         """All that is not sent when the message at `place`, which is no result, is excluded."""
         if not self.role(place) or place == self._current:
             return set()
-        if self._opens_turn(place):
+        if opens_turn(self._messages, place):
             end = place + 1
-            while end < len(self._messages) and not self._opens_turn(end):
+            while end < len(self._messages) and not opens_turn(self._messages, end):
                 end += 1
             return set(range(place, end))
         return {place, *self._iteration_of(place)}
 
-    def _opens_turn(self, place: int) -> bool:
-        message = self._messages[place]
-        return role_of(message) not in {"assistant", "tool"} and not is_same_turn(message)
-
     def request_of(self, place: int) -> int:
         """The place of the request that opened the turn of a place; -1 where there is none."""
-        while place >= 0 and self.role(place) and not self._opens_turn(place):
+        while place >= 0 and self.role(place) and not opens_turn(self._messages, place):
             place -= 1
         return place if self.role(place) else -1
 

@@ -20,7 +20,15 @@ from rolling_chat.context.reporting import draw_report
 from rolling_chat.context.summary import Summary, most_summary_tokens
 from rolling_chat.context.tokens import TURN
 from rolling_chat.context.tool_results import first_lines
-from rolling_chat.context.turns import REPLY_LEFT, Entry, Mender, without_idle_fillers
+from rolling_chat.context.turns import (
+    ODD_FIELD,
+    REPLY_LEFT,
+    Entry,
+    Mender,
+    opens_with_system,
+    without_idle_fillers,
+)
+from rolling_chat.message_shapes import sound_message
 from rolling_chat.messages import Json, JsonObject, Message
 
 
@@ -90,7 +98,7 @@ class _Build:
         self._plan = plan if plan is not None and plan.fits(messages, model, self._window) else None
         self._pins = pins if pins is not None else (plan.pins if plan is not None else Pins())
         self._held = hold(messages, self._pins)
-        covers = summary is not None and _opens_with_system(messages) <= summary.through < len(messages)
+        covers = summary is not None and opens_with_system(messages) <= summary.through < len(messages)
         self._ready = summary if covers else None
         self._system = _system_of(messages)
         self._index = self._resume()
@@ -127,7 +135,7 @@ class _Build:
         if index is not None and index.holds(self._given, self._config, self._pins):
             return index
         # a system message that says nothing is refused by some: it is left out and reported
-        is_first, unfit = _opens_with_system(self._given), () if self._system else (0,)
+        is_first, unfit = opens_with_system(self._given), () if self._system else (0,)
         return PlanIndex(
             self._config, self._pins, int(is_first), (), (), Mender(), -1, unfit if is_first else ()
         )
@@ -150,10 +158,14 @@ class _Build:
         """The pieces of the branch, and those that only close it; looks at nothing that was seen before."""
         index = self._index
         mender, task, unfit, fresh = index.mender.copy(), index.task, list(index.unfit), []
-        for entry in mender.walk(self._messages_from(index.seen), index.seen, self._held.left_out):
-            if entry.left_out:
-                unfit.append(entry.index)
+        messages, odd = self._messages_from(index.seen)
+        for mended in mender.walk(messages, index.seen, self._held.left_out):
+            if mended.left_out:
+                unfit.append(mended.index)
                 continue
+            entry = mended
+            if mended.index in odd and not mended.repair:
+                entry = replace(mended, repair=ODD_FIELD)
             if task < 0 and entry.opens_turn:
                 task = entry.index
             fresh.append(_emptied(entry) if entry.index in self._held.emptied else entry)
@@ -164,8 +176,18 @@ class _Build:
         pieces = [*index.pieces, *(shape(entry, decisions) for entry in kept)]
         return pieces, [shape(entry, decisions) for entry in mender.finish()]
 
-    def _messages_from(self, first: int) -> list[Message]:
-        return [m if isinstance(m, Message) else Message.from_dict(m) for m in self._given[first:]]
+    def _messages_from(self, first: int) -> tuple[list[Message], set[int]]:
+        """The messages from `first` on, and the places of those that cannot go out as they were given."""
+        messages, odd = [], set()
+        for place, given in enumerate(self._given[first:], first):
+            if isinstance(given, Message):
+                messages.append(given)
+                continue
+            sound = sound_message(given)
+            if sound is not given:
+                odd.add(place)
+            messages.append(Message.from_dict(sound))
+        return messages, odd
 
     def _decide(self, turns: list[list[Piece]], before: Decisions) -> _Outcome:
         """What leaves so that the prompt fits, and what is left of every turn."""
@@ -292,13 +314,6 @@ def _system_of(messages: Sequence[Message | JsonObject]) -> Message | None:
     first = messages[0]
     message = first if isinstance(first, Message) else Message.from_dict(first)
     return message if message.role == "system" and message.text.strip() else None
-
-
-def _opens_with_system(messages: Sequence[Message | JsonObject]) -> bool:
-    if not messages:
-        return False
-    first = messages[0]
-    return (first.role if isinstance(first, Message) else first.get("role")) == "system"
 
 
 def _turns(pieces: Sequence[Piece]) -> list[list[Piece]]:

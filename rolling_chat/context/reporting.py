@@ -11,7 +11,7 @@ from rolling_chat.context.draft import Draft
 from rolling_chat.context.pieces import SUMMARISED, Piece, Sizes
 from rolling_chat.context.report import Fate, PromptReport, Row, Rows
 from rolling_chat.context.tokens import PRIMING_TOKENS
-from rolling_chat.context.turns import ANSWERS_NO_CALL
+from rolling_chat.context.turns import ANSWERS_NO_CALL, opens_with_system
 from rolling_chat.messages import Message
 
 _REASONS = {
@@ -108,7 +108,4 @@ def _row(piece: Piece, message: Message, before: int) -> Row:
 
 
 def _has_system(draft: Draft) -> bool:
-    if not draft.given or (draft.unfit and draft.unfit[0] == 0):
-        return False
-    first = draft.given[0]
-    return (first.role if isinstance(first, Message) else first.get("role")) == "system"
+    return opens_with_system(draft.given) and not (draft.unfit and draft.unfit[0] == 0)

@@ -9,7 +9,7 @@ from itertools import accumulate, pairwise
 from rolling_chat.context.config import ContextConfig
 from rolling_chat.context.pieces import Decisions, Sizes
 from rolling_chat.context.pins import Pins, hold
-from rolling_chat.context.turns import is_same_turn, mend, role_of
+from rolling_chat.context.turns import mend, opens_turn, opens_with_system
 from rolling_chat.messages import JsonObject, Message
 
 HEAD = "Summary of earlier conversation:"
@@ -79,7 +79,7 @@ def due_pass(
     if len(turns) < 2:
         return None
     sizes = Sizes.of(config, model, tools)
-    room = max(0, sizes.budget(messages[0] if messages[0].role == "system" else None).history)
+    room = max(0, sizes.budget(messages[0] if opens_with_system(messages) else None).history)
     without = hold(messages, pins or Pins()).left_out
     costs = [_cost([messages[at] for at in turn if at not in without], sizes) for turn in turns]
     if not early and sum(costs) <= config.usage_threshold * room:
@@ -91,8 +91,8 @@ def due_pass(
         return None
     counts = accumulate(map(len, leaving))
     taken = leaving[: max(1, sum(count <= MOST_MESSAGES for count in counts))]
-    has_system = role_of(messages[0]) == "system"
-    return DuePass(summary.through + 1 if summary else int(has_system), taken[-1][-1])
+    first = summary.through + 1 if summary else int(opens_with_system(messages))
+    return DuePass(first, taken[-1][-1])
 
 
 def _cost(turn: Sequence[Message], sizes: Sizes) -> int:
@@ -101,10 +101,5 @@ def _cost(turn: Sequence[Message], sizes: Sizes) -> int:
 
 def _turns_after(messages: Sequence[Message], through: int) -> list[range]:
     """The places of every turn that begins behind `through`."""
-    starts = [
-        place
-        for place in range(max(0, through + 1), len(messages))
-        if role_of(messages[place]) not in {"system", "assistant", "tool"}
-        and not is_same_turn(messages[place])
-    ]
+    starts = [place for place in range(max(0, through + 1), len(messages)) if opens_turn(messages, place)]
     return [range(start, end) for start, end in pairwise([*starts, len(messages)])]

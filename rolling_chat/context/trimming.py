@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from rolling_chat.context.config import ContextConfig
-from rolling_chat.context.errors import ContextOverflowError
 from rolling_chat.context.prompt import build_final_prompt
 from rolling_chat.context.report import Fate
-from rolling_chat.context.turns import group_into_turns
+from rolling_chat.context.turns import group_into_turns, opens_with_system, role_of
+from rolling_chat.message_shapes import sound_message
 from rolling_chat.messages import Json, JsonObject
 
 
@@ -39,18 +40,24 @@ def trim_conversation(
 ) -> list[dict[str, Json]]:
     """`messages` trimmed to `target_tokens` as far as they can be; never raises.
 
-    `options` are keys of ContextConfig. What cannot fit comes down to the system message and the
-    current turn's user message, which may still be over the target.
+    `options` are keys of ContextConfig. What cannot fit, and what is asked for under options that are
+    none, comes down to the system message and the current turn's user messages, which may still be
+    over the target. Entries that are no messages are left out.
     """
+    whole = [message for message in messages if isinstance(message, Mapping)] if _is_list(messages) else []
     try:
-        return build_final_prompt(messages, _exact(target_tokens, options)).messages
-    except (ContextOverflowError, ValueError, TypeError):
-        return _least(messages)
+        return build_final_prompt(whole, _exact(target_tokens, options)).messages
+    except Exception:  # the promise: whatever a caller hands over, and whatever went wrong
+        return _least(whole)
+
+
+def _is_list(value: Json) -> bool:
+    return isinstance(value, Sequence) and not isinstance(value, str | bytes)
 
 
 def _exact(room: int, options: Mapping[str, Json] | None = None) -> ContextConfig:
     keys = {
-        "max_context_tokens": max(1, room),
+        "max_context_tokens": max(1, min(room, sys.maxsize)),
         "reserved_output_tokens": 0,
         "safety_margin": 0.0,
         "max_history_tokens": 0,
@@ -61,7 +68,7 @@ def _exact(room: int, options: Mapping[str, Json] | None = None) -> ContextConfi
 
 
 def _least(messages: Sequence[JsonObject]) -> list[dict[str, Json]]:
-    systems = [message for message in messages[:1] if message.get("role") == "system"]
+    systems = messages[:1] if opens_with_system(messages) else ()
     turns = group_into_turns(messages)
-    users = [message for message in (turns[-1] if turns else []) if message.get("role") == "user"]
-    return [dict(message) for message in (*systems, *users)]
+    users = [message for message in (turns[-1] if turns else []) if role_of(message) == "user"]
+    return [dict(sound_message(message)) for message in (*systems, *users)]

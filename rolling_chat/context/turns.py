@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol, TypeVar
 
 from rolling_chat.context.arguments import is_signed
+from rolling_chat.message_shapes import sound_role
 from rolling_chat.messages import Content, JsonObject, Message, ToolCall
 
 # What stands in for something that a transcript never recorded.
@@ -22,6 +23,8 @@ GOES_ON = "[goes on]"
 REPLY_LEFT = "[the reply is no longer in this prompt]"
 EMPTY_CONTENT = "[empty message]"
 ANSWERS_NO_CALL = "a result that answers no call"
+NO_ID = "an id that is empty or stands twice"
+ODD_FIELD = "a field of the wrong type"
 
 AnyMessage = TypeVar("AnyMessage", Message, JsonObject)
 
@@ -62,6 +65,20 @@ def group_into_turns(messages: Sequence[AnyMessage]) -> list[list[AnyMessage]]:
     return turns
 
 
+def opens_with_system(messages: Sequence[Message | JsonObject]) -> bool:
+    """Is the first message the system message?"""
+    return bool(messages) and role_of(messages[0]) == "system"
+
+
+def opens_turn(messages: Sequence[Message | JsonObject], place: int) -> bool:
+    """Does a turn begin at `place`? Whatever is no answer, no result and not sent into a running turn
+    counts as a request, but for the system message."""
+    message = messages[place]
+    if role_of(message) in {"assistant", "tool"} or is_same_turn(message):
+        return False
+    return place > 0 or not opens_with_system(messages)
+
+
 def mend(messages: Sequence[Message], first_index: int = 0) -> list[Entry]:
     """The entries for `messages`, mended. Every message given has exactly one; see Mender."""
     mender = Mender()
@@ -73,10 +90,16 @@ class Mender:
 
     Invented entries stand where they are needed: a result for a call without one, a reply between two
     requests, a request before a first answer. A later system message and an unknown role are taken
-    for the user's.
+    for the user's. Calls of one message that share an id, or have none, are told apart by their order.
     """
 
-    def __init__(self, before: str = "", open_calls: Sequence[ToolCall] = (), skipped: bool = False) -> None:
+    def __init__(
+        self,
+        before: str = "",
+        open_calls: Sequence[tuple[str, ToolCall]] = (),
+        skipped: bool = False,
+    ) -> None:
+        """`open_calls` are those not yet answered, each with the id that it was given."""
         self._before = before
         self._open = list(open_calls)
         self._skipped = skipped
@@ -110,27 +133,36 @@ class Mender:
 
     def close(self) -> Iterator[Entry]:
         """Results for the calls that are open."""
-        for call in self._open:
+        for _given, call in self._open:
             self._before = "tool"
             yield Entry(-1, Message("tool", MISSING_RESULT, tool_call_id=call.id))
         self._open = []
 
     def _result(self, index: int, message: Message) -> Entry:
-        wanted = message.tool_call_id or ""
-        at = next((at for at, call in enumerate(self._open) if call.id == wanted), -1)
+        wanted = message.tool_call_id
+        # who does not say what it answers comes in the order of the calls
+        at = next((at for at, (given, _call) in enumerate(self._open) if not wanted or given == wanted), -1)
         if at < 0:
             return Entry(index, message, ANSWERS_NO_CALL, left_out=True)
         self._before = "tool"
-        return replace(_filled(index, message), tool=self._open.pop(at).name)
+        _given, call = self._open.pop(at)
+        if call.id == wanted:
+            return replace(_filled(index, message), tool=call.name)
+        entry = _filled(index, replace(message, tool_call_id=call.id, counts={}))
+        return replace(entry, repair=entry.repair or NO_ID, tool=call.name)
 
     def _answer(self, index: int, message: Message) -> Iterator[Entry]:
         if not self._before:
             yield Entry(-1, Message("user", MISSING_REQUEST), opens_turn=True)
         elif self._before == "assistant":
             yield Entry(-1, Message("user", GOES_ON))
-        self._open = list(message.tool_calls)
+        calls = _with_own_ids(index, message.tool_calls)
+        self._open = [(given.id, call) for given, call in zip(message.tool_calls, calls, strict=True)]
         repair = "" if self._before else "an answer before any request"
         self._before = "assistant"
+        if calls != message.tool_calls:
+            repair = repair or NO_ID
+            message = replace(message, tool_calls=calls, counts={})
         entry = _filled(index, message)
         yield replace(entry, repair=repair) if repair and not entry.repair else entry
 
@@ -149,6 +181,18 @@ class Mender:
         self._before, self._skipped = "user", False
         entry = replace(_filled(index, message), opens_turn=not same)
         yield entry if is_users else replace(entry, repair=repair)
+
+
+def _with_own_ids(index: int, calls: tuple[ToolCall, ...]) -> tuple[ToolCall, ...]:
+    """`calls`, those without an id, or with that of a call before, under one of their own."""
+    if len({call.id for call in calls} - {""}) == len(calls):
+        return calls
+    own: dict[str, ToolCall] = {}
+    for at, call in enumerate(calls):
+        is_own = call.id and call.id not in own
+        call_id = call.id if is_own else f"call_{index}_{at}"
+        own[call_id] = call if is_own else replace(call, id=call_id)
+    return tuple(own.values())
 
 
 def _filled(index: int, message: Message) -> Entry:
@@ -217,7 +261,7 @@ def without_idle_fillers(turn: Sequence[AnySaid]) -> list[AnySaid]:
 
 def role_of(message: Message | JsonObject) -> str:
     """The role of a message in either form; a dictionary without one counts as the user's."""
-    return message.role if isinstance(message, Message) else str(message.get("role", "user"))
+    return message.role if isinstance(message, Message) else sound_role(message)
 
 
 def is_same_turn(message: Message | JsonObject) -> bool:

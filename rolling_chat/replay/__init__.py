@@ -4,7 +4,7 @@ from rolling_chat.replay.picture import draw_picture
 from rolling_chat.replay.points import request_points
 from rolling_chat.replay.run import Replayed, replay
 from rolling_chat.replay.samples import Sample
-from rolling_chat.replay.tables import Tally, as_row, draw_table, repairs_line
+from rolling_chat.replay.tables import Tally, as_row, draw_table, refusals_line, repairs_line
 from rolling_chat.replay.transcripts import Transcript, TranscriptError, read_transcripts, session_transcript
 
 __all__ = [
@@ -17,6 +17,7 @@ __all__ = [
     "draw_picture",
     "draw_table",
     "read_transcripts",
+    "refusals_line",
     "repairs_line",
     "replay",
     "request_points",

@@ -26,10 +26,10 @@ class Replayed:
 
     `request` counts from 1 within the conversation; the model was called before message
     `at_message`, which counts from 0. `overflow` is the line of the refusal; the prompt is then
-    empty. `cached_prefix_tokens` is what the request has in common with the one sent before it:
-    the tools, and the longest common prefix of the messages. `fates` counts the messages that met
-    each: what had to be repaired was either sent all the same, or left out, and `repairs` counts the
-    reasons.
+    empty, and `smallest_window` is the W that would have done. `cached_prefix_tokens` is what the request
+    has in common with the one sent before it: the tools, and the longest common prefix of the messages.
+    `fates` counts the messages that met each: what had to be repaired was either sent all the same, or
+    left out, and `repairs` counts the reasons.
     """
 
     conversation: str
@@ -39,6 +39,7 @@ class Replayed:
     fates: Mapping[Fate, int]
     prompt: Sequence[Message]
     overflow: str = ""
+    smallest_window: int = 0
     repairs: Mapping[str, int] = field(default_factory=dict)
     cached_prefix_tokens: int = 0
 
@@ -56,11 +57,11 @@ def replay(transcript: Transcript, config: ContextConfig, *, model: str = "") ->
     for number, place in enumerate(request_points(transcript.messages), 1):
         branch = transcript.messages[:place]
         prompt: Sequence[Message] = ()
-        overflow, cached = "", 0
+        overflow, smallest, cached = "", 0, 0
         try:
             final = build_final_prompt(branch, config, tools=tools or None, model=model or None, plan=plan)
         except ContextOverflowError as error:
-            report, overflow = error.report, str(error)
+            report, overflow, smallest = error.report, str(error), error.smallest_window
         else:
             prompt, report, plan = final.messages, final.report, final.plan
             cached = prefix.follow(prompt)
@@ -73,6 +74,7 @@ def replay(transcript: Transcript, config: ContextConfig, *, model: str = "") ->
             repairs.settle(report.fates),
             prompt,
             overflow=overflow,
+            smallest_window=smallest,
             repairs=repairs.reasons,
             cached_prefix_tokens=cached,
         )

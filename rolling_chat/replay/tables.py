@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
 from rich.table import Table
 from rich.text import Text
@@ -70,6 +71,8 @@ class Tally:
     cached: int = 0
     repaired: int = 0
     reasons: Counter[str] = field(default_factory=Counter)
+    first_overflow: str = ""
+    smallest_window: int = 0
 
     def add(self, replayed: Replayed) -> None:
         """Take in one request."""
@@ -81,6 +84,10 @@ class Tally:
         self._add_repairs(replayed)
         if replayed.overflow:
             self.overflows += 1
+            self.smallest_window = max(self.smallest_window, replayed.smallest_window)
+            if not self.first_overflow:
+                where = f"{replayed.conversation}, request {replayed.request}"
+                self.first_overflow = f"{where}: {replayed.overflow}"
             return
         self.trims += replayed.report.trimmed
         self.most_tokens = max(self.most_tokens, replayed.report.token_count)
@@ -115,6 +122,8 @@ class Tally:
             whole.masked += tally.masked
             whole.truncated += tally.truncated
             whole.overflows += tally.overflows
+            whole.first_overflow = whole.first_overflow or tally.first_overflow
+            whole.smallest_window = max(whole.smallest_window, tally.smallest_window)
             whole.tokens += tally.tokens
             whole.cached += tally.cached
             whole.repaired += tally.repaired
@@ -127,7 +136,9 @@ def draw_table(tallies: Sequence[Tally]) -> Table:
     table = Table(box=None, pad_edge=False)
     for column in _COLUMNS:
         is_name = column == "conversation"
-        table.add_column(column, justify="left" if is_name else "right", no_wrap=True)
+        # a name goes on in the next line: what tells two of them apart is often their end
+        justify: Literal["left", "right"] = "left" if is_name else "right"
+        table.add_column(column, justify=justify, no_wrap=not is_name, overflow="fold")
     for tally in tallies:
         _add_line(table, tally)
     if len(tallies) > 1:
@@ -141,11 +152,30 @@ def _add_line(table: Table, tally: Tally, style: str = "") -> None:
         tally.requests, tally.most_tokens, tally.trims, tally.dropped, tally.masked, tally.truncated,
     )  # fmt: skip
     table.add_row(
-        Text(one_line(tally.conversation, _LONGEST_ID)),
+        Text(_short_name(tally.conversation)),
         *(f"{figure:,}" for figure in figures),
         Text(f"{tally.overflows:,}", style="red" if tally.overflows else ""),
         f"{tally.cached_share:.0%}",
         style=style,
+    )
+
+
+def _short_name(conversation: str) -> str:
+    """Its beginning and its end."""
+    name = one_line(conversation)
+    half = _LONGEST_ID // 2
+    return name if len(name) <= _LONGEST_ID else f"{name[:half]}…{name[1 - half :]}"
+
+
+def refusals_line(tallies: Sequence[Tally]) -> str:
+    """What did not fit, why the first of it did not, and the window for all; empty where all fits."""
+    whole = Tally.total(tallies)
+    if not whole.overflows:
+        return ""
+    return (
+        f"refused: {whole.overflows:,} of {whole.requests:,} {_plural('request', whole.requests)}; "
+        f"a window of {whole.smallest_window:,} tokens would do for all of them\n"
+        f"the first: {one_line(whole.first_overflow)}"
     )
 
 

@@ -13,9 +13,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO, cast
 
+from rolling_chat.message_shapes import as_text, sound_message
 from rolling_chat.messages import Json, JsonObject, Message
 from rolling_chat.providers import wire
-from rolling_chat.replay.shapes import as_text, decode, sound_message
+from rolling_chat.replay.decoding import decode
 from rolling_chat.sessions.records import SessionInfo
 from rolling_chat.text import one_line
 
@@ -53,7 +54,8 @@ class Transcript:
 
     def as_given(self, message: Message) -> JsonObject:
         """The dictionary that `message` was read from; one made of it where it is none of `messages`."""
-        return self._given.get(id(message)) or message.to_dict()
+        given = self._given.get(id(message))
+        return given if given is not None and given.get("role") == message.role else message.to_dict()
 
 
 def session_transcript(info: SessionInfo, branch: Sequence[Message], model: str) -> Transcript:
@@ -158,7 +160,7 @@ class _File:
     def _transcript(self, value: JsonObject, name: str) -> Transcript:
         given = value.get("messages")
         if not isinstance(given, list):
-            raise TranscriptError(f"line {self._number} of {self._name} is no conversation: {_EXPECTED}")
+            raise TranscriptError(self._no_conversation(value))
         sources: list[JsonObject] = []
         mended = 0
         for place, message in enumerate(given):
@@ -179,7 +181,16 @@ class _File:
             read=self._raw.tell() / self._size if self._size else 1.0,
         )
 
+    def _no_conversation(self, value: JsonObject) -> str:
+        where = f"line {self._number} of {self._name}"
+        if isinstance(value.get("role"), str):
+            return f"{where} is a message and no conversation: put all of them into one array (jq -s .)"
+        return f"{where} is no conversation: {_EXPECTED}"
+
     def _broken(self, number: int, error: ValueError) -> TranscriptError:
+        if isinstance(error, UnicodeDecodeError):
+            wrong = f"byte {error.start + 1} is 0x{error.object[error.start]:02x}"
+            return TranscriptError(f"line {number} of {self._name} is not UTF-8: {wrong}")
         where = f" (column {error.colno})" if isinstance(error, json.JSONDecodeError) else ""
         why = error.msg if isinstance(error, json.JSONDecodeError) else str(error)
         return TranscriptError(f"line {number} of {self._name} is no JSON: {one_line(why, 120)}{where}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from tests.benchmarks import build_time, fits, kept, library, prompt_cache
+from tests.benchmarks import build_time, fits, kept, library, prompt_cache, transcripts
 
 BENCHMARKS = {
     "fits": fits.run,
@@ -12,6 +12,7 @@ BENCHMARKS = {
     "prompt-cache": prompt_cache.run,
     "library": library.run,
     "kept": kept.run,
+    "transcripts": transcripts.run,
 }
 
 

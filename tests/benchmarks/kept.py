@@ -1,17 +1,13 @@
 """What it keeps is what is needed: paths and identifiers that the next assistant message uses.
 
-The transcripts stay outside the project: `ROLLING_CHAT_TRANSCRIPTS` names a folder of JSONL files, one
-conversation a line with its `messages`, packed or not. Of the words of the next assistant message that
-stood anywhere before, the share that also stands in the prompt: for each strategy in the same window,
-then at the same tokens, the larger prompt held to so little that it is no more. Beside them the most that
-anyone could reach at those tokens: a choice of messages that knows what will be needed.
+Of the words of the next assistant message that stood anywhere before in a transcript, the share that also
+stands in the prompt: for each strategy in the same window, then at the same tokens, the larger prompt held to
+so little that it is no more. Beside them the most that anyone could reach at those tokens: a choice of
+messages that knows what will be needed.
 """
 
 from __future__ import annotations
 
-import gzip
-import json
-import os
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -26,11 +22,11 @@ from rolling_chat.context import (
     count_tokens,
 )
 from rolling_chat.messages import Message
+from tests.benchmarks.reading import NO_TRANSCRIPTS, conversations, transcript_files
 
 MODEL = "gpt-4o"
 WINDOWS = (20_000, 32_000)
 STRATEGIES = ("priority", "oldest-first")
-_FOLDER = "ROLLING_CHAT_TRANSCRIPTS"
 _MOST_POINTS = 60
 _ATTEMPTS = 12
 # paths, dotted names, and names that are no word of prose: snake_case, camelCase
@@ -41,11 +37,10 @@ _NAMES = re.compile(
 
 def run() -> Iterator[str]:
     """A line a file and window: how much of what is needed each strategy has in the prompt."""
-    folder = os.environ.get(_FOLDER)
-    if not folder:
-        yield f"no transcripts: set {_FOLDER} to a folder of JSONL files"
-        return
-    for path in sorted(Path(folder).glob("*.jsonl*")):
+    files = transcript_files()
+    if not files:
+        yield NO_TRANSCRIPTS
+    for path in files:
         for window in WINDOWS:
             line = _line(path, window)
             if line:
@@ -55,7 +50,8 @@ def run() -> Iterator[str]:
 def _line(path: Path, window: int) -> str:
     hits: Counter[str] = Counter()
     names = points = 0
-    for messages in _conversations(path):
+    for conversation in conversations(path):
+        messages = [Message.from_dict(message) for message in conversation["messages"]]
         for at, needed in _points(messages):
             before = messages[:at]
             built = {name: _prompt(before, window, name) for name in STRATEGIES}
@@ -111,13 +107,6 @@ def _most(messages: Sequence[Message], needed: set[str], room: int) -> int:
 
 def _cost(text: str) -> int:
     return count_tokens(text, MODEL) + 4
-
-
-def _conversations(path: Path) -> Iterator[list[Message]]:
-    opened = gzip.open if path.suffix == ".gz" else open
-    with opened(path, "rt", encoding="utf-8") as lines:
-        for line in lines:
-            yield [Message.from_dict(message) for message in json.loads(line)["messages"]]
 
 
 def _points(messages: Sequence[Message]) -> Iterator[tuple[int, set[str]]]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -11,7 +13,7 @@ from xml.etree import ElementTree
 import pytest
 
 from tests.support.conversations import assistant, tool, user
-from tests.support.program import Program, Ran
+from tests.support.program import Program, Ran, program_environment
 from tests.support.prompt_rules import broken_rules
 from tests.support.replay import SYSTEM, long_conversation, write_lines
 
@@ -155,6 +157,43 @@ def test_what_was_read_before_a_broken_line_is_printed(program: Program) -> None
     ran = program("replay", str(file))
     assert ran.code == 2
     assert len(ran.out.splitlines()) == 2
+
+
+def test_a_table_says_why_what_did_not_fit_was_refused(program: Program, long: str) -> None:
+    ran = program("replay", long, "--max-input-tokens", "30", "--format", "table")
+    assert "refused: 48 of 48 requests; a window of" in ran.out
+    assert "the first: first, request 1: Cannot fit request" in ran.out
+
+
+def test_a_transcript_in_which_no_model_was_called_is_told_so(program: Program) -> None:
+    (program.folder / "x.json").write_text("[]")
+    ran = program("replay", "x.json")
+    assert (ran.code, ran.out) == (0, "")
+    assert ran.err == "rolling-chat: no model was called in x.json\n"
+
+
+def test_the_developers_message_is_no_repair(program: Program) -> None:
+    file = str(write_lines(program.folder / "x.json", [{"role": "developer", "content": "s"}, user("one")]))
+    ran = program("replay", file, "--emit-prompts")
+    assert ran.err == ""
+    assert rows(ran)[0]["messages"] == [{"role": "system", "content": "s"}, user("one")]
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
+def test_a_full_disk_behind_the_output_is_no_fault_of_the_program(tmp_path: Path) -> None:
+    with Path("/dev/full").open("w") as full:
+        ran = subprocess.run(
+            [sys.executable, "-m", "rolling_chat", "replay", "-"],
+            input='[{"role": "user", "content": "x"}]',
+            env=program_environment(tmp_path),
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+    assert ran.returncode == 1
+    assert ran.stderr == "rolling-chat: cannot write the output: No space left on device\n"
 
 
 def test_nothing_of_a_transcript_reaches_the_terminal_raw(program: Program) -> None:

@@ -2,10 +2,30 @@
 
 from __future__ import annotations
 
-import pytest
+import dataclasses
+import json
+from typing import Any
 
-from rolling_chat.context import ContextOverflowError, enforce_context_limit, prompt_bound, trim_conversation
-from tests.support.conversations import assistant, tool, user
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rolling_chat.context import (
+    ContextConfig,
+    ContextOverflowError,
+    build_final_prompt,
+    enforce_context_limit,
+    prompt_bound,
+    trim_conversation,
+)
+from tests.support.conversations import JUNK, MESSAGE_LIKE, assistant, tool, user
+from tests.support.prompt_rules import broken_rules
+
+OPTIONS = st.dictionaries(
+    st.sampled_from([field.name for field in dataclasses.fields(ContextConfig)]) | st.text(max_size=3),
+    JUNK,
+    max_size=4,
+)
 
 CHAT = [{"role": "system", "content": "s"}] + [
     message
@@ -36,6 +56,39 @@ def test_trim_conversation_never_raises_whatever_it_is_told() -> None:
     assert trim_conversation([], 10) == []
     assert trim_conversation(CHAT, -5)
     assert trim_conversation(CHAT, 100, {"no_such_key": 1})
+
+
+@given(st.lists(MESSAGE_LIKE | JUNK, max_size=8) | JUNK, st.integers() | JUNK, OPTIONS | JUNK)
+def test_trim_conversation_never_raises_on_any_junk(messages: Any, target: Any, options: Any) -> None:
+    trimmed = trim_conversation(messages, target, options)
+    assert all(isinstance(message["role"], str) for message in trimmed)
+    json.dumps(trimmed)
+
+
+@given(st.lists(MESSAGE_LIKE, max_size=8), st.integers(1, 3_000), st.booleans())
+def test_odd_messages_make_a_prompt_that_is_not_odd(
+    messages: list[dict[str, Any]], window: int, enabled: bool
+) -> None:
+    config = ContextConfig(max_context_tokens=window, enabled=enabled)
+    try:
+        prompt = build_final_prompt(messages, config)
+    except ContextOverflowError:
+        return
+    assert broken_rules(prompt.messages) == []
+    assert sum(prompt.report.fates.values()) == len(prompt.report.rows) == len(messages)
+    assert build_final_prompt(messages, config, plan=prompt.plan).messages == prompt.messages
+    json.dumps([prompt.messages, prompt.plan.to_json()])
+
+
+def test_what_is_no_message_is_left_out() -> None:
+    assert trim_conversation([None, "hello", user("hi"), 7], 1_000) == [user("hi")]  # type: ignore[list-item]
+    assert trim_conversation({"role": "user"}, 10) == []  # type: ignore[arg-type]
+
+
+def test_options_that_are_none_come_down_to_the_least() -> None:
+    assert trim_conversation(CHAT, 10**400) == CHAT
+    assert trim_conversation(CHAT, 1_000, {"tools": 5}) == [CHAT[0], CHAT[-2]]
+    assert trim_conversation(CHAT, 1_000, {"preserve_recent_turns": 1.5}) == [CHAT[0], CHAT[-2]]
 
 
 def test_a_masked_result_counts_as_truncated() -> None:

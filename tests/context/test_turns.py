@@ -77,11 +77,28 @@ def test_two_answers_in_a_row_are_held_apart() -> None:
     assert texts(mended(user("a"), assistant("b"), assistant("c"))) == ["a", "b", GOES_ON, "c"]
 
 
-@pytest.mark.parametrize("role", ["system", "developer", "function", "nobody"])
+@pytest.mark.parametrize("role", ["system", "function", "nobody"])
 def test_a_role_where_none_may_stand_is_taken_for_the_users(role: str) -> None:
     entries = mended(user("a"), assistant("b"), {"role": role, "content": "c"})
     assert entries[-1].message.role == "user"
     assert role in entries[-1].repair
+
+
+def test_calls_without_an_id_of_their_own_are_told_apart_by_their_order() -> None:
+    for one in ("", "same"):
+        entries = mended(
+            user("a"), assistant("", (one, "x"), (one, "y")), tool(one, "first"), tool(one, "second")
+        )
+        assert broken_rules([entry.message.to_dict() for entry in entries]) == []
+        assert [entry.tool for entry in entries[2:]] == ["x", "y"]
+        assert texts(entries) == ["a", "", "first", "second"]
+
+
+def test_a_result_that_does_not_say_what_it_answers_answers_the_oldest_open_call() -> None:
+    entries = mended(user("a"), assistant("", ("1", "x"), ("2", "y")), {"role": "tool", "content": "r"})
+    assert entries[2].message.tool_call_id == "1"
+    assert entries[2].repair
+    assert texts(entries) == ["a", "", "r", MISSING_RESULT]
 
 
 def test_mending_goes_on_where_it_stopped() -> None:

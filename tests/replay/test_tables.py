@@ -8,7 +8,7 @@ import json
 from rich.console import Console
 
 from rolling_chat.context import ContextConfig
-from rolling_chat.replay import Tally, as_row, draw_table, repairs_line, replay
+from rolling_chat.replay import Tally, as_row, draw_table, refusals_line, repairs_line, replay
 from tests.support.conversations import assistant, tool, user
 from tests.support.replay import SYSTEM, long_conversation, replayed, transcript
 
@@ -94,6 +94,25 @@ def test_the_table_has_a_line_a_conversation_and_one_for_all() -> None:
     assert "second␛[31m [bold]" in lines[2]
     assert lines[-1].split()[:2] == ["all", "2"]
     assert not any("all" in line.split()[:1] for line in printed(one))
+
+
+def test_names_that_differ_only_at_their_end_are_told_apart() -> None:
+    start = "the-same-beginning-" * 6
+    lines = printed(*(tally_of([user("one")], f"{start}{end}") for end in ("first", "second")))
+    assert "first" in lines[1]
+    assert "second" in lines[2]
+
+
+def test_refusals_are_told_with_their_reason_and_the_window_for_all() -> None:
+    small = tally_of([SYSTEM, user("huge " * 9_000)], "small", max_context_tokens=4096)
+    large = tally_of([SYSTEM, user("huge " * 20_000)], "large", max_context_tokens=4096)
+    line = refusals_line([small, large])
+    assert line.startswith(f"refused: 2 of 2 requests; a window of {large.smallest_window:,} tokens would do")
+    assert "the first: talk, request 1: Cannot fit request" in line
+    assert "Largest: current message" in line
+    window = max(small.smallest_window, large.smallest_window)
+    assert not tally_of([SYSTEM, user("huge " * 20_000)], max_context_tokens=window).overflows
+    assert refusals_line([tally_of([user("fine")])]) == ""
 
 
 def test_repairs_are_told_in_one_line() -> None:

@@ -195,3 +195,66 @@ _KEYS: dict[str, st.SearchStrategy[Any]] = {
     "input_limit": st.integers(0, 30_000),
     "max_output_tokens": st.integers(0, 10_000),
 }
+
+
+def nested(depth: int) -> list[Any]:
+    """Lists inside each other."""
+    value: list[Any] = []
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
+# by name: who prints an example must be able to
+_UNWRITABLE = {"digits": 10**5_000, "deep": nested(400), "deeper": nested(5_000)}
+_TEXT = st.text(st.characters(codec=None) | st.characters(categories=["Cs"]), max_size=5)
+_SCALARS = (
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.integers(10**300, 10**310)
+    | st.floats()
+    | _TEXT
+    | st.sampled_from(sorted(_UNWRITABLE)).map(lambda name: _UNWRITABLE[name])
+)
+JUNK = st.recursive(
+    _SCALARS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(_TEXT, inner, max_size=3),
+    max_leaves=8,
+)
+"""Anything that could stand in JSON, and some of what only Python can hold."""
+
+_ROLES = st.sampled_from(["system", "developer", "user", "assistant", "tool", "function", "User", ""])
+_IDS = st.sampled_from(["a", "b", "", 7, None]) | JUNK
+_PARTS = st.fixed_dictionaries(
+    {},
+    optional={
+        "type": st.sampled_from(["text", "image_url"]) | JUNK,
+        "text": _TEXT | JUNK,
+        "image_url": JUNK,
+    },
+)
+_FUNCTIONS = st.fixed_dictionaries(
+    {},
+    optional={
+        "name": st.sampled_from(["read_file", "write_file"]) | JUNK,
+        "arguments": st.sampled_from(['{"path": "a"}', ""]) | JUNK,
+    },
+)
+_CALLS = st.fixed_dictionaries(
+    {}, optional={"id": _IDS, "type": st.just("function") | JUNK, "function": _FUNCTIONS | JUNK}
+)
+MESSAGE_LIKE = st.fixed_dictionaries(
+    {},
+    optional={
+        "role": _ROLES | JUNK,
+        "content": WORDS | st.lists(_PARTS | JUNK, max_size=3) | JUNK,
+        "tool_calls": st.lists(_CALLS | JUNK, max_size=3) | JUNK,
+        "tool_call_id": _IDS,
+        "name": JUNK,
+        "turn": st.just("same") | JUNK,
+        "thinking_blocks": JUNK,
+        "vendor": JUNK,
+    },
+)
+"""Dictionaries that look like messages, with anything in any field."""

@@ -57,35 +57,33 @@ class AnthropicServer(ScriptedServer):
         return None
 
     def events(self, reply: Reply, body: dict[str, Any], tokens: int) -> Iterator[tuple[str, bool]]:
-        read, written = self._use_cache(body)
-        usage = {
-            "input_tokens": tokens - read - written,
-            "cache_read_input_tokens": read,
-            "cache_creation_input_tokens": written,
-            "output_tokens": 1,
-        }
-        message = {
-            "id": "msg_1",
-            "type": "message",
-            "role": "assistant",
-            "content": [],
-            "model": body["model"],
-        }
-        yield _event("message_start", {"message": {**message, "usage": usage}}), False
+        usage = {**self._input_usage(body, tokens), "output_tokens": 1}
+        yield _event("message_start", {"message": {**_head(body), "content": [], "usage": usage}}), False
         for index, (block, deltas, is_text) in enumerate(self._blocks(reply)):
             yield _event("content_block_start", {"index": index, "content_block": block}), False
             for delta in deltas:
                 yield _event("content_block_delta", {"index": index, "delta": delta}), is_text
             yield _event("content_block_stop", {"index": index}), False
-        reason = reply.finish_reason or ("tool_use" if reply.calls else "end_turn")
-        output = max(
-            1, _tokens(reply.text + reply.reasoning + "".join(call.arguments for call in reply.calls))
-        )
-        yield (
-            _event("message_delta", {"delta": {"stop_reason": reason}, "usage": {"output_tokens": output}}),
-            False,
-        )
+        delta = {"delta": {"stop_reason": _stop_reason(reply)}, "usage": _output_usage(reply)}
+        yield _event("message_delta", delta), False
         yield _event("message_stop", {}), False
+
+    def whole(self, reply: Reply, body: dict[str, Any], tokens: int) -> dict[str, Any]:
+        return {
+            **_head(body),
+            "content": [_filled(block, deltas) for block, deltas, _is_text in self._blocks(reply)],
+            "stop_reason": _stop_reason(reply),
+            "stop_sequence": None,
+            "usage": {**self._input_usage(body, tokens), **_output_usage(reply)},
+        }
+
+    def _input_usage(self, body: dict[str, Any], tokens: int) -> dict[str, int]:
+        read, written = self._use_cache(body)
+        return {
+            "input_tokens": tokens - read - written,
+            "cache_read_input_tokens": read,
+            "cache_creation_input_tokens": written,
+        }
 
     def _blocks(self, reply: Reply) -> Iterator[tuple[dict[str, Any], list[dict[str, Any]], bool]]:
         if reply.reasoning:
@@ -137,6 +135,31 @@ class AnthropicServer(ScriptedServer):
             digest, tokens, _marked = prefixes[mark]
             self._cached[digest] = tokens
         return read, max(0, prefixes[marks[-1]][1] - read)
+
+
+def _head(body: dict[str, Any]) -> dict[str, Any]:
+    return {"id": "msg_1", "type": "message", "role": "assistant", "model": body["model"]}
+
+
+def _stop_reason(reply: Reply) -> str:
+    return reply.finish_reason or ("tool_use" if reply.calls else "end_turn")
+
+
+def _output_usage(reply: Reply) -> dict[str, int]:
+    text = reply.text + reply.reasoning + "".join(call.arguments for call in reply.calls)
+    return {"output_tokens": max(1, _tokens(text))}
+
+
+def _filled(block: dict[str, Any], deltas: list[dict[str, Any]]) -> dict[str, Any]:
+    """The block that its deltas add up to."""
+    filled = dict(block)
+    arguments = ""
+    for delta in deltas:
+        arguments += delta.get("partial_json", "")
+        for field in ("text", "thinking", "signature"):
+            if field in delta:
+                filled[field] += delta[field]
+    return {**filled, "input": json.loads(arguments)} if arguments else filled
 
 
 def _content_fault(messages: list[dict[str, Any]], signatures: set[str]) -> str:

@@ -10,6 +10,8 @@ from rolling_chat.context import count_tokens
 from tests.support.servers.running import ScriptedServer
 from tests.support.servers.script import Call, Fail, Reply
 
+_HEAD = {"id": "chatcmpl-1", "created": 1, "model": "scripted"}
+
 
 class OpenAIServer(ScriptedServer):
     """Counts with o200k_base and OpenAI's framing; streams fragments of calls as OpenAI does.
@@ -64,11 +66,27 @@ class OpenAIServer(ScriptedServer):
         for index, call in enumerate(reply.calls):
             for fragment in _fragments(index, call):
                 yield _event({"tool_calls": [fragment]}), False
-        reason = reply.finish_reason or ("tool_calls" if reply.calls else "stop")
-        yield _event({}, finish_reason=reason), False
+        yield _event({}, finish_reason=_finish_reason(reply)), False
         if reply.usage and (body.get("stream_options") or {}).get("include_usage"):
-            yield _usage_event(reply, tokens), False
+            yield _line({"choices": [], "usage": _usage(reply, tokens)}), False
         yield "data: [DONE]\n\n", False
+
+    def whole(self, reply: Reply, body: dict[str, Any], tokens: int) -> dict[str, Any]:
+        message: dict[str, Any] = {"role": "assistant", "content": reply.text or None}
+        if reply.reasoning:
+            message["reasoning_content"] = reply.reasoning
+        if reply.calls:
+            message["tool_calls"] = [
+                {
+                    "id": call.id or f"call_{index}",
+                    "type": "function",
+                    "function": {"name": call.name, "arguments": call.arguments},
+                }
+                for index, call in enumerate(reply.calls)
+            ]
+        choice = {"index": 0, "message": message, "finish_reason": _finish_reason(reply)}
+        data = {**_HEAD, "object": "chat.completion", "choices": [choice]}
+        return {**data, "usage": _usage(reply, tokens)} if reply.usage else data
 
 
 def find_fault(messages: list[dict[str, Any]]) -> str:
@@ -129,13 +147,15 @@ def _event(delta: dict[str, Any], finish_reason: str | None = None) -> str:
     return _line({"choices": [{"index": 0, "delta": delta, "finish_reason": finish_reason}]})
 
 
-def _usage_event(reply: Reply, tokens: int) -> str:
+def _finish_reason(reply: Reply) -> str:
+    return reply.finish_reason or ("tool_calls" if reply.calls else "stop")
+
+
+def _usage(reply: Reply, tokens: int) -> dict[str, int]:
     text = reply.text + reply.reasoning + "".join(call.name + call.arguments for call in reply.calls)
     output = count_tokens(text, "gpt-4o")
-    usage = {"prompt_tokens": tokens, "completion_tokens": output, "total_tokens": tokens + output}
-    return _line({"choices": [], "usage": usage})
+    return {"prompt_tokens": tokens, "completion_tokens": output, "total_tokens": tokens + output}
 
 
 def _line(data: dict[str, Any]) -> str:
-    whole = {"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1, "model": "scripted", **data}
-    return f"data: {json.dumps(whole)}\n\n"
+    return f"data: {json.dumps({**_HEAD, 'object': 'chat.completion.chunk', **data})}\n\n"

@@ -116,6 +116,10 @@ class ScriptedServer:
         """The reply's events as they go over the wire, and whether each is a piece of its text."""
         raise NotImplementedError
 
+    def whole(self, reply: Reply, body: dict[str, Any], tokens: int) -> dict[str, Any]:
+        """The reply in one JSON object, for who did not ask for a stream."""
+        raise NotImplementedError
+
     def _next_step(self, body: dict[str, Any]) -> Step:
         if self._script is not None:
             return self._script(body)
@@ -137,7 +141,26 @@ class ScriptedServer:
             assert request.transport is not None
             request.transport.abort()
             return web.Response()
+        if not body.get("stream"):
+            return await self._answer(request, body, tokens, step)
         return await self._stream(request, body, tokens, step)
+
+    async def _answer(
+        self, request: web.Request, body: dict[str, Any], tokens: int, step: Reply | Break | Hang
+    ) -> web.Response:
+        """Without a stream a torn reply is none at all, and one that hangs has not begun."""
+        if isinstance(step, Reply):
+            return web.json_response(self.whole(step, body, tokens))
+        if isinstance(step, Break):
+            assert request.transport is not None
+            request.transport.abort()
+            return web.Response()
+        self._hanging.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            self._disconnected.set()
+        raise AssertionError("an event that nobody sets was set")
 
     def _failed(self, request: web.Request, body: dict[str, Any], tokens: int, fail: Fail) -> web.Response:
         text = fail.body if isinstance(fail.body, str) else json.dumps(fail.body)

@@ -1,0 +1,131 @@
+"""Messages as programs hand them over: every field made what OpenAI's format says it is.
+
+Order and pairing are not looked at: those are the pipeline's to repair.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+UNREADABLE = "[not readable]"
+"""Stands for a value that nobody could write as JSON."""
+
+_TEXT_FIELDS = ("tool_call_id", "name")
+_FORMAT_FIELDS = frozenset({"role", "content", "tool_calls", *_TEXT_FIELDS})
+# Python's own writer breaks on what is nested deeper, or soon will on what is put around it.
+_MOST_DEPTH = 100
+# Python writes no integer of more than 4,300 digits.
+_MOST_BITS = 14_000
+
+
+def sound_role(message: Mapping[str, Any]) -> str:
+    """The role, `user` where it is no text; OpenAI's `developer` is what everybody calls `system`."""
+    role = message.get("role")
+    if not isinstance(role, str):
+        return "user"
+    return "system" if role == "developer" else role
+
+
+def sound_message(message: Mapping[str, Any]) -> Mapping[str, Any]:
+    """`message` with every field of the format of the format's type; itself where all are.
+
+    What a field says is kept as JSON text where a text belongs. Calls stay with the assistant's
+    messages alone, for no provider takes them elsewhere.
+    """
+    changes: dict[str, Any] = {}
+    role = sound_role(message)
+    if not isinstance(message.get("role"), str):
+        changes["role"] = role
+    content = message.get("content")
+    if isinstance(content, list | tuple):
+        if not all(map(_is_part, content)):
+            changes["content"] = [part if _is_part(part) else _text_part(part) for part in content]
+    elif content is not None and not isinstance(content, str):
+        changes["content"] = as_text(content)
+    for field in _TEXT_FIELDS:
+        value = message.get(field)
+        if value is not None and not isinstance(value, str):
+            changes[field] = as_text(value)
+    for field, value in message.items():
+        if field not in _FORMAT_FIELDS and not _can_be_written(value):
+            changes[field] = UNREADABLE
+    calls = message.get("tool_calls")
+    sound = _sound_calls(calls) if role == "assistant" and calls is not None else None
+    if sound is not calls or sound == []:
+        changes["tool_calls"] = sound
+    if not changes:
+        return message
+    whole = {**message, **changes}
+    if "tool_calls" in changes and not sound:
+        del whole["tool_calls"]  # an empty list is refused
+    return whole
+
+
+def as_text(value: Any) -> str:
+    """A text as it is, anything else as JSON text."""
+    if isinstance(value, str):
+        return value
+    try:
+        return json.dumps(value, ensure_ascii=False, default=str) if _can_be_written(value) else UNREADABLE
+    except (TypeError, ValueError):
+        return UNREADABLE
+
+
+def _sound_calls(calls: Any) -> Any:
+    """`calls` itself where it is a list of calls."""
+    if not isinstance(calls, list | tuple):
+        return []
+    sound = [_sound_call(call) for call in calls if isinstance(call, Mapping)]
+    is_same = len(sound) == len(calls) and all(new is old for new, old in zip(sound, calls, strict=True))
+    return calls if is_same else sound
+
+
+def _sound_call(call: Mapping[str, Any]) -> Mapping[str, Any]:
+    function = call.get("function")
+    function = function if isinstance(function, Mapping) else {}
+    fields = {"name": function.get("name"), "arguments": function.get("arguments")}
+    call_id = call.get("id")
+    if isinstance(call_id, str) and all(isinstance(value, str) for value in fields.values()):
+        return call
+    if isinstance(call_id, str) and "function" not in call and isinstance(call.get("type"), str):
+        return call  # of a kind that is the provider's own
+    return {
+        **call,
+        "id": "" if call_id is None else as_text(call_id),
+        "function": {
+            **function,
+            "name": "" if fields["name"] is None else as_text(fields["name"]),
+            "arguments": "{}" if fields["arguments"] is None else as_text(fields["arguments"]),
+        },
+    }
+
+
+def _is_part(part: Any) -> bool:
+    if not isinstance(part, Mapping) or not isinstance(part.get("type"), str):
+        return False
+    return (part["type"] != "text" or isinstance(part.get("text"), str)) and _can_be_written(part)
+
+
+def _text_part(part: Any) -> dict[str, Any]:
+    text = part.get("text") if isinstance(part, Mapping) else None
+    return {"type": "text", "text": text if isinstance(text, str) else as_text(part)}
+
+
+def _can_be_written(value: Any) -> bool:
+    """Whether `value` can be JSON; looked at level by level, for recursion breaks where the writer does."""
+    level = [value]
+    for _ in range(_MOST_DEPTH):
+        inner: list[Any] = []
+        for one in level:
+            if isinstance(one, Mapping):
+                inner.extend(one.values())
+            elif isinstance(one, list | tuple):
+                inner.extend(one)
+            elif isinstance(one, int) and one.bit_length() > _MOST_BITS:
+                return False
+        if not inner:
+            return True
+        level = inner
+    return False
