@@ -14,6 +14,7 @@ from rolling_chat.agent.approvals import Approvals
 from rolling_chat.agent.calls import CallRunner
 from rolling_chat.agent.conversation import Conversation
 from rolling_chat.agent.loop import AgentLoop
+from rolling_chat.agent.memory import BranchMemory
 from rolling_chat.agent.models import pick_model, reachable_models
 from rolling_chat.agent.prompt import Planner
 from rolling_chat.agent.runtime import Runtime
@@ -379,10 +380,12 @@ class Chat:
 
     def _loop(self) -> AgentLoop:
         runtime, planner = self._runtime, self._planner
-        tails = frozenset(name for name, end in planner.config.tools.items() if end == "tail")
+        config = planner.config
+        tails = frozenset(name for name, end in config.tools.items() if end == "tail")
+        memory = BranchMemory.of(self._conversation, planner.model, config)
         calls = CallRunner(
             self._conversation, planner.tools, self._approvals,
-            ToolContext(runtime.folder, runtime.environ), tails,
+            ToolContext(runtime.folder, runtime.environ, memory), tails,
         )  # fmt: skip
         return AgentLoop(
             self._conversation, planner, runtime.provider, calls,

@@ -16,8 +16,9 @@ class ContextConfig:
 
     All sizes are in tokens. `max_context_tokens` is W, the model's window; 0 asks the built-in
     table by the model's name. `input_limit` is the provider's own limit on input alone (0: none).
-    `max_output_tokens` is the model's output limit (0: unknown). Raises ValueError, naming the
-    key, for a value that is out of range.
+    `max_output_tokens` is the model's output limit (0: unknown). `recall` says that the model can
+    read back by id what left, and so is told the ids. Raises ValueError, naming the key, for a value
+    that is out of range.
     """
 
     enabled: bool = True
@@ -41,6 +42,7 @@ class ContextConfig:
     prompt_cache: bool = False
     input_limit: int = 0
     max_output_tokens: int = 0
+    recall: bool = False
 
     def __post_init__(self) -> None:
         for key in (

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Protocol
 
 from rolling_chat.messages import Ending, Json, JsonObject
+from rolling_chat.tools.memory import Memory
 
 
 class ToolError(Exception):
@@ -24,10 +25,12 @@ class ToolResult:
 
 @dataclass(frozen=True, slots=True)
 class ToolContext:
-    """Where the tools work: the folder they are confined to, and the program's environment."""
+    """Where the tools work: the folder they are confined to, the program's environment, and the
+    conversation that they may read back, where there is one."""
 
     folder: Path
     environ: Mapping[str, str]
+    memory: Memory | None = None
 
 
 class Tool(Protocol):
