@@ -35,10 +35,10 @@ _TITLE = 300  # characters of what a message answers that are read with it
 # How much a word counts: as itself, at the beginning of another, inside of one.
 _SAME, _BEGINS, _INSIDE = 1.0, 0.7, 0.4
 # How much it counts so many lines from the line that is weighed, and beyond them.
-_NEAR = ((0, 1.0), (2, 0.8), (8, 0.5), (30, 0.3))
-_FAR = 0.15
+_NEAR = ((0, 1.0), (2, 0.5), (8, 0.2), (30, 0.1))
+_FAR = 0.05
 _IN_CALL, _IN_REQUEST = 0.6, 0.4  # in the call that a result answers, in the request that a reply answers
-_ADJACENT = 0.25  # of the rarer one's weight, where two words of the question stand side by side
+_ADJACENT = 0.5  # of the rarer one's weight, where two words of the question stand side by side
 _VERBATIM = 0.5  # of its words' weight, for a name written as in the question
 _ASKS = 0.5  # a line that asks answers nothing
 _NEWER = 0.05  # from the first message to the last: what is corrected is corrected later

@@ -187,10 +187,8 @@ class _Reader:
 
     def search(self, words: str, within: Sequence[range] = ()) -> str:
         """The messages that hold the words, best first, each with the line that holds most."""
-        wanted = (
-            (place for places in within for place in places) if within else range(1, len(self.branch) + 1)
-        )
-        found = search_branch(self.branch, words, list(self._searched(wanted)), _MOST_FOUND)
+        where = within or [range(1, len(self.branch) + 1)]
+        found = search_branch(self.branch, words, list(self._searched(where)), _MOST_FOUND)
         if not found:
             raise ToolError(
                 f"Nothing that was said or done earlier holds {one_line(words, 60)!r}: try other words or "

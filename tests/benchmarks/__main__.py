@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from tests.benchmarks import build_time, fits, kept, library, prompt_cache
+from tests.benchmarks import build_time, fits, kept, library, memory, prompt_cache, recall
 
 BENCHMARKS = {
     "fits": fits.run,
@@ -12,6 +12,8 @@ BENCHMARKS = {
     "prompt-cache": prompt_cache.run,
     "library": library.run,
     "kept": kept.run,
+    "recall": recall.run,
+    "memory": memory.run,
 }
 
 
