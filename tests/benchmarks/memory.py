@@ -30,13 +30,70 @@ TURNS = 300
 FACTS = 30
 MOST_CALLS = 2
 
-_ADJECTIVES = "amber brisk copper dusty early frozen gentle hollow iron jolly keen lunar".split()
-_NOUNS = "badger comet dragon engine falcon garden harbour island jacket kettle lantern meadow".split()
+_ADJECTIVES = [
+    "amber",
+    "brisk",
+    "copper",
+    "dusty",
+    "early",
+    "frozen",
+    "gentle",
+    "hollow",
+    "iron",
+    "jolly",
+    "keen",
+    "lunar",
+]
+_NOUNS = [
+    "badger",
+    "comet",
+    "dragon",
+    "engine",
+    "falcon",
+    "garden",
+    "harbour",
+    "island",
+    "jacket",
+    "kettle",
+    "lantern",
+    "meadow",
+]
 _PROPERTIES = ("port", "owner", "password", "deadline", "region", "budget")
-_FILLER = (
-    "review the layout before the meeting starts and tell me whether it reads well enough on paper "
-    "as everybody in the team writes much longer sentences than anybody has time to read nowadays"
-).split()
+_FILLER = [
+    "review",
+    "the",
+    "layout",
+    "before",
+    "the",
+    "meeting",
+    "starts",
+    "and",
+    "tell",
+    "me",
+    "whether",
+    "it",
+    "reads",
+    "well",
+    "enough",
+    "on",
+    "paper",
+    "as",
+    "everybody",
+    "in",
+    "the",
+    "team",
+    "writes",
+    "much",
+    "longer",
+    "sentences",
+    "than",
+    "anybody",
+    "has",
+    "time",
+    "to",
+    "read",
+    "nowadays",
+]
 
 
 @dataclass(frozen=True, slots=True)

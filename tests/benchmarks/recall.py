@@ -1,6 +1,7 @@
 """Is the message that holds the answer among the first five that recall's search names?
 
-The session is made here: hundreds of messages of chat, command output, JSON, code and listings out of
+`recall_facts.json` has pairs by kind: what was said or shown, and what is asked later by someone who half
+remembers, in other forms of the words, another order and among words that mean nothing. The session is made here: hundreds of messages of chat, command output, JSON, code and listings out of
 the same vocabulary as the facts that are hidden in them. Half of the questions were looked at while the
 ranking was made; the other half, of which only the figure was read, is reported on its own.
 """
@@ -13,11 +14,14 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from rolling_chat.messages import Message, ToolCall
 from rolling_chat.tools.memory_search import search_branch
-from tests.benchmarks.recall_facts import FACTS
 
+FACTS: dict[str, list[tuple[str, str]]] = json.loads(
+    Path(__file__).with_name("recall_facts.json").read_text(encoding="utf-8")
+)
 TOP = 5
 SIZES = (600, 3_000, 10_000)
 
