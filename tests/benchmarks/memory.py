@@ -30,70 +30,20 @@ TURNS = 300
 FACTS = 30
 MOST_CALLS = 2
 
-_ADJECTIVES = [
-    "amber",
-    "brisk",
-    "copper",
-    "dusty",
-    "early",
-    "frozen",
-    "gentle",
-    "hollow",
-    "iron",
-    "jolly",
-    "keen",
+_ADJECTIVES = (
+    "amber", "brisk", "copper", "dusty", "early", "frozen", "gentle", "hollow", "iron", "jolly", "keen",
     "lunar",
-]
-_NOUNS = [
-    "badger",
-    "comet",
-    "dragon",
-    "engine",
-    "falcon",
-    "garden",
-    "harbour",
-    "island",
-    "jacket",
-    "kettle",
-    "lantern",
-    "meadow",
-]
+)  # fmt: skip
+_NOUNS = (
+    "badger", "comet", "dragon", "engine", "falcon", "garden", "harbour", "island", "jacket", "kettle",
+    "lantern", "meadow",
+)  # fmt: skip
 _PROPERTIES = ("port", "owner", "password", "deadline", "region", "budget")
-_FILLER = [
-    "review",
-    "the",
-    "layout",
-    "before",
-    "the",
-    "meeting",
-    "starts",
-    "and",
-    "tell",
-    "me",
-    "whether",
-    "it",
-    "reads",
-    "well",
-    "enough",
-    "on",
-    "paper",
-    "as",
-    "everybody",
-    "in",
-    "the",
-    "team",
-    "writes",
-    "much",
-    "longer",
-    "sentences",
-    "than",
-    "anybody",
-    "has",
-    "time",
-    "to",
-    "read",
-    "nowadays",
-]
+_FILLER = (
+    "review", "the", "layout", "before", "meeting", "starts", "and", "tell", "me", "whether", "it", "reads",
+    "well", "enough", "on", "paper", "as", "everybody", "in", "team", "writes", "much", "longer", "sentences",
+    "than", "anybody", "has", "time", "to", "read", "nowadays",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

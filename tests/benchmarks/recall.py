@@ -1,9 +1,10 @@
 """Is the message that holds the answer among the first five that recall's search names?
 
 `recall_facts.json` has pairs by kind: what was said or shown, and what is asked later by someone who half
-remembers, in other forms of the words, another order and among words that mean nothing. The session is made here: hundreds of messages of chat, command output, JSON, code and listings out of
-the same vocabulary as the facts that are hidden in them. Half of the questions were looked at while the
-ranking was made; the other half, of which only the figure was read, is reported on its own.
+remembers: other forms of the words, another order, words between them that mean nothing. The session is
+made here: hundreds of messages of chat, command output, JSON, code and listings out of the same vocabulary
+as the facts that are hidden in them. Half of the questions were looked at while the ranking was made; the
+other half, of which only the figure was read, is reported on its own.
 """
 
 from __future__ import annotations
