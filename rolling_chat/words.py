@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator
+from functools import lru_cache
 
 _STOP_WORDS_TEXT = """
     a about after again all also am an and any are as at be because been before but by can could did do does
@@ -76,6 +77,7 @@ def content_stems(text: str) -> list[str]:
     return list(found) or list(dict.fromkeys(words_of(text)))
 
 
+@lru_cache(maxsize=16_384)
 def stem(word: str) -> str:
     """The beginning that the forms of a folded word share: `retries` and `retry` give `retr`."""
     if len(word) <= _LEAST_STEM or any(char.isdigit() for char in word):

@@ -13,6 +13,7 @@ from typing import Unpack
 from rolling_chat.agent.approvals import Approvals
 from rolling_chat.agent.calls import CallRunner
 from rolling_chat.agent.conversation import Conversation
+from rolling_chat.agent.files import FileState, file_states
 from rolling_chat.agent.loop import AgentLoop
 from rolling_chat.agent.memory import BranchMemory
 from rolling_chat.agent.models import pick_model, reachable_models
@@ -314,6 +315,12 @@ class Chat:
             everything = self._runtime.store.sessions()
         here = str(self._runtime.folder)
         return sorted(everything, key=lambda info: info.folder != here)
+
+    async def files(self) -> list[FileState]:
+        """The files that this session's tools read and wrote, and whether they are still the same."""
+        with _in_words():
+            used = self._runtime.store.files(self._info.id)
+        return await in_background(partial(file_states, used))
 
     def model_names(self) -> Sequence[str]:
         """The models that can be switched to: known, and reachable with the keys there are."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from rolling_chat.messages import Ending, Json, JsonObject
+from rolling_chat.messages import Ending, FileTouch, Json, JsonObject
 from rolling_chat.tools.memory import Memory
 
 
@@ -17,10 +17,11 @@ class ToolError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """What a tool gives back: the whole text, and how it ended."""
+    """What a tool gives back: the whole text, how it ended, and the files that it read or wrote."""
 
     text: str
     ending: Ending = Ending.COMPLETE
+    files: tuple[FileTouch, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from typing import Protocol
 
 from rolling_chat.foreign_json import read_json
 from rolling_chat.messages import Content, JsonObject, Message, ToolCall
+from rolling_chat.text import one_line
 
 RECALL = "recall"
 """The name of the tool that reads the conversation back."""
@@ -40,6 +41,16 @@ class Memory(Protocol):
     def count_message(self, message: Message) -> int:
         """The tokens of a whole message."""
         ...
+
+
+def speaker_of(message: Message) -> str:
+    """Whose message it is: `user`, `assistant calling read_file`, `result of read_file`."""
+    if message.role == "tool":
+        return f"result of {one_line(message.name or 'a tool', 60)}"
+    if message.tool_calls:
+        names = ", ".join(dict.fromkeys(one_line(call.name, 60) for call in message.tool_calls))
+        return f"{message.role} calling {names}"
+    return message.role
 
 
 def piece_text(message: Message) -> str:

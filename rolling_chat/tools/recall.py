@@ -12,7 +12,7 @@ from rolling_chat.messages import Json, JsonObject, Message
 from rolling_chat.text import one_line
 from rolling_chat.tools.arguments import read_count, read_text
 from rolling_chat.tools.base import ToolContext, ToolError, ToolResult, function_schema
-from rolling_chat.tools.memory import RECALL, Memory, piece_lines
+from rolling_chat.tools.memory import RECALL, Memory, piece_lines, speaker_of
 from rolling_chat.tools.memory_grep import matching_lines
 from rolling_chat.tools.memory_search import search_branch
 
@@ -214,14 +214,14 @@ class _Reader:
         lines = piece_lines(message)
         around = range(max(0, line - 1), min(len(lines), line + 2))
         shown = (f"  {at + 1}: {one_line(lines[at], _SHOWN)}" for at in around if lines[at].strip())
-        return "\n".join((f"r{place} {_who(message)}, line {line + 1} of {len(lines)}", *shown))
+        return "\n".join((f"r{place} {speaker_of(message)}, line {line + 1} of {len(lines)}", *shown))
 
     def _entry(self, place: int) -> str:
         message = self.branch[place - 1]
         if message.id in self.memory.excluded:
-            return f"r{place} {_who(message)}: [excluded by the user]"
+            return f"r{place} {speaker_of(message)}: [excluded by the user]"
         begins = one_line(" ".join(piece_lines(message)[:4]), _BEGINS) or "[nothing]"
-        return f"r{place} {_who(message)}, ~{self.memory.count_message(message):,} tokens: {begins}"
+        return f"r{place} {speaker_of(message)}, ~{self.memory.count_message(message):,} tokens: {begins}"
 
     def _open(self, place: int) -> tuple[str, list[str]]:
         """The line that names the message, and its lines. Raises ToolError where it is excluded."""
@@ -230,7 +230,7 @@ class _Reader:
             raise ToolError(f"r{place} was excluded by the user and cannot be read back.")
         lines = piece_lines(message)
         plural = "" if len(lines) == 1 else "s"
-        return f"[r{place}: {_who(message)}, {len(lines):,} line{plural}]", lines
+        return f"[r{place}: {speaker_of(message)}, {len(lines):,} line{plural}]", lines
 
     def _room(self, head: str) -> int:
         return self.memory.cap - self.memory.count_text(head) - 2 * _FRAMING
@@ -268,16 +268,6 @@ def _in_context(lines: Sequence[str], numbers: Sequence[int]) -> Iterator[str]:
 def _number(line: str) -> str:
     match = re.match(r"\d+", line)
     return match[0] if match else "1"
-
-
-def _who(message: Message) -> str:
-    """Whose message it is: `user`, `assistant calling read_file`, `result of read_file`."""
-    if message.role == "tool":
-        return f"result of {one_line(message.name or 'a tool', 60)}"
-    if message.tool_calls:
-        names = ", ".join(dict.fromkeys(one_line(call.name, 60) for call in message.tool_calls))
-        return f"{message.role} calling {names}"
-    return message.role
 
 
 def _joined(head: str, lines: Sequence[str], *, before: str = "", after: str = "") -> str:
