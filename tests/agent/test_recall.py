@@ -40,7 +40,7 @@ async def test_tools_that_are_named_are_those_and_no_others(opened: Opened) -> N
 
 
 async def test_it_reads_the_branch_back_without_asking_for_leave(opened: Opened) -> None:
-    chat, runtime, provider = opened(
+    chat, runtime, _ = opened(
         says("Noted."), calls(call("recall", '{"id": "r1"}')), says("It is in ops."),
         calls(call("recall", '{"search": "deploy keys"}')), says("As I said."),
     )  # fmt: skip

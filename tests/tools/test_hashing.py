@@ -32,7 +32,7 @@ async def test_reading_a_file_or_a_part_of_it_tells_the_hash_of_the_whole(
     (folder / "a.txt").write_bytes(data)
     result = await ReadFile().run({"path": "a.txt", **lines}, context)
     digest = hashlib.sha256(data).hexdigest()
-    assert result.files == (FileTouch(str(folder.resolve() / "a.txt"), "read", digest),)
+    assert result.files == (FileTouch(os.path.realpath(folder / "a.txt"), "read", digest),)
     assert hash_file(folder / "a.txt") == digest
 
 
