@@ -18,7 +18,7 @@ from rolling_chat.tools.memory_search import search_branch
 
 _MODES = ("head", "tail", "lines", "grep")
 _MOST_FOUND = 8  # messages that a search names
-_MOST_ID = 4_000  # characters of an id that are read; a notice may name many ranges
+_MOST_RANGES = 200  # of one id that are read; a notice may name many
 _SHOWN = 400  # characters of a line that a search shows
 _BEGINS = 70  # characters of a message in a listing
 _FRAMING = 24  # tokens left for what stands around the lines
@@ -71,26 +71,27 @@ class Recall:
         if memory is None:
             raise ToolError("There is no conversation to read back here.")
         reader = _Reader(memory, tuple(memory.branch))
-        words = read_text(arguments, "search", default="")
-        if not arguments.get("id"):
-            if not words.strip():
-                raise ToolError(f"Give an id ({reader.known}) or words to search for.")
-            return ToolResult(await asyncio.to_thread(reader.search, words))
-        ranges = read_ranges(arguments["id"], len(reader.branch), reader.known)
-        if words.strip() and not arguments.get("pattern"):
-            return ToolResult(await asyncio.to_thread(reader.search, words, ranges))
-        if len(ranges) > 1 or len(ranges[0]) > 1:
-            return ToolResult(reader.listing([place for places in ranges for place in places]))
-        place = ranges[0][0]
-        match _mode(arguments):
-            case "grep":
-                pattern = read_text(arguments, "pattern")
-                return ToolResult(await reader.grep(place, pattern))
-            case "tail":
-                return ToolResult(reader.tail(place))
-            case _:
-                start = read_count(arguments, "start", default=1) or 1
-                return ToolResult(reader.lines(place, start, read_count(arguments, "end")))
+        words = read_text(arguments, "search", default="").strip()
+        ranges = read_ranges(arguments["id"], len(reader.branch), reader.known) if arguments.get("id") else []
+        is_one = len(ranges) == 1 and len(ranges[0]) == 1
+        if not ranges and not words:
+            raise ToolError(f"Give an id ({reader.known}) or words to search for.")
+        if is_one and not words and _mode(arguments) == "grep":
+            return ToolResult(await reader.grep(ranges[0][0], read_text(arguments, "pattern")))
+        return ToolResult(await asyncio.to_thread(_answer, reader, ranges, words, arguments))
+
+
+def _answer(reader: _Reader, ranges: Sequence[range], words: str, arguments: JsonObject) -> str:
+    """What takes no process: a search, a listing, or some lines."""
+    if words:
+        return reader.search(words, ranges)
+    if len(ranges) > 1 or len(ranges[0]) > 1:
+        return reader.listing(list(itertools.chain.from_iterable(ranges)))
+    place = ranges[0][0]
+    if _mode(arguments) == "tail":
+        return reader.tail(place)
+    start = read_count(arguments, "start", default=1) or 1
+    return reader.lines(place, start, read_count(arguments, "end"))
 
 
 def read_ranges(given: object, length: int, known: str) -> list[range]:
@@ -98,9 +99,9 @@ def read_ranges(given: object, length: int, known: str) -> list[range]:
 
     Raises ToolError, saying which ids there are (`known`), where it names anything else.
     """
-    text = str(given)[:_MOST_ID]
+    parts = [part for part in str(given).split(",", _MOST_RANGES) if part.strip()][:_MOST_RANGES]
     ranges = []
-    for part in text.split(","):
+    for part in parts or [""]:
         match = _RANGE.fullmatch(part)
         first = int(match[1]) if match else 0
         last = int(match[2] or first) if match else 0

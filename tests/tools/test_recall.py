@@ -173,12 +173,21 @@ def test_a_search_leaves_out_the_request_itself_what_recall_brought_and_what_is_
     assert "ops" not in recall(hidden, id="r1-r2")
 
 
+def test_the_many_ranges_of_a_notice_are_read_and_a_search_can_be_kept_to_some() -> None:
+    assert recall(id="r1, r3,").count("\n") == 1
+    assert recall(id="r1-r3," * 600).startswith("r1 user")
+    assert "r6" in recall(search="tests", id="r4-r6")
+    with pytest.raises(ToolError, match="Nothing that was said"):
+        recall(search="deploy key", id="r4-r6")
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
         ({}, "Give an id (r1 to r7) or words"),
         ({"id": "r999"}, "this conversation has r1 to r7"),
         ({"id": "r0"}, "the system message"),
+        ({"id": " , "}, "There is no '' here"),
         ({"id": "seven"}, "There is no 'seven' here"),
         ({"id": "r5-r2"}, "There is no 'r5-r2'"),
         ({"id": "r6", "mode": "middle"}, "The modes are: head, tail, lines, grep"),
