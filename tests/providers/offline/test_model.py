@@ -91,11 +91,11 @@ def test_where_the_search_says_too_little_the_first_message_it_names_is_read() -
     recall = _tool("recall", id="string", search="string")
     question = [SYSTEM, _user("Where is the deploy key?")]
     searched = reply_to(question, [recall])
-    read = reply_to([*question, *_after(searched, "r12 user, line 3 of 9\n  3: about keys")], [recall])
+    read = reply_to([*question, *_after(searched, "r12 user, line 3 of 9\n  3: about doors")], [recall])
 
     assert _arguments(searched) == [("recall", {"search": "deploy key"})]
     assert _arguments(read) == [("recall", {"id": "r12"})]
-    found = _after(searched, "r12 user, line 3 of 9\n  3: about keys")
+    found = _after(searched, "r12 user, line 3 of 9\n  3: about doors")
     found += _after(read, "[r12: user, 9 lines]\nThe deploy key is kept in ops/keys.txt.")
     assert reply_to([*question, *found], [recall]).text == "The deploy key is kept in ops/keys.txt."
 
