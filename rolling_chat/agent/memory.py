@@ -24,10 +24,17 @@ class BranchMemory:
     excluded: frozenset[str] = frozenset()
 
     @classmethod
-    def of(cls, conversation: Conversation, model: str, config: ContextConfig) -> BranchMemory:
-        """The memory of a turn with `model` under `config`."""
+    def of(
+        cls,
+        conversation: Conversation,
+        model: str,
+        config: ContextConfig,
+        excluded: frozenset[str] = frozenset(),
+    ) -> BranchMemory:
+        """The memory of a turn with `model` under `config`; `excluded` are ids of messages, all that
+        goes with what the person excluded among them."""
         estimator = estimator_for(model, config.token_estimator)
-        return cls(conversation, config.max_tool_result_tokens, estimator)
+        return cls(conversation, config.max_tool_result_tokens, estimator, excluded)
 
     @property
     def branch(self) -> Sequence[Message]:
