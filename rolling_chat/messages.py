@@ -36,6 +36,18 @@ class MadeBy:
 
 
 @dataclass(frozen=True, slots=True)
+class FileTouch:
+    """A file that a tool read or wrote, whole or in part, and what all of its bytes were then.
+
+    `path` is absolute; `sha256` is in hexadecimal, empty where the file was too large to be read whole.
+    """
+
+    path: str
+    action: Literal["read", "written"]
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
 class ToolCall:
     """One call of a tool by the model; `arguments` is the JSON text as the model wrote it."""
 

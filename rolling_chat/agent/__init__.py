@@ -1,7 +1,8 @@
 """The agent: one chat at a time, its loop, its tools' leave, and everything around a request."""
 
 from rolling_chat.agent.chat import Chat, ChatError
+from rolling_chat.agent.files import FileState
 from rolling_chat.agent.runtime import Runtime
 from rolling_chat.sessions.records import SessionInfo
 
-__all__ = ["Chat", "ChatError", "Runtime", "SessionInfo"]
+__all__ = ["Chat", "ChatError", "FileState", "Runtime", "SessionInfo"]

@@ -105,7 +105,7 @@ class CallRunner:
             return ToolResult(f"{tool.name} broke: {type(error).__name__}. Try another way.", Ending.FAILED)
 
     def _answered(self, call: ToolCall, result: ToolResult) -> ToolEnded:
-        message = self.conversation.add_result(call, result.text, result.ending)
+        message = self.conversation.add_result(call, result.text, result.ending, result.files)
         self._running = None
         return ToolEnded(call, message, time.monotonic() - self._started)
 
@@ -116,7 +116,7 @@ class CallRunner:
             "do something else, or answer]"
         )
         parts = (result.text, note) if call.name in self.keeps_tail else (note, result.text)
-        return ToolResult("\n".join(parts), result.ending)
+        return ToolResult("\n".join(parts), result.ending, result.files)
 
 
 def parse_arguments(call: ToolCall, tool: Tool, *, cut: bool = False) -> JsonObject:

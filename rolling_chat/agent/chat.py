@@ -13,7 +13,9 @@ from typing import Unpack
 from rolling_chat.agent.approvals import Approvals
 from rolling_chat.agent.calls import CallRunner
 from rolling_chat.agent.conversation import Conversation
+from rolling_chat.agent.files import FileState, file_states
 from rolling_chat.agent.loop import AgentLoop
+from rolling_chat.agent.memory import BranchMemory
 from rolling_chat.agent.models import pick_model, reachable_models
 from rolling_chat.agent.prompt import Planner
 from rolling_chat.agent.runtime import Runtime
@@ -314,6 +316,12 @@ class Chat:
         here = str(self._runtime.folder)
         return sorted(everything, key=lambda info: info.folder != here)
 
+    async def files(self) -> list[FileState]:
+        """The files that this session's tools read and wrote, and whether they are still the same."""
+        with _in_words():
+            used = self._runtime.store.files(self._info.id)
+        return await in_background(partial(file_states, used))
+
     def model_names(self) -> Sequence[str]:
         """The models that can be switched to: known, and reachable with the keys there are."""
         return reachable_models(self._runtime)
@@ -379,10 +387,12 @@ class Chat:
 
     def _loop(self) -> AgentLoop:
         runtime, planner = self._runtime, self._planner
-        tails = frozenset(name for name, end in planner.config.tools.items() if end == "tail")
+        config = planner.config
+        tails = frozenset(name for name, end in config.tools.items() if end == "tail")
+        memory = BranchMemory.of(self._conversation, planner.model, config)
         calls = CallRunner(
             self._conversation, planner.tools, self._approvals,
-            ToolContext(runtime.folder, runtime.environ), tails,
+            ToolContext(runtime.folder, runtime.environ, memory), tails,
         )  # fmt: skip
         return AgentLoop(
             self._conversation, planner, runtime.provider, calls,

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from rolling_chat.agent.text import sound_text
-from rolling_chat.messages import Ending, MadeBy, Message, ToolCall
+from rolling_chat.messages import Ending, FileTouch, MadeBy, Message, ToolCall
 from rolling_chat.sessions.store import SessionStore
 
 log = logging.getLogger("rolling_chat.agent.conversation")
@@ -57,11 +57,14 @@ class Conversation:
         """Append what the person said."""
         return self._append(Message("user", sound_text(text)))
 
-    def add_result(self, call: ToolCall, text: str, ending: Ending) -> Message:
-        """Answer `call`. An empty result is said in words: several providers refuse empty content."""
+    def add_result(
+        self, call: ToolCall, text: str, ending: Ending, files: Sequence[FileTouch] = ()
+    ) -> Message:
+        """Answer `call`, with the files it touched. An empty result is said in words: several providers
+        refuse empty content."""
         content = sound_text(text) or "[no output]"
         return self._append(
-            Message("tool", content, tool_call_id=call.id, name=call.name or None, ending=ending)
+            Message("tool", content, tool_call_id=call.id, name=call.name or None, ending=ending), files
         )
 
     def begin_reply(self, made_by: MadeBy) -> str:
@@ -113,8 +116,8 @@ class Conversation:
             raise RuntimeError("no reply is open")
         return self._open
 
-    def _append(self, message: Message) -> Message:
-        stored = self.store.append(self.session_id, message)
+    def _append(self, message: Message, files: Sequence[FileTouch] = ()) -> Message:
+        stored = self.store.append(self.session_id, message, files)
         self._add(stored)
         return stored
 

@@ -27,6 +27,7 @@ from rolling_chat.providers.protocol import Request
 from rolling_chat.sessions.records import Learned, RequestRecord
 from rolling_chat.settings.schema import ContextSettings
 from rolling_chat.tools import Tool
+from rolling_chat.tools.memory import RECALL
 
 PIPELINE_VERSION = 1
 """Grows when the same conversation, settings and plan would make another prompt."""
@@ -89,8 +90,11 @@ class Planner:
 
     @property
     def tools(self) -> tuple[Tool, ...]:
-        """The tools that the model is offered: none where it is known to take none."""
-        return self._all_tools if offers_tools(self.model, self._runtime.catalog) else ()
+        """The tools that the model is offered: none where it is known to take none.
+
+        With rolling on `recall` is among them from the first request, so that the prompt stands still.
+        """
+        return self._offered(rolling=self.rolling)
 
     @property
     def config(self) -> ContextConfig:
@@ -283,11 +287,18 @@ class Planner:
     def _config(self, context: ContextSettings, *, rolling: bool) -> ContextConfig:
         return context_config(
             self.model, replace(self._runtime.settings, context=context), self._runtime.catalog,
-            rolling=rolling, system=self._system(), tools=self._schemas(), learned=self.learned,
+            rolling=rolling, system=self._system(rolling=rolling), tools=self._schemas(rolling=rolling),
+            learned=self.learned,
         )  # fmt: skip
 
+    def _offered(self, *, rolling: bool) -> tuple[Tool, ...]:
+        if not offers_tools(self.model, self._runtime.catalog):
+            return ()
+        return tuple(tool for tool in self._all_tools if rolling or tool.name != RECALL)
+
     def _basis(self, config: ContextConfig) -> Basis:
-        return Basis(config, self._system(), tuple(self._schemas()))
+        system = self._system(rolling=config.enabled)
+        return Basis(config, system, tuple(self._schemas(rolling=config.enabled)))
 
     def _read_learned(self) -> None:
         self.learned = self._runtime.store.learned(self.model, self._address)
@@ -297,11 +308,12 @@ class Planner:
     def _address(self) -> str:
         return self._runtime.settings.for_model(self.model).api_base
 
-    def _system(self) -> str:
-        return system_prompt(self._runtime.folder, self._started_at, self.tools, self.instructions)
+    def _system(self, *, rolling: bool | None = None) -> str:
+        tools = self._offered(rolling=self.rolling if rolling is None else rolling)
+        return system_prompt(self._runtime.folder, self._started_at, tools, self.instructions)
 
-    def _schemas(self) -> list[dict[str, Json]]:
-        return [tool.schema for tool in self.tools]
+    def _schemas(self, *, rolling: bool | None = None) -> list[dict[str, Json]]:
+        return [tool.schema for tool in self._offered(rolling=self.rolling if rolling is None else rolling)]
 
 
 def _room(config: ContextConfig) -> int:

@@ -14,6 +14,7 @@ from rolling_chat.providers.offline import offline_window
 from rolling_chat.sessions.records import Learned
 from rolling_chat.settings.catalog import ModelCatalog, ModelInfo
 from rolling_chat.settings.schema import Settings
+from rolling_chat.tools.memory import RECALL
 
 NOTHING_LEARNED = Learned()
 
@@ -109,4 +110,5 @@ def context_config(
         tools=_TRUNCATION_BY_TOOL | truncations,
         prompt_cache=wire.prompt_cache(model),
         max_output_tokens=most_out,
+        recall=any(tool.get("function", {}).get("name") == RECALL for tool in tools),
     )

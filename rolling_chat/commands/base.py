@@ -61,6 +61,10 @@ class CommandContext(Protocol):
         """Show lines and tables on a screen of their own."""
         ...
 
+    def show_text(self, title: str, text: str) -> None:
+        """Show a text of any length, whole, on a screen of its own."""
+        ...
+
     def show_help(self) -> None:
         """Show keys and commands."""
         ...

@@ -41,7 +41,7 @@ def message_table(rows: Sequence[Row], messages: Sequence[Message]) -> Table:
     by_id = {message.id: message for message in messages if message.id}
     return Table(
         (
-            Column("#", right=True),
+            Column("id", right=True),
             Column("role"),
             Column("tokens", right=True),
             Column("fate"),
@@ -54,7 +54,7 @@ def message_table(rows: Sequence[Row], messages: Sequence[Message]) -> Table:
 def _row(row: Row, by_id: dict[str, Message]) -> tuple[str, ...]:
     message = by_id.get(row.id)
     begins = preview(message) if message is not None else row.reason
-    return (str(row.index), row.role, _size(row), _fate(row), begins)
+    return (f"r{row.index}", row.role, _size(row), _fate(row), begins)
 
 
 def _size(row: Row) -> str:

@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING
 from rolling_chat.agent import ChatError
 from rolling_chat.commands.context import CONTEXT
 from rolling_chat.commands.copy import COPY
+from rolling_chat.commands.files import FILES
 from rolling_chat.commands.fork import FORK
 from rolling_chat.commands.help import HELP
 from rolling_chat.commands.model import MODEL
 from rolling_chat.commands.new import NEW
 from rolling_chat.commands.quit import QUIT
+from rolling_chat.commands.recall import RECALL
 from rolling_chat.commands.resume import RESUME
 from rolling_chat.commands.rolling_context import ROLLING_CONTEXT
 from rolling_chat.commands.sessions import SESSIONS
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
 _COMMANDS: tuple[Command, ...] = (
     ROLLING_CONTEXT,
     CONTEXT,
+    RECALL,
+    FILES,
     MODEL,
     NEW,
     SESSIONS,

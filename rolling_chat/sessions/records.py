@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TypedDict
 
-from rolling_chat.messages import Json, JsonObject, Usage
+from rolling_chat.messages import FileTouch, Json, JsonObject, Usage
 
 
 class StoreError(Exception):
@@ -104,6 +104,15 @@ class Learned:
 
     limit: int = 0
     factor: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class FileUse:
+    """A file that was read or written, by which message's tool, and when (seconds since the epoch)."""
+
+    touch: FileTouch
+    message_id: str
+    at: float
 
 
 @dataclass(frozen=True, slots=True)

@@ -155,7 +155,21 @@ _SECOND = (
     """,
 )
 
-MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST, _SECOND)
+_THIRD = (
+    # what the tool whose result a message is read or wrote; `sha256` is of all the file's bytes then
+    """
+    CREATE TABLE file (
+        number  INTEGER PRIMARY KEY,
+        message INTEGER NOT NULL REFERENCES message (number) ON DELETE CASCADE,
+        path    ANY NOT NULL,
+        action  TEXT NOT NULL,
+        sha256  TEXT NOT NULL
+    ) STRICT
+    """,
+    "CREATE INDEX file_by_message ON file (message)",
+)
+
+MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST, _SECOND, _THIRD)
 """Step n brings a database of version n to version n + 1; steps are added, never changed."""
 
 VERSION = len(MIGRATIONS)

@@ -18,8 +18,9 @@ _UNSPACED = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\ud7ff\uf900-\ufaff\U00020000-\U0003ffff]"
 )
 
-# a session's messages are those that it made and those that it shares with the session it forked
-_IN_SESSION = """
+# the rows of the messages of `:session`: those that it made and those that it shares with the session it
+# forked
+IN_SESSION = """
     WITH RECURSIVE branch (number) AS (
         SELECT head FROM session WHERE number = :session AND head IS NOT NULL
         UNION ALL
@@ -89,7 +90,7 @@ def _scanned(
 
 
 def _within(session: tuple[int, str] | None) -> str:
-    return f"AND message.number IN ({_IN_SESSION})" if session else ""
+    return f"AND message.number IN ({IN_SESSION})" if session else ""
 
 
 def _values(session: tuple[int, str] | None, limit: int) -> dict[str, int | str]:

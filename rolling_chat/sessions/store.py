@@ -8,11 +8,12 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Unpack
 
-from rolling_chat.messages import JsonObject, MadeBy, Message, Usage
-from rolling_chat.sessions import claims, directory, learned, requests, tree
+from rolling_chat.messages import FileTouch, JsonObject, MadeBy, Message, Usage
+from rolling_chat.sessions import claims, directory, files, learned, requests, tree
 from rolling_chat.sessions.claims import Owner
 from rolling_chat.sessions.database import Database
 from rolling_chat.sessions.records import (
+    FileUse,
     Holder,
     Learned,
     RequestRecord,
@@ -125,11 +126,21 @@ class SessionStore:
             tip = info.head if head is None else head
             return tree.branch(connection, tree.require_message(connection, tip) if tip else None)
 
-    def append(self, session_id: str, message: Message) -> Message:
-        """Add `message` below the head and move the head; return it with its id and time."""
+    def append(self, session_id: str, message: Message, touched: Iterable[FileTouch] = ()) -> Message:
+        """Add `message` below the head and move the head; return it with its id and time.
+
+        `touched` are the files that the tool whose result it is read or wrote.
+        """
         with self._database.write() as connection:
             session = directory.exact(connection, session_id)
-            return tree.append(connection, session, message, self._clock())
+            stored = tree.append(connection, session, message, self._clock())
+            files.add(connection, message_number(stored.id), touched)
+            return stored
+
+    def files(self, session_id: str) -> list[FileUse]:
+        """What was read and written in a session and in what it shares with its forks, oldest first."""
+        with self._database.read() as connection:
+            return files.of_session(connection, directory.exact(connection, session_id))
 
     def begin_reply(self, session_id: str, made_by: MadeBy) -> str:
         """Add an empty reply that will grow; it is the new head. Return its id."""

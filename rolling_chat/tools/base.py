@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from rolling_chat.messages import Ending, Json, JsonObject
+from rolling_chat.messages import Ending, FileTouch, Json, JsonObject
+from rolling_chat.tools.memory import Memory
 
 
 class ToolError(Exception):
@@ -16,18 +17,21 @@ class ToolError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """What a tool gives back: the whole text, and how it ended."""
+    """What a tool gives back: the whole text, how it ended, and the files that it read or wrote."""
 
     text: str
     ending: Ending = Ending.COMPLETE
+    files: tuple[FileTouch, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class ToolContext:
-    """Where the tools work: the folder they are confined to, and the program's environment."""
+    """Where the tools work: the folder they are confined to, the program's environment, and the
+    conversation that they may read back, where there is one."""
 
     folder: Path
     environ: Mapping[str, str]
+    memory: Memory | None = None
 
 
 class Tool(Protocol):

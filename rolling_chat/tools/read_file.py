@@ -7,10 +7,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import BinaryIO
 
-from rolling_chat.messages import Json, JsonObject
+from rolling_chat.messages import FileTouch, Json, JsonObject
 from rolling_chat.tools.arguments import read_count, read_text
 from rolling_chat.tools.base import ToolContext, ToolError, ToolResult, function_schema
 from rolling_chat.tools.confine import open_inside, relative_name, resolve_inside
+from rolling_chat.tools.hashing import FileHash
 from rolling_chat.tools.text import MAX_RESULT_BYTES, decode, encoding_of
 
 _PIECE = 65_536  # bytes read at a time; a line may be longer than memory
@@ -74,20 +75,28 @@ def _read(path: str, start: int, end: int | None, context: ToolContext) -> ToolR
     name = relative_name(resolved, context)
     with open_inside(resolved, context) as file:
         head = file.peek(_SNIFF)[:_SNIFF] if hasattr(file, "peek") else b""
-        encoding = encoding_of(head)
+        encoding, digest = encoding_of(head), FileHash()
         if encoding in {"utf-16", "utf-32"}:
-            pieces: Iterator[bytes] = iter(_recode(file, encoding))
+            pieces: Iterator[bytes] = iter(_recode(file, encoding, digest))
         elif b"\x00" in head:
             raise ToolError(f"{name} is a binary file; its text cannot be shown.")
         else:
-            pieces = iter(lambda: file.readline(_PIECE), b"")
+            pieces = _pieces(file, digest)
         selection = _select(pieces, start, end)
-    return ToolResult(_present(selection, name, start))
+        touched = FileTouch(str(resolved), "read", digest.finish(file))
+    return ToolResult(_present(selection, name, start), files=(touched,))
 
 
-def _recode(file: BinaryIO, encoding: str) -> list[bytes]:
-    text = file.read(2 * MAX_RESULT_BYTES).decode(encoding, errors="replace")
-    return text.encode("utf-8").splitlines(keepends=True)
+def _pieces(file: BinaryIO, digest: FileHash) -> Iterator[bytes]:
+    while piece := file.readline(_PIECE):
+        digest.add(piece)
+        yield piece
+
+
+def _recode(file: BinaryIO, encoding: str, digest: FileHash) -> list[bytes]:
+    data = file.read(2 * MAX_RESULT_BYTES)
+    digest.add(data)
+    return data.decode(encoding, errors="replace").encode("utf-8").splitlines(keepends=True)
 
 
 def _select(pieces: Iterator[bytes], start: int, end: int | None) -> _Selection:

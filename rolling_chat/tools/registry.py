@@ -7,13 +7,14 @@ from collections.abc import Sequence
 from rolling_chat.tools.base import Tool, ToolError
 from rolling_chat.tools.list_files import ListFiles
 from rolling_chat.tools.read_file import ReadFile
+from rolling_chat.tools.recall import Recall
 from rolling_chat.tools.run_command import RunCommand
 from rolling_chat.tools.search_files import SearchFiles
 
 
 def all_tools() -> tuple[Tool, ...]:
     """All tools, in the order in which they are offered."""
-    return (ReadFile(), ListFiles(), SearchFiles(), RunCommand())
+    return (ReadFile(), ListFiles(), SearchFiles(), RunCommand(), Recall())
 
 
 def choose_tools(names: str | Sequence[str]) -> tuple[Tool, ...]:

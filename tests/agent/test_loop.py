@@ -37,6 +37,7 @@ from rolling_chat.providers.protocol import (
     TextDelta,
     ToolCallDelta,
 )
+from rolling_chat.tools import ToolResult
 from tests.support.agent import (
     Gate,
     Script,
@@ -407,7 +408,7 @@ async def test_a_tool_that_swallows_the_stop_does_not_keep_the_turn_alive(
         try:
             await asyncio.sleep(0)
         except asyncio.CancelledError:
-            return type("Result", (), {"text": "done all the same", "ending": Ending.COMPLETE})
+            return ToolResult("done all the same")
         raise AssertionError
 
     monkeypatch.setattr("rolling_chat.tools.list_files.ListFiles.run", swallow)

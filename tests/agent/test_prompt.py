@@ -86,7 +86,7 @@ async def test_the_prefix_stands_still_while_nothing_has_to_leave(opened: Opened
 
 
 async def test_rolling_on_and_off_send_the_same_while_all_of_it_fits(tmp_path: Path) -> None:
-    sent = []
+    sent, offered = [], []
     (tmp_path / "seen").mkdir()
     for rolling in (True, False):
         provider = ScriptedProvider(calls(call("list_files")), says("ok"))
@@ -95,9 +95,11 @@ async def test_rolling_on_and_off_send_the_same_while_all_of_it_fits(tmp_path: P
         runtime = make_runtime(folder, provider)
         runtime.folder = tmp_path / "seen"
         await collect(Chat.open(runtime, rolling=rolling).send("go"))
-        sent.append([provider.wire_form(request) for request in provider.requests])
+        sent.append([provider.wire_form(request)[1:] for request in provider.requests])
+        offered.append({tool["function"]["name"] for tool in provider.requests[0].tools})
         runtime.close()
     assert sent[0] == sent[1]
+    assert offered[0] - offered[1] == {"recall"}  # which the system message names too
 
 
 async def test_edited_instructions_wait_for_the_next_turn(opened: Opened) -> None:

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import sys
 
-from tests.benchmarks import build_time, fits, kept, library, prompt_cache, transcripts
+from tests.benchmarks import (
+    build_time,
+    fits,
+    kept,
+    library,
+    memory,
+    prompt_cache,
+    recall,
+    transcripts,
+)
 
 BENCHMARKS = {
     "fits": fits.run,
@@ -13,6 +22,8 @@ BENCHMARKS = {
     "library": library.run,
     "kept": kept.run,
     "transcripts": transcripts.run,
+    "recall": recall.run,
+    "memory": memory.run,
 }
 
 

@@ -11,7 +11,7 @@ from rolling_chat.agent import Chat
 from rolling_chat.commands import parse, run_command
 from rolling_chat.commands.context import category_table, message_table
 from tests.support.commands import PlainContext
-from tests.support.tui import MODEL, make_chat, says
+from tests.support.tui import MODEL, calls, make_chat, says
 
 
 async def _run(context: PlainContext, line: str, *, busy: bool = False) -> None:
@@ -165,3 +165,51 @@ async def test_what_leaves_the_session_waits_while_the_model_works(tmp_path: Pat
     context = PlainContext(make_chat(tmp_path))
     await _run(context, "/new", busy=True)
     assert context.warned == ["/new waits until the answer is complete; esc stops it."]
+
+
+async def test_recall_opens_a_message_whole_by_its_id(tmp_path: Path) -> None:
+    chat = make_chat(tmp_path, says("The heron is grey."))
+    await _say(chat, "Which colour?")
+    context = PlainContext(chat)
+    await _run(context, "/recall r2")
+    await _run(context, "/recall [recall: r1]")
+    assert context.shown == [("r2 · assistant", "The heron is grey."), ("r1 · user", "Which colour?")]
+
+
+async def test_recall_finds_by_words_and_lets_choose(tmp_path: Path) -> None:
+    chat = make_chat(tmp_path, says("The heron is grey."))
+    await _say(chat, "Which colour?")
+    context = PlainContext(chat, picks=["2", None])
+    await _run(context, "/recall grey herons")
+    await _run(context, "/recall heron")
+    assert [choice.note for choice in context.offered] == ["The heron is grey."]
+    assert [title for title, _ in context.shown] == ["r2 · assistant"]
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("/recall", "/recall takes an id (r1 to r2"),
+        ("/recall r9", "There is no r9: this session has r1 to r2."),
+        ("/recall zebra", "Nothing in this session holds 'zebra'."),
+        ("/files", "No file was read or written"),
+    ],
+)
+async def test_what_is_not_there_is_said_in_a_line(tmp_path: Path, line: str, said: str) -> None:
+    chat = make_chat(tmp_path, says("hello"))
+    await _say(chat, "hi")
+    context = PlainContext(chat)
+    await _run(context, line)
+    assert said in "".join((*context.said, *context.warned))
+    assert not context.shown
+
+
+async def test_files_are_listed_with_what_became_of_them(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("one")
+    chat = make_chat(tmp_path, calls("read_file", path="a.txt"), says("ok"), folder=tmp_path)
+    await _say(chat, "read it")
+    (tmp_path / "a.txt").write_text("two")
+    context = PlainContext(chat)
+    await _run(context, "/files")
+    (table,) = context.tables
+    assert table.rows == (("just now", "read", "1", "changed since", "a.txt"),)

@@ -19,6 +19,8 @@ def test_every_command_of_the_program_is_there_once() -> None:
         {
             "rolling-context",
             "context",
+            "recall",
+            "files",
             "model",
             "new",
             "sessions",
@@ -57,7 +59,7 @@ def test_every_command_is_found_by_its_name_and_says_what_it_does_on_one_line(co
 
 def test_what_looks_may_be_done_while_the_model_works_and_what_leaves_may_not() -> None:
     busy = {command.name for command in all_commands() if command.while_busy}
-    assert busy == {"rolling-context", "context", "copy", "theme", "help", "quit"}
+    assert busy == {"rolling-context", "context", "recall", "files", "copy", "theme", "help", "quit"}
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,7 @@ class PlainContext:
     done: list[str] = field(default_factory=list)
     tables: list[Table] = field(default_factory=list)
     offered: list[Choice] = field(default_factory=list)
+    shown: list[tuple[str, str]] = field(default_factory=list)
     copied: str = ""
 
     def say(self, text: str, *, warning: bool = False) -> None:
@@ -30,6 +31,9 @@ class PlainContext:
     def show_tables(self, title: str, lead: Sequence[str], tables: Sequence[Table]) -> None:
         self.said.extend((title, *lead))
         self.tables.extend(tables)
+
+    def show_text(self, title: str, text: str) -> None:
+        self.shown.append((title, text))
 
     def show_help(self) -> None:
         self.done.append("help")

@@ -53,10 +53,12 @@ def read_sentences(texts: Iterable[str]) -> list[Sentence]:
     return found
 
 
-def best_matches(question: str, sentences: Sequence[Sentence], most: int = 3) -> list[Sentence]:
+def best_matches(
+    question: str, sentences: Sequence[Sentence], most: int = 3, *, least: float = 0.5
+) -> list[Sentence]:
     """The sentences that hold enough of the question's rarer words, in the order of the prompt.
 
-    Enough is half of the question's weight, where a word weighs more the fewer sentences have it.
+    Enough is `least` of the question's weight, where a word weighs more the fewer sentences have it.
     Among equals the newer one wins: facts are corrected later, not earlier.
     """
     wanted = set(content_words(question))
@@ -71,7 +73,7 @@ def best_matches(question: str, sentences: Sequence[Sentence], most: int = 3) ->
         for sentence in sentences
         if sentence.words & wanted
     ]
-    good = sorted((entry for entry in scored if entry[0] >= 0.5), reverse=True)[:most]
+    good = sorted((entry for entry in scored if entry[0] >= least), reverse=True)[:most]
     if not good:
         return []
     near_best = [sentence for score, _place, sentence in good if score >= 0.75 * good[0][0]]

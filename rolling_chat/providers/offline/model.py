@@ -30,6 +30,10 @@ _GREETING = re.compile(
     r"\W*(?:hello|hi|hey|help|good (?:morning|evening|day)|who are you|what can you do)\b", re.IGNORECASE
 )
 _MOST_LINES = 20
+_RECALL_ID = re.compile(r"^r[1-9]\d*\b", re.MULTILINE)
+_LINE_NUMBER = re.compile(r"^\s*\d+[:-] ", re.MULTILINE)
+# the share of a question's weight that a sentence must hold to be an answer
+_LIKELY, _SURE = 0.5, 0.9
 
 # Which tool does what, by words of its name; and which of its arguments takes what, best first.
 _TOOL_WORDS: Mapping[Action, tuple[str, ...]] = {
@@ -134,24 +138,36 @@ def _answer(
         return OfflineReply(f"{opening}{_NOTED}")
     sentences = [
         sentence
-        for sentence in read_sentences([system, *_told(before), *_statements(asked), *results])
+        for sentence in read_sentences([system, *_told(before), *_statements(asked), *_bare(results)])
         if sentence.text not in _OWN_SENTENCES
     ]
-    found = best_matches(question, sentences)
+    can_recall = "recall" in offered
+    # half of what was asked for will do only where nothing better can be looked up
+    found = best_matches(question, sentences, least=_SURE if can_recall and not results else _LIKELY)
     if found:
         return OfflineReply(_as_lines([sentence.text for sentence in found]))
-    if "recall" in offered and not results:
-        arguments: dict[str, Json] = {}
-        _put(
-            arguments,
-            _properties(offered["recall"]),
-            _QUERY_NAMES,
-            " ".join(content_words(question)) or question,
-        )
-        return OfflineReply(
-            calls=(ToolCall("call_offline_recall", "recall", json.dumps(arguments, ensure_ascii=False)),)
-        )
+    if can_recall and (call := _recall(question, results, _properties(offered["recall"]))):
+        return OfflineReply(calls=(call,))
     return OfflineReply(f"{opening}{_NOTHING}")
+
+
+def _recall(question: str, results: Sequence[str], properties: Mapping[str, Json]) -> ToolCall | None:
+    """First a search for the question's words; then, where that said too little, the first that it named."""
+    arguments: dict[str, Json] = {}
+    if not results:
+        _put(arguments, properties, _QUERY_NAMES, " ".join(content_words(question)) or question)
+    elif len(results) == 1 and (named := _RECALL_ID.search(results[0])):
+        _put(arguments, properties, ("id",), named.group())
+    if not arguments:
+        return None
+    return ToolCall(
+        f"call_offline_recall_{len(results)}", "recall", json.dumps(arguments, ensure_ascii=False)
+    )
+
+
+def _bare(results: Sequence[str]) -> Iterator[str]:
+    """What tools brought, without the numbers before its lines."""
+    yield from (_LINE_NUMBER.sub("", result) for result in results)
 
 
 def _told(messages: Sequence[Message]) -> Iterator[str]:

@@ -12,6 +12,7 @@ from rolling_chat.settings.write import save_setting
 from rolling_chat.tui.screens.help import HelpScreen
 from rolling_chat.tui.screens.pickers import Picker
 from rolling_chat.tui.screens.tables import TablesScreen
+from rolling_chat.tui.screens.text import TextScreen
 
 if TYPE_CHECKING:
     from rolling_chat.agent import Chat
@@ -68,6 +69,10 @@ class CommandController:
     def show_tables(self, title: str, lead: Sequence[str], tables: Sequence[Table]) -> None:
         """Lines and tables on a screen of their own."""
         self._app.push_screen(TablesScreen(title, lead, tables))
+
+    def show_text(self, title: str, text: str) -> None:
+        """A whole text on a screen of its own."""
+        self._app.push_screen(TextScreen(title, text))
 
     def show_help(self) -> None:
         """Keys and commands."""

@@ -87,6 +87,31 @@ def test_recall_is_asked_first_where_the_prompt_holds_nothing() -> None:
     assert "nothing" in reply_to([*question, *_after(asked, "no matches")], [*TOOLS, RECALL]).text
 
 
+def test_where_the_search_says_too_little_the_first_message_it_names_is_read() -> None:
+    recall = _tool("recall", id="string", search="string")
+    question = [SYSTEM, _user("Where is the deploy key?")]
+    searched = reply_to(question, [recall])
+    read = reply_to([*question, *_after(searched, "r12 user, line 3 of 9\n  3: about doors")], [recall])
+
+    assert _arguments(searched) == [("recall", {"search": "deploy key"})]
+    assert _arguments(read) == [("recall", {"id": "r12"})]
+    found = _after(searched, "r12 user, line 3 of 9\n  3: about doors")
+    found += _after(read, "[r12: user, 9 lines]\nThe deploy key is kept in ops/keys.txt.")
+    assert reply_to([*question, *found], [recall]).text == "The deploy key is kept in ops/keys.txt."
+
+
+def test_half_an_answer_is_no_answer_while_recall_may_have_the_whole() -> None:
+    told = [
+        SYSTEM,
+        _user("The port of the heron is 80."),
+        _assistant("Noted."),
+        _user("What is the port of the crane?"),
+    ]
+
+    assert reply_to(told, TOOLS).text == "The port of the heron is 80."
+    assert _arguments(reply_to(told, [RECALL])) == [("recall", {"query": "port crane"})]
+
+
 @pytest.mark.parametrize(
     ("text", "call"),
     [

@@ -1,0 +1,54 @@
+"""What became of the files that a session read and wrote."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from rolling_chat.sessions.records import FileUse
+from rolling_chat.tools.hashing import hash_file
+
+
+class Since(StrEnum):
+    """A file on disk beside what it was when the session last touched it."""
+
+    SAME = "unchanged"
+    CHANGED = "changed since"
+    GONE = "gone"
+    UNKNOWN = "too large to tell"
+
+
+@dataclass(frozen=True, slots=True)
+class FileState:
+    """A file of the session: what was done with it last, when (seconds since the epoch), and how often."""
+
+    path: str
+    action: str
+    at: float
+    times: int
+    since: Since
+
+
+def file_states(used: Iterable[FileUse]) -> list[FileState]:
+    """One entry a file, the one touched last first; reads what is on disk now."""
+    by_path: dict[str, list[FileUse]] = {}
+    for use in used:
+        by_path.setdefault(use.touch.path, []).append(use)
+    states = [_state(path, uses) for path, uses in by_path.items()]
+    return sorted(states, key=lambda state: -state.at)
+
+
+def _state(path: str, uses: list[FileUse]) -> FileState:
+    last = uses[-1]
+    actions = " and ".join(sorted({use.touch.action for use in uses}))
+    return FileState(path, actions, last.at, len(uses), _since(last.touch.sha256, hash_file(Path(path))))
+
+
+def _since(then: str, now: str | None) -> Since:
+    if now is None:
+        return Since.GONE
+    if not then or not now:
+        return Since.UNKNOWN
+    return Since.SAME if now == then else Since.CHANGED

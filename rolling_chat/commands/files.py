@@ -1,0 +1,45 @@
+"""/files: what the agent read and wrote in this session, and what has changed since."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rolling_chat.commands import figures
+from rolling_chat.commands.base import Column, Command, CommandContext, Table
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rolling_chat.agent import FileState
+
+
+def file_table(files: Sequence[FileState], folder: str, now: float) -> Table:
+    """One row a file; paths in `folder` are shown from there. `now` in seconds."""
+    return Table(
+        (Column("when"), Column("what"), Column("times", right=True), Column("on disk"), Column("file")),
+        tuple(
+            (figures.age(now - file.at), file.action, str(file.times), file.since.value, _short(file, folder))
+            for file in files
+        ),
+    )
+
+
+def _short(file: FileState, folder: str) -> str:
+    path = Path(file.path)
+    return str(path.relative_to(folder)) if path.is_relative_to(folder) else file.path
+
+
+async def _run(context: CommandContext, _argument: str) -> None:
+    files = await context.chat.files()
+    if not files:
+        context.say("No file was read or written in this session yet.")
+        return
+    changed = sum(file.since.value != "unchanged" for file in files)
+    lead = f"{figures.plural(len(files), 'file')}; {changed or 'none'} not as the session left it"
+    table = file_table(files, context.chat.info.folder, time.time())
+    context.show_tables("Files of this session", [lead], [table])
+
+
+FILES = Command("files", "", "What was read and written, and what has changed since", _run, while_busy=True)

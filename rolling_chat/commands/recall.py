@@ -1,0 +1,61 @@
+"""/recall: open a message of this session whole, whatever became of it in the prompt."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from rolling_chat.commands.base import Choice, Command, CommandContext
+from rolling_chat.tools.memory import piece_lines, piece_text, speaker_of
+from rolling_chat.tools.memory_search import search_branch
+
+if TYPE_CHECKING:
+    from rolling_chat.messages import Message
+
+_MOST_FOUND = 20
+_ID = re.compile(r"\[?(?:recall:\s*)?r(\d{1,9})\]?", re.IGNORECASE)
+
+
+async def _run(context: CommandContext, argument: str) -> None:
+    branch = tuple(context.chat.messages)
+    if not branch:
+        context.say("Nothing was said in this session yet.")
+        return
+    if not argument:
+        context.say(f"/recall takes an id (r1 to r{len(branch)}, as /context shows them) or words.")
+        return
+    match = _ID.fullmatch(argument)
+    place = int(match[1]) if match else await _pick(context, branch, argument)
+    if place is None:
+        return
+    if not 1 <= place <= len(branch):
+        context.say(f"There is no r{place}: this session has r1 to r{len(branch)}.", warning=True)
+        return
+    message = branch[place - 1]
+    context.show_text(f"r{place} · {speaker_of(message)}", piece_text(message))
+
+
+async def _pick(context: CommandContext, branch: Sequence[Message], words: str) -> int | None:
+    """Let the person choose among the messages that hold `words`."""
+    everywhere = range(1, len(branch) + 1)
+    found = await asyncio.to_thread(search_branch, branch, words, everywhere, _MOST_FOUND)
+    if not found:
+        context.say(f"Nothing in this session holds {words!r}.")
+        return None
+    choices = [
+        Choice(
+            str(one.place),
+            f"r{one.place} · {speaker_of(branch[one.place - 1])}",
+            piece_lines(branch[one.place - 1])[one.line],
+        )
+        for one in found
+    ]
+    chosen = await context.pick(f"Messages with {words}", choices)
+    return int(chosen) if chosen else None
+
+
+RECALL = Command(
+    "recall", "[id|words]", "Open a message whole, also what left the prompt", _run, while_busy=True
+)

@@ -1,0 +1,32 @@
+"""The files that a session's tools read and wrote."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable
+
+from rolling_chat.messages import FileTouch
+from rolling_chat.sessions.records import FileUse
+from rolling_chat.sessions.rows import insert, message_id, pack, unpack
+from rolling_chat.sessions.search import IN_SESSION
+
+
+def add(connection: sqlite3.Connection, message: int, touched: Iterable[FileTouch]) -> None:
+    """Keep what the tool whose result is in row `message` touched."""
+    for touch in touched:
+        columns = {"message": message, "path": pack(touch.path), "action": touch.action}
+        insert(connection, "file", {**columns, "sha256": touch.sha256})
+
+
+def of_session(connection: sqlite3.Connection, session: int) -> list[FileUse]:
+    """What was touched in a session, also on branches that were left, oldest first."""
+    statement = f"""
+        SELECT file.message, path, action, sha256, message.created_at
+        FROM file JOIN message ON message.number = file.message
+        WHERE file.message IN ({IN_SESSION}) ORDER BY file.number
+    """  # noqa: S608 - our own words
+    rows = connection.execute(statement, {"session": session})
+    return [
+        FileUse(FileTouch(unpack(path), action, sha256), message_id(message), at)
+        for message, path, action, sha256, at in rows
+    ]

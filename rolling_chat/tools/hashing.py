@@ -1,0 +1,46 @@
+"""The hash of a file's bytes, so that it can be told later whether they are still the same."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from pathlib import Path
+from typing import BinaryIO
+
+MAX_HASHED_BYTES = 1_000_000_000
+"""What is longer is not read to its end for a hash: that would keep people waiting."""
+
+_PIECE = 1_000_000
+
+
+class FileHash:
+    """The SHA-256 of a file that is being read for another purpose: it is fed what was read of it."""
+
+    def __init__(self) -> None:
+        self._hash = hashlib.sha256()
+        self._bytes = 0
+
+    def add(self, data: bytes) -> None:
+        """Take what was read."""
+        self._hash.update(data)
+        self._bytes += len(data)
+
+    def finish(self, file: BinaryIO) -> str:
+        """The hash, once the rest of `file` is read, in hexadecimal; empty beyond MAX_HASHED_BYTES."""
+        while self._bytes <= MAX_HASHED_BYTES:
+            data = file.read(_PIECE)
+            if not data:
+                return self._hash.hexdigest()
+            self.add(data)
+        return ""
+
+
+def hash_file(path: Path) -> str | None:
+    """The hash of a file as it is now; None where there is none that can be read, empty where too long."""
+    try:
+        # not waiting: a pipe may have taken the file's place
+        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0))
+        with os.fdopen(descriptor, "rb") as file:
+            return FileHash().finish(file)
+    except (OSError, ValueError):
+        return None

@@ -1,0 +1,75 @@
+"""Matching lines that are in memory against a pattern that nobody vouches for."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from rolling_chat.tools import grep
+from rolling_chat.tools.base import ToolError
+from rolling_chat.tools.process import run_process
+from rolling_chat.tools.text import decode
+from rolling_chat.words import fold
+
+_TIMEOUT = 5.0  # seconds; a pattern that backtracks without end is stopped
+_LONGEST_PATTERN = 1_000  # characters
+_PLAIN = re.compile(r"[^\\.^$*+?{}\[\]|()]*")
+
+
+async def matching_lines(lines: Sequence[str], pattern: str) -> tuple[list[int], str]:
+    """The numbers (from 1) of the lines that match, and a note where the pattern was taken as plain text.
+
+    Upper and lower case are the same. What is no plain text is matched in a process of its own, for
+    nothing but its end stops Python's `re`. Raises ToolError for a pattern that takes too long.
+    """
+    if "\n" in pattern or "\x00" in pattern or len(pattern) > _LONGEST_PATTERN:
+        raise ToolError(
+            f"The pattern must be one line of at most {_LONGEST_PATTERN:,} characters: "
+            "lines are matched one by one."
+        )
+    if _PLAIN.fullmatch(pattern):
+        return _literal(lines, pattern), ""
+    try:
+        re.compile(_scoped(pattern))
+    except (re.error, RecursionError, OverflowError):
+        return _literal(lines, pattern), "; taken as plain text, for it is no regular expression"
+    return await _by_process(lines, pattern), ""
+
+
+def _literal(lines: Sequence[str], pattern: str) -> list[int]:
+    wanted = fold(pattern)
+    return [number for number, line in enumerate(lines, start=1) if wanted in fold(line)]
+
+
+async def _by_process(lines: Sequence[str], pattern: str) -> list[int]:
+    try:
+        with tempfile.TemporaryDirectory(prefix="rolling-chat-") as folder:
+            await asyncio.to_thread(_write, lines, Path(folder, "piece"))
+            ended = await run_process(
+                [sys.executable, "-I", grep.__file__, _scoped(pattern), "piece", "1"],
+                folder=Path(folder),
+                environ={},
+                timeout=_TIMEOUT,
+            )
+    except OSError as error:
+        raise ToolError(f"The search could not be started: {error.strerror or error}.") from None
+    if ended.timed_out or ended.code not in {grep.FOUND, grep.NOTHING}:
+        raise ToolError(
+            f"The pattern took over {_TIMEOUT:.0f} seconds and was stopped: use a plainer one, or words."
+        )
+    head, tail = ended.output.parts
+    matches = (line for line in decode(head + tail).splitlines() if line.startswith("piece:"))
+    return [int(line.split(":", 2)[1]) for line in matches]
+
+
+def _write(lines: Sequence[str], path: Path) -> None:
+    text = "\n".join(lines).replace("\x00", "\ufffd")
+    path.write_text(text, encoding="utf-8", errors="replace", newline="")
+
+
+def _scoped(pattern: str) -> str:
+    return f"(?i:{pattern})"

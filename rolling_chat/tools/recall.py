@@ -1,0 +1,275 @@
+"""recall: reads back what was said and done earlier in this session, also what left the prompt."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from rolling_chat.messages import Json, JsonObject, Message
+from rolling_chat.text import one_line
+from rolling_chat.tools.arguments import read_count, read_text
+from rolling_chat.tools.base import ToolContext, ToolError, ToolResult, function_schema
+from rolling_chat.tools.memory import RECALL, Memory, piece_lines, speaker_of
+from rolling_chat.tools.memory_grep import matching_lines
+from rolling_chat.tools.memory_search import search_branch
+
+_MODES = ("head", "tail", "lines", "grep")
+_MOST_FOUND = 8  # messages that a search names
+_MOST_RANGES = 200  # of one id that are read; a notice may name many
+_SHOWN = 400  # characters of a line that a search shows
+_BEGINS = 70  # characters of a message in a listing
+_FRAMING = 24  # tokens left for what stands around the lines
+_MOST_CHARACTERS_PER_TOKEN = 24  # more are white space: nothing longer is counted to see what fits
+
+_DESCRIPTION = (
+    "Read back earlier parts of this conversation, also what was omitted, shortened or masked in your "
+    "context. Give the id that stands in a [recall: r17] line, or a range of them (r3-r9) for a listing; "
+    "or give only `search` with the words to look for, to find the messages that hold them."
+)
+_RANGE = re.compile(r"\s*\[?(?:recall:)?\s*r?(\d{1,9})\s*(?:[-\u2013]\s*r?(\d{1,9}))?\]?\s*", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Recall:
+    """The tool `recall(id, mode, start, end, pattern, search)`."""
+
+    name: str = RECALL
+    needs_leave: bool = False
+
+    @property
+    def schema(self) -> dict[str, Json]:
+        """The tool as it is offered to the model."""
+        text, number = {"type": "string"}, {"type": "integer"}
+        return function_schema(
+            self.name,
+            _DESCRIPTION,
+            {
+                "id": text | {"description": "r17 for one message, r3-r9 for a listing of several."},
+                "mode": text
+                | {
+                    "enum": list(_MODES),
+                    "description": "Which part of one message: head (the default), tail, lines, grep.",
+                },
+                "start": number | {"description": "First line for lines, from 1."},
+                "end": number | {"description": "Last line for lines, included."},
+                "pattern": text | {"description": "Regular expression for grep; case does not count."},
+                "search": text | {"description": "Words to look for in the whole conversation."},
+            },
+        )
+
+    def describe(self, arguments: JsonObject) -> str:
+        """What is read or looked for."""
+        said = (str(arguments.get(key) or "") for key in ("id", "mode", "pattern", "search"))
+        return " ".join(filter(None, (self.name, *said)))
+
+    async def run(self, arguments: JsonObject, context: ToolContext) -> ToolResult:
+        """A part of one message, a listing of several, or what a search found; within the cap."""
+        memory = context.memory
+        if memory is None:
+            raise ToolError("There is no conversation to read back here.")
+        reader = _Reader(memory, tuple(memory.branch))
+        words = read_text(arguments, "search", default="").strip()
+        ranges = read_ranges(arguments["id"], len(reader.branch), reader.known) if arguments.get("id") else []
+        is_one = len(ranges) == 1 and len(ranges[0]) == 1
+        if not ranges and not words:
+            raise ToolError(f"Give an id ({reader.known}) or words to search for.")
+        if is_one and not words and _mode(arguments) == "grep":
+            return ToolResult(await reader.grep(ranges[0][0], read_text(arguments, "pattern")))
+        return ToolResult(await asyncio.to_thread(_answer, reader, ranges, words, arguments))
+
+
+def _answer(reader: _Reader, ranges: Sequence[range], words: str, arguments: JsonObject) -> str:
+    """What takes no process: a search, a listing, or some lines."""
+    if words:
+        return reader.search(words, ranges)
+    if len(ranges) > 1 or len(ranges[0]) > 1:
+        return reader.listing(list(itertools.chain.from_iterable(ranges)))
+    place = ranges[0][0]
+    if _mode(arguments) == "tail":
+        return reader.tail(place)
+    start = read_count(arguments, "start", default=1) or 1
+    return reader.lines(place, start, read_count(arguments, "end"))
+
+
+def read_ranges(given: object, length: int, known: str) -> list[range]:
+    """The places that an id names: `r17`, `17`, `r3-r9`, or several with commas, as a notice has them.
+
+    Raises ToolError, saying which ids there are (`known`), where it names anything else.
+    """
+    parts = [part for part in str(given).split(",", _MOST_RANGES) if part.strip()][:_MOST_RANGES]
+    ranges = []
+    for part in parts or [""]:
+        match = _RANGE.fullmatch(part)
+        first = int(match[1]) if match else 0
+        last = int(match[2] or first) if match else 0
+        if match is not None and first == 0:
+            raise ToolError(f"r0 is the system message, which is in every prompt; recall has {known}.")
+        if not first <= last or first > length or not first:
+            raise ToolError(f"There is no {one_line(part, 40)!r} here: this conversation has {known}.")
+        ranges.append(range(first, min(last, length) + 1))
+    return ranges
+
+
+def _mode(arguments: JsonObject) -> str:
+    """The mode that was asked for, or that the other arguments speak of."""
+    mode = read_text(arguments, "mode", default="").strip().lower()
+    if mode and mode not in _MODES:
+        raise ToolError(f"There is no mode {one_line(mode, 40)!r}. The modes are: {', '.join(_MODES)}.")
+    return mode or ("grep" if arguments.get("pattern") else "lines")
+
+
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    """Writes answers that fit the cap, each with the line that says how to go on."""
+
+    memory: Memory
+    branch: Sequence[Message]
+
+    @property
+    def known(self) -> str:
+        return f"r1 to r{len(self.branch)}" if self.branch else "nothing yet"
+
+    def lines(self, place: int, first: int, last: int | None) -> str:
+        """Lines `first` to `last`, as many as fit from the beginning."""
+        head, lines = self._open(place)
+        total = len(lines)
+        if first > total:
+            raise ToolError(f"r{place} has {total:,} lines; line {first:,} is beyond its end.")
+        if last is not None and last < first:
+            raise ToolError(f"The argument 'end' ({last}) must not be below 'start' ({first}).")
+        last = min(last or total, total)
+        kept = self._fitting(lines[first - 1 : last], self._room(head))
+        shown = first + len(kept) - 1
+        if shown < last:
+            note = f"[lines {first}-{shown} of {total}; go on with mode=lines start={shown + 1}]"
+        else:
+            note = "" if (first, last) == (1, total) else f"[lines {first}-{last} of {total}]"
+        return _joined(head, kept, after=note)
+
+    def tail(self, place: int) -> str:
+        """As many lines as fit from the end."""
+        head, lines = self._open(place)
+        kept = self._fitting(lines[::-1], self._room(head))[::-1]
+        first = len(lines) - len(kept) + 1
+        note = f"[lines {first}-{len(lines)} of {len(lines)}; before them: mode=lines end={first - 1}]"
+        return _joined(head, kept, before=note if first > 1 else "")
+
+    async def grep(self, place: int, pattern: str) -> str:
+        """The lines that match, numbered, each between its neighbours."""
+        head, lines = self._open(place)
+        numbers, note = await matching_lines(lines, pattern)
+        if not numbers:
+            raise ToolError(
+                f"No line of r{place} matches {one_line(pattern, 60)!r}; it has {len(lines):,} lines: "
+                "try fewer or other words, or mode=head."
+            )
+        shown = list(_in_context(lines, numbers))
+        kept = self._fitting(shown, self._room(head))
+        count = f"[{len(numbers):,} of {len(lines):,} lines match{note}]"
+        is_cut = len(kept) < len(shown)
+        more = f"[cut here; go on with mode=lines start={_number(shown[len(kept)])}]" if is_cut else ""
+        return _joined(head, kept, before=count, after=more)
+
+    def listing(self, places: Sequence[int]) -> str:
+        """One line a message, as many as fit."""
+        lines: list[str] = []
+        room = self._room("")
+        for place in places:
+            line = self._entry(place)
+            room -= self.memory.count_text(line) + 1
+            if room < 0 and lines:
+                lines.append(f"[{len(places) - len(lines):,} more; go on with id=r{place}-r{places[-1]}]")
+                break
+            lines.append(line)
+        return "\n".join(lines)
+
+    def search(self, words: str, within: Sequence[range] = ()) -> str:
+        """The messages that hold the words, best first, each with the line that holds most."""
+        where = within or [range(1, len(self.branch) + 1)]
+        found = search_branch(self.branch, words, list(self._searched(where)), _MOST_FOUND)
+        if not found:
+            raise ToolError(
+                f"Nothing that was said or done earlier holds {one_line(words, 60)!r}: try other words or "
+                f"fewer, or list messages by id ({self.known})."
+            )
+        entries = [self._found(one.place, one.line) for one in found]
+        kept = self._fitting(entries, self._room(""))
+        note = "[best first; recall with id reads the whole of one]"
+        return "\n".join((*kept, note))
+
+    def _searched(self, within: Sequence[range]) -> Iterator[int]:
+        """All but what the person excluded and the request that is being answered."""
+        last_request = max(
+            (at for at, message in enumerate(self.branch, start=1) if message.role == "user"), default=0
+        )
+        excluded = self.memory.excluded
+        for place in itertools.chain.from_iterable(within):
+            if place != last_request and self.branch[place - 1].id not in excluded:
+                yield place
+
+    def _found(self, place: int, line: int) -> str:
+        message = self.branch[place - 1]
+        lines = piece_lines(message)
+        around = range(max(0, line - 1), min(len(lines), line + 2))
+        shown = (f"  {at + 1}: {one_line(lines[at], _SHOWN)}" for at in around if lines[at].strip())
+        return "\n".join((f"r{place} {speaker_of(message)}, line {line + 1} of {len(lines)}", *shown))
+
+    def _entry(self, place: int) -> str:
+        message = self.branch[place - 1]
+        if message.id in self.memory.excluded:
+            return f"r{place} {speaker_of(message)}: [excluded by the user]"
+        begins = one_line(" ".join(piece_lines(message)[:4]), _BEGINS) or "[nothing]"
+        return f"r{place} {speaker_of(message)}, ~{self.memory.count_message(message):,} tokens: {begins}"
+
+    def _open(self, place: int) -> tuple[str, list[str]]:
+        """The line that names the message, and its lines. Raises ToolError where it is excluded."""
+        message = self.branch[place - 1]
+        if message.id in self.memory.excluded:
+            raise ToolError(f"r{place} was excluded by the user and cannot be read back.")
+        lines = piece_lines(message)
+        plural = "" if len(lines) == 1 else "s"
+        return f"[r{place}: {speaker_of(message)}, {len(lines):,} line{plural}]", lines
+
+    def _room(self, head: str) -> int:
+        return self.memory.cap - self.memory.count_text(head) - 2 * _FRAMING
+
+    def _fitting(self, lines: Sequence[str], room: int) -> list[str]:
+        """As many of `lines` as `room` tokens hold; of the first, where it alone is too long, a part."""
+        characters, most = 0, 0
+        for most, line in enumerate(lines, start=1):  # noqa: B007  # how many is what is asked
+            characters += len(line) + 1
+            if characters > max(room, 1) * _MOST_CHARACTERS_PER_TOKEN:
+                break
+        low = 0
+        while low < most:
+            middle = (low + most + 1) // 2
+            if self.memory.count_text("\n".join(lines[:middle])) <= room:
+                low = middle
+            else:
+                most = middle - 1
+        if low or not lines:
+            return list(lines[:low])
+        line = lines[0]
+        while line and self.memory.count_text(line) > room:
+            line = line[: len(line) // 2]
+        return [f"{line}…"]
+
+
+def _in_context(lines: Sequence[str], numbers: Sequence[int]) -> Iterator[str]:
+    """The lines of these numbers (from 1) with a `:`, their neighbours with a `-`, as grep writes them."""
+    matching = set(numbers)
+    around = sorted({at for one in numbers for at in (one - 1, one, one + 1) if 1 <= at <= len(lines)})
+    for at in around:
+        yield f"{at}{':' if at in matching else '-'} {lines[at - 1]}"
+
+
+def _number(line: str) -> str:
+    match = re.match(r"\d+", line)
+    return match[0] if match else "1"
+
+
+def _joined(head: str, lines: Sequence[str], *, before: str = "", after: str = "") -> str:
+    return "\n".join((head, *filter(None, (before,)), *lines, *filter(None, (after,))))

@@ -1,0 +1,74 @@
+"""A text of any length, whole, on a screen of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, ClassVar
+
+from rich.cells import chop_cells
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.screen import ModalScreen
+from textual.widgets import Log
+
+from rolling_chat.text import one_line, visible
+
+if TYPE_CHECKING:
+    from textual.app import ComposeResult
+    from textual.events import Resize
+
+
+class TextScreen(ModalScreen[None]):
+    """Shows it, long lines broken at the edge; esc, q or enter closes."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,q,enter,ctrl+c", "dismiss", "close", show=False),
+    ]
+    DEFAULT_CSS = """
+    TextScreen { align: center middle; }
+    TextScreen > Vertical {
+        width: 100%; height: 100%; border: round $primary;
+        border-title-color: $primary; border-title-style: bold; border-subtitle-color: $foreground;
+        background: $surface; padding: 0 1;
+    }
+    TextScreen Log { background: $surface; scrollbar-size-vertical: 1; overflow-x: hidden; }
+    """
+
+    def __init__(self, title: str, text: str) -> None:
+        super().__init__()
+        self._title = title
+        self._text = visible(text)
+        self._width = 0
+
+    def compose(self) -> ComposeResult:
+        """The text, the keys."""
+        with Vertical() as box:
+            box.border_title = one_line(self._title)
+            box.border_subtitle = "↑↓ scroll · esc close"
+            yield Log(auto_scroll=False)
+
+    def on_mount(self) -> None:
+        """The text takes the keys."""
+        self.query_one(Log).focus()
+
+    def on_resize(self, _event: Resize) -> None:
+        """Break the lines anew once the log has its size."""
+        self.call_after_refresh(self._fill)
+
+    def _fill(self) -> None:
+        log = self.query_one(Log)
+        width = log.scrollable_content_region.width
+        if width and width != self._width:
+            self._width = width
+            log.clear()
+            log.write_lines(folded(self._text, width))
+
+
+def folded(text: str, width: int) -> Iterator[str]:
+    """The lines of `text`, those of more than `width` cells broken into several."""
+    for line in text.split("\n"):
+        if line.isascii():
+            yield line[:width]
+            yield from (line[at : at + width] for at in range(width, len(line), width))
+        else:
+            yield from chop_cells(line, width)

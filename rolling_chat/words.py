@@ -1,0 +1,120 @@
+"""The words of a text in any script, as a search compares them: folded, split as code is, and stemmed."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from functools import lru_cache
+
+_STOP_WORDS_TEXT = """
+    a about after again all also am an and any are as at be because been before but by can could did do does
+    earlier find for from give had has have he her him his how i if in into is it its just know let like many
+    me mention mentioned mine more most much my no not now of on one only or other our out please remember
+    said say she should show so some tell than that the their them then there these they this those to told
+    too us use very was we were what when where which who whom whose why will with would you your yours
+    der die das den dem des ein eine einen und oder ist sind war wie wo wer wann warum welche welcher welches
+    mit von zu zum zur im auf wir ihr sie ich du nicht haben hat wird
+    le la les un une des du et ou est sont quel quelle quels quelles qui que quoi comment pourquoi dans pour
+    sur avec nous vous je tu il elle ne pas au aux ce cette
+    el los las uno una unos unas y o es son fue cual cuales quien cuando donde como por para con del al en
+    se su sus nos no lo"""
+STOP_WORDS = frozenset(_STOP_WORDS_TEXT.split())
+"""Words that carry no meaning of their own in English, German, French and Spanish, folded."""
+
+# Scripts written without spaces, and Hangul, whose particles hang on to the word.
+_UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\ud7ff\uf900-\ufaff\U00020000-\U0003ffff"
+_TOKEN = re.compile(f"[{_UNSPACED}]+|(?:(?![{_UNSPACED}])[^\\W_])+")
+_IS_UNSPACED = re.compile(f"[{_UNSPACED}]")
+_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+# Chinese and Japanese characters that join words, ask, or point.
+_JOINERS = re.compile(
+    "[的了吗呢吧啊是在和与就都也不我你您他她它们这那哪谁么什怎几个はがをにのでともへやかねよ]+"
+)
+
+_LEAST_STEM = 3
+# What a word may lose at its end, the longest first: a stem is always the beginning of its word.
+_SUFFIXES = (
+    "isations", "izations", "isation", "ization", "ations", "ation", "ements", "ement", "ments", "ment",
+    "nesses", "ness", "ingly", "edly", "ions", "ion", "ings", "ing", "ies", "ied", "ers", "ables", "able",
+    "ible", "ed", "er", "es", "ly", "en", "s", "e", "y",
+)  # fmt: skip
+_STEM_LEFT = {"er": 4, "ers": 4, "en": 5, "ible": 4, "able": 4, "ly": 4, "y": 3, "s": 3}
+_KEEPS_S = ("ss", "us", "is")
+_VOWELS = frozenset("aeiouy")
+
+
+def fold(text: str) -> str:
+    """`text` in lower case and without accents; its lines stay its lines."""
+    if text.isascii():
+        return text.lower()
+    apart = unicodedata.normalize("NFKD", text.casefold())
+    bare = (
+        "".join(char for char in apart if not unicodedata.combining(char)) if not apart.isascii() else apart
+    )
+    # Hangul comes apart as accents do, and is put together again
+    return unicodedata.normalize("NFC", bare)
+
+
+def words_of(text: str) -> Iterator[str]:
+    """The stems of `text` in order, stop words too; identifiers part by part, unspaced scripts by pairs."""
+    for token in _tokens(text):
+        if _IS_UNSPACED.match(token):
+            yield from _pairs(token)
+        else:
+            yield stem(token)
+
+
+def content_stems(text: str) -> list[str]:
+    """The stems of `text` that carry meaning, each once, in order; all of them where none does."""
+    found: dict[str, None] = {}
+    for token in _tokens(text):
+        if _IS_UNSPACED.match(token):
+            for run in _JOINERS.split(token):
+                found |= dict.fromkeys(_pairs(run))
+        elif token not in STOP_WORDS and (len(token) > 1 or token.isdigit()):
+            found[stem(token)] = None
+    return list(found) or list(dict.fromkeys(words_of(text)))
+
+
+@lru_cache(maxsize=16_384)
+def stem(word: str) -> str:
+    """The beginning that the forms of a folded word share: `retries` and `retry` give `retr`."""
+    if len(word) <= _LEAST_STEM or any(char.isdigit() for char in word):
+        return word
+    if not word.isascii():
+        return word[: max(4, len(word) - 2)] if not word[0].isascii() else word
+    for suffix in _SUFFIXES:
+        if word.endswith(suffix) and _may_lose(word, suffix):
+            word = word.removesuffix(suffix)
+            break
+    for rest, least in (("at", 3), ("is", 4), ("iz", 4), ("i", 3)):
+        if word.endswith(rest) and len(word) - len(rest) >= least:
+            word = word.removesuffix(rest)
+            break
+    if len(word) > _LEAST_STEM and word[-1] == word[-2]:
+        word = word[:-1]
+    return word
+
+
+def _may_lose(word: str, suffix: str) -> bool:
+    left = len(word) - len(suffix)
+    if left < _STEM_LEFT.get(suffix, _LEAST_STEM):
+        return False
+    if suffix == "s":
+        return not word.endswith(_KEEPS_S)
+    if suffix == "y":
+        return word[-2] not in _VOWELS
+    return any(char in _VOWELS for char in word[:left])
+
+
+def _tokens(text: str) -> Iterator[str]:
+    for match in _TOKEN.finditer(_CAMEL.sub(" ", text)):
+        yield fold(match.group())
+
+
+def _pairs(run: str) -> Iterator[str]:
+    if len(run) == 1:
+        yield run
+    for at in range(len(run) - 1):
+        yield run[at : at + 2]
