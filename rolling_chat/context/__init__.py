@@ -9,6 +9,13 @@ from rolling_chat.context.pins import Pins
 from rolling_chat.context.plan import ContextPlan
 from rolling_chat.context.prompt import FinalPrompt, build_final_prompt
 from rolling_chat.context.report import Fate, PromptReport, Row
+from rolling_chat.context.summarising import (
+    Summarised,
+    SummaryError,
+    SummaryOptions,
+    summarize_context,
+    summary_steps,
+)
 from rolling_chat.context.summary import DuePass, Summary, due_pass, most_summary_tokens
 from rolling_chat.context.tokens import (
     TokenEstimator,
@@ -32,7 +39,10 @@ __all__ = [
     "Pins",
     "PromptReport",
     "Row",
+    "Summarised",
     "Summary",
+    "SummaryError",
+    "SummaryOptions",
     "TokenEstimator",
     "build_final_prompt",
     "count_tokens",
@@ -44,5 +54,7 @@ __all__ = [
     "most_summary_tokens",
     "prompt_bound",
     "register_estimator",
+    "summarize_context",
+    "summary_steps",
     "trim_conversation",
 ]
