@@ -1,6 +1,7 @@
 """The agent: one chat at a time, its loop, its tools' leave, and everything around a request."""
 
-from rolling_chat.agent.chat import Chat, ChatError
+from rolling_chat.agent.chat import Chat
+from rolling_chat.agent.errors import ChatError
 from rolling_chat.agent.files import FileState
 from rolling_chat.agent.runtime import Runtime
 from rolling_chat.sessions.records import SessionInfo

@@ -2,53 +2,35 @@
 
 from __future__ import annotations
 
-import contextlib
 import logging
-from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
-from dataclasses import replace
-from datetime import datetime
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from functools import partial
-from typing import Unpack
 
 from rolling_chat.agent.approvals import Approvals
 from rolling_chat.agent.calls import CallRunner
-from rolling_chat.agent.conversation import Conversation
+from rolling_chat.agent.errors import ChatError, in_words
 from rolling_chat.agent.files import FileState, file_states
 from rolling_chat.agent.loop import AgentLoop
 from rolling_chat.agent.memory import BranchMemory
 from rolling_chat.agent.models import pick_model, reachable_models
-from rolling_chat.agent.prompt import Planner
+from rolling_chat.agent.moves import Moves, SaidTurn
 from rolling_chat.agent.runtime import Runtime
-from rolling_chat.agent.switching import Switch, Wanted, value_of
+from rolling_chat.agent.session import OpenSession
+from rolling_chat.agent.switching import Switches
 from rolling_chat.agent.turn import RunningTurn
-from rolling_chat.context import ContextPlan, PromptReport, count_tokens
+from rolling_chat.context import PromptReport, count_tokens
 from rolling_chat.events import AskLeave, Event, TurnEnded, TurnStarted
 from rolling_chat.messages import Ending, Message, Usage
 from rolling_chat.providers.background import in_background
 from rolling_chat.providers.discovery import ModelChoice
-from rolling_chat.providers.protocol import ProviderError
-from rolling_chat.sessions.records import Holder, SessionChanges, SessionInfo, StoreError
-from rolling_chat.settings.schema import SettingsError
-from rolling_chat.tools import Tool, ToolContext, ToolError, choose_tools
+from rolling_chat.sessions.records import LeftBranch, SessionInfo
+from rolling_chat.tools import Tool, ToolContext, choose_tools
 
 log = logging.getLogger("rolling_chat.agent.chat")
 
 GO_ON = "Continue exactly where you stopped."
 _BUSY = "The model is still answering: Esc stops it."
 _MESSAGE_FRAMING = 4  # tokens around a message, as OpenAI counts them
-
-
-class ChatError(Exception):
-    """What cannot be done, in one line for the person."""
-
-
-@contextlib.contextmanager
-def _in_words() -> Iterator[None]:
-    """What a store, a provider or a tool says no with, as the one line that it is."""
-    try:
-        yield
-    except (ProviderError, SettingsError, StoreError, ToolError) as error:
-        raise ChatError(str(error)) from error
 
 
 class Chat:
@@ -67,17 +49,15 @@ class Chat:
         tools: Sequence[Tool],
     ) -> None:
         self._runtime = runtime
-        self._info = info
         self._model_line = choice.line
         self._approvals = Approvals(runtime.settings.agent.approvals)
         self._tools = tools
         self._turn: RunningTurn | None = None
         self._closed = False
         self._report: tuple[object, PromptReport] | None = None
-        self._holder: Holder | None = None
-        self._switches: list[Switch] = []  # what can be undone, the last one last
-        self.notices: list[str] = []  # lines to show when the session is opened
-        self._enter(info, choice.model, rolling)
+        self._session = self._enter(info, choice.model, rolling)
+        self._switches = Switches(runtime, lambda: self._session)
+        self._moves = Moves(runtime, lambda: self._session)
 
     @classmethod
     def open(
@@ -94,7 +74,7 @@ class Chat:
         `model` empty: the session's, else the one of settings and environment. `rolling` None: the
         session's, else the setting. Raises ChatError where a model, a tool or the store says no.
         """
-        with _in_words():
+        with in_words():
             choice = pick_model(runtime, model, session)
             tools = choose_tools(runtime.settings.agent.tools)
             is_rolling = runtime.settings.context.enabled if rolling is None else rolling
@@ -111,17 +91,17 @@ class Chat:
     @property
     def info(self) -> SessionInfo:
         """The session as lists show it, up to date."""
-        return self._info
+        return self._session.info
 
     @property
     def messages(self) -> Sequence[Message]:
         """The current branch, root first; a reply that is being streamed is not in it yet."""
-        return self._conversation.messages
+        return self._session.conversation.messages
 
     @property
     def model(self) -> str:
         """The model that answers."""
-        return self._planner.model
+        return self._session.planner.model
 
     @property
     def model_line(self) -> str:
@@ -131,7 +111,7 @@ class Chat:
     @property
     def rolling(self) -> bool:
         """Whether rolling context is on."""
-        return self._planner.rolling
+        return self._session.planner.rolling
 
     @property
     def busy(self) -> bool:
@@ -141,10 +121,12 @@ class Chat:
     @property
     def holder(self) -> str:
         """Who else has the session open, in words; empty when it is ours."""
-        if self._holder is None:
-            return ""
-        since = datetime.fromtimestamp(self._holder.since).astimezone()
-        return f"open in another terminal (process {self._holder.pid} since {since:%H:%M})"
+        return self._session.held_by
+
+    @property
+    def notices(self) -> Sequence[str]:
+        """Lines to show when the session is opened."""
+        return self._session.notices
 
     @property
     def ask(self) -> AskLeave | None:
@@ -158,18 +140,20 @@ class Chat:
     @property
     def usage(self) -> Usage:
         """What the providers reported of the whole session, the turn that runs included."""
-        return self._usage + self._turn.usage if self._turn is not None else self._usage
+        past = self._session.usage
+        return past + self._turn.usage if self._turn is not None else past
 
     @property
     def resume_command(self) -> str:
         """The command that comes back to this session; empty when it is not kept."""
-        return f"rolling-chat --resume {self._info.id}" if self._runtime.save else ""
+        return f"rolling-chat --resume {self.info.id}" if self._runtime.save else ""
 
     def report(self) -> PromptReport:
         """The report of the next request, kept until the conversation changes; of one too long, too."""
-        state = (self._conversation.version, self._planner.revision, self.model, self.rolling, self._info.id)
+        planner, version = self._session.planner, self._session.conversation.version
+        state = (version, planner.revision, self.model, self.rolling, self.info.id)
         if self._report is None or self._report[0] != state:
-            self._report = (state, self._planner.preview(self.messages))
+            self._report = (state, planner.preview(self.messages))
         return self._report[1]
 
     def count_draft(self, text: str) -> int:
@@ -207,7 +191,7 @@ class Chat:
 
         The plan is laid aside when it is switched off, and taken up again when it is switched on.
         """
-        self._switch("", replace(self._in_force, rolling=on))
+        self._switches.set_rolling(on)
 
     def set_context(self, key: str, value: str) -> str:
         """Set one key of `[context]` for as long as this process runs; returns a line that says so.
@@ -215,49 +199,30 @@ class Chat:
         `value` is as a person types it. What the settings now leave room for comes back. Raises
         ChatError for a key that there is not, or a value that it does not take.
         """
-        before = self._in_force
-        with _in_words():
-            wanted = before.with_setting(key, value)
-        self._switch(key.removeprefix("context."), wanted)
-        if wanted.context is before.context:
-            return f"rolling context is {'on' if wanted.rolling else 'off'}"
-        was, now = value_of(before.context, key), value_of(wanted.context, key)
-        return f"{key.removeprefix('context.')} is {now}" + (f", it was {was}" if was != now else " already")
+        return self._switches.set_context(key, value)
 
     def preview(self, settings: Mapping[str, str] | None = None) -> PromptReport:
         """The report of the next request if rolling context were on, under these settings as typed.
 
         Nothing is changed. Raises ChatError as `set_context` does.
         """
-        now = replace(self._in_force, rolling=True)
-        with _in_words():
-            wanted = now.with_settings(settings or {})
-        context = None if wanted.context == now.context else wanted.context
-        return self._planner.preview(self.messages, context=context, rolling=wanted.rolling)
+        return self._switches.preview(settings)
 
     def undo_switch(self) -> str:
         """Take back the last change of rolling context or of its settings, and return to the plan before it.
 
         Returns the line that says what was undone. Raises ChatError when there is nothing.
         """
-        if not self._switches:
-            raise ChatError(
-                "There is nothing to undo: rolling context was not changed since this session was opened."
-            )
-        switch = self._switches.pop()
-        self._put_in_force(switch.before, switch.plan)
-        if not switch.key:
-            return f"Undone: rolling context is {'on' if self.rolling else 'off'} again."
-        return f"Undone: {switch.key} is {value_of(switch.before.context, switch.key)} again."
+        return self._switches.undo()
 
     def set_model(self, model: str) -> str:
         """Let `model` answer from the next request on; returns the line that says so."""
         self._may_leave()
-        with _in_words():
+        with in_words():
             choice = pick_model(self._runtime, model, None)
-            self._planner.use_model(choice.model)
+            self._session.planner.use_model(choice.model)
         self._model_line = f"model: {choice.model} (from /model)"
-        self._update(model=choice.model)
+        self._session.update(model=choice.model)
         return self._model_line
 
     def start_new(self) -> None:
@@ -265,7 +230,7 @@ class Chat:
         self._may_leave()
         model, rolling = self.model, self._runtime.settings.context.enabled
         folder = str(self._runtime.folder)
-        with _in_words():
+        with in_words():
             self._move_to(
                 self._runtime.store.create_session(folder=folder, model=model, rolling=rolling), model
             )
@@ -273,9 +238,9 @@ class Chat:
     def resume(self, id_start: str) -> None:
         """Leave this session and open the one whose id begins so."""
         self._may_leave()
-        with _in_words():
+        with in_words():
             info = self._runtime.store.session(id_start)
-            if info.id != self._info.id:
+            if info.id != self.info.id:
                 choice = pick_model(self._runtime, "", info)
                 self._move_to(info, choice.model)
                 self._model_line = choice.line
@@ -283,43 +248,71 @@ class Chat:
     def fork(self) -> None:
         """Go on in a copy of this session; the session itself stays as it is."""
         self._may_leave()
-        with _in_words():
-            self._move_to(self._runtime.store.fork(self._info.id), self.model)
+        with in_words():
+            self._move_to(self._runtime.store.fork(self.info.id), self.model)
+
+    def turns(self) -> Sequence[SaidTurn]:
+        """What the person said on this branch, oldest first."""
+        return self._moves.turns()
+
+    def undo(self) -> Message:
+        """Take back the newest turn: go to before the person's message, which is returned.
+
+        This and the moves below delete nothing. They raise ChatError when busy or held elsewhere,
+        and where there is nowhere to go.
+        """
+        self._may_leave()
+        return self._moves.undo()
+
+    def redo(self) -> None:
+        """Take back the last move, as long as nothing was said since."""
+        self._may_leave()
+        self._moves.redo()
+
+    def rewind(self, message_id: str) -> Message:
+        """Go to before a message of this branch, which is returned."""
+        self._may_leave()
+        return self._moves.rewind(message_id)
+
+    def retake(self) -> Message:
+        """Go to the person's last message, which is returned; `carry_on` answers it anew."""
+        self._may_leave()
+        return self._moves.retake()
+
+    def branches(self) -> Sequence[LeftBranch]:
+        """The branches of this session that were left, the one last written to first."""
+        return self._moves.branches()
+
+    def go_to(self, message_id: str) -> bool:
+        """Go to the branch of this session with a message in it; whether that is another than this one."""
+        self._may_leave()
+        return self._moves.go_to(message_id)
 
     def rename(self, title: str) -> None:
         """Give the session a title."""
         title = " ".join(title.split())
         if not title:
             raise ChatError("A title needs at least one character.")
-        self._update(title=title)
+        self._session.update(title=title)
 
     def refresh(self) -> bool:
         """Read what another process wrote to a session that we follow; whether there was anything.
 
         Once the other has let go of the session, or died, it is ours.
         """
-        if self._holder is None or self.busy:
-            return False
-        with _in_words():
-            self._holder = self._runtime.store.claim(self._info.id)
-            changed = self._conversation.reload()
-            if self._holder is None:
-                changed |= self._mend()
-        if changed:
-            self._read_info()
-        return changed
+        return not self.busy and self._session.refresh()
 
     def sessions(self) -> list[SessionInfo]:
         """All sessions: those of this folder first, the newest first among each."""
-        with _in_words():
+        with in_words():
             everything = self._runtime.store.sessions()
         here = str(self._runtime.folder)
         return sorted(everything, key=lambda info: info.folder != here)
 
     async def files(self) -> list[FileState]:
         """The files that this session's tools read and wrote, and whether they are still the same."""
-        with _in_words():
-            used = self._runtime.store.files(self._info.id)
+        with in_words():
+            used = self._runtime.store.files(self.info.id)
         return await in_background(partial(file_states, used))
 
     def model_names(self) -> Sequence[str]:
@@ -343,34 +336,18 @@ class Chat:
         self.stop()
         if not self._closed:
             self._closed = True
-            self._let_go()
+            self._session.let_go()
 
     # -- what the doors above share
-
-    @property
-    def _in_force(self) -> Wanted:
-        return Wanted(self._runtime.settings.context, self.rolling)
-
-    def _switch(self, key: str, wanted: Wanted) -> None:
-        before, plan = self._in_force, self._planner.decisions
-        if wanted == before:
-            return
-        self._switches.append(Switch("" if wanted.context == before.context else key, before, plan))
-        self._put_in_force(wanted, self._planner.plan_under(wanted.context, self.messages))
-
-    def _put_in_force(self, wanted: Wanted, plan: ContextPlan | None) -> None:
-        self._runtime.settings = replace(self._runtime.settings, context=wanted.context)
-        self._planner.rolling = wanted.rolling
-        self._planner.use_plan(plan)
-        self._update(rolling=wanted.rolling, plan=plan.to_json() if plan is not None else None)
 
     async def _run(self, text: str | None) -> AsyncGenerator[Event]:
         """Store what was said, then run the turn in a task of its own and hand out its events."""
         self._may_run()
-        self._planner.read_instructions()
+        session = self._session
+        session.planner.read_instructions()
         if text is not None:
-            with _in_words():
-                said = TurnStarted(self._conversation.add_user(text))
+            with in_words():
+                said = TurnStarted(session.conversation.add_user(text))
         else:
             said = None
         turn = self._turn = RunningTurn(self._loop())
@@ -386,16 +363,16 @@ class Chat:
             self._end_turn()
 
     def _loop(self) -> AgentLoop:
-        runtime, planner = self._runtime, self._planner
-        config = planner.config
+        runtime, session = self._runtime, self._session
+        planner, config = session.planner, session.planner.config
         tails = frozenset(name for name, end in config.tools.items() if end == "tail")
-        memory = BranchMemory.of(self._conversation, planner.model, config)
+        memory = BranchMemory.of(session.conversation, planner.model, config)
         calls = CallRunner(
-            self._conversation, planner.tools, self._approvals,
+            session.conversation, planner.tools, self._approvals,
             ToolContext(runtime.folder, runtime.environ, memory), tails,
         )  # fmt: skip
         return AgentLoop(
-            self._conversation, planner, runtime.provider, calls,
+            session.conversation, planner, runtime.provider, calls,
             max_iterations=runtime.settings.agent.max_tool_iterations,
             log_file=str(runtime.paths.log_file),
         )  # fmt: skip
@@ -403,88 +380,26 @@ class Chat:
     def _end_turn(self) -> None:
         turn, self._turn = self._turn, None
         if turn is not None:
-            self._usage += turn.usage
-            self._read_info()
+            self._session.usage += turn.usage
+            self._session.read_info()
 
-    def _enter(self, info: SessionInfo, model: str, rolling: bool) -> None:
+    def _enter(self, info: SessionInfo, model: str, rolling: bool) -> OpenSession:
         """Take up a session: claim it, read it, and mend what a process that died left open."""
-        runtime = self._runtime
-        self._info = info
-        self._holder = runtime.store.claim(info.id)
-        self._conversation = Conversation(runtime.store, info.id)
-        self._planner = Planner(
-            runtime, session_id=info.id, started_at=info.created_at,
-            model=model, rolling=rolling, tools=self._tools,
-        )  # fmt: skip
-        self._planner.load_plan(runtime.store.state(info.id).plan)
-        self._usage = sum((record.usage for record in runtime.store.requests(info.id)), Usage())
+        session = OpenSession(self._runtime, info, model=model, rolling=rolling, tools=self._tools)
         self._approvals.forget()
-        self._switches.clear()
         self._report = None
-        self.notices = list(self._notices())
-        if self._holder is not None:
-            return
-        self._mend()
-        if (info.model, info.rolling) != (model, rolling):
-            self._update(model=model, rolling=rolling)
-
-    def _notices(self) -> Iterator[str]:
-        if self._holder is not None:
-            yield f"This session is {self.holder}: what is said there shows here; /fork makes your own copy."
-        if self._info.folder != str(self._runtime.folder):
-            yield f"This session was begun in {self._info.folder}; tools work in {self._runtime.folder}."
-        if self._tools and not self._planner.tools:
-            yield f"{self.model} takes no tools: it can neither read files nor run commands."
+        return session
 
     def _move_to(self, info: SessionInfo, model: str) -> None:
-        before = self._info.id
-        self._let_go()
-        self._enter(info, model, info.rolling)
-        log.info("left session %s for %s", before, info.id)
-
-    def _let_go(self) -> None:
-        store = self._runtime.store
-        if self._holder is not None:
-            return
-        try:
-            if self._conversation.messages:
-                store.release(self._info.id)
-            else:
-                store.delete(self._info.id)
-        except StoreError:
-            log.exception("session %s could not be let go of", self._info.id)
-
-    def _mend(self) -> bool:
-        """Settle what a process left open when it died, or a turn of ours that the store failed.
-
-        Whether there was anything.
-        """
-        text = "[cancelled: the program ended before this was done]"
-        settled = self._conversation.settle_reply(Ending.FAILED) is not None
-        return bool(self._conversation.answer_open_calls(text, Ending.CANCELLED)) or settled
+        """Leave this session for another, once that could be opened."""
+        before, self._session = self._session, self._enter(info, model, info.rolling)
+        before.let_go()
+        log.info("left session %s for %s", before.info.id, info.id)
 
     def _may_run(self) -> None:
-        if self.busy:
-            raise ChatError(_BUSY)
-        if self._holder is not None:
-            self.refresh()
-        if self._holder is not None:
-            raise ChatError(f"This session is {self.holder}. /fork makes a copy of your own to go on in.")
-        with _in_words():
-            self._mend()
+        self._may_leave()
+        self._session.make_ours()
 
     def _may_leave(self) -> None:
         if self.busy:
             raise ChatError(_BUSY)
-
-    def _update(self, **changes: Unpack[SessionChanges]) -> None:
-        if self._holder is not None:
-            return
-        with _in_words():
-            self._info = self._runtime.store.update_session(self._info.id, **changes)
-
-    def _read_info(self) -> None:
-        try:
-            self._info = self._runtime.store.session(self._info.id)
-        except StoreError:
-            log.exception("session %s could not be read again", self._info.id)

@@ -44,6 +44,15 @@ class Conversation:
         self.version += 1
         return True
 
+    def move_to(self, head: str) -> None:
+        """Go on from another message of the session's tree, where the store has moved already."""
+        ids = [message.id for message in self._messages]
+        if not head or head in ids:
+            del self._messages[ids.index(head) + 1 if head else 0 :]
+            self.version += 1
+        else:
+            self.reload()
+
     def save_counts(self) -> None:
         """Keep what was counted since the last time, so that no later process counts it again."""
         fresh = [

@@ -120,9 +120,9 @@ class Planner:
         self.read_instructions()
 
     def load_plan(self, plan: Json) -> None:
-        """Take up the decisions that the session was left with."""
+        """Take up the decisions that a branch was left with; its messages are not those of before."""
         self.use_plan(ContextPlan.from_json(plan) if isinstance(plan, dict) else None)
-        self._planned_at = 0.0
+        self._previous_length = 0
 
     @property
     def decisions(self) -> ContextPlan | None:

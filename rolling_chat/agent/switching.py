@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
-from rolling_chat.context import ContextPlan
+from rolling_chat.agent.errors import ChatError, in_words
+from rolling_chat.agent.runtime import Runtime
+from rolling_chat.agent.session import OpenSession
+from rolling_chat.context import ContextPlan, PromptReport
 from rolling_chat.settings.load import read_setting, shown
 from rolling_chat.settings.schema import ContextSettings, ToolContextSettings
 
@@ -60,3 +63,75 @@ def value_of(context: ContextSettings, key: str) -> str:
         tool = context.tools.get(name.removeprefix("tools.").removesuffix(".truncation").strip("\"'"))
         return shown(tool.truncation if tool else "")
     return shown(getattr(context, name))
+
+
+class Switches:
+    """The switch and the settings of an open session's pipeline, and what can be taken back of them.
+
+    `session` is the open session, whichever it is at the time: what was changed in one is
+    forgotten in the next.
+    """
+
+    def __init__(self, runtime: Runtime, session: Callable[[], OpenSession]) -> None:
+        self._runtime = runtime
+        self._session = session
+        self._made: list[tuple[str, Switch]] = []  # with the session's id, the last one last
+
+    def set_rolling(self, on: bool) -> None:
+        """Switch rolling context; the plan is laid aside when it goes off, taken up when it goes on."""
+        self._switch("", replace(self._in_force, rolling=on))
+
+    def set_context(self, key: str, value: str) -> str:
+        """Set one key of `[context]`, as typed; returns the line that says so. Raises ChatError."""
+        before = self._in_force
+        with in_words():
+            wanted = before.with_setting(key, value)
+        name = key.removeprefix("context.")
+        self._switch(name, wanted)
+        if wanted.context is before.context:
+            return f"rolling context is {'on' if wanted.rolling else 'off'}"
+        was, now = value_of(before.context, key), value_of(wanted.context, key)
+        return f"{name} is {now}" + (f", it was {was}" if was != now else " already")
+
+    def preview(self, settings: Mapping[str, str] | None = None) -> PromptReport:
+        """The next request's report with rolling on, under these settings as typed. Raises ChatError."""
+        now = replace(self._in_force, rolling=True)
+        with in_words():
+            wanted = now.with_settings(settings or {})
+        context = None if wanted.context == now.context else wanted.context
+        session = self._session()
+        return session.planner.preview(session.conversation.messages, context=context, rolling=wanted.rolling)
+
+    def undo(self) -> str:
+        """Take the last change back, and return to the plan before it. Raises ChatError."""
+        here = self._session().info.id
+        self._made = [(id, switch) for id, switch in self._made if id == here]
+        if not self._made:
+            raise ChatError(
+                "There is nothing to undo: rolling context was not changed since this session was opened."
+            )
+        _, switch = self._made.pop()
+        self._put_in_force(switch.before, switch.plan)
+        if not switch.key:
+            return f"Undone: rolling context is {'on' if switch.before.rolling else 'off'} again."
+        return f"Undone: {switch.key} is {value_of(switch.before.context, switch.key)} again."
+
+    @property
+    def _in_force(self) -> Wanted:
+        return Wanted(self._runtime.settings.context, self._session().planner.rolling)
+
+    def _switch(self, key: str, wanted: Wanted) -> None:
+        before, session = self._in_force, self._session()
+        if wanted == before:
+            return
+        plan = session.planner.decisions
+        switch = Switch("" if wanted.context == before.context else key, before, plan)
+        self._made.append((session.info.id, switch))
+        self._put_in_force(wanted, session.planner.plan_under(wanted.context, session.conversation.messages))
+
+    def _put_in_force(self, wanted: Wanted, plan: ContextPlan | None) -> None:
+        session = self._session()
+        self._runtime.settings = replace(self._runtime.settings, context=wanted.context)
+        session.planner.rolling = wanted.rolling
+        session.planner.use_plan(plan)
+        session.update(rolling=wanted.rolling, plan=plan.to_json() if plan is not None else None)

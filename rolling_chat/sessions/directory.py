@@ -32,6 +32,11 @@ _SELECT = (
     "SELECT session.*, coalesce(message.depth, 0) AS messages"
     " FROM session LEFT JOIN message ON message.number = session.head"
 )
+# also where everything was taken back: what was said is still there
+_SPOKEN_IN = (
+    "(head IS NOT NULL OR forked_at IS NOT NULL"
+    " OR EXISTS (SELECT 1 FROM message AS said WHERE said.session = session.number))"
+)
 _NEWEST_FIRST = " ORDER BY session.updated_at DESC, session.number DESC"
 
 
@@ -74,7 +79,7 @@ def find(connection: sqlite3.Connection, id_start: str) -> int:
     said = repr(one_line(id_start, 40))
     if rows:
         raise SessionAmbiguous(f"several sessions begin with {said}: {_names(rows)}")
-    newest = connection.execute(f"{_SELECT} WHERE head IS NOT NULL {_NEWEST_FIRST}").fetchmany(_LISTED + 1)
+    newest = connection.execute(f"{_SELECT} WHERE {_SPOKEN_IN} {_NEWEST_FIRST}").fetchmany(_LISTED + 1)
     there_is = f"there are: {_names(newest)}" if newest else "there are none yet"
     raise SessionNotFound(f"no session begins with {said}; {there_is}")
 
@@ -105,7 +110,7 @@ def state(connection: sqlite3.Connection, session: int) -> SessionState:
 
 def listed(connection: sqlite3.Connection, folder: str | None, limit: int | None) -> list[SessionInfo]:
     """The sessions that have messages, newest first."""
-    where, values = " WHERE head IS NOT NULL", []
+    where, values = f" WHERE {_SPOKEN_IN}", []
     if folder is not None:
         where, values = f"{where} AND folder = ?", [pack(folder)]
     most = -1 if limit is None else max(limit, 0)

@@ -54,6 +54,22 @@ class SessionState:
     plan: Json = None
 
 
+@dataclass(frozen=True, slots=True)
+class LeftBranch:
+    """A branch of a session that its head was moved away from; nothing of it is gone.
+
+    `head` is its last message's id, `messages` its whole length and `own` how many of those are not
+    on the present branch; `begins` is the first thing that the person said there, on one line;
+    `written_at` is in seconds since the epoch.
+    """
+
+    head: str
+    messages: int
+    own: int
+    written_at: float
+    begins: str
+
+
 class SessionChanges(TypedDict, total=False):
     """What `update_session` can change; `head` is a message's id, or empty for before the first."""
 

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import contextlib
+import sqlite3
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Unpack
 
-from rolling_chat.messages import FileTouch, JsonObject, MadeBy, Message, Usage
-from rolling_chat.sessions import claims, directory, files, learned, requests, tree
+from rolling_chat.messages import FileTouch, Json, JsonObject, MadeBy, Message, Usage
+from rolling_chat.sessions import branches, claims, directory, files, learned, requests, tree
 from rolling_chat.sessions.claims import Owner
 from rolling_chat.sessions.database import Database
 from rolling_chat.sessions.records import (
     FileUse,
     Holder,
     Learned,
+    LeftBranch,
     RequestRecord,
     SearchHit,
     SessionChanges,
@@ -108,14 +110,53 @@ class SessionStore:
     def delete(self, session_id: str) -> None:
         """Delete a session; forks keep what they share. Raises StoreError if it is open elsewhere."""
         with self._database.write() as connection:
-            session = directory.exact(connection, session_id)
-            other = claims.holder(connection, session, self._owner, self._clock())
-            if other is not None:
-                raise StoreError(
-                    f"session {session_id} is open in another terminal (process {other.pid}); close it first"
-                )
+            session = self._unheld(connection, session_id)
             directory.delete(connection, session)
             requests.drop_unused(connection)
+
+    # The tree
+
+    def move_head(self, session_id: str, head: str, model: str) -> Json:
+        """Go to another message of the session's tree; empty: to before the first.
+
+        Nothing is deleted. Returns, and keeps, the plan of `model` that the nearest request at or
+        above `head` was sent by, None where there is none. Raises StoreError for a message of
+        another session, and if the session is open elsewhere.
+        """
+        with self._database.write() as connection:
+            session = self._unheld(connection, session_id)
+            number = message_number(head) if head else None
+            return branches.move(connection, session, number, model, self._clock())
+
+    def left_branches(self, session_id: str) -> list[LeftBranch]:
+        """The branches that the head was moved away from, the one last written to first."""
+        with self._database.read() as connection:
+            return branches.left_branches(connection, directory.exact(connection, session_id))
+
+    def end_of_branch(self, session_id: str, message: str) -> str:
+        """The last message of the branch with `message` in it: the present one, else the newest.
+
+        Raises StoreError for a message of another session.
+        """
+        with self._database.read() as connection:
+            session, number = directory.exact(connection, session_id), message_number(message)
+            left = (branch.head for branch in branches.left_branches(connection, session))
+            for end in (directory.info(connection, session).head, *left):
+                if end and branches.is_on_branch(connection, number, message_number(end)):
+                    return end
+        raise StoreError(f"message {message!r} is not of this session")
+
+    def is_on_branch(self, message: str, head: str) -> bool:
+        """Whether `message` is `head` or one of its ancestors."""
+        with self._database.read() as connection:
+            return bool(message and head) and branches.is_on_branch(
+                connection, message_number(message), message_number(head)
+            )
+
+    def is_blank(self, session_id: str) -> bool:
+        """Whether nothing was ever said in the session, on any branch."""
+        with self._database.read() as connection:
+            return branches.is_blank(connection, directory.exact(connection, session_id))
 
     # Messages
 
@@ -244,3 +285,13 @@ class SessionStore:
         """Give the session back; one that is gone or not ours is no fault."""
         with self._database.write() as connection, contextlib.suppress(SessionNotFound):
             claims.release(connection, directory.exact(connection, session_id), self._owner)
+
+    def _unheld(self, connection: sqlite3.Connection, session_id: str) -> int:
+        """The row of a session that nobody else has open."""
+        session = directory.exact(connection, session_id)
+        other = claims.holder(connection, session, self._owner, self._clock())
+        if other is not None:
+            raise StoreError(
+                f"session {session_id} is open in another terminal (process {other.pid}); close it first"
+            )
+        return session

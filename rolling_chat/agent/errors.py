@@ -1,0 +1,24 @@
+"""How an open session says no."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+
+from rolling_chat.providers.protocol import ProviderError
+from rolling_chat.sessions.records import StoreError
+from rolling_chat.settings.schema import SettingsError
+from rolling_chat.tools import ToolError
+
+
+class ChatError(Exception):
+    """What cannot be done, in one line for the person."""
+
+
+@contextlib.contextmanager
+def in_words() -> Iterator[None]:
+    """What a store, a provider or a tool says no with, as the one line that it is."""
+    try:
+        yield
+    except (ProviderError, SettingsError, StoreError, ToolError) as error:
+        raise ChatError(str(error)) from error

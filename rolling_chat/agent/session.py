@@ -1,0 +1,135 @@
+"""One session while it is open: claimed or followed, read, mended, and let go of again."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import Unpack
+
+from rolling_chat.agent.conversation import Conversation
+from rolling_chat.agent.errors import ChatError, in_words
+from rolling_chat.agent.prompt import Planner
+from rolling_chat.agent.runtime import Runtime
+from rolling_chat.messages import Ending, Usage
+from rolling_chat.sessions.records import SessionChanges, SessionInfo, StoreError
+from rolling_chat.tools import Tool
+
+log = logging.getLogger("rolling_chat.agent.session")
+
+
+class OpenSession:
+    """What a chat has of the session that it is in.
+
+    `info` is the session as lists show it, `usage` what its requests came to, `notices` lines to
+    show when it is opened. One that another process has open is followed: `held_by` says who has
+    it, and nothing of it is written. Raises StoreError where it cannot be claimed or read.
+    """
+
+    def __init__(
+        self, runtime: Runtime, info: SessionInfo, *, model: str, rolling: bool, tools: Sequence[Tool]
+    ) -> None:
+        self._runtime = runtime
+        self.info = info
+        self._holder = runtime.store.claim(info.id)
+        self.conversation = Conversation(runtime.store, info.id)
+        self.planner = Planner(
+            runtime, session_id=info.id, started_at=info.created_at,
+            model=model, rolling=rolling, tools=tools,
+        )  # fmt: skip
+        self._read_plan()
+        self.usage = sum((record.usage for record in runtime.store.requests(info.id)), Usage())
+        self.notices = list(self._notices(offers_tools=bool(tools)))
+        if self._holder is not None:
+            return
+        self.mend()
+        if (info.model, info.rolling) != (model, rolling):
+            self.update(model=model, rolling=rolling)
+
+    @property
+    def is_held(self) -> bool:
+        """Does another process have the session open?"""
+        return self._holder is not None
+
+    @property
+    def held_by(self) -> str:
+        """Who else has the session open, in words; empty when it is ours."""
+        if self._holder is None:
+            return ""
+        since = datetime.fromtimestamp(self._holder.since).astimezone()
+        return f"open in another terminal (process {self._holder.pid} since {since:%H:%M})"
+
+    def make_ours(self) -> None:
+        """See to it that the session may be written. Raises ChatError while another has it."""
+        if self._holder is not None:
+            self.refresh()
+        if self._holder is not None:
+            raise ChatError(f"This session is {self.held_by}. /fork makes a copy of your own to go on in.")
+        with in_words():
+            self.mend()
+
+    def refresh(self) -> bool:
+        """Read what another process wrote, where one has the session; whether there was anything.
+
+        Once the other has let go of the session, or died, it is ours.
+        """
+        if self._holder is None:
+            return False
+        with in_words():
+            self._holder = self._runtime.store.claim(self.info.id)
+            changed = self.conversation.reload()
+            if changed:
+                self._read_plan()
+            if self._holder is None:
+                changed |= self.mend()
+        if changed:
+            self.read_info()
+        return changed
+
+    def mend(self) -> bool:
+        """Settle what a process left open when it died, or a turn of ours that the store failed.
+
+        Whether there was anything.
+        """
+        text = "[cancelled: the program ended before this was done]"
+        settled = self.conversation.settle_reply(Ending.FAILED) is not None
+        return bool(self.conversation.answer_open_calls(text, Ending.CANCELLED)) or settled
+
+    def update(self, **changes: Unpack[SessionChanges]) -> None:
+        """Change what is stored of the session; of one that another has, nothing is."""
+        if self._holder is not None:
+            return
+        with in_words():
+            self.info = self._runtime.store.update_session(self.info.id, **changes)
+
+    def read_info(self) -> None:
+        """Read `info` again."""
+        try:
+            self.info = self._runtime.store.session(self.info.id)
+        except StoreError:
+            log.exception("session %s could not be read again", self.info.id)
+
+    def let_go(self) -> None:
+        """Give the session back; one that nothing was ever said in leaves no trace."""
+        store = self._runtime.store
+        if self._holder is not None:
+            return
+        try:
+            if not self.conversation.messages and store.is_blank(self.info.id):
+                store.delete(self.info.id)
+            else:
+                store.release(self.info.id)
+        except StoreError:
+            log.exception("session %s could not be let go of", self.info.id)
+
+    def _read_plan(self) -> None:
+        self.planner.load_plan(self._runtime.store.state(self.info.id).plan)
+
+    def _notices(self, *, offers_tools: bool) -> Iterator[str]:
+        folder = str(self._runtime.folder)
+        if self._holder is not None:
+            yield f"This session is {self.held_by}: what is said there shows here; /fork makes your own copy."
+        if self.info.folder != folder:
+            yield f"This session was begun in {self.info.folder}; tools work in {folder}."
+        if offers_tools and not self.planner.tools:
+            yield f"{self.planner.model} takes no tools: it can neither read files nor run commands."

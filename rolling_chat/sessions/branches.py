@@ -1,0 +1,163 @@
+"""Where a session stands in its tree: the head moved, and the branches that it was moved away from.
+
+Messages and their parents are never touched here. Every function works inside the caller's
+transaction; `session` is a session's row number, `head` that of a message, None for before the first.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from typing import NamedTuple
+
+from rolling_chat.messages import Json
+from rolling_chat.sessions.records import LeftBranch, StoreError
+from rolling_chat.sessions.rows import message_id, pack, unpack, unpack_json, update
+from rolling_chat.text import one_line
+
+_PREVIEW_CHARACTERS = 200
+
+_ABOVE = """
+    WITH RECURSIVE branch (number) AS (
+        SELECT ?
+        UNION ALL
+        SELECT message.parent FROM branch JOIN message USING (number) WHERE message.parent IS NOT NULL
+    )
+"""
+
+
+class _Place(NamedTuple):
+    """A message's place in its branch."""
+
+    number: int
+    role: str
+
+
+def move(connection: sqlite3.Connection, session: int, head: int | None, model: str, now: float) -> Json:
+    """Make `head` the session's head; return the plan that it goes by, which is kept with it.
+
+    Raises StoreError for a message that is not of the session's tree.
+    """
+    if head is not None and not _is_of(connection, session, head):
+        raise StoreError(f"message {message_id(head)!r} is not of this session")
+    plan = _plan_at(connection, session, head, model)
+    changes = {"head": head, "plan": "null" if plan is None else plan, "updated_at": now}
+    update(connection, "session", session, changes)
+    return None if plan is None else unpack_json(plan)
+
+
+def is_on_branch(connection: sqlite3.Connection, message: int, head: int | None) -> bool:
+    """Whether `message` is `head` or stands above it."""
+    if head is None or message > head:
+        return False
+    found = connection.execute(f"{_ABOVE} SELECT 1 FROM branch WHERE number = ?", (head, message))
+    return found.fetchone() is not None
+
+
+def is_blank(connection: sqlite3.Connection, session: int) -> bool:
+    """Whether nothing was ever said in the session, on any branch."""
+    row = connection.execute(
+        "SELECT head IS NULL AND forked_at IS NULL"
+        " AND NOT EXISTS (SELECT 1 FROM message WHERE session = :n) FROM session WHERE number = :n",
+        {"n": session},
+    ).fetchone()
+    return bool(row[0])
+
+
+def left_branches(connection: sqlite3.Connection, session: int) -> list[LeftBranch]:
+    """The branches that are not the session's present one, the one last written to first."""
+    row = connection.execute("SELECT head, forked_at FROM session WHERE number = ?", (session,)).fetchone()
+    here = {place.number for place in _places(connection, row["head"])}
+    ends = [
+        found["number"]
+        for found in connection.execute(
+            "SELECT number FROM message AS leaf WHERE session = :s AND NOT EXISTS"
+            " (SELECT 1 FROM message WHERE parent = leaf.number AND session = :s)"
+            " AND number NOT IN (SELECT message FROM growing) ORDER BY number DESC",
+            {"s": session},
+        )
+        if found["number"] not in here
+    ]
+    branches: list[LeftBranch] = []
+    covered = set(here)
+    forked = [row["forked_at"]] if row["forked_at"] is not None else []
+    for end in [*ends, *forked]:
+        if end in covered:  # a branch that another goes on from
+            continue
+        own = []
+        for place in _places_until(connection, end, here):
+            own.append(place)
+            covered.add(place.number)
+        branches.append(_left_branch(connection, end, own))
+    return branches
+
+
+def _left_branch(connection: sqlite3.Connection, end: int, own: list[_Place]) -> LeftBranch:
+    """The branch that ends at `end`; `own` is what is not on the present one, newest first."""
+    first = next((place.number for place in reversed(own) if place.role == "user"), own[-1].number)
+    leaf = connection.execute("SELECT depth, created_at FROM message WHERE number = ?", (end,)).fetchone()
+    text = connection.execute("SELECT content FROM message WHERE number = ?", (first,)).fetchone()
+    return LeftBranch(
+        head=message_id(end),
+        messages=leaf["depth"],
+        own=len(own),
+        written_at=leaf["created_at"],
+        begins=one_line(unpack(text["content"])[: 4 * _PREVIEW_CHARACTERS], _PREVIEW_CHARACTERS),
+    )
+
+
+def _places(connection: sqlite3.Connection, head: int | None) -> list[_Place]:
+    """The branch from `head` up to the root, without what was said."""
+    if head is None:
+        return []
+    rows = connection.execute(
+        f"{_ABOVE} SELECT number, role FROM branch JOIN message USING (number)", (head,)
+    )
+    return [_Place(*row) for row in rows]
+
+
+def _places_until(connection: sqlite3.Connection, head: int, stop: set[int]) -> list[_Place]:
+    """The branch from `head` up to, and without, the first message that is in `stop`."""
+    places: list[_Place] = []
+    number: int | None = head
+    while number is not None and number not in stop:
+        row = connection.execute("SELECT parent, role FROM message WHERE number = ?", (number,)).fetchone()
+        places.append(_Place(number, row["role"]))
+        number = row["parent"]
+    return places
+
+
+def _is_of(connection: sqlite3.Connection, session: int, message: int) -> bool:
+    row = connection.execute("SELECT session FROM message WHERE number = ?", (message,)).fetchone()
+    if row is None:
+        return False
+    if row["session"] == session:
+        return True
+    at = connection.execute("SELECT head, forked_at FROM session WHERE number = ?", (session,)).fetchone()
+    return any(is_on_branch(connection, message, place) for place in (at["head"], at["forked_at"]))
+
+
+def _plan_at(
+    connection: sqlite3.Connection, session: int, head: int | None, model: str
+) -> str | bytes | None:
+    """The plan of the nearest request at or above `head`, as it is stored; None where there is none.
+
+    Of a fork, the requests of the session that it shares messages with count as well.
+    """
+    if head is None:
+        return None
+    # a request's head is a message's id: its letter and its number
+    row = connection.execute(
+        f"""
+        {_ABOVE}, place (number) AS (
+            SELECT number FROM branch
+        ), maker (session) AS (
+            SELECT DISTINCT session FROM place JOIN message USING (number) UNION SELECT ?
+        )
+        SELECT plan FROM request
+        WHERE session IN (SELECT session FROM maker) AND model = ? AND plan != 'null'
+            AND CAST(substr(head, 2) AS INTEGER) IN (SELECT number FROM place)
+        ORDER BY CAST(substr(head, 2) AS INTEGER) DESC, number DESC LIMIT 1
+        """,
+        (head, session, pack(model)),
+    ).fetchone()
+    return None if row is None else row["plan"]
