@@ -3,7 +3,17 @@
 from rolling_chat.agent.chat import Chat
 from rolling_chat.agent.errors import ChatError
 from rolling_chat.agent.files import FileState
+from rolling_chat.agent.moves import SaidTurn
 from rolling_chat.agent.runtime import Runtime
-from rolling_chat.sessions.records import SessionInfo
+from rolling_chat.sessions.records import LeftBranch, SearchHit, SessionInfo
 
-__all__ = ["Chat", "ChatError", "FileState", "Runtime", "SessionInfo"]
+__all__ = [
+    "Chat",
+    "ChatError",
+    "FileState",
+    "LeftBranch",
+    "Runtime",
+    "SaidTurn",
+    "SearchHit",
+    "SessionInfo",
+]

@@ -5,10 +5,12 @@ from __future__ import annotations
 import logging
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from functools import partial
+from pathlib import Path
 
 from rolling_chat.agent.approvals import Approvals
 from rolling_chat.agent.calls import CallRunner
 from rolling_chat.agent.errors import ChatError, in_words
+from rolling_chat.agent.exporting import export_session
 from rolling_chat.agent.files import FileState, file_states
 from rolling_chat.agent.loop import AgentLoop
 from rolling_chat.agent.memory import BranchMemory
@@ -23,7 +25,7 @@ from rolling_chat.events import AskLeave, Event, TurnEnded, TurnStarted
 from rolling_chat.messages import Ending, Message, Usage
 from rolling_chat.providers.background import in_background
 from rolling_chat.providers.discovery import ModelChoice
-from rolling_chat.sessions.records import LeftBranch, SessionInfo
+from rolling_chat.sessions.records import LeftBranch, SearchHit, SessionInfo
 from rolling_chat.tools import Tool, ToolContext, choose_tools
 
 log = logging.getLogger("rolling_chat.agent.chat")
@@ -314,6 +316,15 @@ class Chat:
         with in_words():
             used = self._runtime.store.files(self.info.id)
         return await in_background(partial(file_states, used))
+
+    def search(self, words: str) -> list[SearchHit]:
+        """Messages of any session by any text, on any branch; best first."""
+        with in_words():
+            return self._runtime.store.search(words)
+
+    def export(self, target: str = "") -> Path:
+        """Write the branch to a new file: `target` is its name, or a format; returns the file."""
+        return export_session(self.info, self.messages, target, self._runtime.folder)
 
     def model_names(self) -> Sequence[str]:
         """The models that can be switched to: known, and reachable with the keys there are."""

@@ -105,7 +105,7 @@ class Switches:
     def undo(self) -> str:
         """Take the last change back, and return to the plan before it. Raises ChatError."""
         here = self._session().info.id
-        self._made = [(id, switch) for id, switch in self._made if id == here]
+        self._made = [(made_in, switch) for made_in, switch in self._made if made_in == here]
         if not self._made:
             raise ChatError(
                 "There is nothing to undo: rolling context was not changed since this session was opened."

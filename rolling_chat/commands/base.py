@@ -77,6 +77,26 @@ class CommandContext(Protocol):
         """The session was changed for another: draw its conversation."""
         ...
 
+    def refresh_title(self) -> None:
+        """The session has another title: draw it."""
+        ...
+
+    def offer_draft(self, text: str) -> bool:
+        """Put `text` into the prompt box if that is empty; whether it was."""
+        ...
+
+    def show_message(self, message_id: str, words: str = "") -> None:
+        """Scroll the transcript to a message of the conversation, with these words marked in it."""
+        ...
+
+    async def stop_turn(self) -> None:
+        """Stop the turn that runs, if one does, and wait for its end."""
+        ...
+
+    async def carry_on(self) -> None:
+        """Let the model answer what the conversation ends with."""
+        ...
+
     def refresh_report(self) -> None:
         """The next request has changed: draw the gauge again."""
         ...

@@ -7,8 +7,10 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from rolling_chat.agent import ChatError
+from rolling_chat.commands.branches import BRANCHES
 from rolling_chat.commands.context import CONTEXT
 from rolling_chat.commands.copy import COPY
+from rolling_chat.commands.export import EXPORT
 from rolling_chat.commands.files import FILES
 from rolling_chat.commands.fork import FORK
 from rolling_chat.commands.help import HELP
@@ -16,10 +18,16 @@ from rolling_chat.commands.model import MODEL
 from rolling_chat.commands.new import NEW
 from rolling_chat.commands.quit import QUIT
 from rolling_chat.commands.recall import RECALL
+from rolling_chat.commands.redo import REDO
+from rolling_chat.commands.rename import RENAME
 from rolling_chat.commands.resume import RESUME
+from rolling_chat.commands.retry import RETRY
+from rolling_chat.commands.rewind import REWIND
 from rolling_chat.commands.rolling_context import ROLLING_CONTEXT
+from rolling_chat.commands.search import SEARCH
 from rolling_chat.commands.sessions import SESSIONS
 from rolling_chat.commands.theme import THEME
+from rolling_chat.commands.undo import UNDO
 
 if TYPE_CHECKING:
     from rolling_chat.commands.base import Command, CommandContext
@@ -30,10 +38,18 @@ _COMMANDS: tuple[Command, ...] = (
     RECALL,
     FILES,
     MODEL,
+    UNDO,
+    REDO,
+    REWIND,
+    RETRY,
+    BRANCHES,
+    FORK,
     NEW,
     SESSIONS,
+    SEARCH,
     RESUME,
-    FORK,
+    RENAME,
+    EXPORT,
     COPY,
     THEME,
     HELP,

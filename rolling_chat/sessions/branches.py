@@ -25,7 +25,7 @@ _ABOVE = """
 """
 
 
-class _Place(NamedTuple):
+class Place(NamedTuple):
     """A message's place in its branch."""
 
     number: int
@@ -49,8 +49,8 @@ def is_on_branch(connection: sqlite3.Connection, message: int, head: int | None)
     """Whether `message` is `head` or stands above it."""
     if head is None or message > head:
         return False
-    found = connection.execute(f"{_ABOVE} SELECT 1 FROM branch WHERE number = ?", (head, message))
-    return found.fetchone() is not None
+    statement = f"{_ABOVE} SELECT 1 FROM branch WHERE number = ?"  # noqa: S608 - our own names
+    return connection.execute(statement, (head, message)).fetchone() is not None
 
 
 def is_blank(connection: sqlite3.Connection, session: int) -> bool:
@@ -66,7 +66,7 @@ def is_blank(connection: sqlite3.Connection, session: int) -> bool:
 def left_branches(connection: sqlite3.Connection, session: int) -> list[LeftBranch]:
     """The branches that are not the session's present one, the one last written to first."""
     row = connection.execute("SELECT head, forked_at FROM session WHERE number = ?", (session,)).fetchone()
-    here = {place.number for place in _places(connection, row["head"])}
+    here = {place.number for place in places(connection, row["head"])}
     ends = [
         found["number"]
         for found in connection.execute(
@@ -91,7 +91,15 @@ def left_branches(connection: sqlite3.Connection, session: int) -> list[LeftBran
     return branches
 
 
-def _left_branch(connection: sqlite3.Connection, end: int, own: list[_Place]) -> LeftBranch:
+def places(connection: sqlite3.Connection, head: int | None) -> list[Place]:
+    """The branch from `head` up to the root, without what was said."""
+    if head is None:
+        return []
+    statement = f"{_ABOVE} SELECT number, role FROM branch JOIN message USING (number)"  # noqa: S608 - our own
+    return [Place(*row) for row in connection.execute(statement, (head,))]
+
+
+def _left_branch(connection: sqlite3.Connection, end: int, own: list[Place]) -> LeftBranch:
     """The branch that ends at `end`; `own` is what is not on the present one, newest first."""
     first = next((place.number for place in reversed(own) if place.role == "user"), own[-1].number)
     leaf = connection.execute("SELECT depth, created_at FROM message WHERE number = ?", (end,)).fetchone()
@@ -105,23 +113,13 @@ def _left_branch(connection: sqlite3.Connection, end: int, own: list[_Place]) ->
     )
 
 
-def _places(connection: sqlite3.Connection, head: int | None) -> list[_Place]:
-    """The branch from `head` up to the root, without what was said."""
-    if head is None:
-        return []
-    rows = connection.execute(
-        f"{_ABOVE} SELECT number, role FROM branch JOIN message USING (number)", (head,)
-    )
-    return [_Place(*row) for row in rows]
-
-
-def _places_until(connection: sqlite3.Connection, head: int, stop: set[int]) -> list[_Place]:
+def _places_until(connection: sqlite3.Connection, head: int, stop: set[int]) -> list[Place]:
     """The branch from `head` up to, and without, the first message that is in `stop`."""
-    places: list[_Place] = []
+    places: list[Place] = []
     number: int | None = head
     while number is not None and number not in stop:
         row = connection.execute("SELECT parent, role FROM message WHERE number = ?", (number,)).fetchone()
-        places.append(_Place(number, row["role"]))
+        places.append(Place(number, row["role"]))
         number = row["parent"]
     return places
 
@@ -146,8 +144,7 @@ def _plan_at(
     if head is None:
         return None
     # a request's head is a message's id: its letter and its number
-    row = connection.execute(
-        f"""
+    statement = f"""
         {_ABOVE}, place (number) AS (
             SELECT number FROM branch
         ), maker (session) AS (
@@ -157,7 +154,6 @@ def _plan_at(
         WHERE session IN (SELECT session FROM maker) AND model = ? AND plan != 'null'
             AND CAST(substr(head, 2) AS INTEGER) IN (SELECT number FROM place)
         ORDER BY CAST(substr(head, 2) AS INTEGER) DESC, number DESC LIMIT 1
-        """,
-        (head, session, pack(model)),
-    ).fetchone()
+    """  # noqa: S608 - our own names
+    row = connection.execute(statement, (head, session, pack(model))).fetchone()
     return None if row is None else row["plan"]

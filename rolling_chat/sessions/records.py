@@ -142,8 +142,19 @@ class Holder:
 
 @dataclass(frozen=True, slots=True)
 class SearchHit:
-    """A message found by its text; `snippet` is one line, whole words found in it in [brackets]."""
+    """A message found by its text; `snippet` is one line, whole words found in it in [brackets].
+
+    `turn` counts the person's messages from 1 at the root of its branch, 0 before the first;
+    `on_branch` says whether it is on the session's present branch; `created_at` is in seconds since
+    the epoch, 0 where unknown.
+    """
 
     session_id: str
     message_id: str
     snippet: str
+    title: str = ""
+    folder: str = ""
+    role: str = ""
+    turn: int = 0
+    on_branch: bool = True
+    created_at: float = 0.0

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import logging
 import re
 import sqlite3
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
+from rolling_chat.sessions.branches import places
 from rolling_chat.sessions.records import SearchHit
-from rolling_chat.sessions.rows import message_id
+from rolling_chat.sessions.rows import message_id, unpack
 from rolling_chat.text import one_line
+
+_log = logging.getLogger("rolling_chat.sessions")
 
 _MOST_WORDS = 32
 _MOST_LETTERS = 64
+_LEAST_BEGINNING = 3  # letters; fewer begin too many words
 _SNIPPET_CHARACTERS = 160
+_TERM = re.compile(r'"([^"]+)"|[^\s"]+')
 # scripts written without spaces begin here (CJK radicals): the index takes a whole run for a word
 _UNSPACED = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\ud7ff\uf900-\ufaff\U00020000-\U0003ffff]"
@@ -30,72 +37,152 @@ IN_SESSION = """
 """
 
 
-def search(
-    connection: sqlite3.Connection, words: str, session: tuple[int, str] | None, limit: int
-) -> list[SearchHit]:
-    """The messages that hold all of `words`, else those that hold any, best first.
+def search(connection: sqlite3.Connection, words: str, session: int | None, limit: int) -> list[SearchHit]:
+    """The messages that hold all of `words`, then those where they begin words, else those with any.
 
-    Any text will do for `words`; nothing in it is an operator. `session` is the row and the id of
-    the one session to look in, None for all.
+    Best first, the newer before the older. "Words in quotes" stand together; `word*` begins one. Any
+    other text will do for `words`, and nothing in it is an operator. `session` is the row of
+    the one session to look in, None for all. A text index that is damaged is done without.
     """
-    found = [word[:_MOST_LETTERS] for word in re.findall(r"\w+", words)][:_MOST_WORDS]
+    wanted = _wanted(words)
+    found = [word for term in wanted for word in term.words]
     if not found or limit < 1:
         return []
     rows: Sequence[sqlite3.Row] = []
     if not any(_UNSPACED.search(word) for word in found):
-        quoted = [f'"{word}"' for word in found]
-        rows = _indexed(connection, " ".join(quoted), session, limit)
-        rows = rows or _indexed(connection, " OR ".join(quoted), session, limit)
+        rows = _by_index(connection, wanted, session, limit)
     rows = rows or _scanned(connection, found, session, limit)
+    turns = _Turns(connection)
     return [
         SearchHit(
-            session_id=session[1] if session else row["session_id"],
+            session_id=row["session_id"],
             message_id=message_id(row["number"]),
             snippet=_snippet(row["snippet"], found),
+            title=unpack(row["title"]),
+            folder=unpack(row["folder"]),
+            role=row["role"],
+            turn=turns.of(row["number"], row["head"]),
+            on_branch=turns.is_on_branch(row["number"], row["head"]),
+            created_at=row["created_at"],
         )
         for row in rows
     ]
 
 
+@dataclass(frozen=True, slots=True)
+class _Term:
+    """Words that are looked for: as a phrase, or each by itself; the last may only begin a word."""
+
+    words: tuple[str, ...]
+    is_phrase: bool = False
+    is_beginning: bool = False
+
+    def match(self, *, beginnings: bool = False) -> list[str]:
+        """The term in the index's language; `beginnings` also finds words that begin so."""
+        if self.is_phrase:
+            return [f'"{" ".join(self.words)}"']
+        long_enough = beginnings and all(len(word) >= _LEAST_BEGINNING for word in self.words)
+        star = "*" if self.is_beginning or long_enough else ""
+        return [f'"{word}"{star}' for word in self.words]
+
+
+def _wanted(words: str) -> list[_Term]:
+    terms = []
+    for match in _TERM.finditer(words):
+        phrase, star = match[1] is not None, match[0].endswith("*")
+        parts = tuple(word[:_MOST_LETTERS] for word in re.findall(r"\w+", match[1] if phrase else match[0]))
+        if parts:
+            terms.append(_Term(parts[:_MOST_WORDS], phrase and len(parts) > 1, star and not phrase))
+        if len(terms) == _MOST_WORDS:
+            break
+    return terms
+
+
+def _by_index(
+    connection: sqlite3.Connection, wanted: Sequence[_Term], session: int | None, limit: int
+) -> Sequence[sqlite3.Row]:
+    exact = [part for term in wanted for part in term.match()]
+    begun = [part for term in wanted for part in term.match(beginnings=True)]
+    try:
+        rows = _indexed(connection, " ".join(exact), session, limit)
+        if len(rows) < limit and begun != exact:
+            there = {row["number"] for row in rows}
+            more = _indexed(connection, " ".join(begun), session, limit)
+            rows = [*rows, *(row for row in more if row["number"] not in there)][:limit]
+        return rows or _indexed(connection, " OR ".join(begun), session, limit)
+    except sqlite3.DatabaseError as error:
+        if not getattr(error, "sqlite_errorname", "").startswith("SQLITE_CORRUPT"):
+            raise
+        _log.error("the text index is damaged; searching without it: %s", error)
+        return []
+
+
+class _Turns:
+    """The turns that messages belong to; every session's branch is walked once."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+        self._walked: dict[int | None, dict[int, int]] = {}
+
+    def is_on_branch(self, number: int, head: int | None) -> bool:
+        return number in self._walk(head)
+
+    def of(self, number: int, head: int | None) -> int:
+        """The turn of message `number` of a session whose head is `head`."""
+        there = self._walk(head)
+        return there[number] if number in there else self._walk(number)[number]
+
+    def _walk(self, head: int | None) -> dict[int, int]:
+        if head not in self._walked:
+            turn, turns = 0, {}
+            for number, role in reversed(places(self._connection, head)):
+                turn += role == "user"
+                turns[number] = turn
+            self._walked[head] = turns
+        return self._walked[head]
+
+
 def _indexed(
-    connection: sqlite3.Connection, match: str, session: tuple[int, str] | None, limit: int
+    connection: sqlite3.Connection, match: str, session: int | None, limit: int
 ) -> Sequence[sqlite3.Row]:
     # a blob: cut between two halves of a character, a text could not be read at all
     statement = f"""
-        SELECT message.number, session.id AS session_id,
+        SELECT message.number, message.role, message.created_at,
+               session.id AS session_id, session.title, session.folder, session.head,
                CAST(snippet(message_text, 0, '[', ']', '…', 16) AS BLOB) AS snippet
         FROM message_text
         JOIN message ON message.number = message_text.rowid
-        JOIN session ON session.number = message.session
+        JOIN session ON session.number = coalesce(:session, message.session)
         WHERE message_text MATCH :match {_within(session)}
-        ORDER BY rank LIMIT :limit
+        ORDER BY rank, message.number DESC LIMIT :limit
     """  # noqa: S608 - our own words
     return connection.execute(statement, _values(session, limit) | {"match": match}).fetchall()
 
 
 def _scanned(
-    connection: sqlite3.Connection, words: Iterable[str], session: tuple[int, str] | None, limit: int
+    connection: sqlite3.Connection, words: Iterable[str], session: int | None, limit: int
 ) -> Sequence[sqlite3.Row]:
     patterns = {f"word{index}": f"%{_escaped(word)}%" for index, word in enumerate(words)}
     holds_all = " AND ".join(f"message_plain.content LIKE :{name} ESCAPE '\\'" for name in patterns)
     statement = f"""
-        SELECT message.number, session.id AS session_id, CAST(message_plain.content AS BLOB) AS snippet
+        SELECT message.number, message.role, message.created_at,
+               session.id AS session_id, session.title, session.folder, session.head,
+               CAST(message_plain.content AS BLOB) AS snippet
         FROM message_plain
         JOIN message USING (number)
-        JOIN session ON session.number = message.session
+        JOIN session ON session.number = coalesce(:session, message.session)
         WHERE {holds_all} {_within(session)}
         ORDER BY message.number DESC LIMIT :limit
     """  # noqa: S608 - our own words
     return connection.execute(statement, _values(session, limit) | patterns).fetchall()
 
 
-def _within(session: tuple[int, str] | None) -> str:
-    return f"AND message.number IN ({IN_SESSION})" if session else ""
+def _within(session: int | None) -> str:
+    return f"AND message.number IN ({IN_SESSION})" if session is not None else ""
 
 
-def _values(session: tuple[int, str] | None, limit: int) -> dict[str, int | str]:
-    values: dict[str, int | str] = {"limit": limit}
-    return values | {"session": session[0]} if session else values
+def _values(session: int | None, limit: int) -> dict[str, int | str | None]:
+    return {"limit": limit, "session": session}
 
 
 def _snippet(found: bytes | None, words: Iterable[str]) -> str:

@@ -218,9 +218,9 @@ class SessionStore:
             tree.save_counts(connection, messages)
 
     def search(self, words: str, session_id: str | None = None, *, limit: int = 50) -> list[SearchHit]:
-        """Find messages by any text, best first; None: in every session."""
+        """Find messages by any text, best first; None: in every session, on every branch."""
         with self._database.read() as connection:
-            within = None if session_id is None else (directory.exact(connection, session_id), session_id)
+            within = None if session_id is None else directory.exact(connection, session_id)
             return search(connection, words, within, limit)
 
     # Requests

@@ -6,7 +6,8 @@ from hypothesis import given
 from markdown_it import MarkdownIt
 
 from rolling_chat.messages import Ending, Message, ToolCall
-from rolling_chat.sessions.export import fence, to_markdown
+from rolling_chat.sessions.export import to_markdown
+from rolling_chat.sessions.export.as_markdown import fence
 from rolling_chat.sessions.records import SessionInfo
 from tests.sessions.test_store import ANY_TEXT
 from tests.support.sessions import OFFLINE

@@ -24,6 +24,8 @@ class PlainContext:
     offered: list[Choice] = field(default_factory=list)
     shown: list[tuple[str, str]] = field(default_factory=list)
     copied: str = ""
+    draft: str = ""
+    shown: list[tuple[str, str]] = field(default_factory=list)
 
     def say(self, text: str, *, warning: bool = False) -> None:
         (self.warned if warning else self.said).append(text)
@@ -44,6 +46,25 @@ class PlainContext:
 
     def reload(self) -> None:
         self.done.append("reload")
+
+    def refresh_title(self) -> None:
+        self.done.append("title")
+
+    def offer_draft(self, text: str) -> bool:
+        if self.draft:
+            return False
+        self.draft = text
+        return True
+
+    def show_message(self, message_id: str, words: str = "") -> None:
+        self.shown.append((message_id, words))
+
+    async def stop_turn(self) -> None:
+        self.chat.stop()
+
+    async def carry_on(self) -> None:
+        async for _ in self.chat.carry_on():
+            pass
 
     def refresh_report(self) -> None:
         self.done.append("report")

@@ -86,6 +86,26 @@ class CommandController:
         """Another conversation."""
         self._screen.load()
 
+    def refresh_title(self) -> None:
+        """In the title row."""
+        self._screen.paint()
+
+    def offer_draft(self, text: str) -> bool:
+        """Into the prompt box, unless something stands there."""
+        return self._screen.offer_draft(text)
+
+    def show_message(self, message_id: str, words: str = "") -> None:
+        """Scroll to a message."""
+        self._screen.show_message(message_id, words)
+
+    async def stop_turn(self) -> None:
+        """Stop the turn that runs."""
+        await self._screen.settle()
+
+    async def carry_on(self) -> None:
+        """Answer what the conversation ends with."""
+        await self._screen.carry_on()
+
     def refresh_report(self) -> None:
         """The next request has changed."""
         self._screen.refresh_report()

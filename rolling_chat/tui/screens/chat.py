@@ -23,6 +23,7 @@ from rolling_chat.tui.controllers.meter import Meter
 from rolling_chat.tui.controllers.turns import TurnController
 from rolling_chat.tui.screens.help import HelpScreen
 from rolling_chat.tui.state import Offer, ScreenState
+from rolling_chat.tui.transcript.items import place_of
 from rolling_chat.tui.transcript.view import Transcript
 from rolling_chat.tui.widgets.completion import Completion
 from rolling_chat.tui.widgets.gauge import Gauge
@@ -199,6 +200,28 @@ class ChatScreen(Screen[None]):
         """The next request has changed."""
         self._meter.refresh()
         self.paint()
+
+    # -- what a command needs of the screen (`controllers.commands.CommandController`)
+
+    def offer_draft(self, text: str) -> bool:
+        """Put `text` into the prompt box if nothing stands there; whether it was put."""
+        if self.prompt.draft.strip():
+            return False
+        self.prompt.put(text)
+        return True
+
+    def show_message(self, message_id: str, words: str = "") -> None:
+        """Scroll to a message, with `words` marked in it; of a result that is folded, all is opened."""
+        item_id, is_folded = place_of(self.chat.messages, message_id)
+        transcript = self.query_one(Transcript)
+        if is_folded and not transcript.details:
+            transcript.set_details(True)
+        transcript.show_found(item_id, words)
+        self._paint_rows()
+
+    async def carry_on(self) -> None:
+        """Let the model answer what the conversation ends with."""
+        await self._turns.carry_on()
 
     # -- what a turn needs of the screen (`controllers.turns.Stage`)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -85,6 +85,27 @@ def items_of(messages: Iterable[Message]) -> list[Item]:
             case _:
                 pass
     return items
+
+
+def place_of(messages: Sequence[Message], message_id: str) -> tuple[str, bool]:
+    """The id of the item that shows a message, and whether that is folded; empty where none does.
+
+    A result is shown by the item of its call, a reply without text by its first item, and what is
+    not shown at all by what comes after it.
+    """
+    at = next((index for index, message in enumerate(messages) if message.id == message_id), len(messages))
+    if at < len(messages) and messages[at].role == "tool":
+        reply = at
+        while reply and messages[reply].role == "tool":
+            reply -= 1
+        call = at - reply - 1
+        if messages[reply].role == "assistant" and call < len(messages[reply].tool_calls):
+            return call_id(messages[reply].id, call), True
+        return message_id, True
+    shown = (items_of([message]) for message in messages[at:])
+    items = next((items for items in shown if items), [])
+    own = next((item for item in items if item.id == message_id), items[0] if items else None)
+    return (own.id, own.kind is Kind.REASONING) if own is not None else ("", False)
 
 
 def user_item(message: Message) -> Item:

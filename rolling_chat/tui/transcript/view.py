@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from bisect import bisect_right
 from collections.abc import Sequence
@@ -14,6 +15,7 @@ from textual.strip import Strip
 
 from rolling_chat.tui.theming import palette_of
 from rolling_chat.tui.transcript.items import Item
+from rolling_chat.tui.transcript.marks import marked, words_pattern
 from rolling_chat.tui.transcript.palette import Palette
 from rolling_chat.tui.transcript.render import Look, gap_before, render_item
 
@@ -64,6 +66,7 @@ class Transcript(ScrollView, can_focus=False):
         self._strips: LRUCache[str, tuple[Item, list[Strip]]] = LRUCache(_KEPT_ITEMS)
         self._look = Look(0, Palette())
         self._backlog: Timer | None = None
+        self._found: tuple[str, re.Pattern[str] | None] = ("", None)
 
     @property
     def allow_select(self) -> bool:
@@ -131,6 +134,16 @@ class Transcript(ScrollView, can_focus=False):
         else:
             self._to_end()
 
+    def show_found(self, item_id: str, words: str) -> None:
+        """Scroll to an item, with the words that were looked for marked in it."""
+        index = next((at for at, item in enumerate(self._items) if item.id == item_id), -1)
+        if index < 0 or self._look.width <= 0:
+            return
+        self._found = (item_id, words_pattern(words))
+        self.follow = False
+        self._lay_out_from(index, self._gap(index))
+        self.refresh()
+
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         """Whoever scrolls up is left alone; whoever comes back to the end is taken along."""
         super().watch_scroll_y(old_value, new_value)
@@ -189,7 +202,10 @@ class Transcript(ScrollView, can_focus=False):
         item = self._items[self._low + at]
         line = row - self._starts[at] - self._gap(self._low + at)
         strips = self._strips_of(item)
-        return strips[line] if 0 <= line < len(strips) else None
+        if not 0 <= line < len(strips):
+            return None
+        found, pattern = self._found
+        return marked(strips[line], pattern) if item.id == found and pattern else strips[line]
 
     def _strips_of(self, item: Item) -> list[Strip]:
         kept = self._strips.get(item.id)

@@ -1,10 +1,10 @@
-"""A session as a document for people."""
+"""A session as Markdown, for people."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 
 from rolling_chat.messages import Ending, Message, ToolCall
@@ -12,7 +12,7 @@ from rolling_chat.sessions.records import SessionInfo
 from rolling_chat.sessions.rows import REASONING
 from rolling_chat.text import one_line, without_controls
 
-_ENDINGS = {
+ENDINGS = {
     Ending.COMPLETE: "",
     Ending.LENGTH: "cut at the output limit",
     Ending.CANCELLED: "cut off before its end",
@@ -40,51 +40,66 @@ def fence(text: str, language: str = "") -> str:
     return f"{ticks}{language}\n{text}{'' if text.endswith(chr(10)) or not text else chr(10)}{ticks}"
 
 
-def _facts(info: SessionInfo, count: int) -> str:
-    facts = {
-        "session": _code(info.id),
-        "folder": _code(info.folder),
-        "model": _code(info.model),
+def facts_of(info: SessionInfo, count: int) -> dict[str, str]:
+    """What is known of a session of `count` messages; empty where it is not."""
+    return {
+        "session": info.id,
+        "folder": info.folder,
+        "model": info.model,
         "begun": _time(info.created_at),
         "last used": _time(info.updated_at),
         "messages": str(count),
-        "forked from": _code(info.parent),
+        "forked from": info.parent,
     }
-    return "\n".join(f"- {name}: {value}" for name, value in facts.items() if value)
+
+
+def _facts(info: SessionInfo, count: int) -> str:
+    foreign = ("session", "folder", "model", "forked from")
+    return "\n".join(
+        f"- {name}: {_code(value) if name in foreign else value}"
+        for name, value in facts_of(info, count).items()
+        if value
+    )
 
 
 def _message(message: Message, called: str) -> Iterator[str]:
-    yield f"## {_heading(message, called)}"
+    yield f"## {heading_of(message, called, _code)}"
     thinking = (message.extras or {}).get(REASONING)
     if isinstance(thinking, str) and thinking.strip():
         yield "\n".join(
             f"> {line}".rstrip() for line in ("*thinking*", "", *without_controls(thinking).splitlines())
         )
-    text = without_controls(_content(message))
+    text = without_controls(content_of(message))
     yield fence(text) if message.role == "tool" else _closed(text.strip("\n"))
     for call in message.tool_calls:
         yield f"**calls** {_code(call.name)}"
-        yield fence(*_arguments(call))
-    ending = _ENDINGS[message.ending]
+        yield fence(*shown_arguments(call))
+    ending = ENDINGS[message.ending]
     if ending:
         yield f"*({ending})*"
 
 
-def _heading(message: Message, called: str) -> str:
-    match message.role:
+def heading_of(message: Message, called: str, mark: Callable[[str], str] = one_line) -> str:
+    """Who speaks and when; `called` is the tool that answers, `mark` sets foreign names off."""
+    name = called or message.name or ""
+    role: str = message.role  # what was imported may have any
+    match role:
         case "user":
             who = "You"
         case "assistant":
-            who = f"Assistant {_code(message.made_by.model)}" if message.made_by else "Assistant"
+            who = f"Assistant {mark(message.made_by.model)}" if message.made_by else "Assistant"
         case "tool":
-            who = f"Result of {_code(called or message.name or '')}" if called or message.name else "Result"
-        case _:
+            who = f"Result of {mark(name)}" if name else "Result"
+        case "system":
             who = "System"
+        case _:
+            who = f"Role {mark(role)}"
     at = _time(message.created_at)
     return f"{who} · {at}" if at else who
 
 
-def _content(message: Message) -> str:
+def content_of(message: Message) -> str:
+    """The text of a message; what is no text is named in brackets."""
     if isinstance(message.content, str):
         return message.content
     shown = []
@@ -94,7 +109,8 @@ def _content(message: Message) -> str:
     return "\n\n".join(shown)
 
 
-def _arguments(call: ToolCall) -> tuple[str, str]:
+def shown_arguments(call: ToolCall) -> tuple[str, str]:
+    """The arguments as people read them, and their language."""
     try:
         data = json.loads(call.arguments)
     except (ValueError, RecursionError):

@@ -1,0 +1,49 @@
+"""Writing an open session to a file that the person names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from rolling_chat.agent.errors import ChatError
+from rolling_chat.messages import Message
+from rolling_chat.sessions.export import FORMATS, export, format_of
+from rolling_chat.sessions.records import SessionInfo
+from rolling_chat.text import one_line
+
+_SLUG_CHARACTERS = 40
+
+
+def export_session(info: SessionInfo, messages: Sequence[Message], target: str, folder: Path) -> Path:
+    """Write `messages` to `target`: a file, a format, or empty for Markdown; return the file.
+
+    A file is taken from `folder`, and its ending names the format; without one it is named after
+    the title. What is there already is never written over: ChatError.
+    """
+    word = target.strip()
+    if word.lower() in (*FORMATS, ""):
+        kind = word.lower() or "markdown"
+        path = folder / f"{_slug(info.title)}-{info.id[:8]}.{FORMATS[kind]}"
+    else:
+        kind = format_of(word)
+        if not kind:
+            raise ChatError(
+                f"/export takes a format ({', '.join(FORMATS)}) or a file ending with "
+                f"{', '.join(f'.{ending}' for ending in FORMATS.values())}, not {one_line(word, 60)!r}."
+            )
+        path = folder / Path(word).expanduser()
+    try:
+        with path.open("x", encoding="utf-8", errors="replace", newline="\n") as file:
+            file.write(export(info, messages, kind))
+    except FileExistsError:
+        raise ChatError(f"{one_line(str(path))} is there already; name another file: /export FILE") from None
+    except (OSError, ValueError, RuntimeError) as error:
+        why = getattr(error, "strerror", None) or str(error)
+        raise ChatError(f"The session cannot be written to {one_line(str(path))}: {one_line(why)}") from error
+    return path
+
+
+def _slug(title: str) -> str:
+    plain = re.sub(r"[^\w]+", "-", title.lower()).strip("-_")
+    return plain[:_SLUG_CHARACTERS].rstrip("-_") or "session"

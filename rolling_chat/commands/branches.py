@@ -1,0 +1,43 @@
+"""/branches: the branches of this session that were left; choosing one goes there."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from rolling_chat.commands import figures
+from rolling_chat.commands.base import Choice, Command, CommandContext
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from rolling_chat.agent import LeftBranch
+
+
+def branch_choices(branches: Iterable[LeftBranch], now: float) -> list[Choice]:
+    """One entry a branch: what the person first said there; then its size and age. `now` in seconds."""
+    return [
+        Choice(
+            branch.head,
+            branch.begins or "(no text)",
+            f"{figures.plural(branch.messages, 'message')}, {branch.own:,} of its own"
+            + (f" · {figures.age(now - branch.written_at)}" if branch.written_at else ""),
+        )
+        for branch in branches
+    ]
+
+
+async def _run(context: CommandContext, _argument: str) -> None:
+    choices = branch_choices(context.chat.branches(), time.time())
+    if not choices:
+        context.say("This session has no other branch: nothing was undone, rewound or retried in it.")
+        return
+    chosen = await context.pick("Branches that were left", choices)
+    if not chosen:
+        return
+    context.chat.go_to(chosen)
+    context.reload()
+    context.say("This is the branch as it was left; /redo returns to the other.")
+
+
+BRANCHES = Command("branches", "", "List the branches that were left, and go to one", _run)

@@ -1,0 +1,58 @@
+"""/rewind: go back to before one of your messages, to edit it and go on from there."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from rolling_chat.commands import figures
+from rolling_chat.commands.base import Choice, Command, CommandContext
+from rolling_chat.commands.context import preview
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from rolling_chat.agent import SaidTurn
+
+_IN_USE = "; its text is not put into the prompt box, which is in use"
+
+
+def turn_choices(turns: Iterable[SaidTurn], now: float) -> list[Choice]:
+    """One entry a turn, the newest first: how it begins; then its number and age. `now` in seconds."""
+    choices = []
+    for turn in turns:
+        message = turn.message
+        age = f" · {figures.age(now - message.created_at)}" if message.created_at else ""
+        choices.append(Choice(message.id, preview(message) or "(no text)", f"turn {turn.number}{age}"))
+    return choices[::-1]
+
+
+async def _run(context: CommandContext, argument: str) -> None:
+    turns = context.chat.turns()
+    if not turns:
+        context.say("There is nothing to go back to: this branch has no message of yours.", warning=True)
+        return
+    if not argument:
+        chosen = await context.pick("Go back to before", turn_choices(turns, time.time()))
+    elif argument.isdecimal() and 0 < int(argument) <= len(turns):
+        chosen = turns[int(argument) - 1].message.id
+    else:
+        context.say(f"/rewind takes the number of a turn, 1 to {len(turns)}, not {argument!r}.", warning=True)
+        return
+    if not chosen:
+        return
+    await context.stop_turn()
+    number = next((turn.number for turn in turns if turn.message.id == chosen), 0)
+    message = context.chat.rewind(chosen)
+    context.reload()
+    where = "" if context.offer_draft(message.text) else _IN_USE
+    context.say(
+        f"Back to before turn {number}: edit your message and send it{where}. "
+        "Nothing is deleted: /redo returns, /branches lists what was left."
+    )
+
+
+REWIND = Command(
+    "rewind", "[turn]", "Go back to before a message of yours, to edit it and go on from there", _run,
+    while_busy=True,
+)  # fmt: skip

@@ -1,0 +1,23 @@
+"""/undo: take back the newest turn."""
+
+from __future__ import annotations
+
+from rolling_chat.commands import figures
+from rolling_chat.commands.base import Command, CommandContext
+
+_IN_USE = "; its text is not put into the prompt box, which is in use"
+
+
+async def _run(context: CommandContext, _argument: str) -> None:
+    await context.stop_turn()
+    number = len(context.chat.turns())
+    taken = context.chat.undo()
+    context.reload()
+    where = "" if context.offer_draft(taken.text) else _IN_USE
+    left = figures.plural(number - 1, "turn")
+    context.say(f"Took back turn {number}; {left} left. Nothing is deleted: /redo brings it back{where}.")
+
+
+UNDO = Command(
+    "undo", "", "Take back the newest turn; its text returns to the prompt box", _run, while_busy=True
+)

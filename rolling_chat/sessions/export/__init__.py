@@ -1,0 +1,41 @@
+"""A session as a document: Markdown and HTML to read, JSON and JSONL to read back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rolling_chat.messages import Message
+from rolling_chat.sessions.export.as_json import to_json, to_jsonl
+from rolling_chat.sessions.export.as_markdown import to_markdown
+from rolling_chat.sessions.records import SessionInfo
+from rolling_chat.text import without_controls
+
+__all__ = ["FORMATS", "export", "format_of", "to_json", "to_jsonl", "to_markdown"]
+
+FORMATS = {"markdown": "md", "jsonl": "jsonl", "html": "html", "json": "json"}
+"""The formats, and what their files' names end with."""
+
+
+def export(info: SessionInfo, messages: Sequence[Message], format: str) -> str:
+    """The whole of `messages` in one of FORMATS; safe to print to a terminal, whatever they hold."""
+    match format:
+        case "markdown":
+            text = to_markdown(info, messages)
+        case "html":
+            # markdown-it is nothing that a start should wait for
+            from rolling_chat.sessions.export.as_html import to_html  # noqa: PLC0415
+
+            text = to_html(info, messages)
+        case "json":
+            text = to_json(info, messages)
+        case "jsonl":
+            text = to_jsonl(messages)
+        case _:
+            raise ValueError(f"there is no format {format!r}")
+    return without_controls(text)
+
+
+def format_of(file_name: str) -> str:
+    """The format of a file's name by its ending, empty for none of them."""
+    ending = file_name.lower().rpartition(".")[2]
+    return next((name for name, known in FORMATS.items() if known == ending), "")
