@@ -12,6 +12,7 @@ from rolling_chat.settings.paths import Paths
 
 REPLAY_FORMATS = ("table", "json")
 FORMATS = ("text", "json", "stream-json")
+EXPORT_FORMATS = ("markdown", "jsonl", "html", "json")
 APPROVALS = ("read-only", "ask", "edits", "all")
 # What -p stands for when no text follows it: everything comes from the pipe.
 FROM_PIPE = ""
@@ -61,6 +62,8 @@ class Options(argparse.Namespace):
     json: bool
     yes: bool
     session: str
+    words: list[str]
+    limit: int
     file: str
     max_input_tokens: int | None
     reserved_output_tokens: int | None
@@ -198,7 +201,9 @@ def _add_script_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_sessions(commands: argparse._SubParsersAction[_Parser]) -> None:
-    sessions = commands.add_parser("sessions", help="list, show, export or delete saved sessions")
+    sessions = commands.add_parser(
+        "sessions", help="list, search, show, export, import or delete saved sessions"
+    )
     sessions.set_defaults(run=_sessions_list, json=False)
     actions = sessions.add_subparsers(title="actions", metavar="ACTION", parser_class=_Parser)
     listing = actions.add_parser("list", help="all sessions, the newest first")
@@ -206,7 +211,7 @@ def _add_sessions(commands: argparse._SubParsersAction[_Parser]) -> None:
     listing.set_defaults(run=_sessions_list)
     for name, run, what in (
         ("show", _sessions_show, "what is known of one session"),
-        ("export", _sessions_export, "one session as Markdown, to stdout"),
+        ("export", _sessions_export, "one session as a document, to stdout"),
         ("delete", _sessions_delete, "one session, for good"),
     ):
         action = actions.add_parser(name, help=what)
@@ -214,6 +219,28 @@ def _add_sessions(commands: argparse._SubParsersAction[_Parser]) -> None:
         action.set_defaults(run=run)
         if name == "delete":
             action.add_argument("--yes", action="store_true", help="do not ask")
+        elif name == "export":
+            action.add_argument(
+                "--format", choices=EXPORT_FORMATS, default="markdown", help="default: markdown"
+            )
+    _add_search(actions)
+    bringing = actions.add_parser(
+        "import", help="make sessions of a file: a JSON array of messages, or JSONL"
+    )
+    bringing.add_argument(
+        "file", metavar="FILE", help="OpenAI-format messages, or conversations; gzip or not"
+    )
+    bringing.set_defaults(run=_sessions_import)
+
+
+def _add_search(actions: argparse._SubParsersAction[_Parser]) -> None:
+    search = actions.add_parser("search", help="what was said in any session, best first")
+    search.add_argument(
+        "words", metavar="WORDS", nargs="+", help='"words in quotes" stand together, word* begins one'
+    )
+    search.add_argument("--limit", metavar="N", type=_positive, default=20, help="default: 20")
+    search.add_argument("--json", action="store_true", help="as a JSON array")
+    search.set_defaults(run=_sessions_search)
 
 
 def _add_replay(commands: argparse._SubParsersAction[_Parser]) -> None:
@@ -313,6 +340,18 @@ def _sessions_export(options: Options, paths: Paths) -> int:
     from rolling_chat.cli.sessions import export_session
 
     return export_session(options, paths)
+
+
+def _sessions_search(options: Options, paths: Paths) -> int:
+    from rolling_chat.cli.finding import search_sessions
+
+    return search_sessions(options, paths)
+
+
+def _sessions_import(options: Options, paths: Paths) -> int:
+    from rolling_chat.cli.importing import import_sessions
+
+    return import_sessions(options, paths)
 
 
 def _sessions_delete(options: Options, paths: Paths) -> int:

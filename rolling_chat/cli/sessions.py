@@ -10,11 +10,11 @@ from rolling_chat.cli.exits import Exit, Failure
 from rolling_chat.cli.opening import open_store
 from rolling_chat.cli.options import Options
 from rolling_chat.messages import Json
-from rolling_chat.sessions.export import to_markdown
+from rolling_chat.sessions.export import export
 from rolling_chat.sessions.records import SessionAmbiguous, SessionInfo, SessionNotFound, StoreError
 from rolling_chat.sessions.store import SessionStore
 from rolling_chat.settings.paths import Paths
-from rolling_chat.text import one_line, without_controls
+from rolling_chat.text import one_line
 
 
 def list_sessions(options: Options, paths: Paths) -> int:
@@ -62,10 +62,14 @@ def show_session(options: Options, paths: Paths) -> int:
 
 
 def export_session(options: Options, paths: Paths) -> int:
-    """Write one session's whole branch to stdout, as Markdown."""
+    """Write one session's whole branch to stdout."""
     store = open_store(paths)
     info = _find(store, options.session)
-    sys.stdout.write(without_controls(to_markdown(info, store.branch(info.id))))
+    try:
+        branch = store.branch(info.id)
+    except StoreError as error:
+        raise Failure(str(error)) from error
+    sys.stdout.write(export(info, branch, options.format or "markdown"))
     return Exit.DONE
 
 

@@ -20,7 +20,7 @@ def branch_choices(branches: Iterable[LeftBranch], now: float) -> list[Choice]:
         Choice(
             branch.head,
             branch.begins or "(no text)",
-            f"{figures.plural(branch.messages, 'message')}, {branch.own:,} of its own"
+            figures.plural(branch.messages, "message")
             + (f" · {figures.age(now - branch.written_at)}" if branch.written_at else ""),
         )
         for branch in branches

@@ -1,4 +1,4 @@
-"""Reading transcripts: a JSON array of messages, JSONL with a conversation a line, gzip, a session."""
+"""Reading transcripts: a JSON array of messages, JSONL by conversation or by message, gzip, a session."""
 
 from __future__ import annotations
 
@@ -44,6 +44,7 @@ class Transcript:
     messages: Sequence[Message]
     sources: Sequence[JsonObject] = ()
     tools: Sequence[JsonObject] = ()
+    title: str = ""
     mended: int = 0
     read: float = 1.0
     _given: dict[int, JsonObject] = field(init=False, repr=False, compare=False)
@@ -104,13 +105,33 @@ class _File:
             # not a value a line: one that is spread over many
             yield from self._conversations(self._decode_whole(line))
             return
+        if _is_message(first):
+            yield self._transcript({"messages": list(self._messages(first))}, self._stem)
+            return
         yield from self._conversations(first)
         while line := self._next_line():
-            try:
-                value = decode(line)
-            except ValueError as error:
-                raise self._broken(self._number, error) from error
-            yield from self._conversations(value)
+            yield from self._conversations(self._decode(line))
+
+    def _messages(self, first: Json) -> Iterator[Json]:
+        """The messages of a file that has one a line, and is one conversation."""
+        yield first
+        size = 0
+        while line := self._next_line():
+            size += len(line)
+            if size > MOST_BYTES:
+                raise TranscriptError(
+                    f"{self._name} is one conversation of more than {MOST_BYTES // 1024**2} MB: split it"
+                )
+            message = self._decode(line)
+            if not _is_message(message):
+                raise TranscriptError(f"line {self._number} of {self._name} is no message with a role")
+            yield message
+
+    def _decode(self, line: bytes) -> Json:
+        try:
+            return decode(line)
+        except ValueError as error:
+            raise self._broken(self._number, error) from error
 
     def _next_line(self) -> bytes:
         """The next line that is not blank; empty at the end of the file."""
@@ -171,12 +192,13 @@ class _File:
             sound = sound_message(message)
             mended += sound is not message
             sources.append(sound)
-        tools = value.get("tools")
+        tools, title = value.get("tools"), value.get("title")
         return Transcript(
             id=name if value.get("id") in (None, "") else as_text(value["id"]),
             messages=tuple(map(Message.from_dict, sources)),
             sources=sources,
             tools=[tool for tool in tools if isinstance(tool, Mapping)] if isinstance(tools, list) else (),
+            title=title if isinstance(title, str) else "",
             mended=mended,
             read=self._raw.tell() / self._size if self._size else 1.0,
         )
@@ -202,6 +224,10 @@ def _is_value(line: bytes) -> bool:
     except ValueError:
         return False
     return True
+
+
+def _is_message(value: Json) -> bool:
+    return isinstance(value, Mapping) and "role" in value and "messages" not in value
 
 
 def _are_conversations(value: Json) -> bool:

@@ -124,7 +124,10 @@ def change(connection: sqlite3.Connection, session: int, changes: SessionChanges
     for key, value in changes.items():
         match key, value:
             case "title", str():
-                columns |= {"title": one_line(value, GIVEN_TITLE_CHARACTERS), "title_given": True}
+                title = one_line(value, GIVEN_TITLE_CHARACTERS)
+                columns |= {"title": title, "title_given": changes.get("title_given", True)}
+            case "title_given", bool():
+                columns[key] = value
             case "head", str():
                 columns["head"] = require_message(connection, value) if value else None
             case (("model" | "conversation_summary" | "summary_through_id"), str()):

@@ -71,9 +71,13 @@ class LeftBranch:
 
 
 class SessionChanges(TypedDict, total=False):
-    """What `update_session` can change; `head` is a message's id, or empty for before the first."""
+    """What `update_session` can change; `head` is a message's id, or empty for before the first.
+
+    A title is taken for the person's own unless `title_given` says otherwise.
+    """
 
     title: str
+    title_given: bool
     model: str
     rolling: bool
     head: str

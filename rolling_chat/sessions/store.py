@@ -183,6 +183,13 @@ class SessionStore:
         with self._database.read() as connection:
             return files.of_session(connection, directory.exact(connection, session_id))
 
+    def append_all(self, session_id: str, messages: Iterable[Message]) -> None:
+        """Add `messages` one below the other, all of them or none."""
+        with self._database.write() as connection:
+            session = directory.exact(connection, session_id)
+            for message in messages:
+                tree.append(connection, session, message, self._clock())
+
     def begin_reply(self, session_id: str, made_by: MadeBy) -> str:
         """Add an empty reply that will grow; it is the new head. Return its id."""
         with self._database.write() as connection:

@@ -29,9 +29,7 @@ from rolling_chat.sessions.rows import (
     unpack,
     update,
 )
-from rolling_chat.text import one_line
-
-TITLE_CHARACTERS = 60
+from rolling_chat.sessions.titles import says_something, title_of
 
 _BRANCH = f"""
     WITH RECURSIVE branch (number) AS (
@@ -62,7 +60,7 @@ def append(connection: sqlite3.Connection, session: int, message: Message, now: 
     stored = replace(message, created_at=real(message.created_at) or now)
     number = _add(connection, session, message_columns(stored), now)
     if message.role == "user":
-        _derive_title(connection, session, message.text)
+        _derive_title(connection, session, number, message.text)
     return replace(stored, id=message_id(number))
 
 
@@ -176,12 +174,20 @@ def _add(connection: sqlite3.Connection, session: int, columns: dict[str, Any], 
     return number
 
 
-def _derive_title(connection: sqlite3.Connection, session: int, text: str) -> None:
-    first = next((line for line in text.splitlines() if line.strip()), "")
-    connection.execute(
-        "UPDATE session SET title = ? WHERE number = ? AND title = '' AND NOT title_given",
-        (one_line(first, TITLE_CHARACTERS), session),
-    )
+def _derive_title(connection: sqlite3.Connection, session: int, message: int, text: str) -> None:
+    """Title a session by what was said in it, unless the person has titled it.
+
+    What begins the branch titles it, also anew; what comes later only where that was a greeting.
+    """
+    row = connection.execute(
+        "SELECT title, title_given, (SELECT parent IS NULL FROM message WHERE number = ?) AS begins"
+        " FROM session WHERE number = ?",
+        (message, session),
+    ).fetchone()
+    before, title = unpack(row["title"]), title_of(text)
+    is_better = row["begins"] or not before or (says_something(title) and not says_something(before))
+    if title and is_better and not row["title_given"]:
+        update(connection, "session", session, {"title": title})
 
 
 def _chunks(connection: sqlite3.Connection, number: int) -> tuple[str, str]:

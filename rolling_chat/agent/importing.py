@@ -1,0 +1,100 @@
+"""Conversations from elsewhere become sessions, kept as they came; only prompts mend them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import get_args
+
+from rolling_chat.messages import Message, Role
+from rolling_chat.replay import Transcript
+from rolling_chat.sessions.records import SessionInfo
+from rolling_chat.sessions.store import SessionStore
+from rolling_chat.sessions.titles import title_of
+
+_AT_A_TIME = 500  # messages in one transaction: nobody else waits for a long import
+_ROLES = frozenset(get_args(Role))
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """What became of one conversation.
+
+    `info` is its session, and `is_new` whether that was made by this import; None where the
+    conversation was empty. `oddities` count what no model would take as it is.
+    """
+
+    info: SessionInfo | None
+    is_new: bool
+    oddities: dict[str, int]
+
+
+def import_transcript(store: SessionStore, transcript: Transcript, folder: str) -> Imported:
+    """Make a session of a conversation, unless there is one that says just the same.
+
+    Without a title of its own it gets one as any session does. Raises StoreError; then, and when it
+    is interrupted, nothing of the conversation stays.
+    """
+    messages = transcript.messages
+    oddities = {what: count for what, count in _oddities(transcript) if count}
+    if not messages:
+        return Imported(None, False, oddities)
+    same = _same(store, messages)
+    if same is not None:
+        return Imported(same, False, oddities)
+    info = store.create_session(folder=folder, model="", rolling=False, title="import that was not finished")
+    try:
+        rest = iter(messages)
+        while batch := list(islice(rest, _AT_A_TIME)):
+            store.append_all(info.id, batch)
+        said = (message.text for message in messages if message.role == "user")
+        title = transcript.title or next(filter(None, map(title_of, said)), "")
+        info = store.update_session(info.id, title=title, title_given=bool(transcript.title))
+    except BaseException:
+        store.delete(info.id)
+        raise
+    return Imported(info, True, oddities)
+
+
+def _same(store: SessionStore, messages: Sequence[Message]) -> SessionInfo | None:
+    """The session that says what `messages` say, if there is one."""
+    wanted: list[object] | None = None
+    for info in store.sessions():
+        if info.messages != len(messages):
+            continue
+        wanted = wanted or [message.to_dict() for message in messages]
+        if [message.to_dict() for message in store.branch(info.id)] == wanted:
+            return info
+    return None
+
+
+def _oddities(transcript: Transcript) -> Iterator[tuple[str, int]]:
+    roles = [message.role for message in transcript.messages]
+    yield "fields of the wrong type", transcript.mended
+    yield "unknown roles", sum(role not in _ROLES for role in roles)
+    yield "results without a call", sum(_orphans(transcript.messages))
+    yield "calls without a result", sum(_unanswered(transcript.messages))
+
+
+def _orphans(messages: Sequence[Message]) -> Iterator[bool]:
+    """For every result: does the reply above it make no call that is left for it?"""
+    left = 0
+    for message in messages:
+        if message.role == "tool":
+            yield left <= 0
+            left -= 1
+        else:
+            left = len(message.tool_calls)
+
+
+def _unanswered(messages: Sequence[Message]) -> Iterator[int]:
+    """For every reply: how many of its calls have no result below it?"""
+    left = 0
+    for message in messages:
+        if message.role == "tool":
+            left -= 1
+        else:
+            yield max(left, 0)
+            left = len(message.tool_calls)
+    yield max(left, 0)

@@ -1,0 +1,53 @@
+"""`rolling-chat sessions import`: conversations from a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rolling_chat.agent.importing import Imported, import_transcript
+from rolling_chat.cli.exits import Exit, Failure
+from rolling_chat.cli.opening import here, open_store
+from rolling_chat.cli.options import Options
+from rolling_chat.replay import TranscriptError, read_transcripts
+from rolling_chat.sessions.records import StoreError
+from rolling_chat.settings.paths import Paths
+from rolling_chat.text import one_line
+
+
+def import_sessions(options: Options, paths: Paths) -> int:
+    """Make a session of every conversation in a file; those before a line that is broken are kept."""
+    file, folder = Path(options.file), str(here())
+    store = open_store(paths)
+    done: list[Imported] = []
+    try:
+        for transcript in read_transcripts(file):
+            done.append(import_transcript(store, transcript, folder))
+            print(_line(done[-1]))
+    except (TranscriptError, StoreError) as error:
+        made = sum(imported.is_new for imported in done)
+        before = f"; {made} before it {'was' if made == 1 else 'were'} imported" if made else ""
+        code = Exit.USAGE if isinstance(error, TranscriptError) else Exit.FAILED
+        raise Failure(f"{error}{before}", code) from error
+    finally:
+        store.close()
+    if odd := _oddities(done):
+        print(f"Kept as they came, and mended only in prompts: {odd}.")
+    return Exit.DONE
+
+
+def _line(imported: Imported) -> str:
+    info = imported.info
+    if info is None:
+        return "Passed over: a conversation without messages."
+    title = one_line(info.title) or "(no title)"
+    if not imported.is_new:
+        return f"Passed over: session {info.id} says the same already  {title}"
+    return f"Imported {info.id}  {info.messages:>5} messages  {title}"
+
+
+def _oddities(done: list[Imported]) -> str:
+    total: dict[str, int] = {}
+    for imported in done:
+        for what, count in imported.oddities.items():
+            total[what] = total.get(what, 0) + (count if imported.is_new else 0)
+    return ", ".join(f"{what}: {count:,}" for what, count in total.items() if count)

@@ -1,0 +1,80 @@
+"""Titles that sessions get by themselves: rule-based, from what the person said first."""
+
+from __future__ import annotations
+
+import re
+
+from rolling_chat.text import one_line
+
+TITLE_CHARACTERS = 60
+
+_LEAST_KEPT = 0.6  # of a title that is cut at a space; below it, the word itself is cut
+_LOOKED_AT = 20_000  # characters
+# what begins a line of Markdown and says nothing: heading, list, quote, task
+_MARKS = re.compile(r"^(?:[#>*+•-]+\s+|\d+[.)]\s+|\[[ xX]\]\s+)+")
+_FENCE = re.compile(r"^(?:`{3,}|~{3,})")
+_GREETINGS = frozenset(
+    [
+        "hi",
+        "hello",
+        "hey",
+        "hallo",
+        "hola",
+        "salut",
+        "bonjour",
+        "ciao",
+        "servus",
+        "moin",
+        "yo",
+        "hiya",
+        "howdy",
+        "good",
+        "morning",
+        "afternoon",
+        "evening",
+        "day",
+        "there",
+        "all",
+        "everyone",
+        "test",
+        "testing",
+        "ping",
+        "thanks",
+        "thank",
+        "you",
+        "please",
+        "ok",
+        "okay",
+        "yes",
+        "no",
+        "guten",
+        "tag",
+        "morgen",
+    ]
+)
+
+
+def title_of(text: str) -> str:
+    """A title for a session that begins with `text`: its first line that says something.
+
+    Where there is none, its first line; empty only for what is blank.
+    """
+    lines = [_MARKS.sub("", line.strip()) for line in text[:_LOOKED_AT].splitlines()]
+    lines = [line for line in lines if line and not _FENCE.match(line)]
+    said = next(filter(says_something, lines), lines[0] if lines else "")
+    return _cut(one_line(said, 4 * TITLE_CHARACTERS))
+
+
+def says_something(line: str) -> bool:
+    """Is it more than a greeting? A title that is not can wait for a better one."""
+    words = re.findall(r"[^\W_]+", line.lower())
+    return any(word not in _GREETINGS for word in words)
+
+
+def _cut(line: str) -> str:
+    """At most TITLE_CHARACTERS, cut after a word where one ends near."""
+    if len(line) <= TITLE_CHARACTERS:
+        return line
+    kept = line[: TITLE_CHARACTERS - 1]
+    at_space = kept.rpartition(" ")[0]
+    return (at_space if len(at_space) >= _LEAST_KEPT * TITLE_CHARACTERS else kept).rstrip(" ,;:–-") + "…"
