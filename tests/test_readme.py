@@ -17,7 +17,7 @@ from rolling_chat.cli.exits import Exit
 from rolling_chat.cli.options import FORMATS, read_options
 from rolling_chat.commands.registry import all_commands
 from rolling_chat.context import ContextConfig
-from rolling_chat.settings.schema import AgentSettings, ContextSettings, Settings
+from rolling_chat.settings.schema import AgentSettings, ContextSettings, SessionsSettings, Settings
 from rolling_chat.tools import all_tools
 from tests.support.servers import AnthropicServer, Call, OpenAIServer, Reply
 
@@ -67,7 +67,11 @@ def test_the_settings_are_the_defaults() -> None:
     assert block
     shown = tomllib.loads(block.group(1))
     defaults = Settings()
-    for name, group in (("context", ContextSettings()), ("agent", AgentSettings())):
+    for name, group in (
+        ("context", ContextSettings()),
+        ("agent", AgentSettings()),
+        ("sessions", SessionsSettings()),
+    ):
         keys = {field.name for field in dataclasses.fields(group)} - (
             {"tools"} if name == "context" else set()
         )

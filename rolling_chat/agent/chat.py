@@ -16,6 +16,7 @@ from rolling_chat.agent.loop import AgentLoop
 from rolling_chat.agent.memory import BranchMemory
 from rolling_chat.agent.models import pick_model, reachable_models
 from rolling_chat.agent.moves import Moves, SaidTurn
+from rolling_chat.agent.retention import delete_old_sessions
 from rolling_chat.agent.runtime import Runtime
 from rolling_chat.agent.session import OpenSession
 from rolling_chat.agent.switching import Switches
@@ -87,6 +88,9 @@ class Chat:
             elif rolling is None:
                 is_rolling = session.rolling
             chat = cls(runtime, session, choice, is_rolling, tools)
+            days, now = runtime.settings.sessions.keep_days, runtime.clock()
+            if deleted := delete_old_sessions(runtime.store, days, now, spare=session.id):
+                chat._session.notices.append(deleted)
         chat.ask = ask
         return chat
 

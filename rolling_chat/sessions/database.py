@@ -13,7 +13,8 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from rolling_chat.sessions.records import StoreError
+from rolling_chat.sessions import text_index
+from rolling_chat.sessions.records import StoreDamaged, StoreError
 from rolling_chat.sessions.schema import APPLICATION_ID, MIGRATIONS, VERSION
 
 _log = logging.getLogger("rolling_chat.sessions")
@@ -85,7 +86,8 @@ class Database:
     @contextlib.contextmanager
     def read(self) -> Iterator[sqlite3.Connection]:
         """Lend the connection for reading: all reads inside see the same state."""
-        with self._transaction("BEGIN") as connection:
+        # nothing to commit; and a damaged text index that was looked into refuses a COMMIT
+        with self._transaction("BEGIN", end="ROLLBACK") as connection:
             yield connection
 
     @contextlib.contextmanager
@@ -96,11 +98,20 @@ class Database:
         disk is not waited for: a cut of the power may then take the last moments with it.
         """
         # IMMEDIATE: a reader that turns writer in mid-transaction is refused without waiting
-        with self._transaction("BEGIN IMMEDIATE", synchronous=survives_power_cut) as connection:
-            yield connection
+        try:
+            with self._transaction("BEGIN IMMEDIATE", synchronous=survives_power_cut) as connection:
+                yield connection
+        except StoreDamaged as error:
+            with self._lock:
+                mended = text_index.mend(self._connection) if self._open else ""
+            if mended:
+                raise StoreError(f"{self._name} could not be written: {mended}") from error
+            raise
 
     @contextlib.contextmanager
-    def _transaction(self, begin: str, *, synchronous: bool | None = None) -> Iterator[sqlite3.Connection]:
+    def _transaction(
+        self, begin: str, *, end: str = "COMMIT", synchronous: bool | None = None
+    ) -> Iterator[sqlite3.Connection]:
         with self._lock, _faults(self._name):
             if not self._open:
                 raise StoreError(f"{self._name} is closed")
@@ -110,7 +121,7 @@ class Database:
             connection.execute(begin)
             try:
                 yield connection
-                connection.execute("COMMIT")
+                connection.execute(end)
             except BaseException:
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
@@ -193,7 +204,8 @@ def _faults(name: str) -> Iterator[None]:
         code = getattr(error, "sqlite_errorname", "") or ""
         said = next((line for start, line in _FAULTS.items() if code.startswith(start)), "")
         _log.error("%s: %s %s", name, code, error, exc_info=error)
-        raise StoreError(f"{name} {said or f'has failed: {_plain(str(error))}'}") from error
+        kind = StoreDamaged if text_index.is_damage(error) else StoreError
+        raise kind(f"{name} {said or f'has failed: {_plain(str(error))}'}") from error
     except OSError as error:
         _log.error("%s: %s", name, error)
         raise StoreError(f"{name} cannot be opened: {error.strerror or error}") from error

@@ -5,6 +5,7 @@ Every function works inside the caller's transaction; `session` is a session's r
 
 from __future__ import annotations
 
+import logging
 import secrets
 import sqlite3
 from collections.abc import Sequence
@@ -18,8 +19,11 @@ from rolling_chat.sessions.records import (
     SessionState,
 )
 from rolling_chat.sessions.rows import insert, message_id, pack, pack_json, unpack, unpack_json, update
+from rolling_chat.sessions.text_index import is_damage
 from rolling_chat.sessions.tree import last_sealed, require_message
 from rolling_chat.text import one_line
+
+_log = logging.getLogger("rolling_chat.sessions")
 
 GIVEN_TITLE_CHARACTERS = 200
 
@@ -114,8 +118,16 @@ def listed(connection: sqlite3.Connection, folder: str | None, limit: int | None
     if folder is not None:
         where, values = f"{where} AND folder = ?", [pack(folder)]
     most = -1 if limit is None else max(limit, 0)
-    rows = connection.execute(f"{_SELECT}{where}{_NEWEST_FIRST} LIMIT ?", (*values, most))
-    return [_info(row) for row in rows]
+    try:
+        rows = connection.execute(f"{_SELECT}{where}{_NEWEST_FIRST} LIMIT ?", (*values, most))
+        return [_info(row) for row in rows]
+    except sqlite3.DatabaseError as error:
+        if not is_damage(error):
+            raise
+        _log.error("messages are damaged; listing the sessions without looking at them: %s", error)
+    where = where.replace(_SPOKEN_IN, "(head IS NOT NULL OR forked_at IS NOT NULL)")
+    statement = f"SELECT session.*, 0 AS messages FROM session{where}{_NEWEST_FIRST} LIMIT ?"  # noqa: S608 - ours
+    return [_info(row) for row in connection.execute(statement, (*values, most))]
 
 
 def change(connection: sqlite3.Connection, session: int, changes: SessionChanges) -> None:

@@ -13,7 +13,11 @@ class StoreError(Exception):
     """The store cannot do what was asked; `str()` is the one line for the person."""
 
 
-class SessionNotFound(StoreError):  # noqa: N818 - reads as what it is at the place that catches it
+class StoreDamaged(StoreError):  # noqa: N818 - reads as what it is at the place that catches it
+    """A part of the file cannot be read; the rest may well be."""
+
+
+class SessionNotFound(StoreError):  # noqa: N818
     """No session has such an id; the line lists what there is."""
 
 

@@ -8,6 +8,7 @@ import sqlite3
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from rolling_chat.sessions import text_index
 from rolling_chat.sessions.branches import places
 from rolling_chat.sessions.records import SearchHit
 from rolling_chat.sessions.rows import message_id, unpack
@@ -49,7 +50,7 @@ def search(connection: sqlite3.Connection, words: str, session: int | None, limi
     if not found or limit < 1:
         return []
     rows: Sequence[sqlite3.Row] = []
-    if not any(_UNSPACED.search(word) for word in found):
+    if not any(_UNSPACED.search(word) for word in found) and text_index.is_kept(connection):
         rows = _by_index(connection, wanted, session, limit)
     rows = rows or _scanned(connection, found, session, limit)
     turns = _Turns(connection)
@@ -111,7 +112,7 @@ def _by_index(
             rows = [*rows, *(row for row in more if row["number"] not in there)][:limit]
         return rows or _indexed(connection, " OR ".join(begun), session, limit)
     except sqlite3.DatabaseError as error:
-        if not getattr(error, "sqlite_errorname", "").startswith("SQLITE_CORRUPT"):
+        if not text_index.is_damage(error):
             raise
         _log.error("the text index is damaged; searching without it: %s", error)
         return []

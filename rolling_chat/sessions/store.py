@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import sqlite3
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Unpack
 
@@ -24,10 +24,12 @@ from rolling_chat.sessions.records import (
     SessionInfo,
     SessionNotFound,
     SessionState,
+    StoreDamaged,
     StoreError,
 )
 from rolling_chat.sessions.rows import message_id, message_number
 from rolling_chat.sessions.search import search
+from rolling_chat.text import one_line
 
 
 class SessionStore:
@@ -78,7 +80,7 @@ class SessionStore:
 
     def session(self, id_start: str) -> SessionInfo:
         """The session whose id begins so. Raises SessionNotFound or SessionAmbiguous."""
-        with self._database.read() as connection:
+        with _naming(id_start), self._database.read() as connection:
             return directory.info(connection, directory.find(connection, id_start))
 
     def newest(self, folder: str) -> SessionInfo | None:
@@ -162,7 +164,7 @@ class SessionStore:
 
     def branch(self, session_id: str, head: str | None = None) -> list[Message]:
         """The messages from the root to `head` (None: the session's own), ids and counts filled."""
-        with self._database.read() as connection:
+        with _naming(session_id), self._database.read() as connection:
             info = directory.info(connection, directory.exact(connection, session_id))
             tip = info.head if head is None else head
             return tree.branch(connection, tree.require_message(connection, tip) if tip else None)
@@ -302,3 +304,15 @@ class SessionStore:
                 f"session {session_id} is open in another terminal (process {other.pid}); close it first"
             )
         return session
+
+
+@contextlib.contextmanager
+def _naming(session_id: str) -> Iterator[None]:
+    """Say of damage which session it was met in: others may well be whole."""
+    try:
+        yield
+    except StoreDamaged as error:
+        raise StoreDamaged(
+            f"session {one_line(session_id, 40)} cannot be read: its part of {error}. "
+            "Sessions on other parts of the file can still be opened"
+        ) from error

@@ -185,6 +185,14 @@ class AgentSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class SessionsSettings:
+    """How long saved sessions are kept; 0 days: for ever."""
+
+    # what deletes is not for a project to choose
+    keep_days: int = _size(0, project=False)
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """Every setting in force.
 
@@ -199,6 +207,7 @@ class Settings:
     context: ContextSettings = field(default_factory=ContextSettings, metadata={"group": ContextSettings})
     models: Mapping[str, ModelSettings] = _table(ModelSettings)
     agent: AgentSettings = field(default_factory=AgentSettings, metadata={"group": AgentSettings})
+    sessions: SessionsSettings = field(default_factory=SessionsSettings, metadata={"group": SessionsSettings})
     origins: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}), compare=False)
 
     def for_model(self, model: str) -> ModelSettings:

@@ -1,0 +1,42 @@
+"""Old sessions, deleted only where the person has asked for it (`sessions.keep_days`)."""
+
+from __future__ import annotations
+
+import logging
+
+from rolling_chat.sessions.records import StoreError
+from rolling_chat.sessions.store import SessionStore
+
+log = logging.getLogger("rolling_chat.agent.retention")
+
+_DAY = 24 * 60 * 60  # seconds
+_AT_A_START = 50  # sessions: more would keep the screen waiting; the rest goes at the next start
+
+
+def delete_old_sessions(store: SessionStore, keep_days: int, now: float, *, spare: str = "") -> str:
+    """Delete the sessions that were last written to more than `keep_days` days ago; 0: none.
+
+    Spared are the session `spare`, those with pins, and those that are open anywhere. `now` is in
+    seconds since the epoch. Returns the line that says so, empty where nothing was deleted.
+    """
+    if keep_days <= 0:
+        return ""
+    oldest = now - keep_days * _DAY
+    deleted = 0
+    for info in reversed(store.sessions()):
+        if info.updated_at >= oldest or deleted == _AT_A_START:
+            break
+        if info.id == spare or store.state(info.id).pins:
+            continue
+        try:
+            store.delete(info.id)
+        except StoreError as error:  # open elsewhere, most likely
+            log.info("session %s is kept: %s", info.id, error)
+            continue
+        deleted += 1
+        log.info("deleted session %s (%r), older than %s days", info.id, info.title, keep_days)
+    if not deleted:
+        return ""
+    sessions = "1 session" if deleted == 1 else f"{deleted} sessions"
+    days = "a day" if keep_days == 1 else f"{keep_days} days"
+    return f"Deleted {sessions} that had not been used for {days} (sessions.keep_days = {keep_days})."
