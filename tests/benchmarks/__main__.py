@@ -13,6 +13,7 @@ from tests.benchmarks import (
     prompt_cache,
     recall,
     transcripts,
+    tree,
 )
 
 BENCHMARKS = {
@@ -24,6 +25,7 @@ BENCHMARKS = {
     "transcripts": transcripts.run,
     "recall": recall.run,
     "memory": memory.run,
+    "tree": tree.run,
 }
 
 

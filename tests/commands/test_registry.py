@@ -22,10 +22,18 @@ def test_every_command_of_the_program_is_there_once() -> None:
             "recall",
             "files",
             "model",
+            "undo",
+            "redo",
+            "rewind",
+            "retry",
+            "branches",
+            "fork",
             "new",
             "sessions",
+            "search",
             "resume",
-            "fork",
+            "rename",
+            "export",
             "copy",
             "theme",
             "help",
@@ -59,7 +67,12 @@ def test_every_command_is_found_by_its_name_and_says_what_it_does_on_one_line(co
 
 def test_what_looks_may_be_done_while_the_model_works_and_what_leaves_may_not() -> None:
     busy = {command.name for command in all_commands() if command.while_busy}
-    assert busy == {"rolling-context", "context", "recall", "files", "copy", "theme", "help", "quit"}
+    stop_first = {"undo", "rewind", "retry"}
+    look = {
+        *("rolling-context", "context", "recall", "files", "rename", "export"),
+        *("copy", "theme", "help", "quit"),
+    }
+    assert busy == look | stop_first
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,124 @@
+"""What always holds of a session's tree, whatever is done to it and in whatever order."""
+
+from __future__ import annotations
+
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+
+from rolling_chat.messages import Ending, Message
+from rolling_chat.sessions.records import RequestRecord
+from rolling_chat.sessions.store import SessionStore
+from tests.support.sessions import OFFLINE, new_session
+
+MODEL = "demo/offline"
+PICK = st.randoms(use_true_random=False)
+
+
+class Tree(RuleBasedStateMachine):
+    """Sessions and their forks, moved about at random; beside them, all that was acknowledged."""
+
+    @initialize()
+    def begin(self) -> None:
+        self.store = SessionStore.open(None)
+        self.sessions = [new_session(self.store).id]
+        self.said: dict[str, str] = {}  # every message ever acknowledged
+        self.parents: dict[str, str] = {}
+        self.heads: dict[str, str] = {self.sessions[0]: ""}
+        self.plans: dict[str, object] = {}  # by the head of the last request that was logged there
+
+    def add(self, session: str, message: Message) -> None:
+        self.said[message.id] = message.text
+        self.parents[message.id] = self.heads[session]
+        self.heads[session] = message.id
+
+    def line(self, head: str) -> list[str]:
+        """The way from the root to `head`, as it was when it was written."""
+        ids = []
+        while head:
+            ids.append(head)
+            head = self.parents[head]
+        return ids[::-1]
+
+    @rule(pick=PICK, text=st.text(max_size=20))
+    def ask_and_answer(self, pick, text: str) -> None:
+        session = pick.choice(self.sessions)
+        self.add(session, self.store.append(session, Message("user", text)))
+        head, plan = self.heads[session], {"plan": len(self.said)}
+        self.store.log_request(RequestRecord("", session, head, MODEL, plan, "d", 1, "h", 1, 1))
+        self.plans[head] = plan
+        self.answer(session, text)
+
+    def answer(self, session: str, text: str) -> None:
+        reply = self.store.begin_reply(session, OFFLINE)
+        self.store.grow_reply(reply, "an answer ")
+        self.add(session, self.store.seal_reply(reply, Message("assistant", f"an answer to {text}")))
+
+    @rule(pick=PICK, ending=st.sampled_from([Ending.CANCELLED, Ending.FAILED]))
+    def break_off(self, pick, ending: Ending) -> None:
+        session = pick.choice(self.sessions)
+        reply = self.store.begin_reply(session, OFFLINE)
+        self.store.drop_reply(reply)
+        self.add(session, self.store.append(session, Message("user", "again", ending=ending)))
+
+    @rule(pick=PICK)
+    def rewind(self, pick) -> None:
+        """Undo and rewind: to before a message of the branch; retry: to a message of it."""
+        session = pick.choice(self.sessions)
+        self.move(session, pick.choice(["", *self.line(self.heads[session])]))
+
+    @rule(pick=PICK)
+    def retry(self, pick) -> None:
+        session = pick.choice(self.sessions)
+        asked = [at for at in self.line(self.heads[session]) if not self.said[at].startswith("an answer")]
+        if asked:
+            self.move(session, asked[-1])
+            self.answer(session, "the same")
+
+    @rule(pick=PICK)
+    def switch(self, pick) -> None:
+        session = pick.choice(self.sessions)
+        left = self.store.left_branches(session)
+        if left:
+            self.move(session, pick.choice(left).head)
+
+    @rule(pick=PICK)
+    def fork(self, pick) -> None:
+        session = pick.choice(self.sessions)
+        if self.heads[session] and len(self.sessions) < 4:
+            fork = self.store.fork(session)
+            self.sessions.append(fork.id)
+            self.heads[fork.id] = fork.head
+
+    def move(self, session: str, head: str) -> None:
+        plan = self.store.move_head(session, head, MODEL)
+        self.heads[session] = head
+        nearest = next((self.plans[at] for at in reversed(self.line(head)) if at in self.plans), None)
+        assert plan == nearest == self.store.state(session).plan
+
+    @invariant()
+    def every_branch_is_a_way_from_the_root(self) -> None:
+        for session in getattr(self, "sessions", ()):
+            branch = self.store.branch(session)
+            assert [message.id for message in branch] == self.line(self.heads[session])
+            assert [message.text for message in branch] == [self.said[message.id] for message in branch]
+            assert self.store.session(session).messages == len(branch)
+
+    @invariant()
+    def everything_acknowledged_can_be_reached(self) -> None:
+        reached: set[str] = set()
+        for session in getattr(self, "sessions", ()):
+            for end in [self.heads[session], *(left.head for left in self.store.left_branches(session))]:
+                if end:
+                    reached |= {message.id for message in self.store.branch(session, end)}
+        assert reached == set(getattr(self, "said", ()))
+
+    def teardown(self) -> None:
+        if hasattr(self, "store"):
+            self.store.close()
+
+
+Tree.TestCase.settings = settings(
+    max_examples=25, stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck)
+)
+TestTree = Tree.TestCase
