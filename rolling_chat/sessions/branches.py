@@ -83,10 +83,8 @@ def left_branches(connection: sqlite3.Connection, session: int) -> list[LeftBran
     for end in [*ends, *forked]:
         if end in covered:  # a branch that another goes on from
             continue
-        own = []
-        for place in _places_until(connection, end, here):
-            own.append(place)
-            covered.add(place.number)
+        own = _places_until(connection, end, covered)
+        covered.update(place.number for place in own)
         branches.append(_left_branch(connection, end, own))
     return branches
 
@@ -100,7 +98,7 @@ def places(connection: sqlite3.Connection, head: int | None) -> list[Place]:
 
 
 def _left_branch(connection: sqlite3.Connection, end: int, own: list[Place]) -> LeftBranch:
-    """The branch that ends at `end`; `own` is what is not on the present one, newest first."""
+    """The branch that ends at `end`; `own` is what no branch before it has, newest first."""
     first = next((place.number for place in reversed(own) if place.role == "user"), own[-1].number)
     leaf = connection.execute("SELECT depth, created_at FROM message WHERE number = ?", (end,)).fetchone()
     text = connection.execute("SELECT content FROM message WHERE number = ?", (first,)).fetchone()

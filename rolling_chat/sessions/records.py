@@ -62,9 +62,9 @@ class SessionState:
 class LeftBranch:
     """A branch of a session that its head was moved away from; nothing of it is gone.
 
-    `head` is its last message's id, `messages` its whole length and `own` how many of those are not
-    on the present branch; `begins` is the first thing that the person said there, on one line;
-    `written_at` is in seconds since the epoch.
+    `head` is its last message's id, `messages` its whole length and `own` how many of those are
+    neither on the present branch nor on one listed before it; `begins` is the first thing that the
+    person said in those, on one line; `written_at` is in seconds since the epoch.
     """
 
     head: str

@@ -69,5 +69,5 @@ def _cut(line: str) -> str:
     if len(line) <= TITLE_CHARACTERS:
         return line
     kept = line[: TITLE_CHARACTERS - 1]
-    at_space = kept.rpartition(" ")[0]
+    at_space = kept if line[len(kept)] == " " else kept.rpartition(" ")[0]
     return (at_space if len(at_space) >= _LEAST_KEPT * TITLE_CHARACTERS else kept).rstrip(" ,;:–-") + "…"

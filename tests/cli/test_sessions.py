@@ -50,3 +50,59 @@ def test_delete_asks_or_wants_yes(program: Program, session: str) -> None:
     assert program("sessions", "delete", session).code == 2
     assert program("sessions", "delete", session, "--yes").code == 0
     assert program("sessions", "list", "--json").json == []
+
+
+def test_search_names_session_turn_and_place(program: Program, session: str) -> None:
+    out = program("sessions", "search", "list", "fil*").out
+    assert session in out
+    assert "turn 1" in out
+    assert "[list]" in out
+    (hit, *_) = program("sessions", "search", '"list files"', "--json").json
+    assert (hit["session_id"], hit["role"], hit["turn"], hit["on_branch"]) == (session, "user", 1, True)
+    assert program("sessions", "search", "zebra", "--json").json == []
+    assert program("sessions", "search", "zebra").out == "Nothing that was said holds 'zebra'.\n"
+    assert len(program("sessions", "search", "files", "--json", "--limit", "1").json) == 1
+
+
+@pytest.mark.parametrize("words", ['"', "AND", "a*b", "NEAR(", "-x", "%"])
+def test_no_words_are_an_error(program: Program, session: str, words: str) -> None:
+    assert program("sessions", "search", "--", words).code == 0
+
+
+def test_what_was_exported_is_imported_again(program: Program, session: str) -> None:
+    for name in ("json", "jsonl"):
+        text = program("sessions", "export", session, "--format", name).out
+        (program.folder / f"talk.{name}").write_text(text)
+        assert f"session {session} says the same already" in program("sessions", "import", f"talk.{name}").out
+    program("sessions", "delete", session, "--yes")
+    assert "Imported" in program("sessions", "import", "talk.json").out
+    (row,) = program("sessions", "list", "--json").json
+    assert (row["title"], row["messages"]) == ("list files", 4)
+    assert program("sessions", "export", row["id"], "--format", "html").out.startswith("<!DOCTYPE html>")
+
+
+@pytest.mark.parametrize(
+    ("content", "line"),
+    [
+        (b"", "is empty"),
+        (b"no json at all", "is no JSON"),
+        (b"\x80\x81", "is no JSON"),
+        (b'{"role": "user", "content": "a"}\n{"role"', "line 2 of talk is no JSON"),
+        (b"5", "is no conversation"),
+    ],
+)
+def test_what_cannot_be_imported_is_one_line(program: Program, content: bytes, line: str) -> None:
+    (program.folder / "talk").write_bytes(content)
+    ran = program("sessions", "import", "talk")
+    assert ran.code == 2
+    assert line in ran.err
+    assert ran.err.count("\n") == 1
+    assert program("sessions", "list", "--json").json == []
+
+
+def test_conversations_before_a_broken_line_are_kept_and_said(program: Program) -> None:
+    talk = b'{"id": "a", "messages": [{"role": "user", "content": "one"}]}\n{oops\n'
+    (program.folder / "talk.jsonl").write_bytes(talk)
+    ran = program("sessions", "import", "talk.jsonl")
+    assert (ran.code, len(program("sessions", "list", "--json").json)) == (2, 1)
+    assert ran.err.endswith("; 1 before it was imported\n")

@@ -70,6 +70,21 @@ def test_an_array_of_conversations_will_do(tmp_path: Path) -> None:
     assert ids(path) == ["a", "all:2"]
 
 
+def test_a_message_a_line_is_one_conversation(tmp_path: Path) -> None:
+    path = write_lines(tmp_path / "talk.jsonl", *TALK)
+    (talk,) = read(path)
+    assert (talk.id, list(talk.sources)) == ("talk", TALK)
+    path.write_text(path.read_text() + '{"messages": []}\n')
+    assert "line 3 of" in complaint(path)
+    assert "no message with a role" in complaint(path)
+
+
+def test_a_title_comes_along(tmp_path: Path) -> None:
+    path = write_lines(tmp_path / "x.json", {"messages": TALK, "title": "the talk"})
+    assert read(path)[0].title == "the talk"
+    assert read(write_lines(tmp_path / "y.json", {"messages": TALK, "title": 5}))[0].title == ""
+
+
 def test_tools_come_along(tmp_path: Path) -> None:
     schema = {"type": "function", "function": {"name": "f"}}
     path = write_lines(tmp_path / "x.jsonl", {"messages": TALK, "tools": [schema, "nonsense"]})
@@ -143,6 +158,13 @@ def test_an_array_without_end_is_refused_and_not_read(
     assert "one value of more than 1 MB" in complaint(path)
     path.write_text("{broken\n" + '{"messages": []}\n' * 100_000)
     assert "line 1 of" in complaint(path)
+
+
+def test_messages_without_end_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MOST_BYTES", 1024**2)
+    path = tmp_path / "x.jsonl"
+    path.write_text('{"role": "user", "content": "again"}\n' * 40_000)
+    assert "one conversation of more than 1 MB" in complaint(path)
 
 
 def test_how_much_was_read_grows_to_the_whole(tmp_path: Path) -> None:

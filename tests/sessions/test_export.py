@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from hypothesis import given
 from markdown_it import MarkdownIt
 
 from rolling_chat.messages import Ending, Message, ToolCall
-from rolling_chat.sessions.export import to_markdown
+from rolling_chat.replay import read_transcripts
+from rolling_chat.sessions.export import FORMATS, export, format_of, to_markdown
 from rolling_chat.sessions.export.as_markdown import fence
 from rolling_chat.sessions.records import SessionInfo
 from tests.sessions.test_store import ANY_TEXT
@@ -114,3 +117,48 @@ def test_pictures_are_named_and_not_written_out() -> None:
 
 def test_a_time_out_of_range_is_left_out() -> None:
     assert headings(to_markdown(INFO, [Message("user", "x", created_at=1e30)])) == ["You"]
+
+
+SAID = [
+    Message("user", "<script>alert(1)</script> & \x1b[31mred"),
+    Message(
+        "assistant",
+        "**bold** <b>raw</b> ![x](http://example.com/p.png) [y](javascript:alert(1))",
+        tool_calls=(ToolCall("c", "f<i>", '{"a": "<u>"}'),),
+        extras={"reasoning_content": "<hm>"},
+    ),
+    Message("tool", "<result>", tool_call_id="c"),
+    Message("critic", "half \ud800"),  # type: ignore[arg-type]
+]
+
+
+def test_a_page_holds_foreign_text_as_text_alone() -> None:
+    page = export(INFO, SAID, "html")
+    for raw in ("<script>", "<b>raw", "<img", 'href="javascript', "<i>", "<u>", "<hm>", "<result>", "\x1b"):
+        assert raw not in page
+    assert "<strong>bold</strong>" in page
+    assert "fixing *the* parser" in page
+
+
+def test_what_is_written_as_json_reads_back(tmp_path: Path) -> None:
+    for name in ("json", "jsonl"):
+        path = tmp_path / f"talk.{FORMATS[name]}"
+        path.write_text(export(INFO, SAID, name))
+        (talk,) = read_transcripts(path)
+        assert [message.to_dict() for message in talk.messages] == [message.to_dict() for message in SAID]
+        assert talk.title == (INFO.title if name == "json" else "")
+
+
+@given(text=ANY_TEXT)
+def test_no_format_breaks_on_any_text_or_lets_a_control_through(text: str) -> None:
+    said = [Message("user", text), Message("assistant", text, tool_calls=(ToolCall(text, text, text),))]
+    for name in FORMATS:
+        document = export(INFO, said, name)
+        document.encode()
+        assert "\x1b" not in document
+
+
+def test_a_file_names_its_format() -> None:
+    assert [format_of(f"a.b.{ending}") for ending in ("MD", "html", "json", "jsonl", "txt")] == [
+        "markdown", "html", "json", "jsonl", "",
+    ]  # fmt: skip

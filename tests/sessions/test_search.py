@@ -87,6 +87,41 @@ def test_a_snippet_shows_the_place_and_nothing_dangerous(store: SessionStore) ->
     assert len(hit.snippet) <= 160
 
 
+def test_words_in_quotes_stand_together_and_a_star_begins_a_word(store: SessionStore) -> None:
+    session = new_session(store).id
+    apart = store.append(session, Message("user", "the lexer drops no tabs"))
+    together = store.append(session, Message("user", "the drops of the lexer"))
+    assert [hit.message_id for hit in store.search('"lexer drops"')] == [apart.id]
+    assert [hit.message_id for hit in store.search('"the lexer" dro*')] == [together.id, apart.id]
+    assert [hit.message_id for hit in store.search("ta*")] == [apart.id]
+    assert store.search('"lexer tabs drops" zebra') == []
+
+
+def test_whole_words_come_before_beginnings_of_words(store: SessionStore) -> None:
+    session = new_session(store).id
+    begun = store.append(session, Message("user", "parsers and parsing"))
+    whole = store.append(session, Message("user", "one parse among very many other words that stand here"))
+    assert [hit.message_id for hit in store.search("parse")] == [whole.id, begun.id]
+    assert [hit.message_id for hit in store.search("pars")] == [begun.id, whole.id]
+
+
+def test_a_hit_says_where_it_is(store: SessionStore) -> None:
+    session = new_session(store, folder="/src", title="the parser").id
+    first = store.append(session, Message("user", "red"))
+    store.append(session, Message("assistant", "blue"))
+    store.append(session, Message("user", "more"))
+    found = store.append(session, Message("assistant", "green"))
+    (hit,) = store.search("green")
+    assert (hit.title, hit.folder, hit.role, hit.turn, hit.on_branch) == (
+        "the parser", "/src", "assistant", 2, True,
+    )  # fmt: skip
+    assert hit.created_at == found.created_at
+    store.move_head(session, first.id, "m")
+    (hit,) = store.search("green")
+    assert (hit.turn, hit.on_branch) == (2, False)
+    assert store.search("red")[0].on_branch
+
+
 OPERATORS = [
     '"',
     "*",
@@ -94,6 +129,9 @@ OPERATORS = [
     "NEAR(a b)",
     "content: x",
     "a AND",
+    '"a b',
+    '"" *',
+    '"a"*',
     "OR",
     "NOT",
     "^a",

@@ -1,0 +1,94 @@
+"""The head, and the branches that it was moved away from."""
+
+from __future__ import annotations
+
+import pytest
+
+from rolling_chat.messages import Message
+from rolling_chat.sessions.records import StoreError
+from rolling_chat.sessions.store import SessionStore
+from tests.support.sessions import OFFLINE, new_session
+
+
+def say(store: SessionStore, session: str, *texts: str) -> list[Message]:
+    return [store.append(session, Message("user", text)) for text in texts]
+
+
+def test_branches_are_listed_the_last_written_first_by_what_was_said_in_them(store: SessionStore) -> None:
+    session = new_session(store).id
+    first, *_, end = say(store, session, "a", "b", "c")
+    store.move_head(session, first.id, "m")
+    *_, other = say(store, session, "d")
+    store.move_head(session, "", "m")
+    assert [(left.head, left.begins, left.messages, left.own) for left in store.left_branches(session)] == [
+        (other.id, "a", 2, 2),
+        (end.id, "b", 3, 2),
+    ]
+    store.move_head(session, first.id, "m")
+    assert [(left.begins, left.own) for left in store.left_branches(session)] == [("d", 1), ("b", 2)]
+    store.move_head(session, other.id, "m")
+    assert [left.head for left in store.left_branches(session)] == [end.id]
+
+
+def test_a_branch_begins_with_the_person_wherever_it_parts(store: SessionStore) -> None:
+    session = new_session(store).id
+    (asked,) = say(store, session, "question")
+    answer = store.append(session, Message("assistant", "\x1b[31manswer"))
+    store.move_head(session, asked.id, "m")
+    (left,) = store.left_branches(session)
+    assert (left.head, left.begins) == (answer.id, "␛[31manswer")
+    store.move_head(session, answer.id, "m")
+    say(store, session, "thanks")
+    store.move_head(session, asked.id, "m")
+    assert [left.begins for left in store.left_branches(session)] == ["thanks"]
+
+
+def test_a_head_is_a_message_of_the_session(store: SessionStore) -> None:
+    session, other = new_session(store).id, new_session(store).id
+    say(store, session, "a")
+    (foreign,) = say(store, other, "b")
+    for nonsense in (foreign.id, "m999", "x", "m-1"):
+        with pytest.raises(StoreError):
+            store.move_head(session, nonsense, "m")
+    assert len(store.branch(session)) == 1
+
+
+def test_a_forks_own_messages_are_not_the_origins_to_go_to(store: SessionStore) -> None:
+    session = new_session(store).id
+    shared, end = say(store, session, "a", "b")
+    fork = store.fork(session).id
+    (own,) = say(store, fork, "c")
+    with pytest.raises(StoreError, match="not of this session"):
+        store.move_head(session, own.id, "m")
+    store.move_head(fork, shared.id, "m")
+    assert [left.head for left in store.left_branches(fork)] == [own.id]
+    assert store.end_of_branch(fork, end.id) == own.id
+    assert store.left_branches(session) == []
+
+
+def test_a_fork_outlives_its_origin_with_what_it_took_back(store: SessionStore) -> None:
+    session = new_session(store).id
+    shared, end = say(store, session, "a", "b")
+    fork = store.fork(session).id
+    store.move_head(fork, shared.id, "m")
+    store.delete(session)
+    assert [left.head for left in store.left_branches(fork)] == [end.id]
+    assert [message.text for message in store.branch(fork, end.id)] == ["a", "b"]
+
+
+def test_a_reply_that_grows_is_no_branch_yet(store: SessionStore) -> None:
+    session = new_session(store).id
+    (asked,) = say(store, session, "a")
+    store.begin_reply(session, OFFLINE)
+    store.update_session(session, head=asked.id)
+    assert store.left_branches(session) == []
+
+
+def test_what_stands_above_what(store: SessionStore) -> None:
+    session = new_session(store).id
+    first, second = say(store, session, "a", "b")
+    assert store.is_on_branch(first.id, second.id)
+    assert store.is_on_branch(second.id, second.id)
+    assert not store.is_on_branch(second.id, first.id)
+    assert not store.is_on_branch("", first.id)
+    assert not store.is_on_branch(first.id, "")
