@@ -1,0 +1,137 @@
+"""`kill -9` a thousand times, at any moment: the file is whole, and nothing acknowledged is lost."""
+
+from __future__ import annotations
+
+import random
+import sqlite3
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rolling_chat.messages import Message
+from rolling_chat.sessions.schema import APPLICATION_ID, MIGRATIONS, VERSION
+from rolling_chat.sessions.store import SessionStore
+from tests.support.killing import Executioner
+from tests.support.sessions import faults_of
+
+pytestmark = pytest.mark.slow
+
+ROUNDS, KILLS, LONGEST = 40, 20, 0.12  # seconds
+MIGRATION_KILLS = 200
+
+
+@dataclass
+class Acknowledged:
+    """What the store has said that it has, by all the processes that were killed."""
+
+    said: dict[str, dict[str, Any]] = field(default_factory=dict)
+    grown: dict[str, str] = field(default_factory=dict)
+    heads: dict[str, str] = field(default_factory=dict)
+    summaries: dict[str, str] = field(default_factory=dict)
+    requests: set[str] = field(default_factory=set)
+
+    def take(self, acks: list[dict[str, Any]]) -> None:
+        for ack in acks:
+            match ack["op"]:
+                case "said":
+                    self.said[ack["id"]] = ack
+                    self.heads[ack["session"]] = ack["id"]
+                case "grown":
+                    self.grown[ack["id"]] = ack["text"]
+                    self.heads[ack["session"]] = ack["id"]
+                case "moved":
+                    self.heads[ack["session"]] = ack["id"]
+                case "logged":
+                    self.requests.add(ack["id"])
+                case "summed":
+                    self.summaries[ack["session"]] = ack["text"]
+                case "failed":
+                    raise AssertionError(ack["text"])
+
+    def check(self, database: Path) -> None:
+        """All of it is there; what was in flight, one thing at most, may be there or not."""
+        store = SessionStore.open(database)
+        with closing(sqlite3.connect(database)) as connection:
+            rows = connection.execute("SELECT 'm' || number, coalesce('m' || parent, '') FROM message")
+            parents = dict(rows.fetchall())
+        ahead = 0
+        for session, head in self.heads.items():
+            store.claim(session)
+            ahead += store.session(session).head != head
+            ahead += store.state(session).conversation_summary != self.summaries.get(session, "")
+            self.heads[session] = store.session(session).head
+            self.summaries[session] = store.state(session).conversation_summary
+            ends = [store.session(session).head, *(left.head for left in store.left_branches(session))]
+            there = {message.id: message for end in ends if end for message in store.branch(session, end)}
+            for name, ack in self.said.items():
+                if ack["session"] == session:
+                    assert there[name].text == ack["text"]
+                    assert parents[name] == ack["parent"]
+            self.grown = {name: text for name, text in self.grown.items() if name not in self.said}
+            for name in set(self.grown) & set(there):
+                assert there[name].text.startswith(self.grown[name])
+            for message in store.branch(session):
+                assert message.role == "assistant" or message.text
+        assert ahead <= 1
+        assert set(self.grown) <= set(parents)
+        logged = {record.id for session in self.heads for record in store.requests(session)}
+        assert self.requests <= logged
+        store.close()
+        assert faults_of(database) == []
+
+
+@pytest.mark.parametrize("round_", range(ROUNDS))
+def test_a_killed_writer_loses_nothing_that_was_acknowledged(tmp_path: Path, round_: int) -> None:
+    rng = random.Random(round_)
+    database, known = tmp_path / "sessions.db", Acknowledged()
+    with Executioner() as executioner:
+        for kill in range(KILLS):
+            after = rng.uniform(0, LONGEST)
+            known.take(executioner.kill(database, tmp_path / "acks", 1000 * round_ + kill, after=after))
+            known.check(database)
+    assert known.said
+
+
+def test_a_killed_migration_is_done_or_not_done(tmp_path: Path) -> None:
+    rng = random.Random(1)
+    with Executioner() as executioner:
+        for kill in range(MIGRATION_KILLS):
+            database = tmp_path / f"{kill}.db"
+            _old_store(database, rng.randrange(1, VERSION))
+            acks = executioner.kill(
+                database, tmp_path / "acks", kill, after=rng.uniform(0, 0.02), only_open=True
+            )
+            assert all(ack["op"] == "opened" for ack in acks)
+            with closing(sqlite3.connect(database)) as connection:
+                version = connection.execute("PRAGMA user_version").fetchone()[0]
+                assert 1 <= version <= VERSION
+            store = SessionStore.open(database)
+            assert [message.text for message in store.branch("abcdef0123")] == ["old"]
+            store.append("abcdef0123", Message("user", "new"))
+            assert len(store.search("old")) == len(store.search("new")) == 1
+            store.close()
+            assert faults_of(database) == []
+            database.unlink()
+
+
+def _old_store(database: Path, version: int) -> None:
+    """A store as an older version of the program left it."""
+    with closing(sqlite3.connect(database)) as connection:
+        for statement in (statement for step in MIGRATIONS[:version] for statement in step):
+            connection.execute(statement)
+        connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        connection.execute(f"PRAGMA user_version = {version}")
+        connection.execute(
+            "INSERT INTO session"
+            " (id, title, title_given, folder, model, rolling, parent, created_at, updated_at)"
+            " VALUES ('abcdef0123', 'old', 1, '/work', 'm', 1, '', 1.0, 2.0)"
+        )
+        connection.execute(
+            "INSERT INTO message (session, depth, role, content, ending, created_at)"
+            " VALUES (1, 1, 'user', 'old', 'complete', 1.0)"
+        )
+        connection.execute("UPDATE session SET head = 1")
+        connection.commit()

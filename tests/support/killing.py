@@ -1,0 +1,113 @@
+"""Processes that write to a store until they are killed, many of them a second."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+# Imports once and forks for every victim. The victim acknowledges in a file what the store has taken,
+# never before; `kill -9` comes after so many seconds, wherever it is then.
+_EXECUTIONER = """
+import json, os, random, signal, sys, time
+from pathlib import Path
+from rolling_chat.messages import MadeBy, Message
+from rolling_chat.sessions.records import RequestRecord
+from rolling_chat.sessions.store import SessionStore
+
+def write(database, acks, seed):
+    def say(**what):
+        os.write(acks, json.dumps(what).encode() + b"\\n")
+    rng = random.Random(seed)
+    store = SessionStore.open(database)
+    say(op="opened")
+    sessions = [info.id for info in store.sessions()]
+    while len(sessions) < 2:
+        sessions.append(store.create_session(folder="/w", model="m", rolling=True).id)
+        said = store.append(sessions[-1], Message("user", "begin " + "x" * rng.randrange(3000)))
+        say(op="said", session=sessions[-1], id=said.id, parent="", text=said.text)
+    for session in sessions:
+        store.claim(session)
+    for turn in range(10_000):
+        session = rng.choice(sessions)
+        branch = store.branch(session)
+        parent = branch[-1].id if branch else ""
+        match rng.randrange(8):
+            case 0 | 1 | 2:
+                text = f"{seed}.{turn} " + "word " * rng.randrange(400)
+                said = store.append(session, Message("user", text))
+                say(op="said", session=session, id=said.id, parent=parent, text=said.text)
+            case 3 | 4:
+                reply = store.begin_reply(session, MadeBy("demo", "m"))
+                text = ""
+                for piece in range(rng.randrange(1, 5)):
+                    store.grow_reply(reply, f"<{seed}.{turn}.{piece}>")
+                    text += f"<{seed}.{turn}.{piece}>"
+                    say(op="grown", session=session, id=reply, parent=parent, text=text)
+                store.seal_reply(reply, Message("assistant", text))
+                say(op="said", session=session, id=reply, parent=parent, text=text)
+            case 5:
+                head = rng.choice(["", *(message.id for message in branch)])
+                store.move_head(session, head, "m")
+                say(op="moved", session=session, id=head)
+            case 6:
+                record = RequestRecord("", session, parent, "m", {"n": turn}, "d", 1, "h", 1, 1)
+                say(op="logged", id=store.log_request(record))
+            case 7:
+                text = f"{seed}.{turn}"
+                store.update_session(session, conversation_summary=text, summary_through_id=parent)
+                say(op="summed", session=session, text=text, id=parent)
+
+for line in sys.stdin:
+    database, acks, seed, seconds, only_open = json.loads(line)
+    out = os.open(acks, os.O_CREAT | os.O_WRONLY | os.O_APPEND)
+    pid = os.fork()
+    if not pid:
+        try:
+            if only_open:
+                SessionStore.open(Path(database))
+                os.write(out, b'{"op": "opened"}\\n')
+                time.sleep(60)
+            write(Path(database), out, seed)
+        except BaseException as error:
+            os.write(out, json.dumps({"op": "failed", "text": repr(error)}).encode() + b"\\n")
+        os._exit(0)
+    until = time.perf_counter() + seconds
+    while time.perf_counter() < until:
+        time.sleep(0.0002)
+    os.kill(pid, signal.SIGKILL)
+    os.waitpid(pid, 0)
+    os.close(out)
+    print("dead", flush=True)
+"""
+
+
+class Executioner:
+    """Starts writers and kills them; a context manager."""
+
+    def __enter__(self) -> Self:
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", _EXECUTIONER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._process.kill()
+        self._process.communicate()
+
+    def kill(
+        self, database: Path, acks: Path, seed: int, *, after: float, only_open: bool = False
+    ) -> list[dict[str, Any]]:
+        """Let a process write for `after` seconds; returns what the store had told it, in order."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        acks.unlink(missing_ok=True)
+        self._process.stdin.write(json.dumps([str(database), str(acks), seed, after, only_open]) + "\n")
+        self._process.stdin.flush()
+        assert self._process.stdout.readline() == "dead\n"
+        return [json.loads(line) for line in acks.read_text().splitlines()]
