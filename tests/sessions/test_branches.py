@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from rolling_chat.messages import Message
 from rolling_chat.sessions.records import StoreError
 from rolling_chat.sessions.store import SessionStore
-from tests.support.sessions import OFFLINE, new_session
+from tests.support.sessions import OFFLINE, faults_of, new_session, start_python
 
 
 def say(store: SessionStore, session: str, *texts: str) -> list[Message]:
@@ -92,3 +94,36 @@ def test_what_stands_above_what(store: SessionStore) -> None:
     assert not store.is_on_branch(second.id, first.id)
     assert not store.is_on_branch("", first.id)
     assert not store.is_on_branch(first.id, "")
+
+
+_MOVER = """
+import random, sys
+from pathlib import Path
+from rolling_chat.messages import Message
+from rolling_chat.sessions.store import SessionStore
+
+store, session, rng = SessionStore.open(Path(sys.argv[1])), sys.argv[2], random.Random(sys.argv[3])
+for number in range(80):
+    branch = store.branch(session)
+    if branch and rng.random() < 0.3:
+        store.move_head(session, rng.choice(branch).id, "m")
+    print(store.append(session, Message("user", f"{sys.argv[3]} {number}")).id)
+"""
+
+
+def test_two_processes_in_one_session_lose_nothing_and_see_no_lock(tmp_path: Path) -> None:
+    database = tmp_path / "sessions.db"
+    store = SessionStore.open(database)
+    session = new_session(store).id
+    movers = [start_python(_MOVER, str(database), session, name) for name in ("a", "b", "c")]
+    said: list[str] = []
+    for mover in movers:
+        out, err = mover.communicate()
+        assert err == ""
+        said += out.split()
+    ends = [store.session(session).head, *(left.head for left in store.left_branches(session))]
+    reached = {message.id for end in ends for message in store.branch(session, end)}
+    assert len(said) == 240
+    assert reached == set(said)
+    store.close()
+    assert faults_of(database) == []

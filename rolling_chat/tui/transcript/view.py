@@ -139,9 +139,10 @@ class Transcript(ScrollView, can_focus=False):
         index = next((at for at, item in enumerate(self._items) if item.id == item_id), -1)
         if index < 0 or self._look.width <= 0:
             return
-        self._found = (item_id, words_pattern(words))
+        pattern = words_pattern(words)
+        self._found = (item_id, pattern)
         self.follow = False
-        self._lay_out_from(index, self._gap(index))
+        self._lay_out_from(index, self._gap(index) + self._line_found(index, pattern))
         self.refresh()
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
@@ -217,6 +218,13 @@ class Transcript(ScrollView, can_focus=False):
         self._strips.discard(item.id)  # setting a key that is there would keep what it had
         self._strips[item.id] = (item, strips)
         return strips
+
+    def _line_found(self, index: int, pattern: re.Pattern[str] | None) -> int:
+        """The line of an item to be at the top: its first where what was found is in sight from there."""
+        strips = self._strips_of(self._items[index]) if pattern is not None else []
+        lines = (at for at, strip in enumerate(strips) if pattern is not None and pattern.search(strip.text))
+        line, page = next(lines, 0), max(1, self.size.height)
+        return 0 if line < page - 1 else line - page // 3
 
     def _gap(self, index: int) -> int:
         return gap_before(self._items[index], self._items[index - 1] if index else None)

@@ -559,6 +559,74 @@ class TestCommands:
             await wait_until(pilot, lambda: "! " in transcript(pilot))
             assert chat.info.id == first
 
+    async def test_undo_redraws_the_branch_and_gives_the_text_back(self, tmp_path: Path) -> None:
+        chat = make_chat(tmp_path, says("answer one"), says("answer two"), says("answer three"))
+        async with make_app(chat, tmp_path).run_test() as pilot:
+            for text in ("first", "second"):
+                await type_line(pilot, text)
+                await idle(pilot)
+            await type_line(pilot, "/undo")
+            await wait_until(pilot, lambda: draft(pilot) == "second")
+            assert "answer two" not in transcript(pilot)
+            assert "/redo brings it back" in transcript(pilot)
+            await pilot.press("!", "enter")
+            await idle(pilot)
+            assert [message.text for message in chat.messages] == [
+                "first", "answer one", "second!", "answer three",
+            ]  # fmt: skip
+
+    async def test_undo_stops_the_answer_first(self, tmp_path: Path) -> None:
+        chat = make_chat(tmp_path, says("one"), [TextDelta("half of"), asyncio.Event()])
+        async with make_app(chat, tmp_path).run_test() as pilot:
+            await type_line(pilot, "first")
+            await idle(pilot)
+            await type_line(pilot, "second")
+            await wait_until(pilot, lambda: "half of" in transcript(pilot))
+            await type_line(pilot, "/undo")
+            await wait_until(pilot, lambda: draft(pilot) == "second")
+            assert [message.text for message in chat.messages] == ["first", "one"]
+            assert [left.messages for left in chat.branches()] == [4]
+            assert not screen_of(pilot).state.busy
+
+    async def test_retry_answers_anew(self, tmp_path: Path) -> None:
+        chat = make_chat(tmp_path, says("the old answer"), says("the new answer"))
+        async with make_app(chat, tmp_path).run_test() as pilot:
+            await type_line(pilot, "why?")
+            await idle(pilot)
+            await type_line(pilot, "/retry")
+            await wait_until(pilot, lambda: "the new answer" in transcript(pilot))
+            await idle(pilot)
+            assert "the old answer" not in transcript(pilot)
+            assert transcript(pilot).count("why?") == 1
+
+    async def test_search_lands_on_the_place_in_a_long_result(self, tmp_path: Path) -> None:
+        lines = "\n\n".join(f"line {n}" + (" needle" if n == 120 else "") for n in range(200))
+        chat = make_chat(tmp_path, says(lines), says("Short."))
+        async with make_app(chat, tmp_path).run_test() as pilot:
+            for text in ("go", "and?"):
+                await type_line(pilot, text)
+                await idle(pilot)
+            assert "needle" not in shown(pilot)
+            await type_line(pilot, "/search needle")
+            await wait_until(pilot, lambda: "Found: needle" in shown(pilot))
+            await pilot.press("enter")
+            await wait_until(pilot, lambda: "line 120 needle" in shown(pilot))
+            assert "ctrl+end newest" in shown(pilot)
+
+    async def test_search_opens_what_is_folded(self, tmp_path: Path) -> None:
+        folder = tmp_path / "work"
+        folder.mkdir()
+        (folder / "needle.txt").touch()
+        chat = make_chat(tmp_path, calls("list_files"), says("Listed."), folder=folder)
+        async with make_app(chat, tmp_path).run_test() as pilot:
+            await type_line(pilot, "list")
+            await idle(pilot)
+            assert "needle" not in transcript(pilot)
+            await type_line(pilot, "/search needle")
+            await wait_until(pilot, lambda: "Found: needle" in shown(pilot))
+            await pilot.press("enter")
+            await wait_until(pilot, lambda: "needle.txt" in transcript(pilot))
+
     async def test_a_theme_is_in_force_at_once_and_kept(self, tmp_path: Path) -> None:
         async with make_app(make_chat(tmp_path, says("text")), tmp_path).run_test() as pilot:
             await type_line(pilot, "hi")

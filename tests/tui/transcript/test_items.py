@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rolling_chat.messages import Ending, Message, ToolCall
-from rolling_chat.tui.transcript.items import Kind, Status, describe_call, items_of, result_note
+from rolling_chat.tui.transcript.items import Kind, Status, describe_call, items_of, place_of, result_note
 
 
 def _call(name: str, arguments: str, id: str = "c1") -> ToolCall:
@@ -100,3 +100,26 @@ def test_a_call_is_one_line_whatever_the_model_wrote(arguments: str, line: str) 
 )
 def test_the_note_says_what_became_of_the_result(message: Message, note: str) -> None:
     assert result_note(message) == note
+
+
+def test_a_message_is_found_by_the_item_that_shows_it() -> None:
+    called = (ToolCall("a", "f", "{}"), ToolCall("a", "g", "{}"))
+    messages = [
+        Message("system", "be kind", id="m1"),
+        Message("user", "do it", id="m2"),
+        Message("assistant", "", tool_calls=called, id="m3"),
+        Message("tool", "one", tool_call_id="a", id="m4"),
+        Message("tool", "two", tool_call_id="a", id="m5"),
+        Message("assistant", "done", extras={"reasoning_content": "hm"}, id="m6"),
+        Message("tool", "an orphan", id="m7"),
+    ]
+    items = {item.id: item for item in items_of(messages)}
+    places = {message.id: place_of(messages, message.id) for message in messages}
+    assert places["m1"] == ("m2", False)
+    assert places["m2"] == ("m2", False)
+    assert items[places["m3"][0]].kind is Kind.TOOL
+    assert [(items[places[name][0]].detail, places[name][1]) for name in ("m4", "m5", "m7")] == [
+        ("one", True), ("two", True), ("an orphan", True),
+    ]  # fmt: skip
+    assert places["m6"] == ("m6", False)
+    assert place_of(messages, "m99") == ("", False)
