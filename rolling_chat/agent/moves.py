@@ -39,6 +39,7 @@ class Moves:
         self._runtime = runtime
         self._session = session
         self._back: list[_Step] = []
+        self._made_in: OpenSession | None = None
 
     def turns(self) -> list[SaidTurn]:
         """What the person said on this branch, oldest first."""
@@ -56,7 +57,7 @@ class Moves:
         """Go forward again to where the last move was made from."""
         here = self._head
         # what was said since, or another session, has made another branch of it
-        while self._back and self._back[-1].reached != here:
+        while self._back and (self._back[-1].reached != here or self._made_in is not self._session()):
             self._back.pop()
         if not self._back:
             raise ChatError("There is nothing to redo; /branches lists the branches that were left.")
@@ -108,6 +109,8 @@ class Moves:
         self._session().make_ours()
         left = self._head
         self._go(head)
+        if self._made_in is not self._session():
+            self._back, self._made_in = [], self._session()
         self._back.append(_Step(left, self._head))
 
     def _go(self, head: str) -> None:

@@ -75,7 +75,8 @@ class Switches:
     def __init__(self, runtime: Runtime, session: Callable[[], OpenSession]) -> None:
         self._runtime = runtime
         self._session = session
-        self._made: list[tuple[str, Switch]] = []  # with the session's id, the last one last
+        self._made: list[Switch] = []  # what can be undone, the last one last
+        self._made_in: OpenSession | None = None
 
     def set_rolling(self, on: bool) -> None:
         """Switch rolling context; the plan is laid aside when it goes off, taken up when it goes on."""
@@ -104,13 +105,11 @@ class Switches:
 
     def undo(self) -> str:
         """Take the last change back, and return to the plan before it. Raises ChatError."""
-        here = self._session().info.id
-        self._made = [(made_in, switch) for made_in, switch in self._made if made_in == here]
-        if not self._made:
+        if not self._made or self._made_in is not self._session():
             raise ChatError(
                 "There is nothing to undo: rolling context was not changed since this session was opened."
             )
-        _, switch = self._made.pop()
+        switch = self._made.pop()
         self._put_in_force(switch.before, switch.plan)
         if not switch.key:
             return f"Undone: rolling context is {'on' if switch.before.rolling else 'off'} again."
@@ -125,8 +124,9 @@ class Switches:
         if wanted == before:
             return
         plan = session.planner.decisions
-        switch = Switch("" if wanted.context == before.context else key, before, plan)
-        self._made.append((session.info.id, switch))
+        if self._made_in is not session:
+            self._made, self._made_in = [], session
+        self._made.append(Switch("" if wanted.context == before.context else key, before, plan))
         self._put_in_force(wanted, session.planner.plan_under(wanted.context, session.conversation.messages))
 
     def _put_in_force(self, wanted: Wanted, plan: ContextPlan | None) -> None:

@@ -11,6 +11,7 @@ import pytest
 from rolling_chat.agent import Chat, ChatError, Runtime
 from rolling_chat.events import Outcome
 from rolling_chat.messages import Ending, MadeBy, Message
+from rolling_chat.sessions.records import StoreDamaged
 from rolling_chat.sessions.store import SessionStore
 from tests.support.agent import (
     MODEL,
@@ -321,3 +322,26 @@ async def test_closing_twice_is_no_fault(opened: Opened, caplog: pytest.LogCaptu
     chat.close()
     chat.close()
     assert not caplog.records
+
+
+async def test_a_session_that_cannot_be_read_leaves_the_open_one_as_it_is(
+    opened: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chat, runtime, _ = opened(says("ok"))
+    await collect(chat.send("first"))
+    broken = chat.info.id
+    chat.start_new()
+    await collect(chat.send("second"))
+    read = runtime.store.branch
+
+    def damaged(session: str, head: str | None = None) -> list[Message]:
+        if session == broken:
+            raise StoreDamaged(f"session {session} cannot be read")
+        return read(session, head)
+
+    monkeypatch.setattr(runtime.store, "branch", damaged)
+    with pytest.raises(ChatError, match=f"session {broken} cannot be read"):
+        chat.resume(broken)
+    assert chat.info.id != broken
+    await collect(chat.send("third"))
+    assert [m.text for m in chat.messages] == ["second", "ok", "third", "ok"]

@@ -212,6 +212,15 @@ async def test_a_session_open_elsewhere_is_not_moved_and_sees_the_others_moves(
     other.close()
 
 
+async def test_what_was_undone_in_one_session_is_not_redone_in_the_next(opened: Opened) -> None:
+    chat, *_ = opened(says("one"))
+    await collect(chat.send("first"))
+    chat.undo()
+    chat.start_new()
+    with pytest.raises(ChatError, match="nothing to redo"):
+        chat.redo()
+
+
 async def test_a_message_of_another_session_is_nowhere_to_go(opened: Opened) -> None:
     chat, *_ = opened(says("one"))
     await collect(chat.send("first"))
