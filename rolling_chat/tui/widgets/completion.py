@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from rolling_chat.commands import Command
 
 _ROWS = 12
+_LEAST_SIGNATURE = 20  # cells; a longer one gives way to what the commands do
 
 
 class Completion(Widget):
@@ -61,12 +62,15 @@ class Completion(Widget):
         first = max(0, min(self._at - rows + 1, len(self._commands) - rows))
         shown = self._commands[first : first + rows]
         wide = max((len(command.signature) for command in self._commands), default=0)
+        wide = min(wide, max(_LEAST_SIGNATURE, self.size.width // 3))
         accent = Color.parse(self.app.theme_variables["primary"]).hex6
         lines: list[Text] = []
         for at, command in enumerate(shown, first):
             mark = "❯ " if at == self._at else "  "
             line = Text(mark, no_wrap=True)
-            line.append(command.signature.ljust(wide), f"bold {accent}" if at == self._at else accent)
+            line.append(
+                cut(command.signature, wide).ljust(wide), f"bold {accent}" if at == self._at else accent
+            )
             room = self.size.width - len(line.plain) - 2
             line.append("  " + cut(command.summary, room))
             lines.append(line)
