@@ -111,7 +111,7 @@ async def test_search_lands_on_the_message_of_another_session(tmp_path: Path) ->
     await run(context, '/search "about spaces"')
     assert context.offered[0].note.startswith("about tabs · turn 2 · ")
     assert chat.info.id == there
-    assert context.shown == [(found.id, '"about spaces"')]
+    assert context.landed == [(found.id, '"about spaces"')]
 
 
 async def test_search_lands_on_a_branch_that_was_left(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ class PlainContext:
     shown: list[tuple[str, str]] = field(default_factory=list)
     copied: str = ""
     draft: str = ""
-    shown: list[tuple[str, str]] = field(default_factory=list)
+    landed: list[tuple[str, str]] = field(default_factory=list)
 
     def say(self, text: str, *, warning: bool = False) -> None:
         (self.warned if warning else self.said).append(text)
@@ -57,7 +57,7 @@ class PlainContext:
         return True
 
     def show_message(self, message_id: str, words: str = "") -> None:
-        self.shown.append((message_id, words))
+        self.landed.append((message_id, words))
 
     async def stop_turn(self) -> None:
         self.chat.stop()
