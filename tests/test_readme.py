@@ -108,7 +108,7 @@ def test_every_picture_is_one_that_a_test_keeps() -> None:
         assert (ROOT / unquote(picture)).is_file()
 
 
-EXAMPLES = dict(zip(("alone", "openai", "anthropic", "litellm"), blocks("python"), strict=True))
+EXAMPLES = dict(zip(("alone", "openai", "anthropic", "litellm", "counted"), blocks("python"), strict=True))
 
 
 def run(example: str, folder: Path, **environ: str) -> str:
@@ -134,6 +134,10 @@ def test_the_pipeline_alone_makes_a_prompt(tmp_path: Path) -> None:
     assert int(count) > 0
     assert within_budget == "True"
     assert "Hello." in messages
+
+
+def test_what_a_reply_counted_is_the_size_of_what_was_sent(tmp_path: Path) -> None:
+    assert run("counted", tmp_path) == "25\n"
 
 
 def test_the_openai_client_is_sent_a_prompt_that_grows(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
 
-from rolling_chat.context import ContextConfig
+from rolling_chat.context import Calibration, ContextConfig
 from rolling_chat.messages import Json, JsonObject, Message
 from rolling_chat.providers import wire
 
@@ -25,8 +25,13 @@ class Basis:
         return [Message("system", self.system), *wire.for_model(branch, model)]
 
     def to_json(self) -> dict[str, Json]:
-        """The basis as plain JSON values."""
-        config = asdict(self.config) | {"tools": dict(self.config.tools)}
+        """The basis as plain JSON values.
+
+        Of the calibration only what messages are cut by belongs to it: the rest moves sizes, which the
+        record of a request keeps for itself, and would make a basis of every request.
+        """
+        shape = {"shape": self.config.calibration.shape}
+        config = asdict(self.config) | {"tools": dict(self.config.tools), "calibration": shape}
         return {"config": config, "system": self.system, "tools": [dict(tool) for tool in self.tools]}
 
     @classmethod
@@ -34,6 +39,7 @@ class Basis:
         """Read a basis back; keys of the configuration that there are no longer are passed over."""
         known = {field.name for field in fields(ContextConfig)}
         config = {key: value for key, value in data["config"].items() if key in known}
+        config["calibration"] = Calibration(**config.get("calibration", {}))
         return cls(ContextConfig(**config), data["system"], tuple(data["tools"]))
 
 

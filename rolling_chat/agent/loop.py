@@ -108,7 +108,8 @@ class AgentLoop:
                 refusal = self._as_refusal(error, planned)
                 if refusal is None:
                     raise
-                lesson = read_refusal(refusal, planned, self.planner.learned)
+                lesson = read_refusal(refusal, planned)
+                self.planner.observe(lesson.counted)
                 if lesson.learned is not None:
                     self.planner.learn(lesson.learned)
                 if attempt == RESENDS or not self._may_resend(lesson, tool_choice):
@@ -161,6 +162,8 @@ class AgentLoop:
         finally:
             self.usage += reply.usage
             self.planner.finish(record_id, reply.usage, time.monotonic() - started, error)
+        if not reply.was_retried:  # some servers report the sum of what was tried
+            self.planner.succeed(reply.usage.input_tokens)
 
     async def _answer_calls(self, message: Message) -> AsyncGenerator[Event]:
         last = len(message.tool_calls)

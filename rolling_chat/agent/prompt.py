@@ -12,15 +12,18 @@ from rolling_chat.agent.basis import Basis, canonical, digest, wire_hash
 from rolling_chat.agent.conversation import Conversation
 from rolling_chat.agent.instructions import MAX_BYTES, read_instructions, system_prompt
 from rolling_chat.agent.runtime import Runtime
-from rolling_chat.agent.window import context_config, offers_tools, output_limit, window_of
+from rolling_chat.agent.window import context_config, knowledge_of, offers_tools, output_limit, window_of
 from rolling_chat.context import (
     ContextConfig,
     ContextOverflowError,
     ContextPlan,
+    Measurements,
     PromptReport,
     build_final_prompt,
+    confirm_count,
     prompt_bound,
 )
+from rolling_chat.context.tokens import bounding_estimator
 from rolling_chat.messages import Json, JsonObject, MadeBy, Message, Usage
 from rolling_chat.providers import wire
 from rolling_chat.providers.protocol import Request
@@ -82,6 +85,7 @@ class Planner:
         self._previous_length = 0
         self._wire_bounds: dict[bytes, int] = {}
         self.revision = 0  # grows whenever the next request may be another than it was
+        self.measurements = Measurements()
         self.model = model
         self.rolling = rolling
         self.instructions = ""
@@ -151,6 +155,24 @@ class Planner:
         self.learned = learned
         self.revision += 1
 
+    def observe(self, reported: int) -> None:
+        """Take in what the provider counted of the prompt that was planned last; 0: it did not say."""
+        if self._plan is None:
+            return
+        plan, group = confirm_count(self._plan, reported)
+        if plan is self._plan:
+            return
+        self._plan = plan
+        self.measurements = self.measurements.add(group)
+        self._runtime.store.keep_measured(self.model, self._address, self.measurements.to_json())
+        self.revision += 1
+
+    def succeed(self, reported: int) -> None:
+        """Take in the count of a request that was answered: a limit below it was none."""
+        self.observe(reported)
+        if 0 < self.learned.limit < reported:
+            self.learn(Learned())
+
     def preview(
         self,
         messages: Sequence[Message],
@@ -215,7 +237,7 @@ class Planner:
         )
         request = self._request(tuple(final.messages), tool_choice)
         sent = [canonical(message) for message in self._runtime.provider.wire_form(request)]
-        bound = self._bound(sent)
+        bound = final.report.bound + self._surplus(sent, final.messages, config)
         room, reserve = _room(config), reserve_of(config)
         report = replace(final.report, bound=bound, reserve=reserve, within_budget=bound <= room)
         request = replace(request, max_tokens=self._max_tokens(bound))
@@ -257,10 +279,19 @@ class Planner:
         if not configured and not wire.wants_max_tokens(self.model):
             return None
         limit = output_limit(self.model, self._runtime.settings, self._runtime.catalog) or MAX_ANSWER
-        return max(min(limit, MAX_ANSWER, self.window - math.ceil(bound * self.learned.factor)), 1)
+        return max(min(limit, MAX_ANSWER, self.window - bound), 1)
 
-    def _bound(self, sent: Sequence[bytes]) -> int:
-        """The upper bound of the wire form; a message that was counted for the last request is not again."""
+    def _surplus(self, sent: Sequence[bytes], planned: Sequence[Message], config: ContextConfig) -> int:
+        """What the wire form adds to what was planned, as an upper bound in tokens."""
+        schemas = self._schemas()
+        more = self._plain_bound(sent) - prompt_bound(planned, tools=schemas, model=self.model)
+        # a bridge or a placeholder was never counted by itself
+        estimator = bounding_estimator(self.model, config.calibration)
+        return math.ceil(more * max(1.0, estimator.prior / estimator.family.prior))
+
+    def _plain_bound(self, sent: Sequence[bytes]) -> int:
+        """The bound of the wire form before any correction; what was counted for the last request is not
+        counted again."""
         framing = prompt_bound((), model=self.model)
         fresh: dict[bytes, int] = {}
         for text in sent:
@@ -288,7 +319,7 @@ class Planner:
         return context_config(
             self.model, replace(self._runtime.settings, context=context), self._runtime.catalog,
             rolling=rolling, system=self._system(rolling=rolling), tools=self._schemas(rolling=rolling),
-            learned=self.learned,
+            learned=self.learned, calibration=self.measurements.calibration,
         )  # fmt: skip
 
     def _offered(self, *, rolling: bool) -> tuple[Tool, ...]:
@@ -301,7 +332,8 @@ class Planner:
         return Basis(config, system, tuple(self._schemas(rolling=config.enabled)))
 
     def _read_learned(self) -> None:
-        self.learned = self._runtime.store.learned(self.model, self._address)
+        known = knowledge_of(self.model, self._runtime.settings, self._runtime.store)
+        self.learned, self.measurements = known.learned, known.measurements
         self.revision += 1
 
     @property

@@ -10,9 +10,8 @@ from rolling_chat.context import (
     ContextOverflowError,
     ContextPlan,
     PromptReport,
-    build_final_prompt,
-    prompt_bound,
 )
+from rolling_chat.context.prompt import rebuild_final_prompt
 from rolling_chat.messages import Message
 from rolling_chat.providers import wire
 from rolling_chat.providers.protocol import Request
@@ -53,7 +52,7 @@ def rebuild_request(store: SessionStore, record: RequestRecord) -> RebuiltReques
     try:
         basis = Basis.from_json(kept)
         branch = store.branch(record.session_id, record.head) if record.head else []
-        final = build_final_prompt(
+        final = rebuild_final_prompt(
             basis.prompt(branch, record.model),
             basis.config,
             tools=basis.tools,
@@ -64,11 +63,26 @@ def rebuild_request(store: SessionStore, record: RequestRecord) -> RebuiltReques
         raise StoreError(f"request {record.id} cannot be built again: {error}") from error
     request = Request(record.model, tuple(final.messages), tuple(dict(tool) for tool in basis.tools))
     wire_form = wire.to_wire(request, marks=False)
-    bound = prompt_bound(wire_form, tools=basis.tools, model=record.model)
     sent_as = wire_hash([canonical(message) for message in wire_form], basis.tools)
-    return RebuiltRequest(record, _as_reported(final.report, basis, bound), request.messages, sent_as)
+    return RebuiltRequest(record, _as_reported(final.report, record, basis), request.messages, sent_as)
 
 
-def _as_reported(report: PromptReport, basis: Basis, bound: int) -> PromptReport:
-    """The report as it was when the request left: counted on the wire form."""
-    return replace(report, bound=bound, reserve=reserve_of(basis.config), within_budget=True)
+def _as_reported(report: PromptReport, record: RequestRecord, basis: Basis) -> PromptReport:
+    """The report as it was when the request left: its sizes are those of the record, for replies have
+    taught more of them since."""
+    sizes = record.totals.get("categories", {})
+    return replace(
+        report,
+        system=sizes.get("system", report.system),
+        tools=sizes.get("tools", report.tools),
+        summary=sizes.get("summary", report.summary),
+        history=sizes.get("history", report.history),
+        current=sizes.get("current", report.current),
+        margin=sizes.get("margin", report.margin),
+        bound=record.bound,
+        reserve=reserve_of(basis.config),
+        trim_at=record.totals.get("trim_at", report.trim_at),
+        exact=record.totals.get("confirmed", False),
+        band=record.totals.get("band", 0.0),
+        within_budget=True,
+    )

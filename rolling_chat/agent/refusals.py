@@ -17,7 +17,6 @@ _LEAST_RATIO, _MOST_RATIO = 0.3, 6.0
 
 _NEAR = 0.9  # a bound at this share of the room is near the limit
 _SHARE = 0.75  # what a request is planned for when nobody says how much would fit
-_SLACK = 1.05  # the next prompt is of other text than the one that was measured
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,49 +24,47 @@ class Lesson:
     """What to do after a refusal.
 
     `learned` is to be kept, None where the refusal taught nothing; then `most` is what this request
-    alone may take, as an upper bound in tokens. `line` says so to the person.
+    alone may take, as an upper bound in tokens. `counted` is what the provider counted of the prompt, 0
+    where it did not say. `line` says so to the person.
     """
 
     learned: Learned | None = None
+    counted: int = 0
     most: int = 0
     line: str = ""
 
 
-def read_refusal(error: ProviderError, planned: PlannedRequest, known: Learned) -> Lesson:
-    """What the refusal of `planned` teaches, where `known` was known before.
+def read_refusal(error: ProviderError, planned: PlannedRequest) -> Lesson:
+    """What the refusal of `planned` teaches.
 
     Numbers that contradict the request are not believed: a limit that it cannot have passed, or a
     count that is no count of this prompt.
     """
-    learned = _learned(error, planned, known)
-    if learned is None:
-        return Lesson(
-            most=max(int(planned.report.bound * _SHARE), 1),
-            line="The model refused the request as too long without saying what would fit; "
-            "planned again for three quarters of it.",
-        )
-    return Lesson(learned, line=_line(learned, planned, known))
+    limit, requested, report = error.limit, error.requested, planned.report
+    if limit is None or limit < SMALLEST_LIMIT:
+        return _nothing_said(planned)
+    answer = planned.request.max_tokens or 0
+    if requested is None:
+        if limit >= report.bound + answer:
+            return _nothing_said(planned)
+        return Lesson(Learned(limit), line=_line(limit, 0, planned))
+    counted = _prompt_part(requested, answer, report.token_count)
+    if requested <= limit or not _LEAST_RATIO <= counted / max(report.token_count, 1) <= _MOST_RATIO:
+        return _nothing_said(planned)
+    return Lesson(Learned(limit), counted, line=_line(limit, counted, planned))
+
+
+def _nothing_said(planned: PlannedRequest) -> Lesson:
+    return Lesson(
+        most=max(int(planned.report.bound * _SHARE), 1),
+        line="The model refused the request as too long without saying what would fit; "
+        "planned again for three quarters of it.",
+    )
 
 
 def is_near_limit(planned: PlannedRequest) -> bool:
     """Whether the request is within 10 % of what was thought to fit: a bare 400 may then be about length."""
     return planned.report.bound >= _NEAR * planned.room
-
-
-def _learned(error: ProviderError, planned: PlannedRequest, known: Learned) -> Learned | None:
-    limit, requested, report = error.limit, error.requested, planned.report
-    if limit is None or limit < SMALLEST_LIMIT:
-        return None
-    answer = planned.request.max_tokens or 0
-    if requested is None:
-        counted = math.ceil(report.bound * known.factor)
-        return Learned(limit, known.factor) if limit < counted + answer else None
-    prompt = _prompt_part(requested, answer, report.token_count)
-    if requested <= limit or not _LEAST_RATIO <= prompt / max(report.token_count, 1) <= _MOST_RATIO:
-        return None
-    if prompt <= report.bound * known.factor:
-        return Learned(limit, known.factor)
-    return Learned(limit, prompt / max(report.bound, 1) * _SLACK)
 
 
 def _prompt_part(requested: int, answer: int, estimate: int) -> int:
@@ -78,12 +75,12 @@ def _prompt_part(requested: int, answer: int, estimate: int) -> int:
     return min(requested, without, key=lambda count: abs(math.log(count / max(estimate, 1))))
 
 
-def _line(learned: Learned, planned: PlannedRequest, known: Learned) -> str:
+def _line(limit: int, counted: int, planned: PlannedRequest) -> str:
     parts = []
-    window = planned.request.window
-    if learned.limit < window:
-        parts.append(f"its window is {learned.limit:,} tokens, not {window:,}")
-    if learned.factor > known.factor:
-        parts.append(f"it counts up to {learned.factor:.1f} times as many tokens as were counted here")
-    said = " and ".join(parts) or f"{learned.limit:,} tokens are all that fit, with the answer"
+    window, bound = planned.request.window, planned.report.bound
+    if limit < window:
+        parts.append(f"its window is {limit:,} tokens, not {window:,}")
+    if counted > bound:
+        parts.append(f"it counts {counted / max(bound, 1):.1f} times as many tokens as were counted here")
+    said = " and ".join(parts) or f"{limit:,} tokens are all that fit, with the answer"
     return f"The model refused: {said}; planned again."

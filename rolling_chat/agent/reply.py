@@ -47,6 +47,7 @@ class Reply:
     usage: Usage = field(default_factory=Usage)
     seconds: float = 0.0
     has_begun: bool = False  # something of the answer has come
+    was_retried: bool = False
     _id: str = ""
     _started: float = 0.0
     _held: str = ""  # the first half of a character whose second half is still to come
@@ -90,6 +91,7 @@ class Reply:
                 self._calls[index] = (name or known, characters + len(arguments))
                 yield CallForming(self._id, *self._calls[index])
             case Retrying(attempt, attempts, delay, reason):
+                self.was_retried = True
                 yield RetryWaiting(attempt, attempts, delay, reason)
             case Finished(message, usage):
                 self.usage = usage

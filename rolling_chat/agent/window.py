@@ -4,19 +4,27 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from rolling_chat.context import ContextConfig, count_tokens, get_context_limit
+from rolling_chat.context import Calibration, ContextConfig, Measurements, count_tokens, get_context_limit
+from rolling_chat.context.calibration import NOT_CALIBRATED
 from rolling_chat.context.config import Truncation
 from rolling_chat.messages import JsonObject
 from rolling_chat.providers import wire
 from rolling_chat.providers.known import provider_of
 from rolling_chat.providers.offline import offline_window
 from rolling_chat.sessions.records import Learned
+from rolling_chat.sessions.store import SessionStore
 from rolling_chat.settings.catalog import ModelCatalog, ModelInfo
-from rolling_chat.settings.schema import Settings
+from rolling_chat.settings.schema import ContextSettings, Settings
 from rolling_chat.tools.memory import RECALL
 
 NOTHING_LEARNED = Learned()
+NOTHING_MEASURED = Measurements()
+
+MEASURED_MARGIN = 0.02
+"""The safety margin once `REPLIES_TO_MEASURE` replies were counted, unless the person set one."""
+REPLIES_TO_MEASURE = 3
 
 _OLLAMA = frozenset({"ollama", "ollama_chat"})
 _OLLAMA_WINDOW = 16_384
@@ -24,6 +32,33 @@ _OLLAMA_WINDOW = 16_384
 
 # The end of a command's output says how it went.
 _TRUNCATION_BY_TOOL: dict[str, Truncation] = {"run_command": "tail"}
+
+
+@dataclass(frozen=True, slots=True)
+class Knowledge:
+    """What requests to a model at an address have taught: refusals its limit, replies how it counts."""
+
+    learned: Learned = NOTHING_LEARNED
+    measurements: Measurements = NOTHING_MEASURED
+
+    def describe(self) -> str:
+        """One line for people."""
+        calibration = self.measurements.calibration
+        parts = []
+        if self.learned.limit:
+            parts.append(f"a window of {self.learned.limit:,} tokens from a refusal")
+        if self.measurements.groups:
+            parts.append(
+                f"it counts {calibration.estimate:.2f} times our estimate, {calibration.bound:.2f} at most "
+                f"({self.measurements.replies:,} replies)"
+            )
+        return "; ".join(parts) or "nothing yet of this model"
+
+
+def knowledge_of(model: str, settings: Settings, store: SessionStore) -> Knowledge:
+    """What the store holds of `model` at the address it is set up with. Raises StoreError."""
+    address = settings.for_model(model).api_base
+    return Knowledge(store.learned(model, address), Measurements.from_json(store.measured(model, address)))
 
 
 def window_of(
@@ -71,21 +106,21 @@ def context_config(
     system: str,
     tools: Sequence[JsonObject],
     learned: Learned = NOTHING_LEARNED,
+    calibration: Calibration = NOT_CALIBRATED,
 ) -> ContextConfig:
     """The pipeline's configuration for `model`.
 
-    A model that was found to count more than our upper bound gets a window that is smaller by as
-    much: sizes are in our tokens throughout.
-
-    A tool's result may take `max_tool_result_tokens`, but on a small window no more than a quarter
-    of what system prompt, tools, reserve and margin leave.
+    All sizes are in the model's own tokens, as far as `calibration` tells. A tool's result may take
+    `max_tool_result_tokens`, but on a small window no more than a quarter of what system prompt, tools,
+    reserve and margin leave.
     """
     context = settings.context
-    window = max(int(window_of(model, settings, catalog, learned) / learned.factor), 1)
+    window = max(window_of(model, settings, catalog, learned), 1)
     most_out = output_limit(model, settings, catalog)
     reserve = min(context.reserved_output_tokens, window // 3, most_out or window)
     floor = count_tokens(system, model) + count_tokens(json.dumps(list(tools)), model)
-    available = window - reserve - int(window * context.safety_margin) - floor
+    # neither the margin that shrinks nor an estimate that moves: what was cut stays as it is
+    available = window - reserve - int(window * context.safety_margin) - int(floor * calibration.shape)
     truncations: dict[str, Truncation] = {
         name: tool.truncation for name, tool in context.tools.items() if tool.truncation
     }
@@ -93,7 +128,7 @@ def context_config(
         enabled=rolling,
         max_context_tokens=window,
         reserved_output_tokens=context.reserved_output_tokens,
-        safety_margin=context.safety_margin,
+        safety_margin=safety_margin(settings, calibration),
         max_history_tokens=context.max_history_tokens,
         preserve_recent_turns=context.preserve_recent_turns,
         usage_threshold=context.usage_threshold,
@@ -111,4 +146,14 @@ def context_config(
         prompt_cache=wire.prompt_cache(model),
         max_output_tokens=most_out,
         recall=any(tool.get("function", {}).get("name") == RECALL for tool in tools),
+        calibration=calibration,
     )
+
+
+def safety_margin(settings: Settings, calibration: Calibration) -> float:
+    """M as a share of the window: the setting, but less once replies were measured and nobody set it."""
+    margin = settings.context.safety_margin
+    is_set = settings.origins.get("context.safety_margin", "default") != "default"
+    if is_set or margin != ContextSettings().safety_margin or calibration.replies < REPLIES_TO_MEASURE:
+        return margin
+    return min(margin, MEASURED_MARGIN)

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
 
 from rolling_chat import __version__
-from rolling_chat.agent.window import offers_tools, window_of
+from rolling_chat.agent.window import Knowledge, knowledge_of, offers_tools, window_of
 from rolling_chat.cli.exits import Exit
 from rolling_chat.cli.opening import here, settings_of
 from rolling_chat.cli.options import Options
@@ -47,7 +47,7 @@ def _facts(options: Options, settings: Settings, paths: Paths) -> Iterator[tuple
     yield "settings", f"{paths.config_file}{'' if paths.config_file.exists() else ' (none yet)'}", True
     yield "sessions", *_sessions(paths)
     yield "log", str(paths.log_file), True
-    yield from _model(options, settings)
+    yield from _model(options, settings, paths)
     for encoding in ENCODINGS:
         is_there = find_encoding(encoding) is not None
         yield encoding, "found" if is_there else "not found: counting by character class instead", is_there
@@ -62,12 +62,14 @@ def _facts(options: Options, settings: Settings, paths: Paths) -> Iterator[tuple
         yield tool, path or f"not on the PATH: {what}", True
 
 
-def _model(options: Options, settings: Settings) -> Iterator[tuple[str, str, bool]]:
+def _model(options: Options, settings: Settings, paths: Paths) -> Iterator[tuple[str, str, bool]]:
     catalog = load_catalog()
     choice = choose_model(settings, os.environ, model=options.model)
     info = catalog.lookup(choice.model)
     yield "model", f"{choice.model} (from {choice.source})", True
-    yield "window", f"{window_of(choice.model, settings, catalog):,} tokens", True
+    known = _learned(choice.model, settings, paths)
+    yield "window", f"{window_of(choice.model, settings, catalog, known.learned):,} tokens", True
+    yield "learned", known.describe(), True
     yield (
         "tools",
         "offered" if offers_tools(choice.model, catalog) else "not offered: the model takes none",
@@ -80,6 +82,18 @@ def _model(options: Options, settings: Settings) -> Iterator[tuple[str, str, boo
         True,
     )
     yield "catalogue", f"{len(catalog.names()):,} models", True
+
+
+def _learned(model: str, settings: Settings, paths: Paths) -> Knowledge:
+    if not paths.database.exists():
+        return Knowledge()
+    try:
+        store = SessionStore.open(paths.database)
+        known = knowledge_of(model, settings, store)
+        store.close()
+    except StoreError:
+        return Knowledge()  # the line of the sessions says what is wrong
+    return known
 
 
 def _sessions(paths: Paths) -> tuple[str, bool]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 
-from rolling_chat.agent.window import context_config
+from rolling_chat.agent.window import Knowledge, context_config, knowledge_of
 from rolling_chat.cli.exits import Exit, Failure
 from rolling_chat.cli.opening import open_store, settings_of
 from rolling_chat.cli.options import Options
@@ -51,9 +51,9 @@ def run_replay(options: Options, paths: Paths) -> int:
     as_json = _wants_json(options)
     picture = _picture_file(options)
     settings = settings_of(options, paths)
-    model, transcripts = _open(options, paths, settings)
+    model, transcripts, known = _open(options, paths, settings)
     replaying = Replaying(
-        model, _as_asked(settings, model, options), load_catalog(), keeps_samples=picture is not None
+        model, _as_asked(settings, model, options), load_catalog(), known, keeps_samples=picture is not None
     )
     try:
         with _progress(rows_on_screen=as_json and sys.stdout.isatty()) as show:
@@ -78,11 +78,16 @@ def run_replay(options: Options, paths: Paths) -> int:
 
 @dataclass(slots=True)
 class Replaying:
-    """A whole run: every conversation under the same settings, and what they come to."""
+    """A whole run: every conversation under the same settings, and what they come to.
+
+    `known` is what the chat has learned of the model, for a saved session; a file is replayed by what
+    settings and catalogue say, so that it comes out the same on every machine.
+    """
 
     model: str
     settings: Settings
     catalog: ModelCatalog
+    known: Knowledge | None = None
     keeps_samples: bool = False
     tallies: list[Tally] = field(default_factory=list)
     samples: list[Sample] = field(default_factory=list)
@@ -110,6 +115,7 @@ class Replaying:
 
     def config(self, system: str = "", tools: Iterable[JsonObject] = ()) -> ContextConfig:
         """The pipeline's configuration, as the chat has it for this system prompt and these tools."""
+        known = self.known or Knowledge()
         return context_config(
             self.model,
             self.settings,
@@ -117,6 +123,8 @@ class Replaying:
             rolling=self.settings.context.enabled,
             system=system,
             tools=list(tools),
+            learned=known.learned,
+            calibration=known.measurements.calibration,
         )
 
     def describe(self) -> str:
@@ -126,8 +134,14 @@ class Replaying:
         return (
             f"model {one_line(self.model, 60) or 'unknown (name one with --model)'} "
             f"· window {config.max_context_tokens:,} · rolling {'on' if config.enabled else 'off'} "
-            f"· history cap {cap}"
+            f"· history cap {cap}{self._whence}"
         )
+
+    @property
+    def _whence(self) -> str:
+        if self.known is None:
+            return " · by settings and catalogue, nothing learned"
+        return " · with what was learned of it" if self.known != Knowledge() else ""
 
 
 def _wants_json(options: Options) -> bool:
@@ -154,21 +168,24 @@ def _picture_file(options: Options) -> Path | None:
     return file
 
 
-def _open(options: Options, paths: Paths, settings: Settings) -> tuple[str, Iterable[Transcript]]:
-    """The model, and the conversations of a file or of a saved session."""
+def _open(
+    options: Options, paths: Paths, settings: Settings
+) -> tuple[str, Iterable[Transcript], Knowledge | None]:
+    """The model, the conversations of a file or of a saved session, and for one what was learned."""
     model = options.model or settings.model
     file = Path("/dev/stdin" if options.file == "-" else options.file)
     if file.exists():
         if file.is_dir():
             raise Failure(f"{one_line(options.file)} is a folder: give a file or a session's id", Exit.USAGE)
-        return model, read_transcripts(file)
+        return model, read_transcripts(file), None
     if not _SESSION_ID.fullmatch(options.file) or not paths.database.exists():
         raise Failure(f"there is no file {one_line(options.file)}", Exit.USAGE)
     store = open_store(paths)
     try:
         info = store.session(options.file)
         model = model or info.model
-        return model, [session_transcript(info, store.branch(info.id), model)]
+        known = knowledge_of(model, settings, store)
+        return model, [session_transcript(info, store.branch(info.id), model)], known
     except (SessionNotFound, SessionAmbiguous) as error:
         raise Failure(f"there is no file {options.file}, and {error}", Exit.USAGE) from error
     except StoreError as error:

@@ -3,7 +3,9 @@
 It is also a library: plain OpenAI-format dictionaries in and out, nothing heavier than tiktoken.
 """
 
+from rolling_chat.context.calibration import Calibration, Measurements
 from rolling_chat.context.config import ContextConfig
+from rolling_chat.context.confirm import Confirmation, confirm_count
 from rolling_chat.context.errors import ContextOverflowError
 from rolling_chat.context.pins import Pins
 from rolling_chat.context.plan import ContextPlan
@@ -29,6 +31,8 @@ from rolling_chat.context.turns import group_into_turns
 from rolling_chat.context.windows import get_context_limit
 
 __all__ = [
+    "Calibration",
+    "Confirmation",
     "ContextConfig",
     "ContextOverflowError",
     "ContextPlan",
@@ -36,6 +40,7 @@ __all__ = [
     "Fate",
     "FinalPrompt",
     "LimitedMessages",
+    "Measurements",
     "Pins",
     "PromptReport",
     "Row",
@@ -45,6 +50,7 @@ __all__ = [
     "SummaryOptions",
     "TokenEstimator",
     "build_final_prompt",
+    "confirm_count",
     "count_tokens",
     "due_pass",
     "enforce_context_limit",

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Literal, TypeAlias
 
+from rolling_chat.context.calibration import NOT_CALIBRATED, Calibration
+
 Truncation: TypeAlias = Literal["head", "tail", "both"]
 
 
@@ -17,8 +19,9 @@ class ContextConfig:
     All sizes are in tokens. `max_context_tokens` is W, the model's window; 0 asks the built-in
     table by the model's name. `input_limit` is the provider's own limit on input alone (0: none).
     `max_output_tokens` is the model's output limit (0: unknown). `recall` says that the model has a
-    tool to read back what left: what was shortened then says by which id, `r` and its place. Raises
-    ValueError, naming the key, for a value that is out of range.
+    tool to read back what left: what was shortened then says by which id, `r` and its place.
+    `calibration` is what the model's replies taught about our counts: it moves sizes, and what a message
+    is cut to only in large steps. Raises ValueError, naming the key, for a value that is out of range.
     """
 
     enabled: bool = True
@@ -43,6 +46,7 @@ class ContextConfig:
     input_limit: int = 0
     max_output_tokens: int = 0
     recall: bool = False
+    calibration: Calibration = NOT_CALIBRATED
 
     def __post_init__(self) -> None:
         for key in (

@@ -296,15 +296,16 @@ class Ladder:
             shares = [0] * len(pieces) if is_last else level(sizes, room)
             for piece, share in zip(pieces, shares, strict=True):
                 if share < piece.bound:
-                    self._held.level(piece, self._share_of(piece, max(share, least)))
+                    kept = max(self._sizes.in_plain(share), least)
+                    self._held.level(piece, self._share_of(piece, kept))
 
     def _share_of(self, piece: Piece, share: int) -> int:
         """What a result may take, or each call's values of a message, where the message may take `share`."""
-        calls = piece.message.tool_calls
+        calls, plain = piece.message.tool_calls, self._sizes.plain
         if not calls:
             return share
-        values = sum(self._sizes.bound.bound_text(call.arguments) for call in calls)
-        return max(1, (share - (piece.bound - values)) // len(calls))
+        values = sum(plain.bound_text(call.arguments) for call in calls)
+        return max(1, (share - (plain.bound_message(piece.message) - values)) // len(calls))
 
     def _deferrable(self) -> int:
         """While others decide, the newest results count for at most half of A together."""
@@ -323,7 +324,7 @@ class Ladder:
             piece
             for piece in self._newest()
             if piece.index >= 0
-            and shorten_arguments(piece.message, 1, self._sizes.bound.bound_text) is not piece.message
+            and shorten_arguments(piece.message, 1, self._sizes.plain.bound_text) is not piece.message
         ]
 
     def _between_windows(self) -> list[Piece]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 from rolling_chat.context.arguments import KEPT_ARGUMENT_TOKENS, shorten_arguments
 from rolling_chat.context.budget import Budget, divide_window
+from rolling_chat.context.calibration import Calibration
 from rolling_chat.context.config import ContextConfig, Truncation
 from rolling_chat.context.ranges import Ranges
 from rolling_chat.context.report import Fate
@@ -35,7 +37,8 @@ class Decisions:
     """What leaves and what is shortened, by place in the branch.
 
     `omitted` names the layer that took a message; `masked` are results, `arguments` calls with long
-    values, `levels` what a result or a call's values may keep, in bound tokens.
+    values, `levels` what a result or a call's values may keep, in bound tokens that no reply corrected:
+    what was cut must not be cut anew when the model has taught us more.
     """
 
     omitted: Ranges = field(default_factory=Ranges)
@@ -58,7 +61,8 @@ class Decisions:
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """One message as it would be sent: `tokens` is the best estimate, `bound` the upper bound.
+    """One message as it would be sent: `tokens` is the best estimate, `bound` the upper bound; both are
+    the model's own count where it was `measured`.
 
     `source` is the message as it was mended, `message` what is sent of it. `index` is -1 for an
     invented one, which leaves with what it was invented for. `tool` is the tool whose result it is.
@@ -74,33 +78,114 @@ class Piece:
     reason: str = ""
     opens_turn: bool = False
     tool: str = ""
+    measured: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Confirmed:
+    """What `model` counted last: `total` of the whole prompt, `fixed` of it for system message and tools,
+    whose plain estimate was `estimate`."""
+
+    model: str
+    total: int
+    fixed: int
+    estimate: int
+
+
+@dataclass(frozen=True, slots=True)
+class Fixed:
+    """What every prompt carries: system message (with the priming of the reply) and tools, each as the best
+    estimate and as upper bound."""
+
+    system: int
+    tools: int
+    system_bound: int
+    tools_bound: int
 
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """Estimates for the gauge and bounds for the hard rule, for one model and its tools."""
+    """Estimates for the gauge and bounds for the hard rule, for one model and its tools.
+
+    `estimate` and `bound` are corrected by what the model reported. What a message is cut to goes by
+    `plain` and by `shaping`, which stand still.
+    """
 
     config: ContextConfig
     model: str | None
     tools: Sequence[JsonObject] | None
     estimate: TokenEstimator
     bound: FamilyEstimator
+    plain: FamilyEstimator
+    shaping: TokenEstimator
+    confirmed: Confirmed | None = None
 
     @classmethod
-    def of(cls, config: ContextConfig, model: str | None, tools: Sequence[JsonObject] | None) -> Sizes:
+    def of(
+        cls,
+        config: ContextConfig,
+        model: str | None,
+        tools: Sequence[JsonObject] | None,
+        confirmed: Confirmed | None = None,
+    ) -> Sizes:
         """The sizes that `config` asks for. Raises ValueError for an unknown estimator."""
+        choice, calibration = config.token_estimator, config.calibration
         return cls(
-            config, model, tools, estimator_for(model, config.token_estimator), bounding_estimator(model)
+            config,
+            model,
+            tools,
+            estimator_for(model, choice, calibration),
+            bounding_estimator(model, calibration),
+            bounding_estimator(model),
+            estimator_for(model, choice, Calibration(estimate=calibration.shape)),
+            confirmed if confirmed is not None and confirmed.model == (model or "") else None,
         )
 
     def budget(self, system: Message | None) -> Budget:
         """The division of the window with this system message."""
-        return divide_window(
-            self.config,
-            self.model,
-            system=(self.bound.bound_message(system) if system else 0) + PRIMING_TOKENS,
-            tools=self.bound.bound_tools(self.tools),
+        fixed = self.fixed(system)
+        return divide_window(self.config, self.model, system=fixed.system_bound, tools=fixed.tools_bound)
+
+    def fixed(self, system: Message | None) -> Fixed:
+        """The size of the system message and the tools: measured, but for what changed since."""
+        fixed = Fixed(
+            (self.estimate.count_message(system) if system else 0) + PRIMING_TOKENS,
+            self.estimate.count_tools(self.tools),
+            (self.bound.bound_message(system) if system else 0) + PRIMING_TOKENS,
+            self.bound.bound_tools(self.tools),
         )
+        known = self.confirmed
+        if known is None:
+            return fixed
+        more = self.fixed_estimate(system) - known.estimate
+        if more < 0:
+            tokens = bound = math.ceil(known.fixed * (known.estimate + more) / known.estimate)
+        else:
+            tokens = known.fixed + math.ceil(more * self.config.calibration.estimate)
+            bound = known.fixed + math.ceil(more * self.bound.prior / self.plain.family.factor)
+        system_tokens, tools_tokens = _divided(tokens, fixed.system, fixed.tools)
+        return Fixed(system_tokens, tools_tokens, *_divided(bound, fixed.system_bound, fixed.tools_bound))
+
+    def fixed_estimate(self, system: Message | None) -> int:
+        """The plain estimate of system message and tools."""
+        said = self.plain.count_message(system) if system else 0
+        return said + PRIMING_TOKENS + self.plain.count_tools(self.tools)
+
+    def measure(self, message: Message) -> tuple[int, int, bool]:
+        """Best estimate and upper bound of a message; both as it was measured, where it was."""
+        measured = message.counts.get(measured_key(self.model or ""))
+        if measured is not None:
+            return measured, measured, True
+        return self.estimate.count_message(message), self.bound.bound_message(message), False
+
+    def measure_again(self, piece: Piece) -> Piece:
+        """The same piece, after replies have taught more of the model's count."""
+        tokens, bound, measured = self.measure(piece.message)
+        return replace(piece, tokens=tokens, bound=bound, measured=measured)
+
+    def in_plain(self, bound: int) -> int:
+        """Bound tokens in bound tokens that no reply corrected, in which levels are kept."""
+        return int(bound * self.plain.prior / self.bound.prior)
 
     def shape(self, entry: Entry, decisions: Decisions) -> Piece:
         """The piece that `entry` becomes under `decisions`, the cap on results (layer 3a) included."""
@@ -114,17 +199,19 @@ class Sizes:
             message, fate, layer, reason = self._result(entry, decisions) or (message, fate, layer, reason)
         elif message.tool_calls:
             message, fate, layer, reason = self._call(entry, decisions) or (message, fate, layer, reason)
+        tokens, bound, measured = self.measure(message)
         return Piece(
             entry.index,
             source,
             message,
-            self.estimate.count_message(message),
-            self.bound.bound_message(message),
+            tokens,
+            bound,
             fate,
             layer,
             reason,
             entry.opens_turn,
             entry.tool,
+            measured,
         )
 
     def reshape(self, piece: Piece, decisions: Decisions) -> Piece:
@@ -138,12 +225,12 @@ class Sizes:
     def _result(self, entry: Entry, decisions: Decisions) -> tuple[Message, Fate, str, str] | None:
         source, style, recall = entry.message, self._style(entry), self._recall(entry)
         if entry.index in decisions.masked:
-            parts = _parts_cost(source, self.estimate)
-            masked = mask_result(source, self.estimate.count_text, parts, recall)
+            parts = _parts_cost(source, self.shaping)
+            masked = mask_result(source, self.shaping.count_text, parts, recall)
             if masked is not source:
                 return masked, Fate.MASKED, "3b", "an older result"
         cap = self.config.max_tool_result_tokens
-        capped = shorten_result(source, cap, style, self.estimate.count_text, recall)
+        capped = shorten_result(source, cap, style, self.shaping.count_text, recall)
         share = decisions.levels.get(entry.index)
         if share is not None:
             levelled = self._levelled(source, share, style, recall)
@@ -157,15 +244,15 @@ class Sizes:
     def _levelled(self, source: Message, share: int, style: Truncation, recall: str) -> Message:
         """`source` within `share` bound tokens: its text is cut; its images stay where they fit."""
         room = share - _RESULT_FRAMING
-        parts = _parts_bound(source, self.bound)
+        parts = _parts_bound(source, self.plain)
         if parts and parts + _LEAST_TEXT > room:
-            source, parts = drop_parts(source, _parts_cost(source, self.estimate), recall), 0
-        return shorten_result(source, max(1, room - parts), style, self.bound.bound_text, recall)
+            source, parts = drop_parts(source, _parts_cost(source, self.shaping), recall), 0
+        return shorten_result(source, max(1, room - parts), style, self.plain.bound_text, recall)
 
     def _call(self, entry: Entry, decisions: Decisions) -> tuple[Message, Fate, str, str] | None:
         if entry.index in decisions.arguments:
             cap = decisions.levels.get(entry.index, KEPT_ARGUMENT_TOKENS)
-            shorter = shorten_arguments(entry.message, cap, self.bound.bound_text, self._recall(entry))
+            shorter = shorten_arguments(entry.message, cap, self.plain.bound_text, self._recall(entry))
             if shorter is not entry.message:
                 return shorter, Fate.SHORTENED, "arguments", "long arguments of a call already answered"
         return None
@@ -177,6 +264,16 @@ class Sizes:
     def _style(self, entry: Entry) -> Truncation:
         name = entry.message.name or entry.tool
         return self.config.tools.get(name, self.config.tool_result_truncation)
+
+
+def measured_key(model: str) -> str:
+    """Where a message's memo keeps what `model` counted of it."""
+    return f"={model}"
+
+
+def _divided(total: int, system: int, tools: int) -> tuple[int, int]:
+    of_tools = total * tools // (system + tools)
+    return total - of_tools, of_tools
 
 
 def _parts_cost(message: Message, estimator: TokenEstimator) -> int:

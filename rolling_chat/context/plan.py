@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from types import MappingProxyType
 
+from rolling_chat.context.calibration import Calibration
 from rolling_chat.context.config import ContextConfig
-from rolling_chat.context.pieces import Decisions, Piece
+from rolling_chat.context.pieces import Confirmed, Decisions, Piece
 from rolling_chat.context.pins import Pins
 from rolling_chat.context.ranges import Ranges
 from rolling_chat.context.summary import Summary
@@ -39,13 +40,24 @@ class PlanIndex:
 
     def holds(self, messages: Sequence[Message | JsonObject], config: ContextConfig, pins: Pins) -> bool:
         """Were the kept messages these, and shaped by this configuration and these pins?"""
-        if config != self.config or pins != self.pins:
+        if pins != self.pins or (config != self.config and _shaping(config) != _shaping(self.config)):
             return False
         real = (piece.index for piece in self.pieces if piece.index >= 0)
         return all(
             messages[index] is given or messages[index] == given
             for index, given in zip(real, self.given, strict=True)
         )
+
+
+@dataclass(frozen=True, slots=True)
+class SentPrompt:
+    """What a prompt was made of, until the provider has counted it: its pieces, the best estimate of
+    system message and tools (`fixed`), and their plain estimate."""
+
+    model: str
+    pieces: tuple[Piece, ...]
+    fixed: int
+    fixed_estimate: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +69,8 @@ class ContextPlan:
     are the person's part in it, which holds until they give others; `summary` is the one in force, its
     text as it is sent.
     `is_cold` tells the pipeline that the provider's cache has nothing of this branch, so that a trim
-    costs nothing. Immutable; `to_json` and `from_json` carry it to and from a store.
+    costs nothing. `confirmed` is what the model counted last; `sent` waits for it to count again, see
+    `confirm_count`. Immutable; `to_json` and `from_json` carry it to and from a store.
     """
 
     model: str = ""
@@ -68,7 +81,9 @@ class ContextPlan:
     pins: Pins = field(default_factory=Pins)
     summary: Summary | None = None
     is_cold: bool = False
+    confirmed: Confirmed | None = None
     index: PlanIndex | None = field(default=None, compare=False, repr=False)
+    sent: SentPrompt | None = field(default=None, compare=False, repr=False)
 
     def fits(self, messages: Sequence[Message | JsonObject], model: str | None, window: int) -> bool:
         """Does the plan hold for this branch, model and window? A window that grew plans anew."""
@@ -96,6 +111,7 @@ class ContextPlan:
             "pinned": sorted(self.pins.pinned),
             "excluded": sorted(self.pins.excluded),
             "summary": asdict(self.summary) if self.summary else None,
+            "confirmed": asdict(self.confirmed) if self.confirmed else None,
         }
 
     @classmethod
@@ -116,7 +132,13 @@ class ContextPlan:
             ),
             pins=Pins(frozenset(data["pinned"]), frozenset(data["excluded"])),
             summary=Summary(**data["summary"]) if data["summary"] else None,
+            confirmed=Confirmed(**data["confirmed"]) if data.get("confirmed") else None,
         )
+
+
+def _shaping(config: ContextConfig) -> ContextConfig:
+    """What of a configuration pieces are shaped by; what replies teach moves only their sizes."""
+    return replace(config, safety_margin=0.0, calibration=Calibration(shape=config.calibration.shape))
 
 
 def fingerprint(message: Message | JsonObject) -> str:

@@ -12,7 +12,7 @@ from rolling_chat.context.errors import ContextOverflowError
 from rolling_chat.context.ladder import Ladder
 from rolling_chat.context.pieces import SUMMARISED, Decisions, Piece, Sizes
 from rolling_chat.context.pins import EXCLUDED_RESULT, Pins, hold, request_of
-from rolling_chat.context.plan import ContextPlan, PlanIndex, fingerprint
+from rolling_chat.context.plan import ContextPlan, PlanIndex, SentPrompt, fingerprint
 from rolling_chat.context.preamble import Preamble
 from rolling_chat.context.ranges import Ranges
 from rolling_chat.context.report import Fate, PromptReport
@@ -76,6 +76,18 @@ class _Outcome(NamedTuple):
     preamble: Preamble
 
 
+def rebuild_final_prompt(
+    messages: Sequence[Message],
+    config: ContextConfig,
+    *,
+    tools: Sequence[JsonObject] | None = None,
+    model: str | None = None,
+    plan: ContextPlan | None = None,
+) -> FinalPrompt:
+    """The prompt that `plan` was taken for: its decisions and no other, whatever was learned since."""
+    return _Build(messages, config, tools, model, plan=plan, pins=None, summary=None, is_settled=True).run()
+
+
 class _Build:
     """One call of build_final_prompt; its steps in the order in which they are taken."""
 
@@ -89,10 +101,12 @@ class _Build:
         plan: ContextPlan | None,
         pins: Pins | None,
         summary: Summary | None,
+        is_settled: bool = False,
     ) -> None:
+        self._is_settled = is_settled
         self._given: Sequence[Message | JsonObject] = messages
         self._config = config
-        self._sizes = Sizes.of(config, model, tools)
+        self._sizes = Sizes.of(config, model, tools, plan.confirmed if plan is not None else None)
         self._window = self._sizes.budget(None).window
         self._laid_aside = plan
         self._plan = plan if plan is not None and plan.fits(messages, model, self._window) else None
@@ -123,7 +137,7 @@ class _Build:
             summary=outcome.preamble.summary,
         )
         report = draw_report(draft, self._sizes)
-        if not report.within_budget:
+        if not report.within_budget and not self._is_settled:
             raise self._overflow(report, draft)
         sent = [self._system_as_given(draft.system)] if draft.system else []
         sent += [self._as_given(piece) for piece in draft.pieces]
@@ -133,7 +147,7 @@ class _Build:
         """What the plan has seen already, where it is still so; else nothing."""
         index = self._plan.index if self._plan is not None else None
         if index is not None and index.holds(self._given, self._config, self._pins):
-            return index
+            return index if index.config == self._config else self._measured_anew(index)
         # a system message that says nothing is refused by some: it is left out and reported
         is_first, unfit = opens_with_system(self._given), () if self._system else (0,)
         return PlanIndex(
@@ -153,6 +167,12 @@ class _Build:
         layers = ((place, decisions.omitted.get(request_of(self._given, place))) for place in sorted(back))
         omitted = decisions.omitted.add((place, layer) for place, layer in layers if layer)
         return replace(decisions, omitted=omitted)
+
+    def _measured_anew(self, index: PlanIndex) -> PlanIndex:
+        """The index after replies have taught more: what was measured stays as large as it is."""
+        again = self._sizes.measure_again
+        pieces = tuple(piece if piece.measured else again(piece) for piece in index.pieces)
+        return replace(index, config=self._config, pieces=pieces)
 
     def _walk(self, decisions: Decisions) -> tuple[list[Piece], list[Piece]]:
         """The pieces of the branch, and those that only close it; looks at nothing that was seen before."""
@@ -194,6 +214,8 @@ class _Build:
         if not self._config.enabled:
             return _Outcome(before, turns, self._preamble(before, None))
         in_force = self._plan.summary if self._plan is not None else None
+        if self._is_settled:
+            return _Outcome(before, turns, self._preamble(before, in_force))
         is_newer = self._ready is not None and self._ready.is_newer_than(in_force)
         ready = self._ready if is_newer else in_force
         ladder = self._ladder(turns, before, in_force)
@@ -255,9 +277,12 @@ class _Build:
         return masking == "exact" or (masking == "auto" and not self._config.prompt_cache)
 
     def _next_plan(self, draft: Draft, closing: Sequence[Piece]) -> ContextPlan:
+        sizes, confirmed = self._sizes, self._sizes.confirmed
+        fixed, estimate = sizes.fixed(draft.system), sizes.fixed_estimate(draft.system)
+        sent = SentPrompt(sizes.model or "", tuple(draft.pieces), fixed.system + fixed.tools, estimate)
         if not self._config.enabled:
             plan = self._laid_aside or ContextPlan()
-            return plan if plan.pins == self._pins else replace(plan, pins=self._pins)
+            return replace(plan, pins=self._pins, confirmed=confirmed, sent=sent)
         last = {id(piece) for piece in closing}
         pieces = tuple(piece for piece in draft.pieces if id(piece) not in last)
         given = tuple(self._given[piece.index] for piece in pieces if piece.index >= 0)
@@ -269,6 +294,8 @@ class _Build:
             decisions=draft.decisions,
             pins=self._pins,
             summary=draft.summary,
+            confirmed=confirmed,
+            sent=sent,
             index=replace(self._index, seen=len(self._given), pieces=pieces, given=given),
         )
 

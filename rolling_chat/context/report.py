@@ -98,8 +98,8 @@ class PromptReport:
     fates: Mapping[Fate, int] = field(default_factory=lambda: MappingProxyType({}))
     trimmed: bool = False
     draft: int = 0
-    exact: bool = False  # the model has confirmed the number
-    band: float = 0.0  # half-width of the honest error band, as a share of token_count
+    exact: bool = False  # the model has counted this conversation; only what is new is estimated
+    band: float = 0.0  # how far above token_count the bound lies, as a share of it
     turns: int = 0
 
     @property
@@ -134,6 +134,8 @@ class PromptReport:
             "bound": self.bound,
             "max_input_tokens": self.window,
             "within_budget": self.within_budget,
+            "confirmed": self.exact,
+            "band": round(self.band, 4),
             "categories": {
                 "system": self.system,
                 "tools": self.tools,

@@ -10,7 +10,6 @@ from rolling_chat.context.budget import Budget
 from rolling_chat.context.draft import Draft
 from rolling_chat.context.pieces import SUMMARISED, Piece, Sizes
 from rolling_chat.context.report import Fate, PromptReport, Row, Rows
-from rolling_chat.context.tokens import PRIMING_TOKENS
 from rolling_chat.context.turns import ANSWERS_NO_CALL, opens_with_system
 from rolling_chat.messages import Message
 
@@ -25,12 +24,13 @@ _REASONS = {
 def draw_report(draft: Draft, sizes: Sizes) -> PromptReport:
     """The division of the window and, once it is asked for, a row for every message of the branch."""
     budget = sizes.budget(draft.system)
-    system = (sizes.estimate.count_message(draft.system) if draft.system else 0) + PRIMING_TOKENS
+    fixed = sizes.fixed(draft.system)
+    system, tools = fixed.system, fixed.tools
     summary = min(system, sizes.estimate.count_text(draft.summary.block)) if draft.summary else 0
-    tools = sizes.estimate.count_tools(sizes.tools)
     history = sum(piece.tokens for piece in draft.history)
     current = sum(piece.tokens for piece in draft.current)
     bound = budget.system + budget.tools + sum(piece.bound for piece in draft.pieces)
+    count = system + tools + history + current
     return PromptReport(
         model=sizes.model or "",
         rolling=sizes.config.enabled,
@@ -45,19 +45,21 @@ def draw_report(draft: Draft, sizes: Sizes) -> PromptReport:
         bound=bound,
         within_budget=bound <= budget.room,
         history_budget=max(0, budget.history),
-        trim_at=_trim_at(budget, system + tools + history + current, bound, history, sizes),
+        trim_at=_trim_at(budget, count, bound, history, sizes),
         floor=_floor(draft, budget),
         rows=Rows(lambda: _rows(draft, sizes)),
         fates=_fates(draft),
         trimmed=draft.decisions != draft.before,
+        exact=sizes.confirmed is not None,
+        band=max(0, bound - count) / count if count else 0.0,
         turns=sum(piece.opens_turn for piece in draft.pieces),
     )
 
 
 def _trim_at(budget: Budget, count: int, bound: int, history: int, sizes: Sizes) -> int:
     """The prompt's size, in estimated tokens, at which something must leave."""
-    family = sizes.bound.family
-    at_window = max(0, count + int((budget.room - bound) * family.factor / family.prior))
+    factor = sizes.bound.family.factor * sizes.config.calibration.estimate
+    at_window = max(0, count + int((budget.room - bound) * factor / sizes.bound.prior))
     if not sizes.config.enabled or budget.history_cap <= 0:
         return at_window
     return min(at_window, count - history + budget.history_cap)
@@ -83,7 +85,7 @@ def _rows(draft: Draft, sizes: Sizes) -> Iterator[Row]:
     unfit = set(draft.unfit)
     for index, given in enumerate(draft.given):
         message = given if isinstance(given, Message) else Message.from_dict(given)
-        before = sizes.estimate.count_message(message)
+        before = sizes.measure(message)[0]
         if not index and _has_system(draft) and draft.system is not None:
             after = sizes.estimate.count_message(draft.system)
             yield Row(0, message.id, message.role, Fate.SENT, "", before, after)

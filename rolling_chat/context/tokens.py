@@ -9,10 +9,11 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Protocol
 
+from rolling_chat.context.calibration import NOT_CALIBRATED, Calibration
 from rolling_chat.context.encodings import ENCODINGS, count_encoded, find_encoding
 from rolling_chat.context.fallback import count_by_class
 from rolling_chat.context.families import UNKNOWN, Family, family_of
@@ -22,6 +23,9 @@ from rolling_chat.messages import Json, JsonObject, Message
 PRIMING_TOKENS = 3
 # A call costs its name, its arguments, and the framing that a chat template puts around them.
 _CALL_FRAMING = 8
+# What a template may put around a message or a call beyond that, by the increments of real sessions. It
+# counts only where replies have brought the bound down from the family's prior, which covers it else.
+_UNSEEN_MESSAGE, _UNSEEN_CALL = 12, 64
 # Opaque to the model's tokenizer: billed, if at all, by the provider's own rule and never as text.
 _OPAQUE_EXTRAS = frozenset({"signature", "thought_signature", "thoughtSignature", "cache_control"})
 
@@ -54,20 +58,27 @@ class FamilyEstimator:
     """The best estimate for a family: the raw count of its text times the family's factor.
 
     `name` tells raw counts apart in `Message.counts`. `raw_tool` counts tool text, which `ratio` takes
-    for denser than prose.
+    for denser than prose. `calibration` corrects both estimate and bound by what the model reported.
     """
 
     family: Family
     name: str
     raw: Callable[[str], int]
     raw_tool: Callable[[str], int]
+    calibration: Calibration = NOT_CALIBRATED
+
+    @property
+    def prior(self) -> float:
+        """The bound over a raw count."""
+        return self.calibration.prior(self.family.factor, self.family.prior)
 
     def count_text(self, text: str) -> int:
-        return math.ceil(self.raw(text) * self.family.factor)
+        return self._corrected(math.ceil(self.raw(text) * self.family.factor))
 
     def count_message(self, message: Message | JsonObject) -> int:
         message = _as_message(message)
-        return math.ceil(self.raw_message(message) * self.family.factor) + self._fixed(message)
+        counted = math.ceil(self.raw_message(message) * self.family.factor) + self._framing(message)
+        return self._corrected(counted) + self._images(message)
 
     def count_messages(self, messages: Iterable[Message | JsonObject]) -> int:
         return sum(map(self.count_message, messages)) + PRIMING_TOKENS
@@ -75,24 +86,31 @@ class FamilyEstimator:
     def count_tools(self, tools: Sequence[JsonObject] | None) -> int:
         if not tools:
             return 0
-        return math.ceil(self._raw_tools(tools) * self.family.factor) + self.family.tools_extra
+        return self._corrected(
+            math.ceil(self._raw_tools(tools) * self.family.factor) + self.family.tools_extra
+        )
 
     def bound_text(self, text: str) -> int:
         """The most that a text alone can cost, in tokens."""
-        counted = math.ceil(self.raw_tool(text) * self.family.prior)
+        counted = math.ceil(self.raw_tool(text) * self.prior)
         return min(counted, len(text.encode("utf-8", "surrogatepass")))
 
     def bound_message(self, message: Message | JsonObject) -> int:
         """The most that `message` can cost: the prior over its count, never above its bytes."""
         message = _as_message(message)
-        counted = math.ceil(self.raw_message(message) * self.family.prior)
-        return min(counted, _wire_bytes(message)) + self._fixed(message)
+        counted = math.ceil(self.raw_message(message) * self.prior)
+        # what splits words into many tokens splits the words of the framing as well
+        stretch = max(1.0, self.prior / self.family.prior)
+        framing = math.ceil(self._framing(message) * stretch)
+        if self.calibration.replies:
+            framing += _UNSEEN_MESSAGE + _UNSEEN_CALL * len(message.tool_calls)
+        return min(counted, _wire_bytes(message)) + framing + self._images(message)
 
     def bound_tools(self, tools: Sequence[JsonObject] | None) -> int:
         """The most that the tool schemas can cost, with what the provider adds for them."""
         if not tools:
             return 0
-        return math.ceil(self._raw_tools(tools) * self.family.prior) + self.family.tools_extra_bound
+        return math.ceil(self._raw_tools(tools) * self.prior) + self.family.tools_extra_bound
 
     def raw_message(self, message: Message) -> int:
         """The encoding's own count of the message's text, counted once and remembered."""
@@ -106,12 +124,14 @@ class FamilyEstimator:
     def _raw_tools(self, tools: Sequence[JsonObject]) -> int:
         return self.raw_tool(_compact(list(tools)))
 
-    def _fixed(self, message: Message) -> int:
-        return (
-            self.family.framing
-            + _CALL_FRAMING * len(message.tool_calls)
-            + self.family.image * _images(message)
-        )
+    def _corrected(self, tokens: int) -> int:
+        return math.ceil(tokens * self.calibration.estimate)
+
+    def _framing(self, message: Message) -> int:
+        return self.family.framing + _CALL_FRAMING * len(message.tool_calls)
+
+    def _images(self, message: Message) -> int:
+        return self.family.image * count_images(message)
 
 
 _registered: dict[str, TokenEstimator] = {}
@@ -126,24 +146,28 @@ def register_estimator(family: str, estimator: TokenEstimator) -> None:
     _registered[family.lower()] = estimator
 
 
-def estimator_for(model: str | None, choice: str = "auto") -> TokenEstimator:
+def estimator_for(
+    model: str | None, choice: str = "auto", calibration: Calibration | None = None
+) -> TokenEstimator:
     """The estimator for `model`, or the one chosen by name.
 
     `choice` is `auto`, `ratio` (3.5 characters a token, 3.0 in tool text), `chars` (4), `bytes`
-    (4) or an encoding's name. Raises ValueError for any other.
+    (4) or an encoding's name. Raises ValueError for any other. `calibration` corrects `auto`, and
+    nothing that was registered or chosen by name.
     """
     if choice == "auto":
         name = (model or "").lower()
         for family, estimator in _registered.items():
             if family in name:
                 return estimator
-        return bounding_estimator(model)
+        return bounding_estimator(model, calibration)
     return _chosen(choice)
 
 
-def bounding_estimator(model: str | None) -> FamilyEstimator:
+def bounding_estimator(model: str | None, calibration: Calibration | None = None) -> FamilyEstimator:
     """The estimator whose `bound_message` and `bound_tools` make the hard rule for `model`."""
-    return _family_estimator(family_of(model))
+    plain = _family_estimator(family_of(model))
+    return plain if calibration is None else replace(plain, calibration=calibration)
 
 
 def count_tokens(text: str, model: str | None = None) -> int:
@@ -166,9 +190,10 @@ def prompt_bound(
     *,
     tools: Sequence[JsonObject] | None = None,
     model: str | None = None,
+    calibration: Calibration | None = None,
 ) -> int:
     """The upper bound u of a request, in tokens: what the hard rule holds against the window."""
-    estimator = bounding_estimator(model)
+    estimator = bounding_estimator(model, calibration)
     return sum(map(estimator.bound_message, messages)) + PRIMING_TOKENS + estimator.bound_tools(tools)
 
 
@@ -262,7 +287,8 @@ def _call_texts(message: Message) -> Iterable[str]:
         yield call.arguments
 
 
-def _images(message: Message) -> int:
+def count_images(message: Message) -> int:
+    """How many images a message holds."""
     if isinstance(message.content, str):
         return 0
     return sum(map(_is_image, message.content))

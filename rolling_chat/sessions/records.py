@@ -122,12 +122,12 @@ class RequestRecord:
 class Learned:
     """What refusals taught about a model at an address.
 
-    `limit` is its window in its own tokens, 0 where nothing is known; `factor` is how many of its
-    tokens one of our upper bound's stands for, 1 or more.
+    `limit` is its window in its own tokens, 0 where nothing is known; `at` is when that was learned, in
+    seconds since the epoch.
     """
 
     limit: int = 0
-    factor: float = 1.0
+    at: float = field(default=0.0, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

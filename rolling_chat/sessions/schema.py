@@ -169,7 +169,20 @@ _THIRD = (
     "CREATE INDEX file_by_message ON file (message)",
 )
 
-MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST, _SECOND, _THIRD)
+_FOURTH = (
+    # how a model counts is measured at every reply now, and no longer a factor of its refusals
+    "ALTER TABLE learned DROP COLUMN factor",
+    """
+    CREATE TABLE measured (
+        model   ANY NOT NULL,
+        address ANY NOT NULL,
+        value   ANY NOT NULL,
+        PRIMARY KEY (model, address)
+    ) STRICT
+    """,
+)
+
+MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST, _SECOND, _THIRD, _FOURTH)
 """Step n brings a database of version n to version n + 1; steps are added, never changed."""
 
 VERSION = len(MIGRATIONS)

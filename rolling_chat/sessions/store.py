@@ -263,17 +263,27 @@ class SessionStore:
         with self._database.read() as connection:
             return requests.basis(connection, digest)
 
-    # What refusals taught
+    # What refusals and replies taught
 
     def learned(self, model: str, address: str) -> Learned:
         """What is known of the window of `model` at `address` (empty: the provider's own)."""
         with self._database.read() as connection:
-            return learned.learned(connection, model, address)
+            return learned.learned(connection, model, address, self._clock())
 
     def keep_learned(self, model: str, address: str, what: Learned) -> None:
         """Keep what a refusal taught, for this process and the next."""
         with self._database.write() as connection:
             learned.keep(connection, model, address, what, self._clock())
+
+    def measured(self, model: str, address: str) -> Json:
+        """What replies taught of how `model` counts, as it was kept; None where nothing was."""
+        with self._database.read() as connection:
+            return learned.measured(connection, model, address)
+
+    def keep_measured(self, model: str, address: str, value: JsonObject) -> None:
+        """Keep what replies taught, for this process and the next."""
+        with self._database.write() as connection:
+            learned.keep_measured(connection, model, address, value)
 
     # Who has a session open
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import sys
 
 from tests.benchmarks import (
+    accuracy,
     build_time,
     fits,
     kept,
     library,
     memory,
+    never_over,
     prompt_cache,
     recall,
     transcripts,
@@ -26,6 +28,8 @@ BENCHMARKS = {
     "recall": recall.run,
     "memory": memory.run,
     "tree": tree.run,
+    "never-over": never_over.run,
+    "accuracy": accuracy.run,
 }
 
 

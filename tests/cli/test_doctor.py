@@ -15,6 +15,7 @@ def test_it_shows_versions_folders_model_encodings_and_window(program: Program) 
         "8,192 tokens",
         "o200k_base   found",
         "sessions.db",
+        "learned      nothing yet of this model",
     ):
         assert wanted in ran.out
     assert not (program.home / "rolling-chat" / "sessions.db").exists()

@@ -88,7 +88,10 @@ def test_the_table_has_a_line_a_conversation_and_the_settings(program: Program, 
     out = program("replay", long, "--format", "table", "--max-input-tokens", "8192").out
     lines = out.splitlines()
     assert [line.split()[0] for line in lines[:4]] == ["conversation", "first", "second", "all"]
-    assert "model unknown (name one with --model) · window 8,192 · rolling on · history cap 20,000" in lines
+    assert (
+        "model unknown (name one with --model) · window 8,192 · rolling on · history cap 20,000"
+        " · by settings and catalogue, nothing learned" in lines
+    )
 
 
 def test_repairs_are_told_on_stderr(program: Program) -> None:

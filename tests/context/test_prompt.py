@@ -121,7 +121,7 @@ def test_off_refuses_what_does_not_fit_and_lays_the_plan_aside() -> None:
             messages, ContextConfig(max_context_tokens=8_192, enabled=False), model="gpt-4o", plan=plan
         )
     short = build_final_prompt(messages[:3], ContextConfig(enabled=False), model="gpt-4o", plan=plan)
-    assert short.plan is plan
+    assert short.plan == plan
 
 
 def test_what_cannot_fit_is_refused_with_the_smallest_window_that_would_do() -> None:

@@ -39,6 +39,7 @@ LABELS: dict[str, str] = {
 
 _LEAST_BAR = 6
 _MOST_BAR = 60
+_LEAST_BAND = 0.005  # a narrower band rounds to nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,8 +110,7 @@ class Figures:
     @classmethod
     def of(cls, report: PromptReport, cost: float | None) -> Figures:
         """The figures of a report and of what the session has cost in US dollars."""
-        sign = "" if report.exact and not report.draft else "~"
-        used = f"{sign}{figures.tokens(report.used)}"
+        used = f"{_sign(report)}{figures.tokens(report.used)}{_band(report)}"
         if report.window:
             used += f" / {figures.window(report.window)}  {figures.percent(report.percent)}"
         gone = len(report.rows) and sum(
@@ -132,6 +132,18 @@ class Figures:
                 words.append(word)
                 room -= len(word) + 2
         return words
+
+
+def _sign(report: PromptReport) -> str:
+    """An estimate says that it is one, until the model has counted the conversation."""
+    return "" if report.exact and not report.draft else "~"
+
+
+def _band(report: PromptReport) -> str:
+    """How far the estimate of what is new may be off, where the model has confirmed the rest."""
+    if not report.exact or report.band < _LEAST_BAND:
+        return ""
+    return f" ±{100 * report.band:.0f}%"
 
 
 def bar_width(width: int, words: list[str]) -> int:

@@ -74,6 +74,12 @@ def test_a_figure_is_an_estimate_until_the_model_confirms_it(exact: bool, draft:
     assert used.startswith("~") == bool(sign)
 
 
+def test_the_band_is_shown_where_the_model_has_confirmed_the_rest() -> None:
+    assert Figures.of(report(exact=True, band=0.021), None).used.startswith("1.0k ±2% / ")
+    assert "±" not in Figures.of(report(exact=True, band=0.004), None).used
+    assert "±" not in Figures.of(report(exact=False, band=0.3), None).used
+
+
 def test_an_unknown_window_shows_the_size_alone_and_an_unknown_price_nothing() -> None:
     figures = Figures.of(report(window=0), None)
     assert (figures.used, figures.cost) == ("~1.0k", "")

@@ -1,0 +1,140 @@
+"""Estimates corrected by reported usage: what a model's own counts teach about ours.
+
+A *group* is what was added between two requests with the same prefix, so that reported minus reported
+is its count; the first request of a conversation is a group as a whole. Ratios are reported tokens over
+our plain estimate. The middle one corrects the estimate, the largest one the upper bound. One pair of
+ratios a model serves: what was sent is measured and no longer estimated (see `confirm_count`), so ratios are
+only asked for what was added since, and ratios by kind of content brought nothing there.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from rolling_chat.messages import Json
+
+KEPT_GROUPS = 64
+# Until so many groups are known the family's prior holds as well.
+GROUPS_TO_TRUST = 8
+# A ratio beyond these is no count of this text: a sum of several requests, bytes, somebody else's.
+LEAST_RATIO, MOST_RATIO = 0.3, 6.0
+# Of a few tokens framing is the most, and says nothing about the next thousand.
+_LEAST_GROUP = 32
+# The largest of a few is rarely the largest of all: what is still to come gets this much on top, divided
+# by how many are known.
+_UNSEEN = 0.25
+# Caps on results are taken in steps, for what was cut must not be cut anew at every reply.
+_SHAPE_STEP = 1.5
+
+
+class Group(NamedTuple):
+    """What was added to a prompt: our plain estimate of it and the provider's count, in tokens."""
+
+    estimated: int
+    reported: int
+
+    @property
+    def is_plausible(self) -> bool:
+        """Can the one be a count of the other?"""
+        return self.estimated > 0 and LEAST_RATIO <= self.reported / self.estimated <= MOST_RATIO
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """Factors over a family's plain estimate, for what was not measured.
+
+    `estimate` makes the best estimate. `bound` makes the upper bound; 0 where nothing is known, and
+    never below the family's prior until `is_trusted`. `shape` is the coarse estimate that caps on tool
+    results go by. `replies` is how many reported a count.
+    """
+
+    estimate: float = 1.0
+    bound: float = 0.0
+    is_trusted: bool = False
+    shape: float = 1.0
+    replies: int = 0
+
+    def prior(self, factor: float, prior: float) -> float:
+        """The bound over an encoding's raw count, for a family with this factor and prior."""
+        if not self.bound:
+            return prior
+        return self.bound * factor if self.is_trusted else max(prior, self.bound * factor)
+
+
+NOT_CALIBRATED = Calibration()
+
+
+@dataclass(frozen=True, slots=True)
+class Measurements:
+    """The last 64 groups of one model, oldest first, and what they come to."""
+
+    groups: tuple[Group, ...] = ()
+    replies: int = 0
+    shape: float = 1.0
+
+    def add(self, group: Group | None) -> Measurements:
+        """The measurements after one more reply, which may have taught nothing about ratios."""
+        replies = self.replies + 1
+        if group is None or not group.is_plausible or group.estimated < _LEAST_GROUP:
+            return Measurements(self.groups, replies, self.shape)
+        groups = (*self.groups, group)[-KEPT_GROUPS:]
+        estimate = _middle(groups)
+        is_near = 1 / _SHAPE_STEP < estimate / self.shape < _SHAPE_STEP
+        return Measurements(groups, replies, self.shape if is_near else estimate)
+
+    @property
+    def calibration(self) -> Calibration:
+        """The factors that the groups come to."""
+        if not self.groups:
+            return Calibration(replies=self.replies)
+        largest = max(group.reported / group.estimated for group in self.groups)
+        unseen = _UNSEEN / len(self.groups)
+        return Calibration(
+            estimate=_middle(self.groups),
+            bound=math.ceil(largest * (1 + unseen) * 100) / 100,
+            is_trusted=len(self.groups) >= GROUPS_TO_TRUST,
+            shape=self.shape,
+            replies=self.replies,
+        )
+
+    def to_json(self) -> dict[str, Json]:
+        """The measurements as plain JSON values."""
+        return {
+            "groups": [list(group) for group in self.groups],
+            "replies": self.replies,
+            "shape": self.shape,
+        }
+
+    @classmethod
+    def from_json(cls, data: Json) -> Measurements:
+        """Read measurements back; what is no measurement is passed over."""
+        if not isinstance(data, dict):
+            return cls()
+        groups = tuple(filter(None, map(_group, _list(data.get("groups")))))
+        replies, shape = data.get("replies"), data.get("shape")
+        return cls(
+            groups[-KEPT_GROUPS:],
+            max(len(groups), replies) if isinstance(replies, int) else len(groups),
+            shape if isinstance(shape, float) and LEAST_RATIO <= shape <= MOST_RATIO else 1.0,
+        )
+
+
+def _middle(groups: Sequence[Group]) -> float:
+    return round(statistics.median(group.reported / group.estimated for group in groups), 2)
+
+
+def _group(data: Json) -> Group | None:
+    match data:
+        case [int() as estimated, int() as reported]:
+            group = Group(estimated, reported)
+            return group if group.is_plausible else None
+        case _:
+            return None
+
+
+def _list(data: Json) -> list[Json]:
+    return data if isinstance(data, list) else []

@@ -1,0 +1,93 @@
+"""Measured in place of estimated: what the provider counted of a prompt becomes the size of its messages.
+
+After a reply the sizes of system message, tools and messages add up to what was reported, to the token.
+So the next prompt is that count and an estimate of what was added since; and what is left after a trim
+is what was measured of it. The count of a group is shared among its messages by their estimates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from rolling_chat.context.calibration import Group
+from rolling_chat.context.pieces import Confirmed, measured_key
+from rolling_chat.context.plan import ContextPlan, SentPrompt
+from rolling_chat.context.tokens import bounding_estimator, count_images
+
+
+class Confirmation(NamedTuple):
+    """The plan with the sizes that were measured, and the group that this taught, if any."""
+
+    plan: ContextPlan
+    group: Group | None
+
+
+def confirm_count(plan: ContextPlan, reported: int) -> Confirmation:
+    """Take in what the provider reported for the prompt that came with `plan`, in tokens.
+
+    Also for a refusal that names a count. A count of 0, or one that can be no count of this prompt,
+    changes nothing. The memo of the messages (`Message.counts`) remembers their sizes for this model.
+    """
+    sent = plan.sent
+    if sent is None or reported <= 0:
+        return Confirmation(plan, None)
+    before = plan.confirmed if plan.confirmed and plan.confirmed.model == sent.model else None
+    fresh = [at for at, piece in enumerate(sent.pieces) if not piece.measured]
+    known = sum(piece.tokens for piece in sent.pieces if piece.measured)
+    stands = (
+        before is not None and before.estimate == sent.fixed_estimate and known + before.fixed == before.total
+    )
+    sizes = [piece.tokens for piece in sent.pieces]
+    if before is not None and stands:
+        group = Group(_plain(sent, fresh), reported - before.total)
+        if group.is_plausible:
+            for at, share in zip(fresh, _shares(group.reported, [sizes[at] for at in fresh]), strict=True):
+                sizes[at] = share
+            return Confirmation(_measured(plan, sent, before.fixed, sizes), _telling(sent, fresh, group))
+    # the prefix is another, or was counted otherwise: all of it is as large as was said just now
+    places = range(len(sizes))
+    whole = Group(sent.fixed_estimate + _plain(sent, places), reported)
+    if not whole.is_plausible:
+        return Confirmation(plan, None)
+    fixed, *sizes = _shares(reported, [sent.fixed, *sizes])
+    measured = _measured(plan, sent, fixed, sizes)
+    return Confirmation(measured, None if before else _telling(sent, places, whole))
+
+
+def _measured(plan: ContextPlan, sent: SentPrompt, fixed: int, sizes: Sequence[int]) -> ContextPlan:
+    key = measured_key(sent.model)
+    pieces = []
+    for piece, size in zip(sent.pieces, sizes, strict=True):
+        is_same = piece.measured and piece.tokens == size
+        pieces.append(piece if is_same else replace(piece, tokens=size, bound=size, measured=True))
+        if not is_same and piece.index >= 0:
+            piece.message.counts[key] = size
+    confirmed = Confirmed(sent.model, fixed + sum(sizes), fixed, sent.fixed_estimate)
+    index = plan.index
+    if index is not None:
+        # what only closes the branch stands at its end, and is made anew for every prompt
+        index = replace(index, pieces=tuple(pieces[: len(index.pieces)]))
+    return replace(plan, confirmed=confirmed, index=index, sent=None)
+
+
+def _telling(sent: SentPrompt, places: Sequence[int], group: Group) -> Group | None:
+    """The group, unless an image is in it: those are known by a ceiling only."""
+    return None if any(count_images(sent.pieces[at].message) for at in places) else group
+
+
+def _plain(sent: SentPrompt, places: Sequence[int]) -> int:
+    estimator = bounding_estimator(sent.model)
+    return sum(estimator.count_message(sent.pieces[at].message) for at in places)
+
+
+def _shares(total: int, weights: Sequence[int]) -> list[int]:
+    """`total` in whole parts after `weights`; they add up to it."""
+    whole, shares, so_far, given = max(1, sum(weights)), [], 0, 0
+    for weight in weights:
+        so_far += weight
+        share = total * so_far // whole - given
+        shares.append(share)
+        given += share
+    return shares
