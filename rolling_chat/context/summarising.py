@@ -88,7 +88,7 @@ def summary_steps(messages: Sequence[Message], options: SummaryOptions) -> Gener
     """The questions to a summariser, one after the other: yields prompts, is sent answers, returns the
     summary. Raises SummaryError as `summarize_context` does."""
     estimator = estimator_for(options.model, "auto")
-    bound = bounding_estimator(options.model).bound_text
+    bound = bounding_estimator(options.model).bound_part
     summary = options.previous
     for chunk in _chunks(messages, options, bound):
         answer = yield _prompt(summary, chunk, options)
@@ -142,7 +142,7 @@ def _marked(name: str, text: str) -> str:
 
 def _chunks(messages: Sequence[Message], options: SummaryOptions, bound: CountText) -> Iterator[str]:
     """The messages as text, in pieces that leave a prompt within its limit, whatever is in them."""
-    frame = bound(_prompt("", "", options)) + bound(options.previous) + options.max_tokens * 2
+    frame = bound(_prompt("x", "", options)) + bound(options.previous) + options.max_tokens * 2
     room = options.max_prompt_tokens - frame
     if room < _LEAST_CHUNK:
         raise SummaryError("the summariser's window is too small for its instructions and a summary")

@@ -95,6 +95,10 @@ class FamilyEstimator:
         counted = math.ceil(self.raw_tool(text) * self.prior)
         return min(counted, len(text.encode("utf-8", "surrogatepass")))
 
+    def bound_part(self, text: str) -> int:
+        """What `text` can add to a longer one: unlike `bound_text` it is no less for being dense itself."""
+        return math.ceil(self.raw_tool(text) * self.prior)
+
     def bound_message(self, message: Message | JsonObject) -> int:
         """The most that `message` can cost: the prior over its count, never above its bytes."""
         message = _as_message(message)

@@ -86,7 +86,7 @@ def test_what_was_exported_is_imported_again(program: Program, session: str) -> 
     [
         (b"", "is empty"),
         (b"no json at all", "is no JSON"),
-        (b"\x80\x81", "is no JSON"),
+        (b"\x80\x81", "is not UTF-8"),
         (b'{"role": "user", "content": "a"}\n{"role"', "line 2 of talk is no JSON"),
         (b"5", "is no conversation"),
     ],

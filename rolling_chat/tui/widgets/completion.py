@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from rolling_chat.commands import Command
 
 _ROWS = 12
-_LEAST_SIGNATURE = 20  # cells; a longer one gives way to what the commands do
+_LEAST_SIGNATURE = 20  # cells; a longer one among several gives way to what they do
 
 
 class Completion(Widget):
@@ -62,7 +62,8 @@ class Completion(Widget):
         first = max(0, min(self._at - rows + 1, len(self._commands) - rows))
         shown = self._commands[first : first + rows]
         wide = max((len(command.signature) for command in self._commands), default=0)
-        wide = min(wide, max(_LEAST_SIGNATURE, self.size.width // 3))
+        if len(self._commands) > 1:
+            wide = min(wide, max(_LEAST_SIGNATURE, self.size.width // 3))
         accent = Color.parse(self.app.theme_variables["primary"]).hex6
         lines: list[Text] = []
         for at, command in enumerate(shown, first):
