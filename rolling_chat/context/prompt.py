@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+from rolling_chat.context.budget import reserve_and_margin
 from rolling_chat.context.config import ContextConfig
 from rolling_chat.context.draft import Draft
 from rolling_chat.context.errors import ContextOverflowError
@@ -368,10 +369,7 @@ def _smallest_window(bound: int, config: ContextConfig) -> int:
     """The least W with W - R(W) - M(W) >= bound, in tokens."""
 
     def fits(window: int) -> bool:
-        reserve = min(config.reserved_output_tokens, window // 3)
-        if config.max_output_tokens:
-            reserve = min(reserve, config.max_output_tokens)
-        return window - reserve - int(window * config.safety_margin) >= bound
+        return window - sum(reserve_and_margin(config, window)) >= bound
 
     low, high = bound, bound * 2 + config.reserved_output_tokens + 16
     while not fits(high):
