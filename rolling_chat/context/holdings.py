@@ -146,6 +146,12 @@ class Holdings:
         self._levels[piece.index] = share
         self._reshape(self._current, piece.index)
 
+    def unlevel(self, piece: Piece) -> None:
+        """Give a result or a call of the current turn what it had before it was levelled."""
+        if self._levels.pop(piece.index, None) is not None:
+            self._arguments.discard(piece.index)
+            self._reshape(self._current, piece.index)
+
     def _may_change(self, piece: Piece) -> bool:
         return piece.index >= 0 and piece.index not in self._kept
 

@@ -33,10 +33,10 @@ from rolling_chat.context.report import Fate
 from rolling_chat.context.tool_results import level
 
 # What even a result that is cut to nothing keeps: its framing and the line that says so.
-LEAST_RESULT_TOKENS = 40
+LEAST_RESULT_TOKENS = 36
 # Below this a call's arguments are not worth cutting, in bound tokens.
 _LEAST_ARGUMENTS = 200
-_LEVELLING_ATTEMPTS = 4
+_LEVELLING_ATTEMPTS = 8
 # A part of a masked result that is smaller, in bound tokens, is not worth coming back.
 _LEAST_PART = 400
 
@@ -143,6 +143,8 @@ class Ladder:
         if self._held.totals.bound > self._budget.available:
             # the least that the newest results can be is more than their half: all else goes first
             self._walk(full, deferred=0)
+            for piece in self._newest():
+                self._held.unlevel(piece)
             self._level_newest()
 
     def _walk(self, marks: Marks, deferred: int) -> list[tuple[Change, ...]]:
@@ -284,27 +286,28 @@ class Ladder:
         self._share_room(self._newest_calls, _LEAST_ARGUMENTS)
 
     def _share_room(self, find: Callable[[], list[Piece]], least: int) -> None:
-        # what is cut comes out near its share, not always below it: look again, with less to give
+        over = self._held.totals.bound - self._budget.available
+        pieces = find() if over > 0 else []
+        sizes = [piece.bound for piece in pieces]
+        room = sum(sizes)
+        # what is cut comes out near its share, not always below it, and a text that its indicator would
+        # make longer is not cut at all: look again, with less and less to give
         for attempt in range(_LEVELLING_ATTEMPTS):
-            over = self._held.totals.bound - self._budget.available
-            pieces = find() if over > 0 else []
-            if not pieces:
+            if over <= 0 or room <= 0:
                 return
-            sizes = [piece.bound for piece in pieces]
-            room = sum(sizes) - over - attempt * len(pieces)
-            is_last = attempt == _LEVELLING_ATTEMPTS - 1
-            shares = [0] * len(pieces) if is_last else level(sizes, room)
-            for piece, share in zip(pieces, shares, strict=True):
-                if share < piece.bound:
+            room = 0 if attempt == _LEVELLING_ATTEMPTS - 1 else room - (over << attempt)
+            for piece, share in zip(pieces, level(sizes, room), strict=True):
+                if max(share, least) < piece.bound:
                     self._held.level(piece, self._share_of(piece, max(share, least)))
+            over = self._held.totals.bound - self._budget.available
 
     def _share_of(self, piece: Piece, share: int) -> int:
         """What a result may take, or each call's values of a message, where the message may take `share`."""
-        calls = piece.message.tool_calls
-        if not calls:
+        sizes = [self._sizes.bound.bound_text(call.arguments) for call in piece.message.tool_calls]
+        if not sizes:
             return share
-        values = sum(self._sizes.bound.bound_text(call.arguments) for call in calls)
-        return max(1, (share - (piece.bound - values)) // len(calls))
+        # short calls stay whole, the long get equal parts
+        return max(1, *level(sizes, share - (piece.bound - sum(sizes))))
 
     def _deferrable(self) -> int:
         """While others decide, the newest results count for at most half of A together."""

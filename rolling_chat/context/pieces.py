@@ -18,14 +18,18 @@ from rolling_chat.context.tokens import (
     bounding_estimator,
     estimator_for,
 )
-from rolling_chat.context.tool_results import drop_parts, mask_result, recall_line, shorten_result
+from rolling_chat.context.tool_results import (
+    drop_parts,
+    mask_result,
+    other_parts,
+    recall_line,
+    shorten_result,
+)
 from rolling_chat.context.turns import Entry
 from rolling_chat.messages import JsonObject, Message
 
 # The layer of what a summary stands for.
 SUMMARISED = "summary"
-# A level is a share of the window and covers a result's framing; its text gets the rest.
-_RESULT_FRAMING = 8
 # Beside an image a result's text wants room for the line that says that it was cut.
 _LEAST_TEXT = 32
 
@@ -155,12 +159,13 @@ class Sizes:
         return None
 
     def _levelled(self, source: Message, share: int, style: Truncation, recall: str) -> Message:
-        """`source` within `share` bound tokens: its text is cut; its images stay where they fit."""
-        room = share - _RESULT_FRAMING
-        parts = _parts_bound(source, self.bound)
-        if parts and parts + _LEAST_TEXT > room:
-            source, parts = drop_parts(source, _parts_cost(source, self.estimate), recall), 0
-        return shorten_result(source, max(1, room - parts), style, self.bound.bound_text, recall)
+        """`source` within `share` bound tokens, framing and name included: its text is cut; its images
+        stay where they fit."""
+        others = self.bound.bound_message(replace(source, content=other_parts(source), counts={}))
+        if other_parts(source) and others + _LEAST_TEXT > share:
+            source = drop_parts(source, _parts_cost(source, self.estimate), recall)
+            others = self.bound.bound_message(replace(source, content="", counts={}))
+        return shorten_result(source, max(1, share - others), style, self.bound.bound_text, recall)
 
     def _call(self, entry: Entry, decisions: Decisions) -> tuple[Message, Fate, str, str] | None:
         if entry.index in decisions.arguments:
@@ -181,18 +186,8 @@ class Sizes:
 
 def _parts_cost(message: Message, estimator: TokenEstimator) -> int:
     """What the images and other parts that are no text cost, in tokens."""
-    if isinstance(message.content, str):
-        return 0
-    parts = tuple(part for part in message.content if part.get("type") != "text")
+    parts = other_parts(message)
     if not parts:
         return 0
     nothing = Message("tool")
     return estimator.count_message(replace(nothing, content=parts)) - estimator.count_message(nothing)
-
-
-def _parts_bound(message: Message, estimator: FamilyEstimator) -> int:
-    """The most that they can cost."""
-    if isinstance(message.content, str):
-        return 0
-    parts = tuple(part for part in message.content if part.get("type") != "text")
-    return estimator.bound_message(Message("tool", parts)) if parts else 0
