@@ -45,8 +45,9 @@ _LEAST_PART = 400
 class Step:
     """Something that may leave.
 
-    `holds_history` says that it is taken for the history's sake too, not only for the window's;
-    `is_final` that it does not come back where it would fit after all.
+    `holds_history` says that it makes history smaller, and so is taken for the history's sake too; all
+    that do must say so, or a larger window, which does not need them, would drop more in their stead.
+    `is_final` says that it does not come back where it would fit after all.
     """
 
     take: Callable[[], None]
@@ -59,10 +60,10 @@ class Marks:
     """Where a trim stops: messages of history, history in estimated tokens, prompt in bound tokens."""
 
     count: int
-    history: int
-    window: int
+    history: float
+    window: float
 
-    def are_passed(self, totals: Totals, deferred: int = 0) -> bool:
+    def are_passed(self, totals: Totals, deferred: float = 0) -> bool:
         """Is there more than this? `deferred` bound tokens are not looked at."""
         if totals.bound - deferred > self.window:
             return True
@@ -147,7 +148,7 @@ class Ladder:
                 self._held.unlevel(piece)
             self._level_newest()
 
-    def _walk(self, marks: Marks, deferred: int) -> list[tuple[Change, ...]]:
+    def _walk(self, marks: Marks, deferred: float) -> list[tuple[Change, ...]]:
         """Take steps until the marks are reached; what each of those did that may come back."""
         held, taken = self._held, list[tuple[Change, ...]]()
         held.changes()
@@ -208,7 +209,7 @@ class Ladder:
         yield from self._stale_steps()
         yield from self._masking_steps(unprotected, self._edited_reads())
         for piece in self._between_windows():
-            yield Step(partial(held.mask, current, piece))
+            yield Step(partial(held.mask, current, piece), holds_history=False)
         yield from self._argument_steps(unprotected)
         yield from self._reducing_steps(unprotected)
         yield from self._dropping_steps(unprotected)
@@ -225,7 +226,8 @@ class Ladder:
         for turn in range(len(self._held)):
             for piece in self._held.of(turn):
                 if piece.index in stale:
-                    yield Step(partial(self._held.mask, turn, piece), is_final=True)
+                    mask = partial(self._held.mask, turn, piece)
+                    yield Step(mask, holds_history=turn != self._current, is_final=True)
 
     def _edited_reads(self) -> set[int]:
         since = self._current - self._config.preserve_recent_turns
@@ -249,7 +251,8 @@ class Ladder:
                 if not piece.message.tool_calls or piece.index in self._newest_places:
                     continue
                 if piece.bound > _LEAST_ARGUMENTS:
-                    yield Step(partial(self._held.shorten_arguments, turn, piece), holds_history=False)
+                    shorten = partial(self._held.shorten_arguments, turn, piece)
+                    yield Step(shorten, holds_history=turn != self._current)
 
     def _reducing_steps(self, turns: range) -> Iterator[Step]:
         for turn in turns:
@@ -309,10 +312,11 @@ class Ladder:
         # short calls stay whole, the long get equal parts
         return max(1, *level(sizes, share - (piece.bound - sum(sizes))))
 
-    def _deferrable(self) -> int:
+    def _deferrable(self) -> float:
         """While others decide, the newest results count for at most half of A together."""
         results = sum(piece.bound for piece in self._newest_results())
-        return max(0, results - max(0, self._budget.available) // 2)
+        # not rounded, nor are the marks: what is kept must not hang on how two roundings meet
+        return max(0, results - max(0, self._budget.available) / 2)
 
     def _newest(self) -> list[Piece]:
         iterations = split_iterations(self._held.of(self._current))
@@ -351,6 +355,6 @@ class Ladder:
         cap = self._budget.history_cap
         return Marks(
             int(self._budget.history_count * share),
-            int(cap * share) if cap > 0 else self._budget.window,
-            int(self._budget.available * share),
+            cap * share if cap > 0 else self._budget.window,
+            self._budget.available * share,
         )
