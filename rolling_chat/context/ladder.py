@@ -18,6 +18,7 @@ step at a time, a result in part, so that the prompt is filled up to the mark. S
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import partial
@@ -104,9 +105,10 @@ class Ladder:
         """The decisions given and all that were taken."""
         return self._held.decisions
 
-    def is_over(self, share: float = 1.0) -> bool:
-        """Is the prompt over `share` of what it may take? At 1.0: must something leave?"""
-        return self._marks(share).are_passed(self._held.totals)
+    def is_over(self, share: float = 1.0, *, spare: int = 0) -> bool:
+        """Is the prompt over `share` of what it may take, and `spare` bound tokens? At 1.0: must
+        something leave?"""
+        return self._marks(share).are_passed(self._held.totals, spare)
 
     def cover(self, through: int) -> None:
         """Take out the turns that end at or before the place `through`: a summary stands for them.
@@ -355,6 +357,6 @@ class Ladder:
         cap = self._budget.history_cap
         return Marks(
             int(self._budget.history_count * share),
-            cap * share if cap > 0 else self._budget.window,
+            cap * share if cap > 0 else math.inf,
             self._budget.available * share,
         )

@@ -203,7 +203,7 @@ class _Build:
             ladder, in_force = (ladder, in_force) if told.is_over() else (told, ready)
         is_cold = self._plan is not None and self._plan.is_cold
         early = is_cold and ladder.is_over(self._config.usage_threshold)
-        if early or ladder.is_over():
+        if early or self._is_over(ladder, in_force):
             # a trim: what is ready comes in; where nothing else helps, the summary gives way as well
             for summary in self._shorter(ready):
                 ladder, in_force = self._ladder(turns, before, summary), summary
@@ -224,6 +224,17 @@ class _Build:
         if self._masks_exactly:
             ladder.mask_current_turn()
         return ladder
+
+    def _is_over(self, ladder: Ladder, summary: Summary | None) -> bool:
+        """Must something leave? Only what is decided then needs room for a notice that may become longer."""
+        if not ladder.is_over():
+            return False
+        notice = self._preamble(ladder.decisions, summary)
+        now, longest = (
+            self._sizes.budget(said.added_to(self._system)).available
+            for said in (notice, notice.at_its_longest())
+        )
+        return ladder.is_over(spare=now - longest)
 
     def _has_left(self, turns: list[list[Piece]], through: int) -> bool:
         """Is nothing sent of what a summary covers, but for what stays in any case?"""

@@ -39,8 +39,8 @@ def called(*arguments: dict[str, Any]) -> dict[str, Any]:
 @pytest.mark.parametrize("model", ["gpt-4o", "anthropic/claude-sonnet-4-5", None])
 def test_a_long_name_on_the_results_does_not_cut_them_to_nothing(window: int, model: str | None) -> None:
     ids = [f"c{number}" for number in range(4)]
-    results = [{**tool(id, LINE * 200), "name": "mcp__a_server__a_tool_with_a_long_name"} for id in ids]
-    messages = [user("work"), assistant("", *((id, "x") for id in ids)), *results]
+    results = [{**tool(one, LINE * 200), "name": "mcp__a_server__a_tool_with_a_long_name"} for one in ids]
+    messages = [user("work"), assistant("", *((one, "x") for one in ids)), *results]
     assert filled(build(messages, window, model)) > 0.9
 
 
@@ -79,7 +79,7 @@ def test_one_long_call_among_short_ones_gets_the_room_that_they_leave() -> None:
 def test_what_leaves_after_a_levelling_makes_room_for_what_was_levelled(window: int) -> None:
     ids = [f"c{number}" for number in range(40)]
     messages = [user("before " + LINE * 30), assistant("yes"), user("work")]
-    messages += [assistant("", *((id, "x") for id in ids)), *(tool(id, LINE * 40) for id in ids)]
+    messages += [assistant("", *((one, "x") for one in ids)), *(tool(one, LINE * 40) for one in ids)]
     assert filled(build(messages, window, **FILL, trim_to=1.0)) > 0.9
 
 
