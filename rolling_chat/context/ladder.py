@@ -185,16 +185,18 @@ class Ladder:
     def _give_part(self, changes: Sequence[Change], marks: Marks) -> None:
         """Of a result that is masked and would not fit whole, as much as there is room for."""
         change, totals = changes[0], self._held.totals
-        if change.after is None or change.after.fate is not Fate.MASKED:
+        if change.after is None or change.after.fate is not Fate.MASKED or not self._held.is_after(change):
             return
         room = marks.window - (totals.bound - self._deferred)
         if change.turn != self._current:
             room = min(room, marks.history - totals.history)
-        if room >= _LEAST_PART:
-            self._held.give_part(change, room + change.after.bound)
+        while room >= _LEAST_PART:
+            self._held.give_part(change.turn, change.key, int(room) + change.after.bound)
+            if not marks.are_passed(self._held.totals, self._deferred):
+                return
             # a cut comes out near its share, not always below it
-            if marks.are_passed(self._held.totals, self._deferred):
-                self._held.mask(change.turn, change.after)
+            room *= 0.9
+        self._held.mask(change.turn, change.after)
 
     def _steps(self, marks: Marks) -> Iterator[Step]:
         """Every step that may be taken, in order."""
