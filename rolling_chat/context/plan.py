@@ -10,7 +10,7 @@ from types import MappingProxyType
 
 from rolling_chat.context.config import ContextConfig
 from rolling_chat.context.pieces import Decisions, Piece
-from rolling_chat.context.pins import Pins
+from rolling_chat.context.pins import Held, Pins
 from rolling_chat.context.ranges import Ranges
 from rolling_chat.context.summary import Summary
 from rolling_chat.context.turns import Mender
@@ -29,7 +29,7 @@ class PlanIndex:
     """
 
     config: ContextConfig
-    pins: Pins
+    held: Held
     seen: int
     pieces: tuple[Piece, ...]
     given: tuple[Message | JsonObject, ...]
@@ -37,9 +37,12 @@ class PlanIndex:
     task: int
     unfit: tuple[int, ...]
 
-    def holds(self, messages: Sequence[Message | JsonObject], config: ContextConfig, pins: Pins) -> bool:
-        """Were the kept messages these, and shaped by this configuration and these pins?"""
-        if config != self.config or pins != self.pins:
+    def holds(self, messages: Sequence[Message | JsonObject], config: ContextConfig, held: Held) -> bool:
+        """Were the kept messages these, and shaped by this configuration and these pins?
+
+        The same pins may come to more as a branch grows: what was excluded while its turn ran, say.
+        """
+        if config != self.config or held.before(self.seen) != self.held.before(self.seen):
             return False
         real = (piece.index for piece in self.pieces if piece.index >= 0)
         return all(

@@ -133,12 +133,12 @@ class _Build:
     def _resume(self) -> PlanIndex:
         """What the plan has seen already, where it is still so; else nothing."""
         index = self._plan.index if self._plan is not None else None
-        if index is not None and index.holds(self._given, self._config, self._pins):
+        if index is not None and index.holds(self._given, self._config, self._held):
             return index
         # a system message that says nothing is refused by some: it is left out and reported
         is_first, unfit = opens_with_system(self._given), () if self._system else (0,)
         return PlanIndex(
-            self._config, self._pins, int(is_first), (), (), Mender(), -1, unfit if is_first else ()
+            self._config, self._held, int(is_first), (), (), Mender(), -1, unfit if is_first else ()
         )
 
     def _decisions_before(self) -> Decisions:
@@ -281,7 +281,7 @@ class _Build:
             decisions=draft.decisions,
             pins=self._pins,
             summary=draft.summary,
-            index=replace(self._index, seen=len(self._given), pieces=pieces, given=given),
+            index=replace(self._index, held=self._held, seen=len(self._given), pieces=pieces, given=given),
         )
 
     def _system_as_given(self, system: Message) -> Message | dict[str, Json]:

@@ -15,7 +15,9 @@ from rolling_chat.context import (
     ContextConfig,
     ContextOverflowError,
     ContextPlan,
+    Fate,
     FinalPrompt,
+    Pins,
     build_final_prompt,
     tokens,
 )
@@ -36,11 +38,15 @@ Messages = list[dict[str, Any]]
 
 
 def build(
-    messages: list[Message], config: ContextConfig, model: str | None, plan: ContextPlan | None = None
+    messages: list[Message],
+    config: ContextConfig,
+    model: str | None,
+    plan: ContextPlan | None = None,
+    pins: Pins | None = None,
 ) -> FinalPrompt | None:
     """The prompt, or None where the pipeline refuses to make one."""
     try:
-        return build_final_prompt(messages, config, tools=TOOLS, model=model, plan=plan)
+        return build_final_prompt(messages, config, tools=TOOLS, model=model, plan=plan, pins=pins)
     except ContextOverflowError:
         return None
 
@@ -112,6 +118,36 @@ def test_whatever_changes_between_two_requests_the_next_is_sound(
         assert (again.messages, again.plan) == (prompt.messages, prompt.plan)
         assert not again.report.trimmed
         plan = prompt.plan
+
+
+@given(wild_conversations(), context_settings(), MODELS, st.data())
+def test_what_the_person_pins_stays_and_what_they_exclude_is_not_sent(
+    messages: Messages, keys: dict[str, Any], model: str | None, data: st.DataObject
+) -> None:
+    config, branch, plan, pins = ContextConfig(**keys), with_ids(messages), None, Pins()
+    for end in requests_of(messages):
+        if data.draw(st.booleans()):
+            places = st.frozensets(st.integers(0, end - 1), max_size=3)
+            pins = Pins(data.draw(places), data.draw(places))
+        prompt = build(branch[:end], config, model, plan, pins)
+        if prompt is None:
+            continue
+        assert_sound(branch[:end], prompt, config, model)
+        for place, row in enumerate(prompt.report.rows):
+            if place in pins.pinned - pins.excluded:
+                assert row.fate not in {Fate.OMITTED, Fate.MASKED}
+                assert row.fate is not Fate.SHORTENED or row.layer == "3a"
+            if place in pins.excluded and row.fate is Fate.SENT:
+                # the system message and the request of the current turn
+                assert not any(map(_opens_turn, branch[max(1, place + 1) : end])) or not place
+        again = build(branch[:end], config, model, stored(prompt.plan))
+        assert again is not None
+        assert (again.messages, again.plan) == (prompt.messages, prompt.plan)
+        plan = prompt.plan
+
+
+def _opens_turn(message: Message) -> bool:
+    return message.role in {"user", "system"} and (message.extras or {}).get("turn") != "same"
 
 
 @given(wild_conversations(), context_settings(), MODELS, st.data())

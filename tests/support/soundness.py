@@ -97,7 +97,8 @@ def totals(report: PromptReport) -> dict[str, Any]:
 
 
 def _has_no_place(row: Row) -> bool:
-    return row.fate is Fate.REPAIRED and row.tokens_after == 0
+    """No prompt can carry the message, or the person excluded it."""
+    return row.fate in {Fate.REPAIRED, Fate.EXCLUDED} and row.tokens_after == 0
 
 
 def _goes_on(message: Message) -> bool:
