@@ -65,7 +65,8 @@ class Piece:
     """One message as it would be sent: `tokens` is the best estimate, `bound` the upper bound.
 
     `source` is the message as it was mended, `message` what is sent of it. `index` is -1 for an
-    invented one, which leaves with what it was invented for. `tool` is the tool whose result it is.
+    invented one, which leaves with what it was invented for. `tool` is the tool whose result it is;
+    `repair` says what was mended of it, `excluded` that the person took it out, whatever its fate is.
     """
 
     index: int
@@ -78,6 +79,8 @@ class Piece:
     reason: str = ""
     opens_turn: bool = False
     tool: str = ""
+    repair: str = ""
+    excluded: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,15 +132,21 @@ class Sizes:
             reason,
             entry.opens_turn,
             entry.tool,
+            entry.repair,
+            entry.excluded,
         )
 
     def reshape(self, piece: Piece, decisions: Decisions) -> Piece:
         """The same piece under further decisions."""
-        entry = Entry(piece.index, piece.source, opens_turn=piece.opens_turn, tool=piece.tool)
-        shaped = self.shape(entry, decisions)
-        if shaped.fate is Fate.SENT and piece.fate in {Fate.REPAIRED, Fate.EXCLUDED}:
-            return replace(shaped, fate=piece.fate, layer=piece.layer, reason=piece.reason)
-        return shaped
+        entry = Entry(
+            piece.index,
+            piece.source,
+            piece.repair,
+            opens_turn=piece.opens_turn,
+            tool=piece.tool,
+            excluded=piece.excluded,
+        )
+        return self.shape(entry, decisions)
 
     def _result(self, entry: Entry, decisions: Decisions) -> tuple[Message, Fate, str, str] | None:
         source, style, recall = entry.message, self._style(entry), self._recall(entry)
