@@ -365,13 +365,17 @@ def _kept_of_turn(turn: Sequence[Entry], omitted: Ranges) -> Iterator[Entry]:
     layers = [omitted.get(entry.index) for entry in turn if entry.index >= 0]
     if layers and all(layers):
         return
+    yield from without_idle_fillers(list(_not_omitted(turn, omitted)))
+
+
+def _not_omitted(turn: Sequence[Entry], omitted: Ranges) -> Iterator[Entry]:
     open_calls: set[str] = set()
-    kept = [entry for entry in turn if entry.index not in omitted]
-    for entry in without_idle_fillers(kept):
-        message = entry.message
+    for entry in turn:
+        message, is_omitted = entry.message, entry.index in omitted
         if message.role != "tool":
-            open_calls = {call.id for call in message.tool_calls}
-        elif entry.index < 0 and message.tool_call_id not in open_calls:
+            # ids are used again: a call that left must not answer to the name of an older one
+            open_calls = set() if is_omitted else {call.id for call in message.tool_calls}
+        if is_omitted or (message.role == "tool" and entry.index < 0 and message.tool_call_id not in open_calls):
             continue
         yield entry
 
