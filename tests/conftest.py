@@ -1,16 +1,30 @@
-"""What every test shares."""
+"""What every test shares: how many cases a property is tried with.
+
+The fast tier tries hundreds. `HYPOTHESIS_PROFILE=full` tries tens of thousands, and then a property is
+one of the slow tests: `HYPOTHESIS_PROFILE=full pytest -m slow` runs them all, with a path only those there.
+"""
 
 from __future__ import annotations
 
 import os
 
-from hypothesis import HealthCheck, settings
+import pytest
+from hypothesis import HealthCheck, is_hypothesis_test, settings
 
 settings.register_profile(
     "fast",
-    max_examples=120,
+    max_examples=200,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
-settings.register_profile("full", settings.get_profile("fast"), max_examples=10_000)
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fast"))
+settings.register_profile("full", settings.get_profile("fast"), max_examples=20_000)
+_PROFILE = os.environ.get("HYPOTHESIS_PROFILE", "fast")
+settings.load_profile(_PROFILE)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """With tens of thousands of cases a property takes minutes."""
+    for item in items if _PROFILE == "full" else ():
+        if is_hypothesis_test(getattr(item, "obj", None)):
+            item.add_marker(pytest.mark.slow)

@@ -69,7 +69,8 @@ def _cut_json(arguments: str, cap: int, count: CountText, recall: str) -> str:
 
 
 def _cut_values(values: dict[str, Json], cap: int, count: CountText, recall: str) -> str:
-    value_cap, shorter = cap, ""
+    # JSON escapes what it holds: values that fit the cap may be over it as JSON, and must shrink all the same
+    value_cap, shorter = min(cap, _largest(values, count)), ""
     for _ in range(_ATTEMPTS):
         shorter = _as_json({key: _cut(value, value_cap, count, recall) for key, value in values.items()})
         tokens = count(shorter)
@@ -78,6 +79,19 @@ def _cut_values(values: dict[str, Json], cap: int, count: CountText, recall: str
         # a value takes more room inside JSON than alone, and several share the cap
         value_cap = max(1, min(value_cap - 1, int(value_cap * 0.97 * cap / tokens)))
     return shorter
+
+
+def _largest(value: Json, count: CountText) -> int:
+    """The most tokens that one text in `value` takes."""
+    match value:
+        case str():
+            return count(value)
+        case list():
+            return max((_largest(item, count) for item in value), default=0)
+        case dict():
+            return max((_largest(item, count) for item in value.values()), default=0)
+        case _:
+            return 0
 
 
 def _as_json(value: Json) -> str:

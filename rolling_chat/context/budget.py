@@ -47,12 +47,21 @@ def divide_window(config: ContextConfig, model: str | None, *, system: int, tool
     answer. With a limit of the provider's on input alone, the prompt's room is held to it as well.
     """
     window = config.max_context_tokens or get_context_limit(model)
-    reserve = min(config.reserved_output_tokens, window // 3)
-    if config.max_output_tokens:
-        reserve = min(reserve, config.max_output_tokens)
-    margin = int(window * config.safety_margin)
+    reserve, margin = reserve_and_margin(config, window)
     if config.input_limit and window - reserve - margin > config.input_limit:
         reserve = window - margin - config.input_limit
     is_known = bool(config.max_context_tokens or model)
     count = max(100, min(2_000, window // 200 * 2)) if is_known else 1_000
     return Budget(window, reserve, margin, system, tools, config.max_history_tokens, count)
+
+
+def reserve_and_margin(config: ContextConfig, window: int) -> tuple[int, int]:
+    """R and M of `window`, in tokens.
+
+    They are rounded together, so that what is left for the prompt never shrinks as the window grows.
+    """
+    wanted = min(config.reserved_output_tokens, window / 3)
+    if config.max_output_tokens:
+        wanted = min(wanted, config.max_output_tokens)
+    reserve = int(wanted)
+    return reserve, int(wanted + window * config.safety_margin) - reserve

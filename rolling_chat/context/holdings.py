@@ -125,7 +125,8 @@ class Holdings:
         """Mask a result; it stays as it is where the mask would not be shorter."""
         if self._may_change(piece) and piece.index not in self._masked:
             self._masked.add(piece.index)
-            self._reshape(turn, piece.index)
+            level = self._levels.pop(piece.index, None)
+            self._reshape(turn, piece.index, level)
 
     def shorten_arguments(self, turn: int, piece: Piece) -> None:
         """Cut the long arguments of a call."""
@@ -146,6 +147,12 @@ class Holdings:
         self._levels[piece.index] = share
         self._reshape(self._current, piece.index)
 
+    def unlevel(self, piece: Piece) -> None:
+        """Give a result or a call of the current turn what it had before it was levelled."""
+        if self._levels.pop(piece.index, None) is not None:
+            self._arguments.discard(piece.index)
+            self._reshape(self._current, piece.index)
+
     def _may_change(self, piece: Piece) -> bool:
         return piece.index >= 0 and piece.index not in self._kept
 
@@ -165,7 +172,7 @@ class Holdings:
 
     def give_back(self, changes: Sequence[Change]) -> bool:
         """Take back one step, unless something has happened to its pieces since; whether it was done."""
-        if any(self._turns[change.turn].get(change.key) is not change.after for change in changes):
+        if not all(map(self.is_after, changes)):
             return False
         self.totals = self.totals_without(changes)
         for change in changes:
@@ -174,19 +181,23 @@ class Holdings:
                 continue
             if change.after is None:
                 self._omitted.pop(change.key, None)
-            elif change.level is not None:
+                continue
+            self._masked.discard(change.key)
+            if change.level is not None:
                 self._levels[change.key] = change.level
             else:
-                self._masked.discard(change.key)
                 self._arguments.discard(change.key)
         return True
 
-    def give_part(self, change: Change, share: int) -> None:
+    def is_after(self, change: Change) -> bool:
+        """Is the piece still what that step left of it?"""
+        return self._turns[change.turn].get(change.key) is change.after
+
+    def give_part(self, turn: int, place: int, share: int) -> None:
         """Instead of a mask, as much of a result as `share` bound tokens hold."""
-        if self._turns[change.turn].get(change.key) is change.after:
-            self._masked.discard(change.key)
-            self._levels[change.key] = share
-            self._reshape(change.turn, change.key)
+        self._masked.discard(place)
+        self._levels[place] = share
+        self._reshape(turn, place)
 
     def _fit_fillers(self, turn: int) -> None:
         """Of what was invented to stand between two answers, only what still does."""

@@ -18,6 +18,7 @@ step at a time, a result in part, so that the prompt is filled up to the mark. S
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import partial
@@ -33,10 +34,10 @@ from rolling_chat.context.report import Fate
 from rolling_chat.context.tool_results import level
 
 # What even a result that is cut to nothing keeps: its framing and the line that says so.
-LEAST_RESULT_TOKENS = 40
+LEAST_RESULT_TOKENS = 36
 # Below this a call's arguments are not worth cutting, in bound tokens.
 _LEAST_ARGUMENTS = 200
-_LEVELLING_ATTEMPTS = 4
+_LEVELLING_ATTEMPTS = 8
 # A part of a masked result that is smaller, in bound tokens, is not worth coming back.
 _LEAST_PART = 400
 
@@ -45,8 +46,9 @@ _LEAST_PART = 400
 class Step:
     """Something that may leave.
 
-    `holds_history` says that it is taken for the history's sake too, not only for the window's;
-    `is_final` that it does not come back where it would fit after all.
+    `holds_history` says that it makes history smaller, and so is taken for the history's sake too; all
+    that do must say so, or a larger window, which does not need them, would drop more in their stead.
+    `is_final` says that it does not come back where it would fit after all.
     """
 
     take: Callable[[], None]
@@ -59,10 +61,10 @@ class Marks:
     """Where a trim stops: messages of history, history in estimated tokens, prompt in bound tokens."""
 
     count: int
-    history: int
-    window: int
+    history: float
+    window: float
 
-    def are_passed(self, totals: Totals, deferred: int = 0) -> bool:
+    def are_passed(self, totals: Totals, deferred: float = 0) -> bool:
         """Is there more than this? `deferred` bound tokens are not looked at."""
         if totals.bound - deferred > self.window:
             return True
@@ -103,9 +105,10 @@ class Ladder:
         """The decisions given and all that were taken."""
         return self._held.decisions
 
-    def is_over(self, share: float = 1.0) -> bool:
-        """Is the prompt over `share` of what it may take? At 1.0: must something leave?"""
-        return self._marks(share).are_passed(self._held.totals)
+    def is_over(self, share: float = 1.0, *, spare: int = 0) -> bool:
+        """Is the prompt over `share` of what it may take, and `spare` bound tokens? At 1.0: must
+        something leave?"""
+        return self._marks(share).are_passed(self._held.totals, spare)
 
     def cover(self, through: int) -> None:
         """Take out the turns that end at or before the place `through`: a summary stands for them.
@@ -143,9 +146,11 @@ class Ladder:
         if self._held.totals.bound > self._budget.available:
             # the least that the newest results can be is more than their half: all else goes first
             self._walk(full, deferred=0)
+            for piece in self._newest():
+                self._held.unlevel(piece)
             self._level_newest()
 
-    def _walk(self, marks: Marks, deferred: int) -> list[tuple[Change, ...]]:
+    def _walk(self, marks: Marks, deferred: float) -> list[tuple[Change, ...]]:
         """Take steps until the marks are reached; what each of those did that may come back."""
         held, taken = self._held, list[tuple[Change, ...]]()
         held.changes()
@@ -180,16 +185,18 @@ class Ladder:
     def _give_part(self, changes: Sequence[Change], marks: Marks) -> None:
         """Of a result that is masked and would not fit whole, as much as there is room for."""
         change, totals = changes[0], self._held.totals
-        if change.after is None or change.after.fate is not Fate.MASKED:
+        if change.after is None or change.after.fate is not Fate.MASKED or not self._held.is_after(change):
             return
         room = marks.window - (totals.bound - self._deferred)
         if change.turn != self._current:
             room = min(room, marks.history - totals.history)
-        if room >= _LEAST_PART:
-            self._held.give_part(change, room + change.after.bound)
+        while room >= _LEAST_PART:
+            self._held.give_part(change.turn, change.key, int(room) + change.after.bound)
+            if not marks.are_passed(self._held.totals, self._deferred):
+                return
             # a cut comes out near its share, not always below it
-            if marks.are_passed(self._held.totals, self._deferred):
-                self._held.mask(change.turn, change.after)
+            room *= 0.9
+        self._held.mask(change.turn, change.after)
 
     def _steps(self, marks: Marks) -> Iterator[Step]:
         """Every step that may be taken, in order."""
@@ -206,7 +213,7 @@ class Ladder:
         yield from self._stale_steps()
         yield from self._masking_steps(unprotected, self._edited_reads())
         for piece in self._between_windows():
-            yield Step(partial(held.mask, current, piece))
+            yield Step(partial(held.mask, current, piece), holds_history=False)
         yield from self._argument_steps(unprotected)
         yield from self._reducing_steps(unprotected)
         yield from self._dropping_steps(unprotected)
@@ -223,7 +230,8 @@ class Ladder:
         for turn in range(len(self._held)):
             for piece in self._held.of(turn):
                 if piece.index in stale:
-                    yield Step(partial(self._held.mask, turn, piece), is_final=True)
+                    mask = partial(self._held.mask, turn, piece)
+                    yield Step(mask, holds_history=turn != self._current, is_final=True)
 
     def _edited_reads(self) -> set[int]:
         since = self._current - self._config.preserve_recent_turns
@@ -247,7 +255,8 @@ class Ladder:
                 if not piece.message.tool_calls or piece.index in self._newest_places:
                     continue
                 if piece.bound > _LEAST_ARGUMENTS:
-                    yield Step(partial(self._held.shorten_arguments, turn, piece), holds_history=False)
+                    shorten = partial(self._held.shorten_arguments, turn, piece)
+                    yield Step(shorten, holds_history=turn != self._current)
 
     def _reducing_steps(self, turns: range) -> Iterator[Step]:
         for turn in turns:
@@ -284,33 +293,36 @@ class Ladder:
         self._share_room(self._newest_calls, _LEAST_ARGUMENTS)
 
     def _share_room(self, find: Callable[[], list[Piece]], least: int) -> None:
-        # what is cut comes out near its share, not always below it: look again, with less to give
+        over = self._held.totals.bound - self._budget.available
+        pieces = find() if over > 0 else []
+        sizes = [piece.bound for piece in pieces]
+        room = sum(sizes)
+        # what is cut comes out near its share, not always below it, and a text that its indicator would
+        # make longer is not cut at all: look again, with less and less to give
         for attempt in range(_LEVELLING_ATTEMPTS):
-            over = self._held.totals.bound - self._budget.available
-            pieces = find() if over > 0 else []
-            if not pieces:
+            if over <= 0 or room <= 0:
                 return
-            sizes = [piece.bound for piece in pieces]
-            room = sum(sizes) - over - attempt * len(pieces)
-            is_last = attempt == _LEVELLING_ATTEMPTS - 1
-            shares = [0] * len(pieces) if is_last else level(sizes, room)
-            for piece, share in zip(pieces, shares, strict=True):
-                if share < piece.bound:
+            room = 0 if attempt == _LEVELLING_ATTEMPTS - 1 else room - (over << attempt)
+            for piece, share in zip(pieces, level(sizes, room), strict=True):
+                if max(share, least) < piece.bound:
                     kept = max(self._sizes.in_plain(share), least)
                     self._held.level(piece, self._share_of(piece, kept))
+            over = self._held.totals.bound - self._budget.available
 
     def _share_of(self, piece: Piece, share: int) -> int:
         """What a result may take, or each call's values of a message, where the message may take `share`."""
-        calls, plain = piece.message.tool_calls, self._sizes.plain
-        if not calls:
+        plain = self._sizes.plain
+        sizes = [plain.bound_text(call.arguments) for call in piece.message.tool_calls]
+        if not sizes:
             return share
-        values = sum(plain.bound_text(call.arguments) for call in calls)
-        return max(1, (share - (plain.bound_message(piece.message) - values)) // len(calls))
+        # short calls stay whole, the long get equal parts
+        return max(1, *level(sizes, share - (plain.bound_message(piece.message) - sum(sizes))))
 
-    def _deferrable(self) -> int:
+    def _deferrable(self) -> float:
         """While others decide, the newest results count for at most half of A together."""
         results = sum(piece.bound for piece in self._newest_results())
-        return max(0, results - max(0, self._budget.available) // 2)
+        # not rounded, nor are the marks: what is kept must not hang on how two roundings meet
+        return max(0, results - max(0, self._budget.available) / 2)
 
     def _newest(self) -> list[Piece]:
         iterations = split_iterations(self._held.of(self._current))
@@ -349,6 +361,6 @@ class Ladder:
         cap = self._budget.history_cap
         return Marks(
             int(self._budget.history_count * share),
-            int(cap * share) if cap > 0 else self._budget.window,
-            int(self._budget.available * share),
+            cap * share if cap > 0 else math.inf,
+            self._budget.available * share,
         )

@@ -20,14 +20,18 @@ from rolling_chat.context.tokens import (
     bounding_estimator,
     estimator_for,
 )
-from rolling_chat.context.tool_results import drop_parts, mask_result, recall_line, shorten_result
+from rolling_chat.context.tool_results import (
+    drop_parts,
+    mask_result,
+    other_parts,
+    recall_line,
+    shorten_result,
+)
 from rolling_chat.context.turns import Entry
 from rolling_chat.messages import JsonObject, Message
 
 # The layer of what a summary stands for.
 SUMMARISED = "summary"
-# A level is a share of the window and covers a result's framing; its text gets the rest.
-_RESULT_FRAMING = 8
 # Beside an image a result's text wants room for the line that says that it was cut.
 _LEAST_TEXT = 32
 
@@ -65,7 +69,8 @@ class Piece:
     the model's own count where it was `measured`.
 
     `source` is the message as it was mended, `message` what is sent of it. `index` is -1 for an
-    invented one, which leaves with what it was invented for. `tool` is the tool whose result it is.
+    invented one, which leaves with what it was invented for. `tool` is the tool whose result it is;
+    `repair` says what was mended of it, `excluded` that the person took it out, whatever its fate is.
     """
 
     index: int
@@ -78,6 +83,8 @@ class Piece:
     reason: str = ""
     opens_turn: bool = False
     tool: str = ""
+    repair: str = ""
+    excluded: bool = False
     measured: bool = False
 
 
@@ -211,16 +218,22 @@ class Sizes:
             reason,
             entry.opens_turn,
             entry.tool,
+            entry.repair,
+            entry.excluded,
             measured,
         )
 
     def reshape(self, piece: Piece, decisions: Decisions) -> Piece:
         """The same piece under further decisions."""
-        entry = Entry(piece.index, piece.source, opens_turn=piece.opens_turn, tool=piece.tool)
-        shaped = self.shape(entry, decisions)
-        if shaped.fate is Fate.SENT and piece.fate in {Fate.REPAIRED, Fate.EXCLUDED}:
-            return replace(shaped, fate=piece.fate, layer=piece.layer, reason=piece.reason)
-        return shaped
+        entry = Entry(
+            piece.index,
+            piece.source,
+            piece.repair,
+            opens_turn=piece.opens_turn,
+            tool=piece.tool,
+            excluded=piece.excluded,
+        )
+        return self.shape(entry, decisions)
 
     def _result(self, entry: Entry, decisions: Decisions) -> tuple[Message, Fate, str, str] | None:
         source, style, recall = entry.message, self._style(entry), self._recall(entry)
@@ -242,12 +255,13 @@ class Sizes:
         return None
 
     def _levelled(self, source: Message, share: int, style: Truncation, recall: str) -> Message:
-        """`source` within `share` bound tokens: its text is cut; its images stay where they fit."""
-        room = share - _RESULT_FRAMING
-        parts = _parts_bound(source, self.plain)
-        if parts and parts + _LEAST_TEXT > room:
-            source, parts = drop_parts(source, _parts_cost(source, self.shaping), recall), 0
-        return shorten_result(source, max(1, room - parts), style, self.plain.bound_text, recall)
+        """`source` within `share` bound tokens, framing and name included: its text is cut; its images
+        stay where they fit."""
+        others = self.plain.bound_message(replace(source, content=other_parts(source), counts={}))
+        if other_parts(source) and others + _LEAST_TEXT > share:
+            source = drop_parts(source, _parts_cost(source, self.shaping), recall)
+            others = self.plain.bound_message(replace(source, content="", counts={}))
+        return shorten_result(source, max(1, share - others), style, self.plain.bound_text, recall)
 
     def _call(self, entry: Entry, decisions: Decisions) -> tuple[Message, Fate, str, str] | None:
         if entry.index in decisions.arguments:
@@ -278,18 +292,8 @@ def _divided(total: int, system: int, tools: int) -> tuple[int, int]:
 
 def _parts_cost(message: Message, estimator: TokenEstimator) -> int:
     """What the images and other parts that are no text cost, in tokens."""
-    if isinstance(message.content, str):
-        return 0
-    parts = tuple(part for part in message.content if part.get("type") != "text")
+    parts = other_parts(message)
     if not parts:
         return 0
     nothing = Message("tool")
     return estimator.count_message(replace(nothing, content=parts)) - estimator.count_message(nothing)
-
-
-def _parts_bound(message: Message, estimator: FamilyEstimator) -> int:
-    """The most that they can cost."""
-    if isinstance(message.content, str):
-        return 0
-    parts = tuple(part for part in message.content if part.get("type") != "text")
-    return estimator.bound_message(Message("tool", parts)) if parts else 0

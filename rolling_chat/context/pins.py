@@ -34,6 +34,14 @@ class Held:
     left_out: Set[int] = frozenset()
     emptied: Set[int] = frozenset()
 
+    def before(self, end: int) -> Held:
+        """What they come to among the messages before place `end`."""
+        return Held(
+            frozenset(place for place in self.kept if place < end),
+            frozenset(place for place in self.left_out if place < end),
+            frozenset(place for place in self.emptied if place < end),
+        )
+
 
 NOTHING = Held()
 

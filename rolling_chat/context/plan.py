@@ -11,7 +11,7 @@ from types import MappingProxyType
 from rolling_chat.context.calibration import Calibration
 from rolling_chat.context.config import ContextConfig
 from rolling_chat.context.pieces import Confirmed, Decisions, Piece
-from rolling_chat.context.pins import Pins
+from rolling_chat.context.pins import Held, Pins
 from rolling_chat.context.ranges import Ranges
 from rolling_chat.context.summary import Summary
 from rolling_chat.context.turns import Mender
@@ -30,7 +30,7 @@ class PlanIndex:
     """
 
     config: ContextConfig
-    pins: Pins
+    held: Held
     seen: int
     pieces: tuple[Piece, ...]
     given: tuple[Message | JsonObject, ...]
@@ -38,9 +38,14 @@ class PlanIndex:
     task: int
     unfit: tuple[int, ...]
 
-    def holds(self, messages: Sequence[Message | JsonObject], config: ContextConfig, pins: Pins) -> bool:
-        """Were the kept messages these, and shaped by this configuration and these pins?"""
-        if pins != self.pins or (config != self.config and _shaping(config) != _shaping(self.config)):
+    def holds(self, messages: Sequence[Message | JsonObject], config: ContextConfig, held: Held) -> bool:
+        """Were the kept messages these, and shaped by this configuration and these pins?
+
+        The same pins may come to more as a branch grows: what was excluded while its turn ran, say.
+        """
+        if held.before(self.seen) != self.held.before(self.seen):
+            return False
+        if config != self.config and _shaping(config) != _shaping(self.config):
             return False
         real = (piece.index for piece in self.pieces if piece.index >= 0)
         return all(

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+from rolling_chat.context.budget import reserve_and_margin
 from rolling_chat.context.config import ContextConfig
 from rolling_chat.context.draft import Draft
 from rolling_chat.context.errors import ContextOverflowError
@@ -17,7 +18,7 @@ from rolling_chat.context.preamble import Preamble
 from rolling_chat.context.ranges import Ranges
 from rolling_chat.context.report import Fate, PromptReport
 from rolling_chat.context.reporting import draw_report
-from rolling_chat.context.summary import Summary, most_summary_tokens
+from rolling_chat.context.summary import Summary, at_turn_end, most_summary_tokens
 from rolling_chat.context.tokens import TURN
 from rolling_chat.context.tool_results import first_lines
 from rolling_chat.context.turns import (
@@ -112,8 +113,7 @@ class _Build:
         self._plan = plan if plan is not None and plan.fits(messages, model, self._window) else None
         self._pins = pins if pins is not None else (plan.pins if plan is not None else Pins())
         self._held = hold(messages, self._pins)
-        covers = summary is not None and opens_with_system(messages) <= summary.through < len(messages)
-        self._ready = summary if covers else None
+        self._ready = at_turn_end(summary, messages) if summary is not None else None
         self._system = _system_of(messages)
         self._index = self._resume()
 
@@ -146,12 +146,12 @@ class _Build:
     def _resume(self) -> PlanIndex:
         """What the plan has seen already, where it is still so; else nothing."""
         index = self._plan.index if self._plan is not None else None
-        if index is not None and index.holds(self._given, self._config, self._pins):
+        if index is not None and index.holds(self._given, self._config, self._held):
             return index if index.config == self._config else self._measured_anew(index)
         # a system message that says nothing is refused by some: it is left out and reported
         is_first, unfit = opens_with_system(self._given), () if self._system else (0,)
         return PlanIndex(
-            self._config, self._pins, int(is_first), (), (), Mender(), -1, unfit if is_first else ()
+            self._config, self._held, int(is_first), (), (), Mender(), -1, unfit if is_first else ()
         )
 
     def _decisions_before(self) -> Decisions:
@@ -224,7 +224,7 @@ class _Build:
             ladder, in_force = (ladder, in_force) if told.is_over() else (told, ready)
         is_cold = self._plan is not None and self._plan.is_cold
         early = is_cold and ladder.is_over(self._config.usage_threshold)
-        if early or ladder.is_over():
+        if early or self._is_over(ladder, in_force):
             # a trim: what is ready comes in; where nothing else helps, the summary gives way as well
             for summary in self._shorter(ready):
                 ladder, in_force = self._ladder(turns, before, summary), summary
@@ -245,6 +245,17 @@ class _Build:
         if self._masks_exactly:
             ladder.mask_current_turn()
         return ladder
+
+    def _is_over(self, ladder: Ladder, summary: Summary | None) -> bool:
+        """Must something leave? Only what is decided then needs room for a notice that may become longer."""
+        if not ladder.is_over():
+            return False
+        notice = self._preamble(ladder.decisions, summary)
+        now, longest = (
+            self._sizes.budget(said.added_to(self._system)).available
+            for said in (notice, notice.at_its_longest())
+        )
+        return ladder.is_over(spare=now - longest)
 
     def _has_left(self, turns: list[list[Piece]], through: int) -> bool:
         """Is nothing sent of what a summary covers, but for what stays in any case?"""
@@ -296,7 +307,7 @@ class _Build:
             summary=draft.summary,
             confirmed=confirmed,
             sent=sent,
-            index=replace(self._index, seen=len(self._given), pieces=pieces, given=given),
+            index=replace(self._index, held=self._held, seen=len(self._given), pieces=pieces, given=given),
         )
 
     def _system_as_given(self, system: Message) -> Message | dict[str, Json]:
@@ -380,13 +391,19 @@ def _kept_of_turn(turn: Sequence[Entry], omitted: Ranges) -> Iterator[Entry]:
     layers = [omitted.get(entry.index) for entry in turn if entry.index >= 0]
     if layers and all(layers):
         return
+    yield from without_idle_fillers(list(_not_omitted(turn, omitted)))
+
+
+def _not_omitted(turn: Sequence[Entry], omitted: Ranges) -> Iterator[Entry]:
     open_calls: set[str] = set()
-    kept = [entry for entry in turn if entry.index not in omitted]
-    for entry in without_idle_fillers(kept):
-        message = entry.message
+    for entry in turn:
+        message, is_omitted = entry.message, entry.index in omitted
         if message.role != "tool":
-            open_calls = {call.id for call in message.tool_calls}
-        elif entry.index < 0 and message.tool_call_id not in open_calls:
+            # ids are used again: a call that left must not answer to the name of an older one
+            open_calls = set() if is_omitted else {call.id for call in message.tool_calls}
+        if is_omitted or (
+            message.role == "tool" and entry.index < 0 and message.tool_call_id not in open_calls
+        ):
             continue
         yield entry
 
@@ -395,10 +412,7 @@ def _smallest_window(bound: int, config: ContextConfig) -> int:
     """The least W with W - R(W) - M(W) >= bound, in tokens."""
 
     def fits(window: int) -> bool:
-        reserve = min(config.reserved_output_tokens, window // 3)
-        if config.max_output_tokens:
-            reserve = min(reserve, config.max_output_tokens)
-        return window - reserve - int(window * config.safety_margin) >= bound
+        return window - sum(reserve_and_margin(config, window)) >= bound
 
     low, high = bound, bound * 2 + config.reserved_output_tokens + 16
     while not fits(high):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
 
 from rolling_chat.context.config import ContextConfig
@@ -42,6 +42,14 @@ class Summary:
     def block(self) -> str:
         """What stands in the system message; empty where nothing is left of the text."""
         return "\n".join((HEAD, NOTE, self.text, TAIL)) if self.text else ""
+
+
+def at_turn_end(summary: Summary, messages: Sequence[Message | JsonObject]) -> Summary | None:
+    """`summary`, covering whole turns of `messages` only; None where it covers none of them."""
+    through = min(summary.through, len(messages) - 1)
+    while through >= 0 and through + 1 < len(messages) and not opens_turn(messages, through + 1):
+        through -= 1
+    return replace(summary, through=through) if through >= int(opens_with_system(messages)) else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,7 +32,7 @@ def shorten_result(
     shorter, counts = _shortened(message, cap, style, count, recall)
     if len(shorter) >= len(text):
         return message
-    others = _other_parts(message)
+    others = other_parts(message)
     if others:
         return replace(message, content=({"type": "text", "text": shorter}, *others), counts={})
     return replace(message, content=shorter, counts=counts)
@@ -41,13 +41,14 @@ def shorten_result(
 def drop_parts(message: Message, tokens: int, recall: str = "") -> Message:
     """`message` as its text alone, with a line for the parts of `tokens` that are not sent; the same
     object where all is text."""
-    if not _other_parts(message):
+    if not other_parts(message):
         return message
     line = f"[truncated: kept first ~0 of ~{_round(tokens)} tokens (head)]"
     return replace(message, content=_lines(message.text, line, recall), counts={})
 
 
-def _other_parts(message: Message) -> tuple[JsonObject, ...]:
+def other_parts(message: Message) -> tuple[JsonObject, ...]:
+    """The images and whatever else of the content is no text."""
     if isinstance(message.content, str):
         return ()
     return tuple(part for part in message.content if part.get("type") != "text")

@@ -288,3 +288,26 @@ def test_a_giant_older_result_is_cut_to_the_room_that_is_left_and_not_lost() -> 
     assert fates(prompt)[2] == ("shortened", "levelled")
     assert all(fate == ("sent", "") for at, fate in enumerate(fates(prompt)) if at != 2)
     assert prompt.report.bound > 0.9 * (8_000 - 500 - 800)
+
+
+@pytest.mark.parametrize("window", [17_000, 40_000])
+def test_history_over_its_cap_loses_long_arguments_before_whole_turns_whatever_the_window(
+    window: int,
+) -> None:
+    written = "x = 1  # a line of a file\n" * 300
+    messages = []
+    for number in range(8):
+        messages += [user(f"q{number}"), call(f"w{number}", "write_file", path="a.py", content=written)]
+        messages += [tool(f"w{number}", "written"), assistant(f"a{number} " + "word " * 300)]
+    keys = {"max_history_tokens": 8_000, "trim_to": 0.9, "preserve_recent_turns": 0}
+    prompt = build([*messages, user("now?")], max_context_tokens=window, **keys)
+    assert fates(prompt)[:4] == [("sent", ""), ("shortened", "arguments"), ("sent", ""), ("sent", "")]
+
+
+def test_history_over_its_cap_costs_the_current_turn_nothing() -> None:
+    messages = [message for number in range(12) for message in worked_turn(number)] + [user("work")]
+    for number in range(10):
+        messages += [call(f"c{number}"), tool(f"c{number}", f"{number}\n{PAGE}")]
+    prompt = build(messages, max_context_tokens=100_000, max_history_tokens=4_000, prompt_cache=True)
+    assert set(fates(prompt)[-21:]) == {("sent", "")}
+    assert prompt.report.history <= 4_000

@@ -142,6 +142,45 @@ def test_a_plan_remembers_its_pins() -> None:
     assert build(BRANCH, ContextConfig(), plan=read).report.rows[3].fate is Fate.EXCLUDED
 
 
+def torn_turn() -> list[dict[str, Any]]:
+    """Two calls under the same ids, and a result of each that was never recorded."""
+    calls = [assistant("", ("a", "x"), ("b", "x")), tool("a", PAGE)]
+    return [SYSTEM, user("look"), *calls, *calls, user("and?"), assistant("yes"), user("now")]
+
+
+def test_a_request_that_was_excluded_while_it_ran_leaves_once_it_is_history() -> None:
+    pins, config = excluded(1), ContextConfig()
+    plan = build([SYSTEM, user("a")], config, pins=pins).plan
+    later = build([SYSTEM, user("a"), assistant("b"), user("c")], config, pins=pins, plan=plan)
+    assert [message["content"] for message in later.messages[1:]] == ["c"]
+    assert later.report.count(Fate.SENT, Fate.EXCLUDED) == 4
+
+
+def test_a_pinned_call_whose_result_is_excluded_keeps_the_line_that_says_so() -> None:
+    branch = [
+        SYSTEM,
+        user("a"),
+        assistant("", ("1", "x")),
+        tool("1", PAGE),
+        *[user(PAGE), assistant("y")] * 9,
+    ]
+    config = ContextConfig(max_context_tokens=2_000, reserved_output_tokens=100)
+    prompt = build([*branch, user("now")], config, pins=Pins(frozenset({2}), frozenset({3})))
+    assert broken_rules(prompt.messages) == []
+    assert [row.fate for row in prompt.report.rows[2:4]] == [Fate.SENT, Fate.EXCLUDED]
+
+
+@pytest.mark.parametrize("pinned", [1, 2, 3, 4, 5])
+def test_what_was_invented_for_a_pinned_message_stays_with_it(pinned: int) -> None:
+    branch = torn_turn()
+    config = ContextConfig(max_context_tokens=1_100, reserved_output_tokens=0, preserve_recent_turns=0)
+    pins = Pins(frozenset({pinned}))
+    prompt = build(branch, config, pins=pins)
+    assert broken_rules(prompt.messages) == []
+    stored = ContextPlan.from_json(prompt.plan.to_json())
+    assert build(branch, config, pins=pins, plan=stored).messages == prompt.messages
+
+
 @st.composite
 def _pins(draw: st.DrawFn, places: int) -> Pins:
     sets = st.frozensets(st.integers(-1, places), max_size=5)

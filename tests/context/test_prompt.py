@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -137,6 +138,23 @@ def test_what_cannot_fit_is_refused_with_the_smallest_window_that_would_do() -> 
         build_final_prompt(
             messages, ContextConfig(max_context_tokens=error.smallest_window - 1), model="gpt-4o"
         )
+
+
+def test_nothing_leaves_a_prompt_that_fits_to_the_last_token() -> None:
+    messages = [*chat(6), user("and now?")]
+    config = ContextConfig(reserved_output_tokens=0, safety_margin=0, max_history_tokens=0)
+    bound = build_final_prompt(messages, config, model="gpt-4o").report.bound
+    exact = replace(config, max_context_tokens=bound)
+    assert build_final_prompt(messages, exact, model="gpt-4o").messages == messages
+    assert len(build_final_prompt(messages, replace(exact, max_context_tokens=bound - 1)).messages) < len(
+        messages
+    )
+
+
+def test_without_a_cap_a_gauge_that_counts_too_much_makes_nothing_leave() -> None:
+    messages = [SYSTEM, user(" " * 60_000 + "x"), assistant("I see nothing"), user("look again")]
+    config = ContextConfig(max_context_tokens=8_192, max_history_tokens=0, token_estimator="chars")
+    assert build_final_prompt(messages, config, model="gpt-4o").messages == messages
 
 
 def test_messages_in_are_messages_out_with_their_ids() -> None:

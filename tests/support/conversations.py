@@ -197,6 +197,15 @@ _KEYS: dict[str, st.SearchStrategy[Any]] = {
 }
 
 
+def requests_of(messages: list[dict[str, Any]], most: int = 5) -> list[int]:
+    """The lengths of the branch at which a model was called, and its whole length: `most` of them,
+    evenly spread."""
+    called = [end for end in range(1, len(messages)) if messages[end]["role"] == "assistant"]
+    ends = [*called, len(messages)] if messages else []
+    step = max(1, -(-len(ends) // most))
+    return ends[::-1][::step][::-1]
+
+
 def nested(depth: int) -> list[Any]:
     """Lists inside each other."""
     value: list[Any] = []

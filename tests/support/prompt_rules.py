@@ -25,11 +25,12 @@ def broken_rules(messages: Sequence[Message]) -> list[str]:
 
 def broken_openai_rules(messages: Sequence[Message], *, wire: bool = False) -> list[str]:
     """What Chat Completions refuses."""
-    problems = [*broken_rules(messages), *_fields(messages)]
+    problems = [*broken_rules(messages), *_fields(messages), *_parts(messages)]
     if not messages:
         problems.append("no message at all")
     if wire:
-        problems += _ids(messages, re.compile(r".{1,64}", re.DOTALL), unique=False)
+        problems += _ids(messages, re.compile(r".{1,40}", re.DOTALL), unique=False)
+        problems += _names(messages, re.compile(r"[a-zA-Z0-9_-]{1,64}"))
     return problems
 
 
@@ -67,13 +68,14 @@ def broken_anthropic_rules(messages: Sequence[Message], *, wire: bool = False) -
         problems.append("the answer to be continued ends with white space")
     if wire:
         problems += _ids(messages, re.compile(r"[a-zA-Z0-9_-]+"), unique=True)
+        problems += _names(messages, re.compile(r"[a-zA-Z0-9_-]{1,128}"))
     return problems
 
 
 def broken_gemini_rules(messages: Sequence[Message], *, wire: bool = False) -> list[str]:
     """What generateContent refuses: parts by role, calls and responses side by side and equal in number.
 
-    Ids never reach Gemini, so that the copy sent has no rules of its own.
+    Ids never reach Gemini; names of functions do, and begin with a letter or an underscore.
     """
     problems = [*broken_rules(messages), *_arguments(messages)]
     turns = _gemini_turns(messages)
@@ -94,6 +96,8 @@ def broken_gemini_rules(messages: Sequence[Message], *, wire: bool = False) -> l
             problems.append(f"content {place}: responses that no call stands before")
         if calls and not place:
             problems.append("content 0: a call that nobody asked for")
+    if wire:
+        problems += _names(messages, re.compile(r"[a-zA-Z_][a-zA-Z0-9_.:-]{0,63}"))
     return problems
 
 
@@ -118,6 +122,7 @@ def broken_mistral_rules(messages: Sequence[Message], *, wire: bool = False) -> 
         problems.append(f"the last message is the {roles[-1]}'s, not the user's or a tool's")
     if wire:
         problems += _ids(messages, re.compile(r"[a-zA-Z0-9]{9}"), unique=False)
+        problems += _names(messages, re.compile(r"[a-zA-Z0-9_-]{1,64}"))
     return problems
 
 
@@ -176,6 +181,13 @@ def _contents(messages: Sequence[Message]) -> Iterator[str]:
             yield f"{place}: a content that is neither text nor a list of parts"
 
 
+def _parts(messages: Sequence[Message]) -> Iterator[str]:
+    """Images are the user's: neither instructions nor answers hold anything but text."""
+    for place, message in enumerate(messages):
+        if message.get("role") in {"system", "assistant"} and _others(message):
+            yield f"{place}: {_others(message)} in a {message['role']} message"
+
+
 def _fields(messages: Sequence[Message]) -> Iterator[str]:
     for place, message in enumerate(messages):
         calls = message.get("tool_calls")
@@ -212,6 +224,13 @@ def _ids(messages: Sequence[Message], form: re.Pattern[str], *, unique: bool) ->
             if unique and call["id"] in seen:
                 yield f"{place}: the id {call['id']!r} was used before"
             seen.add(call["id"])
+
+
+def _names(messages: Sequence[Message], form: re.Pattern[str]) -> Iterator[str]:
+    for place, message in enumerate(messages):
+        for call in message.get("tool_calls") or []:
+            if not form.fullmatch(call["function"]["name"]):
+                yield f"{place}: the name {call['function']['name']!r} is not of the form {form.pattern}"
 
 
 def _texts(message: Message) -> list[str]:

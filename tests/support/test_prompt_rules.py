@@ -88,13 +88,37 @@ def test_an_empty_list_of_calls_is_no_call_to_openai() -> None:
         ("abcdef123", set()),
         ("call_1", {"mistral"}),
         ("a.b", {"anthropic", "mistral"}),
-        ("x" * 65, {"openai", "mistral"}),
+        ("x" * 41, {"openai", "mistral"}),
     ],
 )
 def test_ids_are_looked_at_on_the_wire_only(id: str, refused_by: set[str]) -> None:
     messages = [user("x"), assistant("", (id, "f")), tool(id, "1")]
     assert {name for name, check in RULES.items() if check(messages, wire=True)} == refused_by
     assert not any(check(messages) for check in RULES.values())
+
+
+@pytest.mark.parametrize(
+    ("name", "refused_by"),
+    [
+        ("read_file", set()),
+        ("mcp__server-1__tool", set()),
+        ("two words", ALL),
+        ("1st", {"gemini"}),
+        ("a.b", {"openai", "anthropic", "mistral"}),
+        ("x" * 65, {"openai", "gemini", "mistral"}),
+    ],
+)
+def test_names_of_functions_are_looked_at_on_the_wire_only(name: str, refused_by: set[str]) -> None:
+    messages = [user("x"), assistant("", ("abcdef123", name)), tool("abcdef123", "1")]
+    assert {name for name, check in RULES.items() if check(messages, wire=True)} == refused_by
+    assert not any(check(messages) for check in RULES.values())
+
+
+def test_openai_takes_images_from_the_user_alone() -> None:
+    image = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AA=="}}
+    answer = {"role": "assistant", "content": [{"type": "text", "text": "look"}, image]}
+    messages = [user("x"), answer, user("y")]
+    assert {name for name, check in RULES.items() if check(messages)} == {"openai"}
 
 
 def test_an_id_used_again_is_refused_by_anthropic_on_the_wire() -> None:
