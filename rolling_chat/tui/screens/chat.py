@@ -207,7 +207,7 @@ class ChatScreen(Screen[None]):
         """Put `text` into the prompt box if nothing stands there; whether it was put."""
         if self.prompt.draft.strip():
             return False
-        self.prompt.put(text)
+        self.prompt.offer(text)
         return True
 
     def show_message(self, message_id: str, words: str = "") -> None:

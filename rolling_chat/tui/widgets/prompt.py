@@ -65,6 +65,7 @@ class PromptBox(TextArea):
         self.takes_back = False
         self.painted_at = math.inf
         self._declined = ""
+        self._offered = ""
 
     @property
     def draft(self) -> str:
@@ -75,6 +76,11 @@ class PromptBox(TextArea):
         """Replace what stands in the box, with the cursor at the end."""
         self.text = typed(text)
         self.move_cursor(self.document.end)
+
+    def offer(self, text: str) -> None:
+        """Put `text` for the person to go on with; until they touch it, a slash begins a command instead."""
+        self.put(text)
+        self._offered = self.text
 
     def type_in(self, text: str) -> None:
         """Insert text as if it had been typed here."""
@@ -116,7 +122,14 @@ class PromptBox(TextArea):
             event.stop()
             event.prevent_default()
 
+    def _give_way(self, key: str) -> None:
+        """An offered text that nobody touched gives way to a command."""
+        if key == "slash" and self._offered and self.text == self._offered:
+            self.put("")
+        self._offered = ""
+
     def _handle(self, key: str) -> bool:
+        self._give_way(key)
         self.offer_commands()  # keys may come faster than the news of a change
         if self._completion.shown and self._complete(key):
             return True

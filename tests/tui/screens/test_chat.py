@@ -575,6 +575,17 @@ class TestCommands:
                 "first", "answer one", "second!", "answer three",
             ]  # fmt: skip
 
+    async def test_what_undo_gives_back_is_typed_over_by_the_next_command(self, tmp_path: Path) -> None:
+        chat = make_chat(tmp_path)
+        async with make_app(chat, tmp_path).run_test() as pilot:
+            await type_line(pilot, "first question")
+            await idle(pilot)
+            await type_line(pilot, "/undo")
+            await wait_until(pilot, lambda: draft(pilot) == "first question")
+            await pilot.press(*"/redo", "enter")
+            await wait_until(pilot, lambda: len(chat.messages) == 2)
+            assert draft(pilot) == ""
+
     async def test_undo_stops_the_answer_first(self, tmp_path: Path) -> None:
         chat = make_chat(tmp_path, says("one"), [TextDelta("half of"), asyncio.Event()])
         async with make_app(chat, tmp_path).run_test() as pilot:
