@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Collection, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -108,11 +108,23 @@ class Holdings:
     # -- what a step may do
 
     def leave(self, turn: int, leaving: Iterable[Piece], layer: str) -> None:
-        """Take `leaving` out of a turn; one that has been changed since is known by its place."""
-        for leaver in leaving:
-            key = _key(leaver)
+        """Take `leaving` out of a turn; one that has been changed since is known by its place.
+
+        What was invented leaves with what it stands for: a result with its call, a request or a reply
+        with the whole turn.
+        """
+        keys = dict.fromkeys(map(_key, leaving))
+        call_leaves = False
+        for key in keys:
             piece = self._turns[turn].get(key)
-            if piece is None or key == _BRIDGE or key in self._kept or is_filler(piece):
+            if piece is None or key == _BRIDGE or is_filler(piece):
+                continue
+            is_result = piece.message.role == "tool"
+            if not is_result:
+                call_leaves = key not in self._kept
+            if key in self._kept:
+                continue
+            if piece.index < 0 and not (call_leaves if is_result else self._leaves_whole(turn, keys)):
                 continue
             self._turns[turn][key] = None
             self._note(Change(turn, key, piece, None))
@@ -120,6 +132,11 @@ class Holdings:
                 self._omitted[piece.index] = layer
         self._fit_fillers(turn)
         self._bridge(turn)
+
+    def _leaves_whole(self, turn: int, keys: Collection[int]) -> bool:
+        """Is nothing that was given left of a turn without those at `keys`?"""
+        given = (piece.index for piece in self.of(turn) if piece.index >= 0)
+        return all(place in keys and place not in self._kept for place in given)
 
     def mask(self, turn: int, piece: Piece) -> None:
         """Mask a result; it stays as it is where the mask would not be shorter."""

@@ -19,6 +19,7 @@ from rolling_chat.context import (
     due_pass,
     most_summary_tokens,
 )
+from rolling_chat.context.turns import opens_turn
 from rolling_chat.messages import Message
 from tests.support.conversations import MODELS, assistant, context_settings, user, wild_conversations
 from tests.support.prompt_rules import broken_rules
@@ -177,7 +178,7 @@ def test_with_any_summaries_every_message_has_one_fate_and_every_prompt_fits(
     for generation, end in enumerate(sorted(data.draw(st.lists(st.integers(0, len(messages)), max_size=3)))):
         given_messages = messages[:end]
         text = data.draw(st.sampled_from(["", "short", "They looked at a line.\n" * 30]))
-        told = Summary(text, data.draw(st.integers(-1, end)), generation)
+        told = Summary(text, data.draw(st.sampled_from(_ends_of_turns(given_messages))), generation)
         summary = data.draw(st.sampled_from([None, told]))
         try:
             prompt = build_final_prompt(given_messages, config, model=model, plan=plan, summary=summary)
@@ -195,6 +196,12 @@ def test_with_any_summaries_every_message_has_one_fate_and_every_prompt_fits(
         again = build_final_prompt(given_messages, config, model=model, plan=cold)
         assert again.messages == prompt.messages
         plan = prompt.plan
+
+
+def _ends_of_turns(messages: list[dict[str, Any]]) -> list[int]:
+    """Where a summary may end: never amid a turn."""
+    opening = [place for place in range(len(messages)) if opens_turn(messages, place)]
+    return [-1, *(place - 1 for place in opening if place), len(messages)]
 
 
 def _refuses(
