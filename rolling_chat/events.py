@@ -149,6 +149,21 @@ class TurnEnded:
     error: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class SummaryBegan:
+    """A summary of older messages is being made; nobody waits for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class SummaryEnded:
+    """No summary is being made any more; `notice` is one line for the person, mostly empty."""
+
+    notice: str = ""
+
+
+SummaryEvent: TypeAlias = SummaryBegan | SummaryEnded
+"""What a session tells of its summaries, between turns and within them."""
+
 Event: TypeAlias = (
     TurnStarted
     | PromptPlanned

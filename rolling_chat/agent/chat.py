@@ -19,10 +19,11 @@ from rolling_chat.agent.moves import Moves, SaidTurn
 from rolling_chat.agent.retention import delete_old_sessions
 from rolling_chat.agent.runtime import Runtime
 from rolling_chat.agent.session import OpenSession
+from rolling_chat.agent.summaries import Summaries
 from rolling_chat.agent.switching import Switches
 from rolling_chat.agent.turn import RunningTurn
 from rolling_chat.context import PromptReport, count_tokens
-from rolling_chat.events import AskLeave, Event, TurnEnded, TurnStarted
+from rolling_chat.events import AskLeave, Event, Outcome, TurnEnded, TurnStarted
 from rolling_chat.messages import Ending, Message, Usage
 from rolling_chat.providers.background import in_background
 from rolling_chat.providers.discovery import ModelChoice
@@ -40,7 +41,8 @@ class Chat:
     """One open session: the only door for the screen, the commands and `-p`.
 
     A session that another process has open is opened to follow: `holder` says who has it, `send`
-    raises, `refresh` reads what the other wrote, `fork` makes a copy that is ours.
+    raises, `refresh` reads what the other wrote, `fork` makes a copy that is ours. `summaries` are
+    made in the background after a turn.
     """
 
     def __init__(
@@ -59,6 +61,7 @@ class Chat:
         self._closed = False
         self._report: tuple[object, PromptReport] | None = None
         self._session = self._enter(info, choice.model, rolling)
+        self.summaries = Summaries(runtime, lambda: self._session)
         self._switches = Switches(runtime, lambda: self._session)
         self._moves = Moves(runtime, lambda: self._session)
 
@@ -267,22 +270,22 @@ class Chat:
         This and the moves below delete nothing. They raise ChatError when busy or held elsewhere,
         and where there is nowhere to go.
         """
-        self._may_leave()
+        self._may_move()
         return self._moves.undo()
 
     def redo(self) -> None:
         """Take back the last move, as long as nothing was said since."""
-        self._may_leave()
+        self._may_move()
         self._moves.redo()
 
     def rewind(self, message_id: str) -> Message:
         """Go to before a message of this branch, which is returned."""
-        self._may_leave()
+        self._may_move()
         return self._moves.rewind(message_id)
 
     def retake(self) -> Message:
         """Go to the person's last message, which is returned; `carry_on` answers it anew."""
-        self._may_leave()
+        self._may_move()
         return self._moves.retake()
 
     def branches(self) -> Sequence[LeftBranch]:
@@ -291,7 +294,7 @@ class Chat:
 
     def go_to(self, message_id: str) -> bool:
         """Go to the branch of this session with a message in it; whether that is another than this one."""
-        self._may_leave()
+        self._may_move()
         return self._moves.go_to(message_id)
 
     def rename(self, title: str) -> None:
@@ -344,11 +347,13 @@ class Chat:
 
     async def disconnect(self) -> None:
         """Close the connections to the model's server, before the event loop ends."""
+        await self.summaries.stop()
         await self._runtime.provider.close()
 
     def close(self) -> None:
         """Let go of the session; one that nothing was said in leaves no trace. Stop a turn first."""
         self.stop()
+        self.summaries.cancel()
         if not self._closed:
             self._closed = True
             self._session.let_go()
@@ -366,12 +371,13 @@ class Chat:
         else:
             said = None
         turn = self._turn = RunningTurn(self._loop())
+        self.summaries.turn_began()
         try:
             if said is not None:
                 yield said
             async for event in turn.events():
                 if isinstance(event, TurnEnded):
-                    self._end_turn()
+                    self._end_turn(event.outcome)
                 yield event
         finally:
             await turn.close()
@@ -392,11 +398,12 @@ class Chat:
             log_file=str(runtime.paths.log_file),
         )  # fmt: skip
 
-    def _end_turn(self) -> None:
+    def _end_turn(self, outcome: Outcome = Outcome.CANCELLED) -> None:
         turn, self._turn = self._turn, None
         if turn is not None:
             self._session.usage += turn.usage
             self._session.read_info()
+            self.summaries.turn_ended(done=outcome is Outcome.DONE)
 
     def _enter(self, info: SessionInfo, model: str, rolling: bool) -> OpenSession:
         """Take up a session: claim it, read it, and mend what a process that died left open."""
@@ -408,12 +415,17 @@ class Chat:
     def _move_to(self, info: SessionInfo, model: str) -> None:
         """Leave this session for another, once that could be opened."""
         before, self._session = self._session, self._enter(info, model, info.rolling)
+        self.summaries.leave_session()
         before.let_go()
         log.info("left session %s for %s", before.info.id, info.id)
 
     def _may_run(self) -> None:
         self._may_leave()
         self._session.make_ours()
+
+    def _may_move(self) -> None:
+        self._may_leave()
+        self.summaries.cancel()
 
     def _may_leave(self) -> None:
         if self.busy:

@@ -19,6 +19,7 @@ from rolling_chat.context import (
     ContextPlan,
     Measurements,
     PromptReport,
+    Summary,
     build_final_prompt,
     confirm_count,
     prompt_bound,
@@ -27,7 +28,7 @@ from rolling_chat.context.tokens import bounding_estimator
 from rolling_chat.messages import Json, JsonObject, MadeBy, Message, Usage
 from rolling_chat.providers import wire
 from rolling_chat.providers.protocol import Request
-from rolling_chat.sessions.records import Learned, RequestRecord
+from rolling_chat.sessions.records import Learned, RequestRecord, StoredSummary
 from rolling_chat.settings.schema import ContextSettings
 from rolling_chat.tools import Tool
 from rolling_chat.tools.memory import RECALL
@@ -89,6 +90,7 @@ class Planner:
         self.model = model
         self.rolling = rolling
         self.instructions = ""
+        self.summary: StoredSummary | None = None
         self._read_learned()
         self.read_instructions()
 
@@ -127,6 +129,37 @@ class Planner:
         """Take up the decisions that a branch was left with; its messages are not those of before."""
         self.use_plan(ContextPlan.from_json(plan) if isinstance(plan, dict) else None)
         self._previous_length = 0
+        self.read_summary()
+
+    def read_summary(self) -> None:
+        """Read which summary counts on the branch of the session's head."""
+        self.summary = self._runtime.store.summary(self._session_id)
+        self.revision += 1
+
+    def planned(self, branch: Sequence[Message]) -> list[Message]:
+        """The messages that the next request is planned from: the system prompt, then the branch."""
+        return self._basis(self.config).prompt(branch, self.model)
+
+    def plan_with(
+        self, branch: Sequence[Message], summary: Summary | None, *, anew: bool = False
+    ) -> tuple[ContextPlan | None, PromptReport]:
+        """What the next request would be with `summary` in force at once; nothing is changed.
+
+        With `anew` all that left comes back where there is room. The plan is None where the request
+        would not fit.
+        """
+        config, plan = self.config, self._plan
+        if anew:
+            plan = ContextPlan(pins=plan.pins) if plan is not None else None
+        basis = self._basis(config)
+        try:
+            final = build_final_prompt(
+                basis.prompt(branch, self.model), config, tools=basis.tools, model=self.model,
+                plan=plan, summary=summary, take_summary=True,
+            )  # fmt: skip
+        except ContextOverflowError as error:
+            return None, error.report
+        return final.plan, final.report
 
     @property
     def decisions(self) -> ContextPlan | None:
@@ -233,8 +266,9 @@ class Planner:
         """One plan, and how many tokens its wire form is longer than what was planned."""
         basis = self._basis(config)
         final = build_final_prompt(
-            basis.prompt(branch, self.model), config, tools=basis.tools, model=self.model, plan=self._plan
-        )
+            basis.prompt(branch, self.model), config, tools=basis.tools, model=self.model,
+            plan=self._in_force(self._plan, config), summary=self._ready(config),
+        )  # fmt: skip
         request = self._request(tuple(final.messages), tool_choice)
         sent = [canonical(message) for message in self._runtime.provider.wire_form(request)]
         bound = final.report.bound + self._surplus(sent, final.messages, config)
@@ -310,10 +344,23 @@ class Planner:
         basis = self._basis(config)
         try:
             return build_final_prompt(
-                basis.prompt(messages, self.model), config, tools=basis.tools, model=self.model, plan=plan
-            ).report
+                basis.prompt(messages, self.model), config, tools=basis.tools, model=self.model,
+                plan=self._in_force(plan, config), summary=self._ready(config),
+            ).report  # fmt: skip
         except ContextOverflowError as error:
             return error.report
+
+    def _ready(self, config: ContextConfig) -> Summary | None:
+        """The newest summary of the branch, as the pipeline knows it; None where there is to be none."""
+        return None if config.summarize == "off" else as_summary(self.summary)
+
+    def _in_force(self, plan: ContextPlan | None, config: ContextConfig) -> ContextPlan | None:
+        """`plan`, its summary laid aside where that was taken back, or none is wanted."""
+        if plan is None or plan.summary is None or not config.enabled:
+            return plan
+        newest = self.summary
+        is_taken_back = newest is not None and not newest.text and newest.generation > plan.summary.generation
+        return replace(plan, summary=None) if config.summarize == "off" or is_taken_back else plan
 
     def _config(self, context: ContextSettings, *, rolling: bool) -> ContextConfig:
         return context_config(
@@ -346,6 +393,13 @@ class Planner:
 
     def _schemas(self, *, rolling: bool | None = None) -> list[dict[str, Json]]:
         return [tool.schema for tool in self._offered(rolling=self.rolling if rolling is None else rolling)]
+
+
+def as_summary(stored: StoredSummary | None) -> Summary | None:
+    """A stored summary as the pipeline knows it; None for one that only takes back."""
+    if stored is None or not stored.text:
+        return None
+    return Summary(stored.text, stored.place, stored.generation)
 
 
 def _room(config: ContextConfig) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from rolling_chat.agent.basis import Basis, canonical, wire_hash
@@ -12,7 +13,7 @@ from rolling_chat.context import (
     PromptReport,
 )
 from rolling_chat.context.prompt import rebuild_final_prompt
-from rolling_chat.messages import Message
+from rolling_chat.messages import JsonObject, Message
 from rolling_chat.providers import wire
 from rolling_chat.providers.protocol import Request
 from rolling_chat.sessions.records import RequestRecord, StoreError
@@ -51,9 +52,8 @@ def rebuild_request(store: SessionStore, record: RequestRecord) -> RebuiltReques
         )
     try:
         basis = Basis.from_json(kept)
-        branch = store.branch(record.session_id, record.head) if record.head else []
         final = rebuild_final_prompt(
-            basis.prompt(branch, record.model),
+            _planned(store, record, basis, kept),
             basis.config,
             tools=basis.tools,
             model=record.model,
@@ -65,6 +65,14 @@ def rebuild_request(store: SessionStore, record: RequestRecord) -> RebuiltReques
     wire_form = wire.to_wire(request, marks=False)
     sent_as = wire_hash([canonical(message) for message in wire_form], basis.tools)
     return RebuiltRequest(record, _as_reported(final.report, record, basis), request.messages, sent_as)
+
+
+def _planned(store: SessionStore, record: RequestRecord, basis: Basis, kept: JsonObject) -> Sequence[Message]:
+    """The messages that were planned: the branch, or the one question to a summariser."""
+    if record.purpose == "summary":
+        return [Message("user", kept["question"])]
+    branch = store.branch(record.session_id, record.head) if record.head else []
+    return basis.prompt(branch, record.model)
 
 
 def _as_reported(report: PromptReport, record: RequestRecord, basis: Basis) -> PromptReport:

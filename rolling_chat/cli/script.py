@@ -130,11 +130,13 @@ async def _ask(chat: Chat, text: str, result: Result, output_format: str) -> Non
         # not every platform has signal handlers on the loop; there KeyboardInterrupt does the same
         with contextlib.suppress(NotImplementedError, ValueError):
             loop.add_signal_handler(number, chat.stop)
+    chat.summaries.extract_only()
     try:
         async with aclosing(chat.send(text)) as events:
             async for event in events:
                 result.fold(event)
                 _tell(event, output_format)
+        await chat.summaries.settled()
     finally:
         await chat.disconnect()
 

@@ -53,6 +53,7 @@ def build_final_prompt(
     plan: ContextPlan | None = None,
     pins: Pins | None = None,
     summary: Summary | None = None,
+    take_summary: bool = False,
 ) -> FinalPrompt:
     """Plan one request so that it fits: pure, deterministic, and the only way to a prompt.
 
@@ -61,12 +62,14 @@ def build_final_prompt(
     message that was not changed is as it was given. Decisions of `plan` are kept, and more are taken
     only when the prompt no longer fits, so that the prefix stands still. `pins` are places in `messages`
     that stay or are not sent; without them those of the plan hold. `summary` is the newest there is: it
-    comes in at a trim, or when all that it covers has left; until then the plan's is in force. With
-    `config.enabled` False
-    nothing leaves: results are capped, what does not fit is refused, and `plan` comes back as it was.
+    comes in at a trim, or when all that it covers has left, or with `take_summary` at once; until then
+    the plan's is in force. With `config.enabled` False nothing leaves: results are capped, what does not
+    fit is refused, and `plan` comes back as it was.
     Raises ContextOverflowError when the request cannot be made to fit.
     """
-    return _Build(messages, config, tools, model, plan=plan, pins=pins, summary=summary).run()
+    return _Build(
+        messages, config, tools, model, plan=plan, pins=pins, summary=summary, take=take_summary
+    ).run()
 
 
 class _Outcome(NamedTuple):
@@ -102,6 +105,7 @@ class _Build:
         plan: ContextPlan | None,
         pins: Pins | None,
         summary: Summary | None,
+        take: bool = False,
         is_settled: bool = False,
     ) -> None:
         self._is_settled = is_settled
@@ -114,6 +118,7 @@ class _Build:
         self._pins = pins if pins is not None else (plan.pins if plan is not None else Pins())
         self._held = hold(messages, self._pins)
         self._ready = at_turn_end(summary, messages) if summary is not None else None
+        self._takes = take
         self._system = _system_of(messages)
         self._index = self._resume()
 
@@ -219,7 +224,7 @@ class _Build:
         is_newer = self._ready is not None and self._ready.is_newer_than(in_force)
         ready = self._ready if is_newer else in_force
         ladder = self._ladder(turns, before, in_force)
-        if is_newer and ready is not None and self._has_left(turns, ready.through):
+        if is_newer and ready is not None and (self._takes or self._has_left(turns, ready.through)):
             told = self._ladder(turns, before, ready)
             ladder, in_force = (ladder, in_force) if told.is_over() else (told, ready)
         is_cold = self._plan is not None and self._plan.is_cold

@@ -94,9 +94,14 @@ def summary_steps(messages: Sequence[Message], options: SummaryOptions) -> Gener
         answer = yield _prompt(summary, chunk, options)
         summary = _accepted(answer, options, estimator.count_text)
     before = estimator.count_messages(messages) + estimator.count_text(options.previous)
-    if estimator.count_text(summary) > (1 - _LEAST_SAVED) * before:
-        raise SummaryError("the summary would save less than a tenth of what it stands for")
+    require_saving(estimator.count_text(summary), before)
     return summary
+
+
+def require_saving(after: int, before: int) -> None:
+    """Raises SummaryError for a summary of `after` tokens that stands for hardly more: `before`."""
+    if after > (1 - _LEAST_SAVED) * before:
+        raise SummaryError("the summary would save less than a tenth of what it stands for")
 
 
 def _accepted(answer: str, options: SummaryOptions, count: CountText) -> str:

@@ -24,6 +24,15 @@ _ABOVE = """
     )
 """
 
+_REACHES = """
+    WITH RECURSIVE branch (number) AS (
+        SELECT :head
+        UNION ALL
+        SELECT message.parent FROM branch JOIN message USING (number) WHERE message.parent >= :message
+    )
+    SELECT 1 FROM branch WHERE number = :message
+"""
+
 
 class Place(NamedTuple):
     """A message's place in its branch."""
@@ -49,8 +58,8 @@ def is_on_branch(connection: sqlite3.Connection, message: int, head: int | None)
     """Whether `message` is `head` or stands above it."""
     if head is None or message > head:
         return False
-    statement = f"{_ABOVE} SELECT 1 FROM branch WHERE number = ?"  # noqa: S608 - our own names
-    return connection.execute(statement, (head, message)).fetchone() is not None
+    # a child's number is above its parent's: what is below `message` in number cannot lead to it
+    return connection.execute(_REACHES, {"head": head, "message": message}).fetchone() is not None
 
 
 def is_blank(connection: sqlite3.Connection, session: int) -> bool:

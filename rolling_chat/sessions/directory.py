@@ -11,6 +11,7 @@ import sqlite3
 from collections.abc import Sequence
 from typing import Any
 
+from rolling_chat.sessions import summaries
 from rolling_chat.sessions.records import (
     SessionAmbiguous,
     SessionChanges,
@@ -98,15 +99,14 @@ def exact(connection: sqlite3.Connection, id: str) -> int:
 
 def info(connection: sqlite3.Connection, session: int) -> SessionInfo:
     """What lists show of a session."""
-    return _info(connection.execute(f"{_SELECT} WHERE session.number = ?", (session,)).fetchone())
+    row = connection.execute(f"{_SELECT} WHERE session.number = ?", (session,)).fetchone()
+    return _info(row, has_summary=_has_summary(connection, row))
 
 
 def state(connection: sqlite3.Connection, session: int) -> SessionState:
     """What the pipeline remembers of a session."""
     row = connection.execute("SELECT * FROM session WHERE number = ?", (session,)).fetchone()
     return SessionState(
-        conversation_summary=unpack(row["conversation_summary"]),
-        summary_through_id=row["summary_through_id"],
         pins=tuple(unpack_json(row["pins"])),
         plan=unpack_json(row["plan"]),
     )
@@ -120,14 +120,14 @@ def listed(connection: sqlite3.Connection, folder: str | None, limit: int | None
     most = -1 if limit is None else max(limit, 0)
     try:
         rows = connection.execute(f"{_SELECT}{where}{_NEWEST_FIRST} LIMIT ?", (*values, most))
-        return [_info(row) for row in rows]
+        return [_info(row, has_summary=_has_summary(connection, row)) for row in rows]
     except sqlite3.DatabaseError as error:
         if not is_damage(error):
             raise
         _log.error("messages are damaged; listing the sessions without looking at them: %s", error)
     where = where.replace(_SPOKEN_IN, "(head IS NOT NULL OR forked_at IS NOT NULL)")
     statement = f"SELECT session.*, 0 AS messages FROM session{where}{_NEWEST_FIRST} LIMIT ?"  # noqa: S608 - ours
-    return [_info(row) for row in connection.execute(statement, (*values, most))]
+    return [_info(row, has_summary=False) for row in connection.execute(statement, (*values, most))]
 
 
 def change(connection: sqlite3.Connection, session: int, changes: SessionChanges) -> None:
@@ -138,14 +138,12 @@ def change(connection: sqlite3.Connection, session: int, changes: SessionChanges
             case "title", str():
                 title = one_line(value, GIVEN_TITLE_CHARACTERS)
                 columns |= {"title": title, "title_given": changes.get("title_given", True)}
-            case "title_given", bool():
+            case (("title_given" | "rolling" | "summary_noted"), bool()):
                 columns[key] = value
             case "head", str():
                 columns["head"] = require_message(connection, value) if value else None
-            case (("model" | "conversation_summary" | "summary_through_id"), str()):
+            case "model", str():
                 columns[key] = pack(value)
-            case "rolling", bool():
-                columns[key] = value
             case "pins", Sequence():
                 columns[key] = pack_json(list(value))
             case "plan", _:
@@ -160,10 +158,7 @@ def fork(connection: sqlite3.Connection, session: int, now: float) -> SessionInf
     """Add a session that shares the branch up to its last whole message, and the pipeline's state."""
     row = connection.execute("SELECT * FROM session WHERE number = ?", (session,)).fetchone()
     head = last_sealed(connection, row["head"])
-    kept = (
-        "title", "title_given", "folder", "model", "rolling",
-        "conversation_summary", "summary_through_id", "pins", "plan",
-    )  # fmt: skip
+    kept = ("title", "title_given", "folder", "model", "rolling", "summary_noted", "pins", "plan")
     columns = {column: row[column] for column in kept} | {
         "head": head,
         "forked_at": head,
@@ -171,7 +166,9 @@ def fork(connection: sqlite3.Connection, session: int, now: float) -> SessionInf
         "created_at": now,
         "updated_at": now,
     }
-    return info(connection, _insert(connection, columns))
+    number = _insert(connection, columns)
+    summaries.copy(connection, session, number, head)
+    return info(connection, number)
 
 
 def delete(connection: sqlite3.Connection, session: int) -> None:
@@ -214,20 +211,26 @@ def _insert(connection: sqlite3.Connection, columns: dict[str, Any]) -> int:
             return insert(connection, "session", {"id": made} | columns)
 
 
-def _info(row: sqlite3.Row) -> SessionInfo:
+def _has_summary(connection: sqlite3.Connection, row: sqlite3.Row) -> bool:
+    newest = summaries.newest(connection, row["number"], row["head"])
+    return newest is not None and bool(newest.text)
+
+
+def _info(row: sqlite3.Row, *, has_summary: bool) -> SessionInfo:
     return SessionInfo(
         id=row["id"],
         title=unpack(row["title"]),
         folder=unpack(row["folder"]),
         model=unpack(row["model"]),
         messages=row["messages"],
-        has_summary=bool(row["conversation_summary"]),
+        has_summary=has_summary,
         rolling=bool(row["rolling"]),
         created_at=row["created_at"],
         updated_at=row["updated_at"],
         head=message_id(row["head"]) if row["head"] is not None else "",
         title_given=bool(row["title_given"]),
         parent=row["parent"],
+        summary_noted=bool(row["summary_noted"]),
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TypedDict
+from typing import Literal, TypedDict
 
 from rolling_chat.messages import FileTouch, Json, JsonObject, Usage
 
@@ -31,7 +31,8 @@ class SessionInfo:
 
     `messages` counts the branch that ends at `head`; times are seconds since the epoch;
     `title_given` tells a title of the person's own from one made from the first message;
-    `parent` is the session this one was forked from, or empty.
+    `has_summary` is of the present branch, and `summary_noted` says that the person has dismissed the
+    line about it; `parent` is the session this one was forked from, or empty.
     """
 
     id: str
@@ -46,14 +47,13 @@ class SessionInfo:
     head: str
     title_given: bool = False
     parent: str = ""
+    summary_noted: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class SessionState:
-    """What the pipeline remembers of a session."""
+    """What the pipeline remembers of a session, beside its summaries."""
 
-    conversation_summary: str = ""
-    summary_through_id: str = ""
     pins: tuple[str, ...] = ()
     plan: Json = None
 
@@ -85,10 +85,31 @@ class SessionChanges(TypedDict, total=False):
     model: str
     rolling: bool
     head: str
-    conversation_summary: str
-    summary_through_id: str
+    summary_noted: bool
     pins: Sequence[str]
     plan: Json
+
+
+@dataclass(frozen=True, slots=True)
+class StoredSummary:
+    """A summary of a session: text that stands for every message up to `through`.
+
+    `generation` counts from 1 in a session, and the store gives it; `made_from` is that of the
+    summary which this one extends or replaces, 0 for none. An empty text takes back what was before.
+    `place` counts the messages up to `through`; `digest` is of what is covered, ids and contents;
+    `made_by` is a model, "extract" or "you"; the tokens are those of what went in and of the text.
+    """
+
+    text: str
+    through: str
+    digest: str = ""
+    made_by: str = ""
+    made_from: int = 0
+    tokens_before: int = 0
+    tokens_after: int = 0
+    generation: int = 0
+    place: int = 0
+    created_at: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +119,8 @@ class RequestRecord:
     `id` is empty until the store gives one. `head` is the last message that went in;
     `settings_digest` is that of the basis, everything else that the prompt was made from;
     `estimated` and `bound` are the pipeline's figures in tokens, `usage` the provider's;
-    `wire_hash` is of the wire form; `totals` is the prompt report without its rows.
+    `wire_hash` is of the wire form; `totals` is the prompt report without its rows; `purpose` tells a
+    request that made a summary, whose plan is None, from one for an answer.
     """
 
     id: str
@@ -116,6 +138,7 @@ class RequestRecord:
     created_at: float = 0.0
     error: str = ""
     totals: JsonObject = field(default_factory=dict)
+    purpose: Literal["answer", "summary"] = "answer"
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,6 +56,7 @@ def log(
         "created_at": real(record.created_at) or now,
         "error": pack(record.error),
         "totals": pack_json(dict(record.totals)),
+        "purpose": record.purpose,
     }
     return request_id(insert(connection, "request", columns | usage_columns(record.usage)))
 
@@ -123,4 +124,5 @@ def _record(row: sqlite3.Row, session_id: str) -> RequestRecord:
         created_at=row["created_at"],
         error=unpack(row["error"]),
         totals=unpack_json(row["totals"]),
+        purpose=row["purpose"],
     )

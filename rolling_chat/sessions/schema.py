@@ -182,7 +182,35 @@ _FOURTH = (
     """,
 )
 
-MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST, _SECOND, _THIRD, _FOURTH)
+_FIFTH = (
+    # rows are only added; the newest whose `through` is on the branch of the head is the one that counts
+    """
+    CREATE TABLE summary (
+        number        INTEGER PRIMARY KEY AUTOINCREMENT,
+        session       INTEGER NOT NULL REFERENCES session (number) ON DELETE CASCADE,
+        generation    INTEGER NOT NULL,
+        made_from     INTEGER NOT NULL,
+        through       INTEGER NOT NULL REFERENCES message (number) ON DELETE CASCADE,
+        text          ANY NOT NULL,
+        digest        TEXT NOT NULL,
+        made_by       ANY NOT NULL,
+        tokens_before INTEGER NOT NULL,
+        tokens_after  INTEGER NOT NULL,
+        created_at    REAL NOT NULL,
+        UNIQUE (session, generation)
+    ) STRICT
+    """,
+    "CREATE INDEX summary_by_through ON summary (through)",
+    # nothing was ever written to these
+    "ALTER TABLE session DROP COLUMN conversation_summary",
+    "ALTER TABLE session DROP COLUMN summary_through_id",
+    # whether the person has dismissed the line that says that a session is summarised
+    "ALTER TABLE session ADD COLUMN summary_noted INTEGER NOT NULL DEFAULT 0",
+    # what a request was for: "answer" or "summary"
+    "ALTER TABLE request ADD COLUMN purpose TEXT NOT NULL DEFAULT 'answer'",
+)
+
+MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST, _SECOND, _THIRD, _FOURTH, _FIFTH)
 """Step n brings a database of version n to version n + 1; steps are added, never changed."""
 
 VERSION = len(MIGRATIONS)

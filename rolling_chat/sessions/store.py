@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Unpack
 
 from rolling_chat.messages import FileTouch, Json, JsonObject, MadeBy, Message, Usage
-from rolling_chat.sessions import branches, claims, directory, files, learned, requests, tree
+from rolling_chat.sessions import branches, claims, directory, files, learned, requests, summaries, tree
 from rolling_chat.sessions.claims import Owner
 from rolling_chat.sessions.database import Database
 from rolling_chat.sessions.records import (
@@ -25,6 +25,7 @@ from rolling_chat.sessions.records import (
     SessionNotFound,
     SessionState,
     StoreDamaged,
+    StoredSummary,
     StoreError,
 )
 from rolling_chat.sessions.rows import message_id, message_number
@@ -100,7 +101,7 @@ class SessionStore:
             return directory.info(connection, session)
 
     def state(self, session_id: str) -> SessionState:
-        """What the pipeline remembers of a session: summary, pins, plan."""
+        """What the pipeline remembers of a session: pins, plan."""
         with self._database.read() as connection:
             return directory.state(connection, directory.exact(connection, session_id))
 
@@ -231,6 +232,32 @@ class SessionStore:
         with self._database.read() as connection:
             within = None if session_id is None else directory.exact(connection, session_id)
             return search(connection, words, within, limit)
+
+    # Summaries
+
+    def summary(self, session_id: str) -> StoredSummary | None:
+        """The newest summary of the session that is valid on its branch; an empty text takes back."""
+        with self._database.read() as connection:
+            session = directory.exact(connection, session_id)
+            return summaries.newest(connection, session, summaries.head_of(connection, session))
+
+    def summaries(self, session_id: str) -> list[StoredSummary]:
+        """Every summary that the session ever had, on any branch, oldest first."""
+        with self._database.read() as connection:
+            return summaries.of_session(connection, directory.exact(connection, session_id))
+
+    def publish_summary(
+        self, session_id: str, summary: StoredSummary, *, expected: int
+    ) -> StoredSummary | None:
+        """Add a summary; return it with its generation, None where the branch has moved on without it.
+
+        `expected` is the generation that was the newest valid one when it was begun, 0 for none: if it
+        no longer is, or `summary.through` is not on the branch of the head, nothing is written. Raises
+        StoreError if the session is open elsewhere.
+        """
+        with self._database.write() as connection:
+            session = self._unheld(connection, session_id)
+            return summaries.publish(connection, session, summary, expected, self._clock())
 
     # Requests
 

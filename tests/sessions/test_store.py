@@ -268,14 +268,11 @@ def test_the_pipelines_state_is_kept(store: SessionStore) -> None:
         session.id,
         model="openai/x",
         rolling=True,
-        conversation_summary="They said hi. \ud800",
-        summary_through_id=message.id,
         pins=(message.id,),
         plan=plan,
     )
-    assert (info.model, info.rolling, info.has_summary) == ("openai/x", True, True)
+    assert (info.model, info.rolling) == ("openai/x", True)
     state = store.state(session.id)
-    assert (state.conversation_summary, state.summary_through_id) == ("They said hi. \ud800", message.id)
     assert (state.pins, state.plan) == ((message.id,), plan)
 
 

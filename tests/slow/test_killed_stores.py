@@ -30,7 +30,7 @@ class Acknowledged:
     said: dict[str, dict[str, Any]] = field(default_factory=dict)
     grown: dict[str, str] = field(default_factory=dict)
     heads: dict[str, str] = field(default_factory=dict)
-    summaries: dict[str, str] = field(default_factory=dict)
+    summaries: set[tuple[str, int, str, str]] = field(default_factory=set)
     requests: set[str] = field(default_factory=set)
 
     def take(self, acks: list[dict[str, Any]]) -> None:
@@ -47,7 +47,7 @@ class Acknowledged:
                 case "logged":
                     self.requests.add(ack["id"])
                 case "summed":
-                    self.summaries[ack["session"]] = ack["text"]
+                    self.summaries.add((ack["session"], ack["n"], ack["text"], ack["id"]))
                 case "failed":
                     raise AssertionError(ack["text"])
 
@@ -61,9 +61,13 @@ class Acknowledged:
         for session, head in self.heads.items():
             store.claim(session)
             ahead += store.session(session).head != head
-            ahead += store.state(session).conversation_summary != self.summaries.get(session, "")
             self.heads[session] = store.session(session).head
-            self.summaries[session] = store.state(session).conversation_summary
+            summaries = store.summaries(session)
+            kept = {(session, one.generation, one.text, one.through) for one in summaries}
+            assert {known for known in self.summaries if known[0] == session} <= kept
+            assert [one.generation for one in summaries] == [*range(1, len(summaries) + 1)]
+            ahead += len(kept - self.summaries)
+            self.summaries |= kept
             ends = [store.session(session).head, *(left.head for left in store.left_branches(session))]
             there = {message.id: message for end in ends if end for message in store.branch(session, end)}
             for name, ack in self.said.items():

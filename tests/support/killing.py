@@ -15,7 +15,7 @@ _EXECUTIONER = """
 import json, os, random, signal, sys, time
 from pathlib import Path
 from rolling_chat.messages import MadeBy, Message
-from rolling_chat.sessions.records import RequestRecord
+from rolling_chat.sessions.records import RequestRecord, StoredSummary
 from rolling_chat.sessions.store import SessionStore
 
 def write(database, acks, seed):
@@ -57,9 +57,11 @@ def write(database, acks, seed):
                 record = RequestRecord("", session, parent, "m", {"n": turn}, "d", 1, "h", 1, 1)
                 say(op="logged", id=store.log_request(record))
             case 7:
-                text = f"{seed}.{turn}"
-                store.update_session(session, conversation_summary=text, summary_through_id=parent)
-                say(op="summed", session=session, text=text, id=parent)
+                if branch:
+                    before = store.summary(session)
+                    made = StoredSummary(f"{seed}.{turn}", rng.choice(branch).id)
+                    kept = store.publish_summary(session, made, expected=before.generation if before else 0)
+                    say(op="summed", session=session, id=kept.through, text=kept.text, n=kept.generation)
 
 for line in sys.stdin:
     database, acks, seed, seconds, only_open = json.loads(line)

@@ -15,7 +15,7 @@ from rolling_chat.providers.offline.matching import (
     read_sentences,
     split_sentences,
 )
-from rolling_chat.providers.offline.summary import asks_for_summary, extract_summary
+from rolling_chat.providers.offline.summary import asks_for_summary, extract_summary, marked_texts
 
 _INTRODUCTION = (
     "I am the offline model: no language model, only a search over what stands in this conversation."
@@ -70,6 +70,8 @@ def reply_to(
         return OfflineReply(extract_summary([message.text for message in rest]))
     turn_start = next((place for place in range(len(rest) - 1, -1, -1) if rest[place].role == "user"), 0)
     asked = rest[turn_start].text if rest else ""
+    if not tools and (marked := marked_texts(asked)):
+        return OfflineReply(extract_summary(marked))
     turn = rest[turn_start + 1 :]
     steps = read_orders(asked)
     offered = {str(tool["function"]["name"]): tool["function"] for tool in tools if "function" in tool}

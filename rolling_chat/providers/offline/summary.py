@@ -19,6 +19,9 @@ _TELLING = re.compile(
 _EMPTY_TALK = re.compile(
     r"(?:ok(?:ay)?|thanks?|thank you|sure|yes|no|hello|hi|great|noted)\W*", re.IGNORECASE
 )
+_MARKED = re.compile(r"^<(?:summary|messages)>\n(.*?)\n</(?:summary|messages)>$", re.DOTALL | re.MULTILINE)
+_WHO = re.compile(r"^(?:User|Assistant|Result): ", re.MULTILINE)
+_NO_STATEMENT = re.compile(r"^(?:\[(?:called|result masked) .*\]|.*\?)$", re.MULTILINE)
 # What a summary may take: 400 words, 800 tokens at most.
 _SUMMARY_TOKENS = 700
 _FRONT_CHARS = 600
@@ -27,6 +30,16 @@ _FRONT_CHARS = 600
 def asks_for_summary(system: str) -> bool:
     """Whether a system message makes its reader a summariser. A summary that it carries does not."""
     return _ASKS.search(system[:_FRONT_CHARS]) is not None
+
+
+def marked_texts(asked: str) -> list[str]:
+    """What a request for a summary has between its markers, the old summary first; empty where it is none.
+
+    Who said it, what was called, what was asked and that a result is masked are left out.
+    """
+    if not asks_for_summary(asked):
+        return []
+    return [_NO_STATEMENT.sub("", _WHO.sub("", text)) for text in _MARKED.findall(asked)]
 
 
 def extract_summary(texts: Sequence[str]) -> str:

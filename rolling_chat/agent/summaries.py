@@ -1,0 +1,315 @@
+"""The rolling summary of the open session: made in the background, published, taken back, edited."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from rolling_chat.agent.errors import ChatError, in_words
+from rolling_chat.agent.prompt import as_summary
+from rolling_chat.agent.runtime import Runtime
+from rolling_chat.agent.session import OpenSession
+from rolling_chat.agent.summariser import Subject, Summariser
+from rolling_chat.agent.text import sound_text
+from rolling_chat.context import Pins, PromptReport, SummaryError, count_tokens, most_summary_tokens
+from rolling_chat.context.summary import MOST_MESSAGES
+from rolling_chat.events import SummaryBegan, SummaryEnded, SummaryEvent
+from rolling_chat.messages import Usage
+from rolling_chat.sessions.records import StoredSummary, StoreError
+
+log = logging.getLogger("rolling_chat.agent.summaries")
+
+EDITED = "you"
+"""`made_by` of a summary that the person edited."""
+
+MOST_PASSES = 10
+"""The most passes that one asking for a summary makes."""
+
+_MOST_FAILURES = 2  # passes in a row without progress, before the next ones wait for more to come
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """A summary that the person may take or leave.
+
+    `covers` counts the messages that it stands for; `before` and `after` are reports of the next
+    request without and with it.
+    """
+
+    summary: StoredSummary
+    expected: int
+    covers: int
+    before: PromptReport
+    after: PromptReport
+
+
+class Summaries:
+    """The summaries of the session that is open at the time; `session` says which one that is.
+
+    A pass runs in a task of its own and is published between two turns, if the branch is still the
+    one that it was made on. `listener` is told when one begins and ends.
+    """
+
+    def __init__(self, runtime: Runtime, session: Callable[[], OpenSession]) -> None:
+        self._runtime = runtime
+        self._session = session
+        self._summariser = Summariser(runtime, self._spend)
+        self._task: asyncio.Task[None] | None = None
+        self._between_turns = asyncio.Event()
+        self._between_turns.set()
+        self._may_ask = True
+        self._failures = 0
+        self._failed_at = 0  # messages of the branch when a pass failed last
+        self._reason = ""
+        self._has_noticed = False
+        self.listener: Callable[[SummaryEvent], None] | None = None
+
+    @property
+    def current(self) -> StoredSummary | None:
+        """The summary that counts on this branch; None where there is none, or it was taken back."""
+        newest = self._session().planner.summary
+        return newest if newest is not None and newest.text else None
+
+    @property
+    def is_in_force(self) -> bool:
+        """Does the next request carry the summary that counts? Until it does, it is only ready."""
+        planner, current = self._session().planner, self.current
+        plan = planner.decisions
+        if not planner.rolling or current is None or plan is None or plan.summary is None:
+            return False
+        return plan.summary.generation == current.generation
+
+    @property
+    def busy(self) -> bool:
+        """Is one being made in the background?"""
+        return self._task is not None and not self._task.done()
+
+    @property
+    def is_worth_saying(self) -> bool:
+        """Is the session summarised, and has the person not dismissed the line that says so?"""
+        session = self._session()
+        return session.planner.rolling and self.current is not None and not session.info.summary_noted
+
+    def dismiss(self) -> None:
+        """The person has read that the session is summarised; it is not said again."""
+        self._session().update(summary_noted=True)
+
+    def extract_only(self) -> None:
+        """From now on no model is asked by itself; what is extracted by rule costs nothing."""
+        self._may_ask = False
+
+    def turn_began(self) -> None:
+        """Nothing is published until the turn has ended."""
+        self._between_turns.clear()
+
+    def turn_ended(self, *, done: bool) -> None:
+        """What is ready may be published; after an answer that was `done` the next pass may be due."""
+        self._between_turns.set()
+        if done and not self.busy and self._is_wanted():
+            self._task = asyncio.create_task(self._run(self._session()))
+
+    def cancel(self) -> None:
+        """Stop what is being made: the branch or the session is left."""
+        if self._task is not None:
+            self._task.cancel()
+            self._task = None
+
+    def leave_session(self) -> None:
+        """Another session is open from now on."""
+        self.cancel()
+        self._failures = self._failed_at = 0
+        self._has_noticed = False
+
+    async def settled(self) -> None:
+        """Wait until nothing is being made any more."""
+        while self._task is not None and not self._task.done():
+            await asyncio.wait({self._task})
+
+    async def stop(self) -> None:
+        """Stop what is being made, and wait until it has let go of everything."""
+        task = self._task
+        self.cancel()
+        if task is not None and not task.done():
+            await asyncio.wait({task})
+
+    async def propose(self, focus: str = "") -> Proposal:
+        """Make a summary of all but the newest turn now; `focus` is what to keep in mind.
+
+        Nothing is published. Raises ChatError where there is nothing to summarise, or none came of it.
+        """
+        session = self._session()
+        if not session.planner.rolling:
+            raise ChatError("Rolling context is off, and summaries with it: /rolling-context on first.")
+        if session.planner.config.summarize == "off":
+            raise ChatError("Summaries are off: /rolling-context set summarize model turns them on.")
+        session.make_ours()
+        await self.stop()
+        self._tell(SummaryBegan())
+        try:
+            return await self._propose(session, focus)
+        except SummaryError as error:
+            raise ChatError(f"No summary came of it: {error}.") from error
+        except StoreError as error:
+            raise ChatError(str(error)) from error
+        finally:
+            self._tell(SummaryEnded())
+
+    def take(self, proposal: Proposal) -> None:
+        """Publish a proposal; it is in force with the next request. Raises ChatError if it is overtaken."""
+        self._put_in_force(proposal.summary, proposal.expected)
+
+    def undo(self) -> StoredSummary | None:
+        """Go back to the summary before this one, None where there was none; with the next request.
+
+        Raises ChatError where there is nothing to undo.
+        """
+        current, session = self.current, self._session()
+        if current is None:
+            raise ChatError("There is no summary to undo.")
+        with in_words():
+            older = {one.generation: one for one in self._runtime.store.summaries(session.info.id)}
+        before = older.get(current.made_from)
+        if before is None or not before.text:
+            before = replace(current, text="", made_from=0, tokens_before=0, tokens_after=0)
+        self._put_in_force(replace(before, created_at=0.0), current.generation, anew=True)
+        return self.current
+
+    def edit(self, text: str) -> None:
+        """Let the summary say `text` from the next request on. Raises ChatError."""
+        current, text = self.current, sound_text(text).strip()
+        if current is None:
+            raise ChatError("There is no summary to edit.")
+        if not text:
+            raise ChatError("An empty summary stands for nothing; /compact undo takes it back.")
+        if text == current.text:
+            return
+        edited = replace(
+            current, text=text, made_by=EDITED, made_from=current.generation, created_at=0.0,
+            tokens_after=count_tokens(text, self._session().planner.model),
+        )  # fmt: skip
+        self._publish_now(edited, current.generation)
+
+    @property
+    def most_tokens(self) -> int:
+        """The most that a summary takes in a request of this session, in tokens."""
+        return most_summary_tokens(self._session().planner.config.max_context_tokens)
+
+    # -- in the background
+
+    def _is_wanted(self) -> bool:
+        planner, session = self._session().planner, self._session()
+        how = planner.config.summarize
+        if not planner.rolling or how == "off" or session.is_held or (how == "model" and not self._may_ask):
+            return False
+        grown = len(session.conversation.messages) - self._failed_at
+        return self._failures < _MOST_FAILURES or grown >= MOST_MESSAGES
+
+    async def _run(self, session: OpenSession) -> None:
+        """Pass after pass while one is due; a failure keeps what there was."""
+        has_begun = False
+        try:
+            while self._is_wanted():
+                subject, expected = self._subject(session), _generation(session)
+                if (due := await subject.due()) is None:
+                    break
+                if not has_begun:
+                    has_begun = True
+                    self._tell(SummaryBegan())
+                made = await self._summariser.make(subject, due)
+                await self._between_turns.wait()
+                if self._publish(session, made, expected) is None:
+                    raise SummaryError("the conversation has gone another way meanwhile")
+                self._failures = 0
+        except (SummaryError, StoreError) as error:
+            self._fail(session, str(error))
+        except Exception as error:
+            log.exception("the summary broke")
+            self._fail(session, f"a fault of the program ({type(error).__name__})")
+        finally:
+            if has_begun:
+                self._tell(SummaryEnded(self._notice()))
+
+    def _fail(self, session: OpenSession, reason: str) -> None:
+        self._failures += 1
+        self._failed_at = len(session.conversation.messages)
+        self._reason = reason
+        log.warning("session %s: no summary, what there was stays: %s", session.info.id, reason)
+
+    def _notice(self) -> str:
+        """Once a session, and not for the first failure: the next pass may well succeed."""
+        if self._failures < _MOST_FAILURES or self._has_noticed:
+            return ""
+        self._has_noticed = True
+        return f"Older messages are not being summarised ({self._reason}); they stay on disk."
+
+    async def _propose(self, session: OpenSession, focus: str) -> Proposal:
+        planner, expected = session.planner, _generation(session)
+        first = subject = replace(self._subject(session), focus=focus, early=True)
+        for _ in range(MOST_PASSES):
+            if (due := await subject.due()) is None:
+                break
+            made = await self._summariser.make(subject, due)
+            subject = replace(subject, newest=replace(made, generation=expected + 1))
+        if subject.newest is None or subject is first:
+            raise ChatError("There is nothing to summarise: the newest turn always stays whole.")
+        messages = session.conversation.messages
+        _, after = planner.plan_with(messages, as_summary(subject.newest))
+        made = replace(subject.newest, made_from=first.newest.generation if first.newest else 0)
+        return Proposal(made, expected, made.place, planner.preview(messages), after)
+
+    def _put_in_force(self, summary: StoredSummary, expected: int, *, anew: bool = False) -> None:
+        """Publish a summary and plan the next request with it."""
+        published, session = self._publish_now(summary, expected), self._session()
+        plan, _ = session.planner.plan_with(session.conversation.messages, as_summary(published), anew=anew)
+        if plan is not None:
+            session.planner.use_plan(plan)
+            session.update(plan=plan.to_json())
+
+    def _publish_now(self, summary: StoredSummary, expected: int) -> StoredSummary:
+        """Publish what the person asked for. Raises ChatError."""
+        if not self._between_turns.is_set():
+            raise ChatError("The model is still answering: Esc stops it.")
+        session = self._session()
+        self.cancel()
+        session.make_ours()
+        with in_words():
+            published = self._publish(session, summary, expected)
+        if published is None:
+            raise ChatError("The conversation has gone another way meanwhile: ask for the summary again.")
+        return published
+
+    def _publish(self, session: OpenSession, summary: StoredSummary, expected: int) -> StoredSummary | None:
+        if session.conversation.open_calls():
+            return None
+        published = self._runtime.store.publish_summary(session.info.id, summary, expected=expected)
+        session.planner.read_summary()
+        session.read_info()
+        return published
+
+    def _subject(self, session: OpenSession) -> Subject:
+        planner = session.planner
+        plan, newest = planner.decisions, planner.summary
+        return Subject(
+            planned=planner.planned(session.conversation.messages),
+            newest=newest if newest is not None and newest.text else None,
+            pins=plan.pins if plan is not None else Pins(),
+            model=planner.model,
+            config=planner.config,
+            session_id=session.info.id,
+            tools=tuple(tool.schema for tool in planner.tools),
+        )
+
+    def _spend(self, usage: Usage) -> None:
+        self._session().usage += usage
+
+    def _tell(self, event: SummaryEvent) -> None:
+        if self.listener is not None:
+            self.listener(event)
+
+
+def _generation(session: OpenSession) -> int:
+    """That of the summary which counts, also of one that only takes back; 0 for none."""
+    newest = session.planner.summary
+    return newest.generation if newest is not None else 0

@@ -1,0 +1,245 @@
+"""Making one summary: by rule, or by asking a model under a budget of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import logging
+import time
+from collections.abc import Callable, Generator, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, replace
+from functools import partial
+
+from rolling_chat.agent.basis import Basis, canonical, digest, wire_hash
+from rolling_chat.agent.batches import batches
+from rolling_chat.agent.prompt import MAX_ANSWER, PIPELINE_VERSION, as_summary, reserve_of
+from rolling_chat.agent.runtime import Runtime
+from rolling_chat.agent.text import sound_text
+from rolling_chat.agent.window import context_config, output_limit, window_of
+from rolling_chat.context import (
+    ContextConfig,
+    ContextOverflowError,
+    DuePass,
+    Pins,
+    SummaryError,
+    SummaryOptions,
+    build_final_prompt,
+    count_tokens,
+    due_pass,
+    estimate_tokens,
+    most_summary_tokens,
+    prompt_bound,
+    summarize_context,
+    summary_steps,
+)
+from rolling_chat.context.pins import EXCLUDED_RESULT, hold
+from rolling_chat.context.summarising import require_saving
+from rolling_chat.messages import Json, JsonObject, Message, Usage
+from rolling_chat.providers import wire
+from rolling_chat.providers.background import in_background
+from rolling_chat.providers.protocol import Finished, ProviderError, Request
+from rolling_chat.sessions.records import RequestRecord, StoredSummary
+
+log = logging.getLogger("rolling_chat.agent.summariser")
+
+EXTRACT = "extract"
+"""`made_by` of a summary that was extracted by rule."""
+
+PATIENCE = 120.0
+"""Seconds that a model has for one question of a summary."""
+
+_FRAMING = 32  # tokens around the one message of a question
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What a summary is made of: the branch as it is planned, the system message first, and how.
+
+    `newest` is the summary that is extended; `model` and `config` are the chat's own.
+    """
+
+    planned: Sequence[Message]
+    newest: StoredSummary | None
+    pins: Pins
+    model: str
+    config: ContextConfig
+    session_id: str
+    tools: tuple[JsonObject, ...] = ()
+    focus: str = ""
+    early: bool = False
+
+    async def due(self) -> DuePass | None:
+        """The pass that is due, None where none is."""
+        summary = as_summary(self.newest)
+        find = partial(due_pass, self.planned, self.config, tools=self.tools, model=self.model)
+        return await in_background(partial(find, summary=summary, pins=self.pins, early=self.early))
+
+    def folded_in(self, due: DuePass) -> list[Message]:
+        """The messages of a pass, without what the person excluded."""
+        held = hold(self.planned, self.pins)
+        return [
+            replace(self.planned[place], content=EXCLUDED_RESULT, counts={})
+            if place in held.emptied
+            else self.planned[place]
+            for place in range(due.first, due.through + 1)
+            if place not in held.left_out
+        ]
+
+
+@dataclass(slots=True)
+class Summariser:
+    """Makes summaries for one chat; `spend` is told what every question to a model used."""
+
+    runtime: Runtime
+    spend: Callable[[Usage], None]
+    patience: float = PATIENCE
+
+    async def make(self, subject: Subject, due: DuePass) -> StoredSummary:
+        """The summary that a pass comes to; nothing is published.
+
+        Raises SummaryError where none came of it, and StoreError. Cancelling closes the connection.
+        """
+        messages = subject.folded_in(due)
+        before = subject.newest.text if subject.newest else ""
+        most = most_summary_tokens(subject.config.max_context_tokens)
+        original = estimate_tokens(messages, subject.model) + count_tokens(before, subject.model)
+        if subject.config.summarize == "model":
+            made_by = subject.config.summary_model or subject.model
+            text = await self._ask_model(subject, messages, before, most, made_by)
+        else:
+            made_by = EXTRACT
+            options = SummaryOptions(max_tokens=most, model=subject.model, previous=before)
+            text = (await in_background(partial(summarize_context, messages, options))).summary
+            require_saving(count_tokens(text, subject.model), original)
+        return StoredSummary(
+            text=text,
+            through=subject.planned[due.through].id,
+            digest=digest_of(subject.newest, subject.planned[due.first : due.through + 1]),
+            made_by=made_by,
+            made_from=subject.newest.generation if subject.newest else 0,
+            tokens_before=original,
+            tokens_after=count_tokens(text, subject.model),
+            place=due.through,
+        )
+
+    async def _ask_model(
+        self, subject: Subject, messages: Sequence[Message], before: str, most: int, model: str
+    ) -> str:
+        """Ask in as many questions as fit the model's window; the last answer is the summary."""
+        config = self._config(model)
+        window = config.max_context_tokens
+        room = window - reserve_of(config) - int(window * config.safety_margin) - _FRAMING
+        options = SummaryOptions(
+            max_tokens=most, max_prompt_tokens=max(room, 1), model=model, previous=before, focus=subject.focus
+        )
+        steps = summary_steps(messages, options)
+        asked, summary = await in_background(partial(_step, steps, None))
+        while summary is None:
+            planned = self._plan(asked, subject, model, config)
+            asked, summary = await in_background(partial(_step, steps, await self._ask(planned)))
+        return summary
+
+    def _config(self, model: str) -> ContextConfig:
+        """The summariser's own budget: nothing rolls in it, and nothing is recalled."""
+        runtime = self.runtime
+        learned = runtime.store.learned(model, self._address(model))
+        return context_config(
+            model, runtime.settings, runtime.catalog, rolling=False, system="", tools=(), learned=learned
+        )
+
+    def _plan(self, asked: str, subject: Subject, model: str, config: ContextConfig) -> _Question:
+        """The request for a question, proved to fit. Raises SummaryError where it does not."""
+        try:
+            final = build_final_prompt([Message("user", asked)], config, model=model)
+        except ContextOverflowError as error:
+            raise SummaryError(f"a question to {model} does not fit its window: {error}") from error
+        settings, catalog = self.runtime.settings, self.runtime.catalog
+        most_out = min(output_limit(model, settings, catalog) or MAX_ANSWER, reserve_of(config))
+        request = Request(
+            model=model,
+            messages=tuple(final.messages),
+            max_tokens=most_out if wire.wants_max_tokens(model) else None,
+            window=window_of(model, settings, catalog),
+            api_base=self._address(model) or None,
+        )
+        wire_form = self.runtime.provider.wire_form(request)
+        basis = question_basis(asked, config)
+        record = RequestRecord(
+            id="",
+            session_id=subject.session_id,
+            head=subject.planned[-1].id,
+            model=model,
+            plan=None,
+            settings_digest=digest(basis),
+            pipeline_version=PIPELINE_VERSION,
+            wire_hash=wire_hash([canonical(message) for message in wire_form], ()),
+            estimated=final.report.token_count,
+            bound=prompt_bound(wire_form, model=model),
+            created_at=self.runtime.clock(),
+            totals=final.report.totals(),
+            purpose="summary",
+        )
+        return _Question(request, record, basis)
+
+    async def _ask(self, question: _Question) -> str:
+        """The answer to a question; its record is finished whatever comes of it."""
+        store, usage, error = self.runtime.store, Usage(), "cancelled"
+        started = time.monotonic()
+        record_id = store.log_request(question.record, question.basis)
+        try:
+            async with asyncio.timeout(self.patience):
+                answer = await self._finished(question.request)
+            usage, error = answer.usage, ""
+            self.spend(usage)
+            return sound_text(answer.message.text)
+        except TimeoutError:
+            error = f"no answer within {self.patience:g} seconds"
+            raise SummaryError(f"{question.request.model} gave {error}") from None
+        except ProviderError as failure:
+            error = str(failure)
+            log.warning("no summary (%s): %s %s", failure.kind.value, failure, failure.detail)
+            raise SummaryError(error) from failure
+        finally:
+            store.finish_request(record_id, usage=usage, seconds=time.monotonic() - started, error=error)
+
+    async def _finished(self, request: Request) -> Finished:
+        async with aclosing(batches(self.runtime.provider.stream(request))) as stream:
+            async for batch in stream:
+                for delta in batch:
+                    if isinstance(delta, Finished):
+                        return delta
+        raise SummaryError(f"the answer of {request.model} broke off")
+
+    def _address(self, model: str) -> str:
+        return self.runtime.settings.for_model(model).api_base
+
+
+@dataclass(frozen=True, slots=True)
+class _Question:
+    """One question to a model, its record, and what it was made from."""
+
+    request: Request
+    record: RequestRecord
+    basis: dict[str, Json]
+
+
+def question_basis(asked: str, config: ContextConfig) -> dict[str, Json]:
+    """What a question was made from, so that it can be made again."""
+    return {"question": asked, **Basis(config, "", ()).to_json()}
+
+
+def digest_of(newest: StoredSummary | None, messages: Sequence[Message]) -> str:
+    """The digest of all that a summary covers: of what the one before covers, and of `messages`."""
+    hashed = hashlib.sha256((newest.digest if newest else "").encode())
+    for message in messages:
+        hashed.update(canonical([message.id, message.to_dict()]) + b"\n")
+    return hashed.hexdigest()
+
+
+def _step(steps: Generator[str, str, str], answer: str | None) -> tuple[str, str | None]:
+    """The next question and None, or the summary behind an empty one."""
+    try:
+        return (next(steps) if answer is None else steps.send(answer)), None
+    except StopIteration as end:
+        return "", end.value
