@@ -5,6 +5,7 @@ from rolling_chat.agent.errors import ChatError
 from rolling_chat.agent.files import FileState
 from rolling_chat.agent.moves import SaidTurn
 from rolling_chat.agent.runtime import Runtime
+from rolling_chat.agent.summaries import Proposal
 from rolling_chat.sessions.records import LeftBranch, SearchHit, SessionInfo
 
 __all__ = [
@@ -12,6 +13,7 @@ __all__ = [
     "ChatError",
     "FileState",
     "LeftBranch",
+    "Proposal",
     "Runtime",
     "SaidTurn",
     "SearchHit",

@@ -164,6 +164,9 @@ class Summariser:
             api_base=self._address(model) or None,
         )
         wire_form = self.runtime.provider.wire_form(request)
+        bound = prompt_bound(wire_form, model=model)
+        if bound > final.report.window - final.report.reserve - final.report.margin:
+            raise SummaryError(f"a question to {model} does not fit its window as it is sent")
         basis = question_basis(asked, config)
         record = RequestRecord(
             id="",
@@ -175,7 +178,7 @@ class Summariser:
             pipeline_version=PIPELINE_VERSION,
             wire_hash=wire_hash([canonical(message) for message in wire_form], ()),
             estimated=final.report.token_count,
-            bound=prompt_bound(wire_form, model=model),
+            bound=bound,
             created_at=self.runtime.clock(),
             totals=final.report.totals(),
             purpose="summary",

@@ -65,6 +65,14 @@ class CommandContext(Protocol):
         """Show a text of any length, whole, on a screen of its own."""
         ...
 
+    async def confirm(self, title: str, question: str, text: str, answer: str) -> bool:
+        """Show a text to take or leave; `answer` says what taking does. Whether it was taken."""
+        ...
+
+    async def edit(self, title: str, lead: str, text: str) -> str | None:
+        """Let the person edit a text; None when they leave it."""
+        ...
+
     def show_help(self) -> None:
         """Show keys and commands."""
         ...

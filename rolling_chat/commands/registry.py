@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from rolling_chat.agent import ChatError
 from rolling_chat.commands.branches import BRANCHES
+from rolling_chat.commands.compact import COMPACT
 from rolling_chat.commands.context import CONTEXT
 from rolling_chat.commands.copy import COPY
 from rolling_chat.commands.export import EXPORT
@@ -26,6 +27,7 @@ from rolling_chat.commands.rewind import REWIND
 from rolling_chat.commands.rolling_context import ROLLING_CONTEXT
 from rolling_chat.commands.search import SEARCH
 from rolling_chat.commands.sessions import SESSIONS
+from rolling_chat.commands.summary import SUMMARY
 from rolling_chat.commands.theme import THEME
 from rolling_chat.commands.undo import UNDO
 
@@ -35,6 +37,8 @@ if TYPE_CHECKING:
 _COMMANDS: tuple[Command, ...] = (
     ROLLING_CONTEXT,
     CONTEXT,
+    COMPACT,
+    SUMMARY,
     RECALL,
     FILES,
     MODEL,

@@ -22,6 +22,9 @@ from rolling_chat.events import (
     ReplyEnded,
     RequestStarted,
     RetryWaiting,
+    SummaryBegan,
+    SummaryEnded,
+    SummaryEvent,
     TextAdded,
     ToolEnded,
     ToolStarted,
@@ -89,6 +92,7 @@ class ScreenState:
     last: str = ""
     offer: Offer = Offer.NOTHING
     queued: str = ""
+    is_summarising: bool = False
     revision: int = 0
     _notices: int = 0
     _reply_items: dict[str, int] = field(default_factory=dict)
@@ -121,6 +125,17 @@ class ScreenState:
         self.queued = text
         if text:
             self.items.append(Item(QUEUED_ID, Kind.USER, text, Status.QUEUED))
+        self.revision += 1
+
+    def summary(self, event: SummaryEvent) -> None:
+        """A summary is being made, or no longer; the turn that may run goes on."""
+        match event:
+            case SummaryBegan():
+                self.is_summarising = True
+            case SummaryEnded(notice):
+                self.is_summarising = False
+                if notice:
+                    self.notice(notice)
         self.revision += 1
 
     def begin(self, now: float) -> None:
@@ -201,12 +216,13 @@ class ScreenState:
 
     def status(self, now: float) -> str:
         """The status line's words: what is being done, for how long, how fast."""
-        if not self.busy:
-            return self.last
-        parts = [self._doing(), f"{max(0.0, now - self.turn_began):.0f} s"]
-        if rate := self.tokens_per_second(now):
-            parts.append(rate)
-        return " · ".join(parts)
+        parts = [self.last]
+        if self.busy:
+            took = f"{max(0.0, now - self.turn_began):.0f} s"
+            parts = [self._doing(), took, self.tokens_per_second(now)]
+        if self.is_summarising:
+            parts.append("summarising older messages")
+        return " · ".join(filter(None, parts))
 
     def tokens_per_second(self, now: float) -> str:
         """How fast the reply comes; `~` while it is reckoned from characters."""

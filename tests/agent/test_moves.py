@@ -116,6 +116,7 @@ async def test_the_plan_is_that_of_the_nearest_request_above(opened: Opened) -> 
     chat, runtime, provider = opened(says("word " * 300), window=4_000)
     chat.set_rolling(True)
     chat.set_context("max_history_tokens", "900")
+    chat.set_context("summarize", "off")
     for number in range(6):
         await collect(chat.send(f"question {number}"))
     log = runtime.store.requests(chat.info.id)

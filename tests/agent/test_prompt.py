@@ -14,7 +14,7 @@ from rolling_chat.context import prompt_bound
 from rolling_chat.events import Outcome, PromptPlanned
 from rolling_chat.messages import Json
 from rolling_chat.providers.protocol import Request
-from rolling_chat.settings.schema import ModelSettings, Settings
+from rolling_chat.settings.schema import ContextSettings, ModelSettings, Settings
 from tests.support.agent import MODEL, ScriptedProvider, call, calls, collect, make_runtime, of_kind, says
 
 Opened = Callable[..., tuple[Chat, Runtime, ScriptedProvider]]
@@ -53,7 +53,8 @@ async def test_what_is_sent_fits_on_the_wire_however_long_the_conversation(opene
 
 async def test_a_wire_form_longer_than_planned_is_planned_again(tmp_path: Path) -> None:
     provider = TalkativeProvider(says("answer " * 700))
-    chat = Chat.open(make_runtime(tmp_path, provider, window=9_000), rolling=True)
+    settings = Settings(context=ContextSettings(summarize="off"))
+    chat = Chat.open(make_runtime(tmp_path, provider, window=9_000, settings=settings), rolling=True)
     for number in range(6):
         events = await collect(chat.send(f"question {number} " * 50))
         assert events[-1].outcome is Outcome.DONE, events[-1]

@@ -82,6 +82,6 @@ async def test_what_was_said_early_is_remembered_with_recall_and_lost_by_trimmin
     recall: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(DELAY_VARIABLE, "0")
-    outcomes = await remember(1_000, recall=recall, turns=25, facts=6)
+    outcomes = await remember(1_000, recall=recall, summarize="off", turns=25, facts=6)
     remembered = [one for one in outcomes if one.right and one.calls <= MOST_CALLS]
     assert len(remembered) == len(outcomes) if recall else len(remembered) < len(outcomes) / 2

@@ -2,7 +2,7 @@
 
 It answers from nothing but the prompt it is sent, so a right answer is proof that the fact was there: in
 what was left of the conversation, in the summary, or in what recall brought back. Beside it the same
-session where recall is not offered: trimming alone. The facts are asked one after the other, so what
+session with one of the two alone, and with neither: trimming alone. The facts are asked one after the other, so what
 recall brought for one question is in the prompt of the next, and counts there as in the prompt.
 """
 
@@ -16,6 +16,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Literal, TypeAlias
 
 from rolling_chat.agent import Chat, Runtime
 from rolling_chat.events import ReplyEnded, ToolStarted, TurnEnded
@@ -30,6 +31,16 @@ CAPS = (3_000, 8_000, 20_000)
 TURNS = 300
 FACTS = 30
 MOST_CALLS = 2
+
+Summarize: TypeAlias = Literal["off", "extract", "model"]
+
+WAYS: tuple[tuple[str, bool, Summarize], ...] = (
+    ("summaries and recall", True, "model"),
+    ("summaries alone", False, "model"),
+    ("extracts alone", False, "extract"),
+    ("recall alone", True, "off"),
+    ("trimming alone", False, "off"),
+)
 
 _ADJECTIVES = (
     "amber", "brisk", "copper", "dusty", "early", "frozen", "gentle", "hollow", "iron", "jolly", "keen",
@@ -66,26 +77,27 @@ class Outcome:
 
 
 def run() -> Iterator[str]:
-    """A line a history cap: with recall, and trimming alone."""
+    """A line a history cap: with summaries and recall, with one of them, and trimming alone."""
     os.environ.setdefault(DELAY_VARIABLE, "0")
     for cap in CAPS:
-        for recall in (True, False):
-            outcomes = asyncio.run(remember(cap, recall=recall))
+        for told, recall, summarize in WAYS:
+            outcomes = asyncio.run(remember(cap, recall=recall, summarize=summarize))
             right = [one for one in outcomes if one.right and one.calls <= MOST_CALLS]
             by_calls = Counter(one.calls for one in right)
-            told = "recall        " if recall else "trimming alone"
             yield (
-                f"history {cap:>6,}, {TURNS} turns, {told} {100 * len(right) / len(outcomes):5.1f} % "
+                f"history {cap:>6,}, {TURNS} turns, {told:<20} {100 * len(right) / len(outcomes):5.1f} % "
                 f"({by_calls[0]} in the prompt or summary, {by_calls[1]} by one call, {by_calls[2]} by two)"
             )
 
 
-async def remember(cap: int, *, recall: bool, turns: int = TURNS, facts: int = FACTS) -> list[Outcome]:
+async def remember(
+    cap: int, *, recall: bool, summarize: Summarize = "model", turns: int = TURNS, facts: int = FACTS
+) -> list[Outcome]:
     """Tell `facts` facts, talk of other things for `turns` turns, then ask for every fact."""
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder)
         told = make_facts(facts)
-        runtime = _runtime(home, cap, recall=recall)
+        runtime = _runtime(home, cap, recall=recall, summarize=summarize)
         chat = Chat.open(runtime, rolling=True)
         try:
             for fact in told:
@@ -137,6 +149,7 @@ async def _say(chat: Chat, text: str) -> tuple[str, int]:
                 raise RuntimeError(error)
             case _:
                 pass
+    await chat.summaries.settled()  # they come in the background: the figures are to be the same each time
     return answer, calls
 
 
@@ -145,14 +158,14 @@ async def _ask(chat: Chat, fact: Fact) -> Outcome:
     return Outcome(fact.value in answer, calls)
 
 
-def _runtime(home: Path, cap: int, *, recall: bool) -> Runtime:
+def _runtime(home: Path, cap: int, *, recall: bool, summarize: Summarize) -> Runtime:
     names: str | Sequence[str] = (
         "all" if recall else tuple(tool.name for tool in all_tools() if tool.name != RECALL)
     )
     settings = replace(
         Settings(),
         model=MODEL,
-        context=replace(ContextSettings(), max_history_tokens=cap),
+        context=replace(ContextSettings(), max_history_tokens=cap, summarize=summarize),
         agent=replace(AgentSettings(), tools=names),
     )
     environ = {"ROLLING_CHAT_HOME": str(home / "home"), "PATH": os.environ.get("PATH", "")}

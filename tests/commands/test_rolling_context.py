@@ -158,7 +158,7 @@ async def _long_session(home: Path, *, rolling: bool = False) -> PlainContext:
     settings = Settings(
         model=MODEL,
         models=MappingProxyType({MODEL: ModelSettings(max_input_tokens=32_000)}),
-        context=ContextSettings(enabled=rolling, max_history_tokens=2_000),
+        context=ContextSettings(enabled=rolling, max_history_tokens=2_000, summarize="off"),
     )
     chat = make_chat(home, *[says("It is so. " * 30)] * 16, settings=settings)
     for _ in range(12):

@@ -37,6 +37,14 @@ class PlainContext:
     def show_text(self, title: str, text: str) -> None:
         self.shown.append((title, text))
 
+    async def confirm(self, title: str, question: str, text: str, answer: str) -> bool:
+        self.shown.append((question, text))
+        return self.picks.pop(0) is not None if self.picks else False
+
+    async def edit(self, title: str, lead: str, text: str) -> str | None:
+        self.shown.append((lead, text))
+        return self.picks.pop(0) if self.picks else None
+
     def show_help(self) -> None:
         self.done.append("help")
 

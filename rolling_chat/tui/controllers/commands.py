@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 from rolling_chat.commands import ParsedCommand, run_command
 from rolling_chat.settings.schema import SettingsError
 from rolling_chat.settings.write import save_setting
+from rolling_chat.tui.screens.confirm import ConfirmScreen
+from rolling_chat.tui.screens.editor import EditorScreen
 from rolling_chat.tui.screens.help import HelpScreen
 from rolling_chat.tui.screens.pickers import Picker
 from rolling_chat.tui.screens.tables import TablesScreen
@@ -73,6 +75,14 @@ class CommandController:
     def show_text(self, title: str, text: str) -> None:
         """A whole text on a screen of its own."""
         self._app.push_screen(TextScreen(title, text))
+
+    async def confirm(self, title: str, question: str, text: str, answer: str) -> bool:
+        """Let the person take a text or leave it."""
+        return bool(await self._app.push_screen_wait(ConfirmScreen(title, question, text, answer)))
+
+    async def edit(self, title: str, lead: str, text: str) -> str | None:
+        """Let the person edit a text."""
+        return await self._app.push_screen_wait(EditorScreen(title, lead, text))
 
     def show_help(self) -> None:
         """Keys and commands."""

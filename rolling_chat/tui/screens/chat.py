@@ -25,6 +25,7 @@ from rolling_chat.tui.screens.help import HelpScreen
 from rolling_chat.tui.state import Offer, ScreenState
 from rolling_chat.tui.transcript.items import place_of
 from rolling_chat.tui.transcript.view import Transcript
+from rolling_chat.tui.widgets.banner import Banner
 from rolling_chat.tui.widgets.completion import Completion
 from rolling_chat.tui.widgets.gauge import Gauge
 from rolling_chat.tui.widgets.header import Header
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from textual.timer import Timer
 
     from rolling_chat.agent import Chat
+    from rolling_chat.events import SummaryEvent
     from rolling_chat.settings.paths import Paths
     from rolling_chat.tui.app import RollingChatApp
 
@@ -96,9 +98,10 @@ class ChatScreen(Screen[None]):
         self._draft_timer: Timer | None = None
 
     def compose(self) -> ComposeResult:
-        """From the top: title, transcript, question, commands, status, gauge, prompt box, keys."""
+        """From the top: title, what is to be known, transcript, question, commands, status, gauge, prompt box, keys."""
         completion = Completion(id="completion")
         yield Header(id="header")
+        yield Banner(id="banner")
         yield Transcript(id="transcript")
         yield Vertical(id="question-slot")
         yield completion
@@ -113,6 +116,7 @@ class ChatScreen(Screen[None]):
     def on_mount(self) -> None:
         """Show the conversation, take keys; what is heavy waits for the first paint."""
         self.chat.ask = self._turns.give_leave
+        self.chat.summaries.listener = self._summary_changed
         self._frames = self.set_interval(_FRAME, self._frame, pause=True)
         self.prompt.focus()
         self.load(with_report=False)
@@ -155,6 +159,7 @@ class ChatScreen(Screen[None]):
             self._paint_after = self._clock() + max(_FRAME, _PAINT_SHARE * transcript.paint_cost)
             info = self.chat.info
             self.query_one(Header).show(info.title or "new session", self.chat.model, info.folder)
+            self.query_one(Banner).show(shown=self.chat.summaries.is_worth_saying)
             self.prompt.takes_back = bool(self.state.queued)
             self._paint_rows()
 
@@ -195,6 +200,18 @@ class ChatScreen(Screen[None]):
         still = not self.state.busy and now >= self._quit_until and self.state.revision == self._painted
         if still and self._frames is not None:
             self._frames.pause()
+
+    @on(Banner.Dismissed)
+    def _dismiss_banner(self) -> None:
+        self.chat.summaries.dismiss()
+        self.paint()
+
+    def _summary_changed(self, event: SummaryEvent) -> None:
+        """In the background a summary was begun, or has ended."""
+        self.state.summary(event)
+        if not self.state.busy:
+            self._meter.refresh()
+        self.paint()
 
     def refresh_report(self) -> None:
         """The next request has changed."""
@@ -361,7 +378,9 @@ class ChatScreen(Screen[None]):
         self._paint_rows()
 
     def action_stop(self) -> None:
-        """Stop the answer."""
+        """Stop the answer; where none comes, hide what has been read."""
+        if not self.state.busy and self.query_one(Banner).shown:
+            self._dismiss_banner()
         self._turns.stop()
         self._paint_rows()
 

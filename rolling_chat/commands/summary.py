@@ -1,0 +1,50 @@
+"""/summary: what stands for older messages, to be read and edited."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from rolling_chat.commands import figures
+from rolling_chat.commands.base import Command, CommandContext
+
+if TYPE_CHECKING:
+    from rolling_chat.agent import Chat
+    from rolling_chat.sessions.records import StoredSummary
+
+_NONE = "There is no summary yet: one is made when older messages have to leave, and /compact makes one now."
+_MAKERS = {"extract": "extracted by rule", "you": "edited by you"}
+
+
+def describe(chat: Chat, summary: StoredSummary) -> str:
+    """What the summary covers, who made it and when, and whether the next request carries it."""
+    at = datetime.fromtimestamp(summary.created_at).astimezone()
+    made = _MAKERS.get(summary.made_by, f"made by {summary.made_by}")
+    if chat.summaries.is_in_force:
+        state = "in the prompt"
+    elif chat.rolling:
+        state = "ready; it comes in when something has to leave"
+    else:
+        state = "laid aside while rolling context is off"
+    covers = f"stands for the first {figures.plural(summary.place, 'message')}"
+    return f"{covers} · ~{summary.tokens_after:,} tokens · {made}, {at:%d %B %H:%M} · {state}"
+
+
+async def _run(context: CommandContext, _argument: str) -> None:
+    summaries = context.chat.summaries
+    current = summaries.current
+    if current is None:
+        context.say(_NONE)
+        return
+    text = await context.edit("Summary", describe(context.chat, current), current.text)
+    if text is None or text.strip() == current.text:
+        return
+    summaries.edit(text)
+    context.refresh_report()
+    edited = summaries.current
+    size, most = edited.tokens_after if edited else 0, summaries.most_tokens
+    cut = f" It is ~{size:,} tokens long; only the lines within {most:,} are sent." if size > most else ""
+    context.say(f"The summary is as you wrote it, from the next request on; /compact undo goes back.{cut}")
+
+
+SUMMARY = Command("summary", "", "Read and edit the summary that stands for older messages", _run)

@@ -1,0 +1,58 @@
+"""A text to read and to edit, on a screen of its own."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from rich.text import Text
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.screen import ModalScreen
+from textual.widgets import Static, TextArea
+
+from rolling_chat.text import one_line, typed, visible
+
+if TYPE_CHECKING:
+    from textual.app import ComposeResult
+
+
+class EditorScreen(ModalScreen[str | None]):
+    """Gives the text as it was left with ctrl+s, None for esc; `lead` stands above it."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("ctrl+s", "save", "save", show=False, priority=True),
+        Binding("escape,ctrl+c", "dismiss(None)", "close", show=False, priority=True),
+    ]
+    DEFAULT_CSS = """
+    EditorScreen { align: center middle; }
+    EditorScreen > Vertical {
+        width: 90%; max-width: 110; height: 90%;
+        border: round $primary; border-title-color: $primary; border-title-style: bold;
+        border-subtitle-color: $foreground; background: $surface; padding: 0 1;
+    }
+    EditorScreen #lead { height: auto; margin-bottom: 1; color: $text-muted; }
+    EditorScreen TextArea { height: 1fr; border: none; padding: 0; background: $surface; }
+    EditorScreen TextArea:focus { border: none; }
+    """
+
+    def __init__(self, title: str, lead: str, text: str) -> None:
+        super().__init__()
+        self._title = title
+        self._lead = lead
+        self._text = typed(text)
+
+    def compose(self) -> ComposeResult:
+        """The lead, the text, the keys."""
+        with Vertical() as box:
+            box.border_title = one_line(self._title)
+            box.border_subtitle = "ctrl+s save · esc close"
+            yield Static(Text(visible(self._lead)), id="lead")
+            yield TextArea(self._text, soft_wrap=True, show_line_numbers=False, compact=True)
+
+    def on_mount(self) -> None:
+        """The text takes the keys."""
+        self.query_one(TextArea).focus()
+
+    def action_save(self) -> None:
+        """Close, with the text as it is."""
+        self.dismiss(self.query_one(TextArea).text)
