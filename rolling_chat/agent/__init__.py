@@ -6,7 +6,7 @@ from rolling_chat.agent.files import FileState
 from rolling_chat.agent.moves import SaidTurn
 from rolling_chat.agent.runtime import Runtime
 from rolling_chat.agent.summaries import Proposal
-from rolling_chat.sessions.records import LeftBranch, SearchHit, SessionInfo
+from rolling_chat.sessions.records import LeftBranch, SearchHit, SessionInfo, StoredSummary
 
 __all__ = [
     "Chat",
@@ -18,4 +18,5 @@ __all__ = [
     "SaidTurn",
     "SearchHit",
     "SessionInfo",
+    "StoredSummary",
 ]

@@ -9,8 +9,7 @@ from rolling_chat.commands import figures
 from rolling_chat.commands.base import Command, CommandContext
 
 if TYPE_CHECKING:
-    from rolling_chat.agent import Chat
-    from rolling_chat.sessions.records import StoredSummary
+    from rolling_chat.agent import Chat, StoredSummary
 
 _NONE = "There is no summary yet: one is made when older messages have to leave, and /compact makes one now."
 _MAKERS = {"extract": "extracted by rule", "you": "edited by you"}

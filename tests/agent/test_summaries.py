@@ -248,7 +248,7 @@ async def test_a_failure_keeps_what_there_was_and_is_said_once(
 
 
 async def test_a_time_out_is_a_failure(summarising: Opened) -> None:
-    chat, runtime, provider = summarising(asyncio.Event())
+    chat, runtime, _ = summarising(asyncio.Event())
     chat.summaries._summariser.patience = 0.01
     await talk(chat)
     assert chat.summaries.current is None
@@ -258,7 +258,7 @@ async def test_a_time_out_is_a_failure(summarising: Opened) -> None:
 
 
 async def test_an_over_long_answer_is_cut_at_a_line_end(summarising: Opened) -> None:
-    chat, _, provider = summarising("\n".join(f"fact {number}" for number in range(3_000)))
+    chat, _, _ = summarising("\n".join(f"fact {number}" for number in range(3_000)))
     await talk(chat)
     current = chat.summaries.current
     assert current is not None

@@ -2,8 +2,8 @@
 
 It answers from nothing but the prompt it is sent, so a right answer is proof that the fact was there: in
 what was left of the conversation, in the summary, or in what recall brought back. Beside it the same
-session with one of the two alone, and with neither: trimming alone. The facts are asked one after the other, so what
-recall brought for one question is in the prompt of the next, and counts there as in the prompt.
+session with one of the two alone, and with neither: trimming alone. The facts are asked one after the other,
+so what recall brought for one question is in the prompt of the next, and counts there as in the prompt.
 """
 
 from __future__ import annotations

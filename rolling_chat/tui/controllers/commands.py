@@ -78,7 +78,7 @@ class CommandController:
 
     async def confirm(self, title: str, question: str, text: str, answer: str) -> bool:
         """Let the person take a text or leave it."""
-        return bool(await self._app.push_screen_wait(ConfirmScreen(title, question, text, answer)))
+        return await self._app.push_screen_wait(ConfirmScreen(title, question, text, answer))
 
     async def edit(self, title: str, lead: str, text: str) -> str | None:
         """Let the person edit a text."""

@@ -98,7 +98,7 @@ class ChatScreen(Screen[None]):
         self._draft_timer: Timer | None = None
 
     def compose(self) -> ComposeResult:
-        """From the top: title, what is to be known, transcript, question, commands, status, gauge, prompt box, keys."""
+        """From the top: title, banner, transcript, question, commands, status, gauge, prompt box, keys."""
         completion = Completion(id="completion")
         yield Header(id="header")
         yield Banner(id="banner")
