@@ -19,6 +19,8 @@ def test_every_command_of_the_program_is_there_once() -> None:
         {
             "rolling-context",
             "context",
+            "compact",
+            "summary",
             "recall",
             "files",
             "model",

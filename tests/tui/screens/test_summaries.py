@@ -1,0 +1,95 @@
+"""What the screen shows of summaries: the banner, the sign, the preview, the editor."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from textual.pilot import Pilot
+from textual.widgets import TextArea
+
+from rolling_chat.agent import Chat
+from rolling_chat.events import SummaryBegan, SummaryEnded
+from rolling_chat.settings.schema import ContextSettings, ModelSettings, Settings
+from rolling_chat.tui.screens.confirm import ConfirmScreen
+from rolling_chat.tui.screens.editor import EditorScreen
+from tests.support.tui import (
+    MODEL,
+    make_app,
+    make_chat,
+    says,
+    screen_of,
+    shown,
+    transcript,
+    type_line,
+    wait_until,
+)
+
+SUMMARY = "They talked of [b]the lexer[/b]."
+BANNER = "Older messages in this session have been summarized to maintain conversation quality."
+
+
+async def _chat(tmp_path: Path) -> Chat:
+    settings = Settings(
+        model=MODEL,
+        models={MODEL: ModelSettings(max_input_tokens=32_000)},
+        context=ContextSettings(enabled=True),
+    )
+    chat = make_chat(
+        tmp_path, *[says("So. " * 200)] * 3, *[says(SUMMARY)] * 3, settings=settings, folder=tmp_path
+    )
+    for number in range(3):
+        async for _ in chat.send(f"What of {number}?"):
+            pass
+    return chat
+
+
+def _on_screen(pilot: Pilot[None]) -> str:
+    return " ".join(shown(pilot).split())
+
+
+async def test_a_summary_is_previewed_taken_said_above_the_conversation_and_dismissed(tmp_path: Path) -> None:
+    chat = await _chat(tmp_path)
+    async with make_app(chat, tmp_path).run_test(size=(100, 30)) as pilot:
+        assert BANNER not in _on_screen(pilot)
+        await type_line(pilot, "/compact")
+        await wait_until(pilot, lambda: isinstance(pilot.app.screen, ConfirmScreen))
+        await pilot.pause()
+        assert SUMMARY in shown(pilot)
+        assert "enter take it · esc leave it" in shown(pilot)
+        await pilot.press("enter")
+        await wait_until(pilot, lambda: BANNER in _on_screen(pilot))
+        assert chat.summaries.is_in_force
+        await pilot.press("escape")
+        await wait_until(pilot, lambda: BANNER not in _on_screen(pilot))
+        assert chat.info.summary_noted
+
+
+async def test_the_editor_keeps_what_was_written_and_esc_leaves_it(tmp_path: Path) -> None:
+    chat = await _chat(tmp_path)
+    chat.summaries.take(await chat.summaries.propose())
+    async with make_app(chat, tmp_path).run_test(size=(80, 24)) as pilot:
+        for key, text in (("escape", SUMMARY), ("ctrl+s", "Another.")):
+            await type_line(pilot, "/summary")
+            await wait_until(pilot, lambda: isinstance(pilot.app.screen, EditorScreen))
+            pilot.app.screen.query_one(TextArea).text = "Another."
+            await pilot.press(key)
+            await wait_until(pilot, lambda: not isinstance(pilot.app.screen, EditorScreen))
+            await pilot.pause()
+            assert chat.summaries.current is not None
+            assert chat.summaries.current.text == text
+        await wait_until(pilot, lambda: "as you wrote it" in transcript(pilot))
+
+
+async def test_a_sign_stands_in_the_status_line_while_one_is_made(tmp_path: Path) -> None:
+    chat = await _chat(tmp_path)
+    async with make_app(chat, tmp_path).run_test(size=(80, 24)) as pilot:
+        tell = chat.summaries.listener
+        assert tell is not None
+        tell(SummaryBegan())
+        await pilot.pause()
+        assert "summarising older messages" in shown(pilot)
+        tell(SummaryEnded("Older messages are not being summarised (why)."))
+        await pilot.pause()
+        assert "summarising older messages" not in shown(pilot)
+        assert "are not being summarised (why)" in transcript(pilot)
+        assert not screen_of(pilot).state.busy
