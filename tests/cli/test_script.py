@@ -44,6 +44,23 @@ def test_the_prompt_that_was_planned_is_what_the_model_counted(program: Program)
     assert "".join(event["text"] for event in events if event["type"] == "text") == events[-1]["reply"]
 
 
+@pytest.mark.parametrize(("how", "made"), [("extract", True), ("model", False), ("off", False)])
+def test_a_due_extract_is_made_before_the_exit_and_a_models_summary_is_left(
+    program: Program, how: str, made: bool
+) -> None:
+    keys = ("enabled=true", "max_history_tokens=600", f"summarize={how}")
+    settings = [word for key in keys for word in ("-c", f"context.{key}")]
+    text = "The parser reads well enough on paper. " * 12
+    session = program("-p", text, *settings, "--output-format", "json").json["session_id"]
+    for _ in range(5):
+        program("-p", text, *settings, "--resume", session)
+    (listed,) = program("sessions", "list", "--json").json
+    assert listed["has_summary"] == made
+    shown = program("sessions", "show", session).out
+    requests = shown.split("requests")[1].split("\n")[0]
+    assert requests.strip() == "6"
+
+
 def test_a_tool_that_needs_leave_is_refused_and_the_model_told_so(program: Program) -> None:
     result = program("-p", "run `touch made`", "--output-format", "json").json
     assert result["tool_calls"][0]["ending"] == "refused"

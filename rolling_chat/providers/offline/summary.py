@@ -21,7 +21,7 @@ _EMPTY_TALK = re.compile(
 )
 _MARKED = re.compile(r"^<(?:summary|messages)>\n(.*?)\n</(?:summary|messages)>$", re.DOTALL | re.MULTILINE)
 _WHO = re.compile(r"^(?:User|Assistant|Result): ", re.MULTILINE)
-_NO_STATEMENT = re.compile(r"^(?:\[(?:called|result masked) .*\]|.*\?)$", re.MULTILINE)
+_NO_STATEMENT = re.compile(r"\[(?:called|result masked) .*\]|.*\?")
 # What a summary may take: 400 words, 800 tokens at most.
 _SUMMARY_TOKENS = 700
 _FRONT_CHARS = 600
@@ -39,7 +39,11 @@ def marked_texts(asked: str) -> list[str]:
     """
     if not asks_for_summary(asked):
         return []
-    return [_NO_STATEMENT.sub("", _WHO.sub("", text)) for text in _MARKED.findall(asked)]
+    texts = (_WHO.sub("", text) for text in _MARKED.findall(asked))
+    return [
+        "\n".join(line for line in split_sentences(text) if not _NO_STATEMENT.fullmatch(line))
+        for text in texts
+    ]
 
 
 def extract_summary(texts: Sequence[str]) -> str:

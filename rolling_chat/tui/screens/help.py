@@ -22,7 +22,7 @@ KEYS: tuple[tuple[str, str], ...] = (
     ("shift+enter, ctrl+j", "new line (shift+enter where the terminal can say so)"),
     ("up, down", "the history of what was sent, from the first and the last line"),
     ("tab", "complete a slash command"),
-    ("esc", "stop the answer"),
+    ("esc", "stop the answer; hide the line that says that a session is summarised"),
     ("ctrl+c", "copy the selection, else clear the draft, else stop; twice quits"),
     ("ctrl+o", "open or fold thinking and tool results"),
     ("pageup, pagedown", "scroll; at the end it follows again"),

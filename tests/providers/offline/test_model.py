@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from rolling_chat.context import summarize_context
 from rolling_chat.messages import Json
 from rolling_chat.providers.offline.model import OfflineReply, reply_to
 
@@ -197,6 +198,25 @@ def test_a_summariser_gets_an_extract_of_what_was_said() -> None:
     summary = reply_to([system, *texts]).text
 
     assert summary == "- The port must be 8080.\n- src/a.py fails with E7."
+
+
+def test_a_question_for_a_summary_is_answered_from_what_it_marks() -> None:
+    talk = [
+        _user("The port must be 8080. Where is it set?"),
+        _assistant("In src/a.py."),
+        _user("What is the owner's name?"),
+    ]
+    asked: list[str] = []
+
+    def ask(prompt: str) -> str:
+        asked.append(prompt)
+        return reply_to([_user(prompt)]).text
+
+    told, _ = summarize_context(talk * 20, {"previous": "The region is K7."}, ask=ask)
+    assert told == "- The region is K7.\n- The port must be 8080.\n- In src/a.py."
+    # with tools on offer it is a person who asks
+    tool = {"type": "function", "function": {"name": "recall", "parameters": {}}}
+    assert reply_to([_user(asked[0])], [tool]).text != told
 
 
 def test_the_agents_own_prompt_with_a_summary_in_it_does_not_make_it_a_summariser() -> None:
