@@ -150,7 +150,7 @@ class Planner:
         """
         config, plan = self.config, self._plan
         if anew:
-            plan = ContextPlan(pins=plan.pins) if plan is not None else None
+            plan = replace(plan, seen=0) if plan is not None else None
         basis = self._basis(config)
         try:
             final = build_final_prompt(

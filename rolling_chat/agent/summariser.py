@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import logging
+import math
 import time
 from collections.abc import Callable, Generator, Sequence
 from contextlib import aclosing
@@ -16,7 +17,7 @@ from rolling_chat.agent.batches import batches
 from rolling_chat.agent.prompt import MAX_ANSWER, PIPELINE_VERSION, as_summary, reserve_of
 from rolling_chat.agent.runtime import Runtime
 from rolling_chat.agent.text import sound_text
-from rolling_chat.agent.window import context_config, output_limit, window_of
+from rolling_chat.agent.window import context_config, knowledge_of, output_limit, window_of
 from rolling_chat.context import (
     ContextConfig,
     ContextOverflowError,
@@ -35,6 +36,7 @@ from rolling_chat.context import (
 )
 from rolling_chat.context.pins import EXCLUDED_RESULT, hold
 from rolling_chat.context.summarising import require_saving
+from rolling_chat.context.tokens import bounding_estimator
 from rolling_chat.messages import Json, JsonObject, Message, Usage
 from rolling_chat.providers import wire
 from rolling_chat.providers.background import in_background
@@ -129,10 +131,11 @@ class Summariser:
         """Ask in as many questions as fit the model's window; the last answer is the summary."""
         config = self._config(model)
         window = config.max_context_tokens
-        room = window - reserve_of(config) - int(window * config.safety_margin) - _FRAMING
+        room = window - reserve_of(config) - math.ceil(window * config.safety_margin) - _FRAMING
         options = SummaryOptions(
-            max_tokens=most, max_prompt_tokens=max(room, 1), model=model, previous=before, focus=subject.focus
-        )
+            max_tokens=most, max_prompt_tokens=max(int(room / _correction(model, config)), 1), model=model,
+            previous=before, focus=subject.focus,
+        )  # fmt: skip
         steps = summary_steps(messages, options)
         asked, summary = await in_background(partial(_step, steps, None))
         while summary is None:
@@ -143,10 +146,11 @@ class Summariser:
     def _config(self, model: str) -> ContextConfig:
         """The summariser's own budget: nothing rolls in it, and nothing is recalled."""
         runtime = self.runtime
-        learned = runtime.store.learned(model, self._address(model))
+        known = knowledge_of(model, runtime.settings, runtime.store)
         return context_config(
-            model, runtime.settings, runtime.catalog, rolling=False, system="", tools=(), learned=learned
-        )
+            model, runtime.settings, runtime.catalog, rolling=False, system="", tools=(),
+            learned=known.learned, calibration=known.measurements.calibration,
+        )  # fmt: skip
 
     def _plan(self, asked: str, subject: Subject, model: str, config: ContextConfig) -> _Question:
         """The request for a question, proved to fit. Raises SummaryError where it does not."""
@@ -164,7 +168,7 @@ class Summariser:
             api_base=self._address(model) or None,
         )
         wire_form = self.runtime.provider.wire_form(request)
-        bound = prompt_bound(wire_form, model=model)
+        bound = math.ceil(prompt_bound(wire_form, model=model) * _correction(model, config))
         if bound > final.report.window - final.report.reserve - final.report.margin:
             raise SummaryError(f"a question to {model} does not fit its window as it is sent")
         basis = question_basis(asked, config)
@@ -225,6 +229,12 @@ class _Question:
     request: Request
     record: RequestRecord
     basis: dict[str, Json]
+
+
+def _correction(model: str, config: ContextConfig) -> float:
+    """What a plain upper bound is to be multiplied by, as far as the model's replies have told."""
+    estimator = bounding_estimator(model, config.calibration)
+    return max(1.0, estimator.prior / estimator.family.prior)
 
 
 def question_basis(asked: str, config: ContextConfig) -> dict[str, Json]:

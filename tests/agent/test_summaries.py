@@ -269,11 +269,13 @@ async def test_an_over_long_answer_is_cut_at_a_line_end(summarising: Opened) -> 
 async def test_a_rewind_stops_what_is_made_and_falls_back(summarising: Opened) -> None:
     gate = asyncio.Event()
     chat, runtime, provider = summarising(SHORT, gate)
-    await talk(chat, 6)
+    while chat.summaries.current is None:
+        await talk(chat, 1)
     first = chat.summaries.current
-    while not chat.summaries.busy or len(provider.asked) < 2:
-        await collect(chat.send("And?"))
-        await asyncio.sleep(0.01)
+    provider.was_asked.clear()
+    while not chat.summaries.busy:
+        await talk(chat, 1, settle=False)
+    await provider.was_asked.wait()
     chat.undo()
     assert not chat.summaries.busy
     gate.set()
