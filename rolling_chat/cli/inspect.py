@@ -98,7 +98,8 @@ def _print(rebuilt: RebuiltRequest) -> None:
 def _lead(rebuilt: RebuiltRequest) -> Iterator[str]:
     record, report = rebuilt.record, rebuilt.report
     sent = datetime.fromtimestamp(record.created_at).astimezone()
-    yield f"request {record.id} of session {record.session_id}, sent {sent:%Y-%m-%d %H:%M:%S}"
+    purpose = " for a summary" if record.purpose == "summary" else ""
+    yield f"request {record.id} of session {record.session_id}{purpose}, sent {sent:%Y-%m-%d %H:%M:%S}"
     rolling = "on" if report.rolling else "off"
     yield f"{one_line(record.model)}, window {report.window:,} tokens, rolling context {rolling}"
     reported = f"{record.usage.input_tokens:,}" if record.usage.input_tokens else "nothing"
@@ -144,6 +145,7 @@ def _as_json(rebuilt: RebuiltRequest) -> dict[str, Json]:
     return {
         "id": record.id,
         "session": record.session_id,
+        "purpose": record.purpose,
         "created_at": record.created_at,
         "estimated": record.estimated,
         "bound": record.bound,

@@ -221,11 +221,11 @@ async def test_what_was_made_while_the_person_went_on_is_published_between_turns
 @pytest.mark.parametrize(
     "answer",
     [
-        "",
-        " \n",
-        "word " * 5_000,
-        ProviderError(ErrorKind.OVERLOADED, "the model is overloaded"),
-        ValueError("?"),
+        pytest.param("", id="empty"),
+        pytest.param(" \n", id="blank"),
+        pytest.param("word " * 5_000, id="one endless line"),
+        pytest.param(ProviderError(ErrorKind.OVERLOADED, "the model is overloaded"), id="refused"),
+        pytest.param(ValueError("?"), id="broken"),
     ],
 )
 async def test_a_failure_keeps_what_there_was_and_is_said_once(
@@ -273,9 +273,15 @@ async def test_a_rewind_stops_what_is_made_and_falls_back(summarising: Opened) -
         await talk(chat, 1)
     first = chat.summaries.current
     provider.was_asked.clear()
-    while not chat.summaries.busy:
+    while not provider.was_asked.is_set():
         await talk(chat, 1, settle=False)
-    await provider.was_asked.wait()
+        waits = {
+            asyncio.create_task(chat.summaries.settled()),
+            asyncio.create_task(provider.was_asked.wait()),
+        }
+        _, pending = await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+        for task in pending:
+            task.cancel()
     chat.undo()
     assert not chat.summaries.busy
     gate.set()
