@@ -82,6 +82,7 @@ class OpenSession:
                 self._read_plan()
             if self._holder is None:
                 changed |= self.mend()
+                self.planner.read_summary()
         if changed:
             self.read_info()
         return changed

@@ -323,6 +323,11 @@ async def test_a_second_process_makes_none_and_reads_what_the_first_made(
     await talk(chat, 6)
     follower.refresh()
     assert follower.summaries.current == chat.summaries.current
+    chat.summaries.edit("They talked of one thing.")
+    chat.close()
+    follower.refresh()
+    assert follower.summaries.current.text == "They talked of one thing."
+    follower.summaries.edit("And of another.")
     follower.close()
     other.close()
 

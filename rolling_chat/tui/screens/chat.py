@@ -412,6 +412,7 @@ class ChatScreen(Screen[None]):
     async def settle(self) -> None:
         """Stop what runs and wait for its end, before the program is left."""
         await self._turns.settle()
+        await self.chat.summaries.stop()
 
     # -- the rest
 
