@@ -108,6 +108,7 @@ def state(connection: sqlite3.Connection, session: int) -> SessionState:
         conversation_summary=unpack(row["conversation_summary"]),
         summary_through_id=row["summary_through_id"],
         pins=tuple(unpack_json(row["pins"])),
+        excluded=tuple(unpack_json(row["excluded"])),
         plan=unpack_json(row["plan"]),
     )
 
@@ -146,7 +147,7 @@ def change(connection: sqlite3.Connection, session: int, changes: SessionChanges
                 columns[key] = pack(value)
             case "rolling", bool():
                 columns[key] = value
-            case "pins", Sequence():
+            case ("pins" | "excluded"), Sequence():
                 columns[key] = pack_json(list(value))
             case "plan", _:
                 columns[key] = pack_json(value)
@@ -162,7 +163,7 @@ def fork(connection: sqlite3.Connection, session: int, now: float) -> SessionInf
     head = last_sealed(connection, row["head"])
     kept = (
         "title", "title_given", "folder", "model", "rolling",
-        "conversation_summary", "summary_through_id", "pins", "plan",
+        "conversation_summary", "summary_through_id", "pins", "excluded", "plan",
     )  # fmt: skip
     columns = {column: row[column] for column in kept} | {
         "head": head,

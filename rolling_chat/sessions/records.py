@@ -50,11 +50,12 @@ class SessionInfo:
 
 @dataclass(frozen=True, slots=True)
 class SessionState:
-    """What the pipeline remembers of a session."""
+    """What the pipeline remembers of a session; `pins` and `excluded` are ids of messages."""
 
     conversation_summary: str = ""
     summary_through_id: str = ""
     pins: tuple[str, ...] = ()
+    excluded: tuple[str, ...] = ()
     plan: Json = None
 
 
@@ -88,6 +89,7 @@ class SessionChanges(TypedDict, total=False):
     conversation_summary: str
     summary_through_id: str
     pins: Sequence[str]
+    excluded: Sequence[str]
     plan: Json
 
 
