@@ -147,7 +147,7 @@ def change(connection: sqlite3.Connection, session: int, changes: SessionChanges
                 columns[key] = pack(value)
             case "rolling", bool():
                 columns[key] = value
-            case ("pins" | "excluded"), Sequence():
+            case (("pins" | "excluded"), Sequence()):
                 columns[key] = pack_json(list(value))
             case "plan", _:
                 columns[key] = pack_json(value)
