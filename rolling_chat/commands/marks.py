@@ -15,7 +15,7 @@ class Mark(StrEnum):
     NONE = ""
     PINNED = "◆ pinned"
     ALONG = "◇ stays with a pin"
-    EXCLUDED = "⊖ excluded"
+    EXCLUDED = "∅ excluded"
 
     @property
     def sign(self) -> str:
