@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -125,7 +126,7 @@ class Pinning:
             goes = hold(messages, Pins(excluded=frozenset({place})))
             out = goes.left_out | goes.emptied
             tokens = sum(rows[one].tokens_before - rows[one].tokens_after for one in out)
-            excluded.append(self._entry(PinChange.EXCLUDE, place, tokens))
+            excluded.append(self._entry(PinChange.EXCLUDE, place, max(0, tokens)))
         elsewhere = len(ids.pinned) + len(ids.excluded) - len(pins.pinned) - len(pins.excluded)
         held = sum(rows[place].tokens_after for place in kept)
         return PinList(tuple(pinned), tuple(excluded), elsewhere, held)
@@ -156,8 +157,9 @@ class Pinning:
                 tokens = sum(before.rows[place].tokens_after for place in was.kept - now.kept)
             case PinChange.EXCLUDE | PinChange.INCLUDE:
                 touched = (was.left_out | was.emptied) ^ (now.left_out | now.emptied)
-                less = (before.rows[one].tokens_after - after.rows[one].tokens_after for one in touched)
-                tokens = abs(sum(less))
+                less = sum(before.rows[one].tokens_after - after.rows[one].tokens_after for one in touched)
+                # what stands for a short result may be longer than it was
+                tokens = max(0, less if change is PinChange.EXCLUDE else -less)
         undo = f"/{change.inverse} {_undo_name(messages, change, target, old, new)}"
         along = _along(messages, target, change)
         price = PinPrice(change, target.name, along, tokens, before.token_count, after.token_count, undo)
@@ -193,7 +195,8 @@ def named(messages: Sequence[Message], words: str, change: PinChange) -> Target:
     newest = len(messages) - 1
     if not newest:
         raise ChatError("Nothing was said on this branch yet.")
-    first, *rest = words.lower().split() or ["last"]
+    # as it is typed, or as the prompt has it: [recall: r17]
+    first, *rest = re.sub(r"\[recall:\s*(r\d+)\]", r"\1", words.lower()).split() or ["last"]
     if first == "last" and not rest:
         place = next((at for at in range(newest, 0, -1) if _is_reply(messages[at])), 0)
         if not place:

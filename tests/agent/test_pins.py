@@ -1,4 +1,4 @@
-"""Pins and exclusions of a session: named, priced, made, taken back, and kept through all that a session does."""
+"""Pins and exclusions of a session: named, priced, made, taken back, and kept."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from rolling_chat.context.pins import EXCLUDED_RESULT
 from rolling_chat.messages import Message
 from rolling_chat.providers.protocol import Request
 from tests.support.agent import (
-    Gate,
     Script,
     ScriptedProvider,
     assert_well_formed,
@@ -51,7 +50,7 @@ def make(chat: Chat, line: str) -> PinPrice:
 
 async def worked(chat: Chat, runtime: Runtime) -> None:
     """r1 request, r2 calls two tools, r3 and r4 their results, r5 answer; r6 request, r7 answer."""
-    (runtime.folder / "notes.txt").write_text("the port is 8443")
+    (runtime.folder / "notes.txt").write_text("the port is 8443\n" * 20)
     await collect(chat.send("look"))
     await collect(chat.send("and now?"))
     assert [message.role for message in chat.messages] == [
@@ -168,18 +167,20 @@ async def test_a_turn_is_excluded_whole_also_the_newest_once_it_is_answered(open
 
 
 async def test_the_message_that_is_being_answered_cannot_be_excluded(opened: Opened) -> None:
-    gate = Gate()
-    chat, _, provider = opened([gate, *says("one")], says("two"))
-    turn = chat.send("first")
-    async for _event in turn:
-        if provider.requests:
-            break
-    with pytest.raises(ChatError, match="r1 is still to be answered and cannot be excluded; /undo"):
-        make(chat, "exclude r1")
-    with pytest.raises(ChatError, match="There is no whole turn"):
-        make(chat, "exclude turn")
-    gate.opened.set()
-    await turn.aclose()
+    refused: list[str] = []
+
+    def exclude_now() -> None:
+        for line in ("exclude r1", "exclude turn"):
+            with pytest.raises(ChatError) as refusal:
+                make(chat, line)
+            refused.append(str(refusal.value))
+
+    chat, _, _ = opened([exclude_now, *says("one")])
+    await collect(chat.send("first"))
+    assert refused == [
+        "r1 is still to be answered and cannot be excluded; /undo takes it back.",
+        "There is no whole turn on this branch yet.",
+    ]
 
 
 async def test_what_changes_while_a_turn_runs_holds_from_its_next_request(opened: Opened) -> None:
@@ -265,7 +266,7 @@ async def test_pins_that_leave_no_room_are_refused_with_the_figure(opened: Opene
 
 
 async def test_a_pinned_message_that_had_left_comes_back_and_stays(opened: Opened) -> None:
-    chat, runtime, provider = opened(says("the port is 8443"), *[says(PAGE)] * 14, window=8_000)
+    chat, runtime, provider = opened(says("the port is 8443"), *[says(PAGE * 3)] * 14, window=8_000)
     chat.set_rolling(True)
     await collect(chat.send("note this"))
     for number in range(6):
@@ -360,7 +361,7 @@ async def test_a_store_that_cannot_be_written_changes_nothing(opened: Opened) ->
     await worked(chat, runtime)
     with closing(sqlite3.connect(runtime.paths.database)) as database:
         database.execute(
-            "CREATE TRIGGER full BEFORE UPDATE OF pins ON session BEGIN SELECT RAISE(FAIL, 'disk is full'); END"
+            "CREATE TRIGGER full BEFORE UPDATE OF pins ON session BEGIN SELECT RAISE(FAIL, 'full'); END"
         )
         database.commit()
     before = chat.report()
