@@ -3,7 +3,9 @@
 from rolling_chat.agent.chat import Chat
 from rolling_chat.agent.errors import ChatError
 from rolling_chat.agent.files import FileState
+from rolling_chat.agent.held import HeldIds
 from rolling_chat.agent.moves import SaidTurn
+from rolling_chat.agent.pins import PinChange, PinEntry, PinPrice
 from rolling_chat.agent.runtime import Runtime
 from rolling_chat.agent.summaries import Proposal
 from rolling_chat.sessions.records import LeftBranch, SearchHit, SessionInfo, StoredSummary
@@ -12,7 +14,11 @@ __all__ = [
     "Chat",
     "ChatError",
     "FileState",
+    "HeldIds",
     "LeftBranch",
+    "PinChange",
+    "PinEntry",
+    "PinPrice",
     "Proposal",
     "Runtime",
     "SaidTurn",

@@ -16,6 +16,7 @@ from rolling_chat.agent.loop import AgentLoop
 from rolling_chat.agent.memory import BranchMemory
 from rolling_chat.agent.models import pick_model, reachable_models
 from rolling_chat.agent.moves import Moves, SaidTurn
+from rolling_chat.agent.pins import Pinning
 from rolling_chat.agent.retention import delete_old_sessions
 from rolling_chat.agent.runtime import Runtime
 from rolling_chat.agent.session import OpenSession
@@ -64,6 +65,7 @@ class Chat:
         self.summaries = Summaries(runtime, lambda: self._session)
         self._switches = Switches(runtime, lambda: self._session)
         self._moves = Moves(runtime, lambda: self._session)
+        self._pinning = Pinning(lambda: self._session)
 
     @classmethod
     def open(
@@ -260,6 +262,11 @@ class Chat:
         with in_words():
             self._move_to(self._runtime.store.fork(self.info.id), self.model)
 
+    @property
+    def pins(self) -> Pinning:
+        """What is pinned and excluded here, what it would cost, and the way to change it; also while busy."""
+        return self._pinning
+
     def turns(self) -> Sequence[SaidTurn]:
         """What the person said on this branch, oldest first."""
         return self._moves.turns()
@@ -387,7 +394,7 @@ class Chat:
         runtime, session = self._runtime, self._session
         planner, config = session.planner, session.planner.config
         tails = frozenset(name for name, end in config.tools.items() if end == "tail")
-        memory = BranchMemory.of(session.conversation, planner.model, config)
+        memory = BranchMemory.of(session.conversation, planner)
         calls = CallRunner(
             session.conversation, planner.tools, self._approvals,
             ToolContext(runtime.folder, runtime.environ, memory), tails,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rolling_chat.agent.conversation import Conversation
-from rolling_chat.context import ContextConfig
+from rolling_chat.agent.prompt import Planner
 from rolling_chat.context.tokens import TokenEstimator, estimator_for
 from rolling_chat.messages import Message
 
@@ -19,27 +19,26 @@ class BranchMemory:
     """
 
     conversation: Conversation
+    planner: Planner
     cap: int
     estimator: TokenEstimator
-    excluded: frozenset[str] = frozenset()
 
     @classmethod
-    def of(
-        cls,
-        conversation: Conversation,
-        model: str,
-        config: ContextConfig,
-        excluded: frozenset[str] = frozenset(),
-    ) -> BranchMemory:
-        """The memory of a turn with `model` under `config`; `excluded` are ids of messages, all that
-        goes with what the person excluded among them."""
-        estimator = estimator_for(model, config.token_estimator)
-        return cls(conversation, config.max_tool_result_tokens, estimator, excluded)
+    def of(cls, conversation: Conversation, planner: Planner) -> BranchMemory:
+        """The memory of a turn that `planner` plans the requests of."""
+        config = planner.config
+        estimator = estimator_for(planner.model, config.token_estimator)
+        return cls(conversation, planner, config.max_tool_result_tokens, estimator)
 
     @property
     def branch(self) -> Sequence[Message]:
         """The messages from the first to the head."""
         return self.conversation.messages
+
+    @property
+    def excluded(self) -> frozenset[str]:
+        """What the person keeps from the model now, all that goes with it included."""
+        return self.planner.held(self.branch).excluded
 
     def count_text(self, text: str) -> int:
         """The tokens of `text`, as the cap counts them."""

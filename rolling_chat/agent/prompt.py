@@ -10,6 +10,7 @@ from typing import Literal
 
 from rolling_chat.agent.basis import Basis, canonical, digest, wire_hash
 from rolling_chat.agent.conversation import Conversation
+from rolling_chat.agent.held import HeldIds, PinnedIds, held_on
 from rolling_chat.agent.instructions import MAX_BYTES, read_instructions, system_prompt
 from rolling_chat.agent.runtime import Runtime
 from rolling_chat.agent.window import context_config, knowledge_of, offers_tools, output_limit, window_of
@@ -82,6 +83,8 @@ class Planner:
         self._started_at = started_at
         self._all_tools = tuple(tools)
         self._plan: ContextPlan | None = None
+        self._pins = PinnedIds()
+        self._held: tuple[str, HeldIds] = ("", HeldIds())  # of the branch with this head
         self._planned_at = 0.0
         self._previous_length = 0
         self._wire_bounds: dict[bytes, int] = {}
@@ -171,6 +174,24 @@ class Planner:
         self._plan = plan
         self.revision += 1
 
+    @property
+    def pins(self) -> PinnedIds:
+        """What the person pinned and excluded in this session, on whatever branch."""
+        return self._pins
+
+    def use_pins(self, pins: PinnedIds) -> None:
+        """Go by other pins from the next request on; the plan's decisions stay as far as pins leave them."""
+        self._pins = pins
+        self._held = ("", HeldIds())
+        self.revision += 1
+
+    def held(self, branch: Sequence[Message]) -> HeldIds:
+        """What the pins come to on a branch of this session."""
+        head = branch[-1].id if branch else ""
+        if self._held[0] != head:
+            self._held = (head, held_on(branch, self._pins))
+        return self._held[1]
+
     def plan_under(self, context: ContextSettings, messages: Sequence[Message]) -> ContextPlan | None:
         """The plan to go on with under `context`: the one there is, or none to plan anew.
 
@@ -212,14 +233,15 @@ class Planner:
         *,
         context: ContextSettings | None = None,
         rolling: bool | None = None,
+        pins: PinnedIds | None = None,
     ) -> PromptReport:
         """The report of the next request, also of one that does not fit; nothing is changed.
 
-        `context` and `rolling` ask what it would be under other settings.
+        `context`, `rolling` and `pins` ask what it would be under others.
         """
         context = context or self._runtime.settings.context
         config = self._config(context, rolling=self.rolling if rolling is None else rolling)
-        return self._report(config, messages, self.plan_under(context, messages))
+        return self._report(config, messages, self.plan_under(context, messages), pins)
 
     def plan(
         self, conversation: Conversation, *, tool_choice: Literal["auto", "none"] = "auto", most: int = 0
@@ -267,7 +289,7 @@ class Planner:
         basis = self._basis(config)
         final = build_final_prompt(
             basis.prompt(branch, self.model), config, tools=basis.tools, model=self.model,
-            plan=self._in_force(self._plan, config), summary=self._ready(config),
+            plan=self._in_force(self._plan, config), pins=self._pins.on(branch), summary=self._ready(config),
         )  # fmt: skip
         request = self._request(tuple(final.messages), tool_choice)
         sent = [canonical(message) for message in self._runtime.provider.wire_form(request)]
@@ -339,13 +361,17 @@ class Planner:
         return total + prompt_bound((), tools=self._schemas(), model=self.model)
 
     def _report(
-        self, config: ContextConfig, messages: Sequence[Message], plan: ContextPlan | None
+        self,
+        config: ContextConfig,
+        messages: Sequence[Message],
+        plan: ContextPlan | None,
+        pins: PinnedIds | None = None,
     ) -> PromptReport:
-        basis = self._basis(config)
+        basis, pins = self._basis(config), self._pins if pins is None else pins
         try:
             return build_final_prompt(
                 basis.prompt(messages, self.model), config, tools=basis.tools, model=self.model,
-                plan=self._in_force(plan, config), summary=self._ready(config),
+                plan=self._in_force(plan, config), pins=pins.on(messages), summary=self._ready(config),
             ).report  # fmt: skip
         except ContextOverflowError as error:
             return error.report

@@ -9,6 +9,7 @@ from typing import Unpack
 
 from rolling_chat.agent.conversation import Conversation
 from rolling_chat.agent.errors import ChatError, in_words
+from rolling_chat.agent.held import PinnedIds
 from rolling_chat.agent.prompt import Planner
 from rolling_chat.agent.runtime import Runtime
 from rolling_chat.messages import Ending, Usage
@@ -38,6 +39,7 @@ class OpenSession:
             model=model, rolling=rolling, tools=tools,
         )  # fmt: skip
         self._read_plan()
+        self._read_pins()
         self.usage = sum((record.usage for record in runtime.store.requests(info.id)), Usage())
         self.notices = list(self._notices(offers_tools=bool(tools)))
         if self._holder is not None:
@@ -78,6 +80,7 @@ class OpenSession:
         with in_words():
             self._holder = self._runtime.store.claim(self.info.id)
             changed = self.conversation.reload()
+            changed |= self._read_pins()
             if changed:
                 self._read_plan()
             if self._holder is None:
@@ -103,6 +106,11 @@ class OpenSession:
         with in_words():
             self.info = self._runtime.store.update_session(self.info.id, **changes)
 
+    def keep_pins(self, pins: PinnedIds) -> None:
+        """Pin and exclude other messages, in a session of ours; in force once stored. Raises ChatError."""
+        self.update(pins=sorted(pins.pinned), excluded=sorted(pins.excluded))
+        self.planner.use_pins(pins)
+
     def read_info(self) -> None:
         """Read `info` again."""
         try:
@@ -125,6 +133,15 @@ class OpenSession:
 
     def _read_plan(self) -> None:
         self.planner.load_plan(self._runtime.store.state(self.info.id).plan)
+
+    def _read_pins(self) -> bool:
+        """Take up the pins that are stored; whether they are others than before."""
+        state = self._runtime.store.state(self.info.id)
+        pins = PinnedIds(frozenset(state.pins), frozenset(state.excluded))
+        if pins == self.planner.pins:
+            return False
+        self.planner.use_pins(pins)
+        return True
 
     def _notices(self, *, offers_tools: bool) -> Iterator[str]:
         folder = str(self._runtime.folder)

@@ -35,6 +35,15 @@ class Table:
     rows: tuple[tuple[str, ...], ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Inspection:
+    """The next request: lines, tables, the last of which has a row a message, and the place of each row."""
+
+    lead: tuple[str, ...]
+    tables: tuple[Table, ...]
+    places: tuple[int, ...]
+
+
 class CommandContext(Protocol):
     """What the screen lends to a command; tests lend something plainer."""
 
@@ -59,6 +68,13 @@ class CommandContext(Protocol):
 
     def show_tables(self, title: str, lead: Sequence[str], tables: Sequence[Table]) -> None:
         """Show lines and tables on a screen of their own."""
+        ...
+
+    def show_inspector(self, read: Callable[[], Inspection]) -> None:
+        """Show the next request on a screen of its own, where messages can be pinned and excluded.
+
+        `read` is called again after every change.
+        """
         ...
 
     def show_text(self, title: str, text: str) -> None:

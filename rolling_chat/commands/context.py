@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rolling_chat.commands import figures
-from rolling_chat.commands.base import Column, Command, CommandContext, Table
+from rolling_chat.commands.base import Column, Command, CommandContext, Inspection, Table
+from rolling_chat.commands.marks import Mark, mark_of
 from rolling_chat.context.report import Fate, PromptReport, Row
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from rolling_chat.agent import Chat, HeldIds
     from rolling_chat.messages import Message
 
 _PREVIEW_CHARS = 60
@@ -36,8 +38,8 @@ def category_table(report: PromptReport) -> Table:
     )
 
 
-def message_table(rows: Sequence[Row], messages: Sequence[Message]) -> Table:
-    """Messages of the branch, newest first: its tokens, its fate and the reason."""
+def message_table(rows: Sequence[Row], messages: Sequence[Message], held: HeldIds | None = None) -> Table:
+    """Messages of the branch, newest first: its tokens, its fate and the reason; what is `held` is marked."""
     by_id = {message.id: message for message in messages if message.id}
     return Table(
         (
@@ -47,14 +49,18 @@ def message_table(rows: Sequence[Row], messages: Sequence[Message]) -> Table:
             Column("fate"),
             Column("begins"),
         ),
-        tuple(_row(row, by_id) for row in reversed(rows)),
+        tuple(_row(row, by_id, mark_of(row.id, held)) for row in reversed(rows)),
     )
 
 
-def _row(row: Row, by_id: dict[str, Message]) -> tuple[str, ...]:
+def _row(row: Row, by_id: dict[str, Message], mark: Mark) -> tuple[str, ...]:
     message = by_id.get(row.id)
     begins = preview(message) if message is not None else row.reason
-    return (f"r{row.index}", row.role, _size(row), _fate(row), begins)
+    sign = f"{mark.sign} " if mark else ""
+    fate = ", ".join(filter(None, (_fate(row), mark.words)))
+    if row.fate is Fate.EXCLUDED and mark:
+        fate = mark.words
+    return (f"{sign}r{row.index}", row.role, _size(row), fate, begins)
 
 
 def _size(row: Row) -> str:
@@ -98,10 +104,16 @@ def lead(report: PromptReport) -> list[str]:
     return lines
 
 
+def inspection(chat: Chat) -> Inspection:
+    """The next request of a chat as it is now."""
+    report = chat.report()
+    messages = message_table(report.rows, chat.messages, chat.pins.held)
+    places = tuple(row.index for row in reversed(report.rows))
+    return Inspection(tuple(lead(report)), (category_table(report), messages), places)
+
+
 def _run(context: CommandContext, _argument: str) -> None:
-    report = context.chat.report()
-    tables = [category_table(report), message_table(report.rows, context.chat.messages)]
-    context.show_tables("The next request", lead(report), tables)
+    context.show_inspector(lambda: inspection(context.chat))
 
 
 CONTEXT = Command(

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from rolling_chat.commands.base import Choice, Command, CommandContext
-from rolling_chat.tools.memory import piece_lines, piece_text, speaker_of
+from rolling_chat.tools.memory import piece_lines, piece_text, place_named, speaker_of
 from rolling_chat.tools.memory_search import search_branch
 
 if TYPE_CHECKING:
     from rolling_chat.messages import Message
 
 _MOST_FOUND = 20
-_ID = re.compile(r"\[?(?:recall:\s*)?r(\d{1,9})\]?", re.IGNORECASE)
 
 
 async def _run(context: CommandContext, argument: str) -> None:
@@ -26,8 +24,9 @@ async def _run(context: CommandContext, argument: str) -> None:
     if not argument:
         context.say(f"/recall takes an id (r1 to r{len(branch)}, as /context shows them) or words.")
         return
-    match = _ID.fullmatch(argument)
-    place = int(match[1]) if match else await _pick(context, branch, argument)
+    place = place_named(argument)
+    if place is None:
+        place = await _pick(context, branch, argument)
     if place is None:
         return
     if not 1 <= place <= len(branch):

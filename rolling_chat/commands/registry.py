@@ -11,12 +11,15 @@ from rolling_chat.commands.branches import BRANCHES
 from rolling_chat.commands.compact import COMPACT
 from rolling_chat.commands.context import CONTEXT
 from rolling_chat.commands.copy import COPY
+from rolling_chat.commands.exclude import EXCLUDE
 from rolling_chat.commands.export import EXPORT
 from rolling_chat.commands.files import FILES
 from rolling_chat.commands.fork import FORK
 from rolling_chat.commands.help import HELP
+from rolling_chat.commands.include import INCLUDE
 from rolling_chat.commands.model import MODEL
 from rolling_chat.commands.new import NEW
+from rolling_chat.commands.pin import PIN
 from rolling_chat.commands.quit import QUIT
 from rolling_chat.commands.recall import RECALL
 from rolling_chat.commands.redo import REDO
@@ -30,6 +33,7 @@ from rolling_chat.commands.sessions import SESSIONS
 from rolling_chat.commands.summary import SUMMARY
 from rolling_chat.commands.theme import THEME
 from rolling_chat.commands.undo import UNDO
+from rolling_chat.commands.unpin import UNPIN
 
 if TYPE_CHECKING:
     from rolling_chat.commands.base import Command, CommandContext
@@ -39,6 +43,10 @@ _COMMANDS: tuple[Command, ...] = (
     CONTEXT,
     COMPACT,
     SUMMARY,
+    PIN,
+    UNPIN,
+    EXCLUDE,
+    INCLUDE,
     RECALL,
     FILES,
     MODEL,

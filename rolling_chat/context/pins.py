@@ -6,6 +6,7 @@ from collections.abc import Sequence, Set
 from dataclasses import dataclass
 
 from rolling_chat.context.turns import opens_turn, opens_with_system, role_of
+from rolling_chat.message_shapes import sound_message
 from rolling_chat.messages import JsonObject, Message
 
 EXCLUDED_RESULT = "[result excluded by the user]"
@@ -50,8 +51,8 @@ def hold(messages: Sequence[Message | JsonObject], pins: Pins) -> Held:
     """What `pins` come to in `messages`, the whole branch; looks only at the turns that they are in.
 
     A pinned request or answer brings its turn's request along, a pinned call or result its whole
-    iteration too. An excluded call takes its iteration, an excluded request its turn; the request of
-    the current turn and the system message cannot be excluded. What is excluded is not pinned.
+    iteration too. An excluded call takes its iteration, an excluded request its turn; a request that is
+    still to be answered and the system message cannot be excluded. What is excluded is not pinned.
     """
     if not pins:
         return NOTHING
@@ -67,12 +68,17 @@ def request_of(messages: Sequence[Message | JsonObject], place: int) -> int:
     return _Branch(messages).request_of(place)
 
 
+def current_request(messages: Sequence[Message | JsonObject]) -> int:
+    """The place of the request that is still to be answered; -1 where the last turn has its answer."""
+    return _Branch(messages).current
+
+
 class _Branch:
     """The turns and iterations around a place."""
 
     def __init__(self, messages: Sequence[Message | JsonObject]) -> None:
         self._messages = messages
-        self._current = self.request_of(len(messages) - 1)
+        self.current = -1 if _is_answered(messages) else self.request_of(len(messages) - 1)
 
     def role(self, place: int) -> str:
         """The role of the message at a place; empty for the system message, and where there is none."""
@@ -88,7 +94,7 @@ class _Branch:
 
     def goes_with(self, place: int) -> set[int]:
         """All that is not sent when the message at `place`, which is no result, is excluded."""
-        if not self.role(place) or place == self._current:
+        if not self.role(place) or place == self.current:
             return set()
         if opens_turn(self._messages, place):
             end = place + 1
@@ -115,3 +121,11 @@ class _Branch:
             if end > start + 1 and role_of(self._messages[start]) == "assistant"
             else range(0)
         )
+
+
+def _is_answered(messages: Sequence[Message | JsonObject]) -> bool:
+    last = messages[-1] if messages else None
+    if last is None or role_of(last) != "assistant":
+        return False
+    given = last if isinstance(last, Message) else Message.from_dict(sound_message(last))
+    return not given.tool_calls

@@ -66,8 +66,10 @@ def _trim_at(budget: Budget, count: int, bound: int, history: int, sizes: Sizes)
 
 
 def _floor(draft: Draft, budget: Budget) -> int:
-    user = next((piece.bound for piece in draft.current if piece.message.role == "user"), 0)
-    return budget.system + budget.tools + budget.reserve + budget.margin + user + draft.pinned
+    user = next((piece for piece in draft.current if piece.message.role == "user"), None)
+    pinned = (piece.bound for piece in draft.pieces if piece.index in draft.held.kept and piece is not user)
+    fixed = budget.system + budget.tools + budget.reserve + budget.margin
+    return fixed + sum(pinned) + (user.bound if user else 0)
 
 
 def _fates(draft: Draft) -> Mapping[Fate, int]:

@@ -108,6 +108,7 @@ def state(connection: sqlite3.Connection, session: int) -> SessionState:
     row = connection.execute("SELECT * FROM session WHERE number = ?", (session,)).fetchone()
     return SessionState(
         pins=tuple(unpack_json(row["pins"])),
+        excluded=tuple(unpack_json(row["excluded"])),
         plan=unpack_json(row["plan"]),
     )
 
@@ -144,7 +145,7 @@ def change(connection: sqlite3.Connection, session: int, changes: SessionChanges
                 columns["head"] = require_message(connection, value) if value else None
             case "model", str():
                 columns[key] = pack(value)
-            case "pins", Sequence():
+            case (("pins" | "excluded"), Sequence()):
                 columns[key] = pack_json(list(value))
             case "plan", _:
                 columns[key] = pack_json(value)
@@ -158,7 +159,7 @@ def fork(connection: sqlite3.Connection, session: int, now: float) -> SessionInf
     """Add a session that shares the branch up to its last whole message, and the pipeline's state."""
     row = connection.execute("SELECT * FROM session WHERE number = ?", (session,)).fetchone()
     head = last_sealed(connection, row["head"])
-    kept = ("title", "title_given", "folder", "model", "rolling", "summary_noted", "pins", "plan")
+    kept = ("title", "title_given", "folder", "model", "rolling", "summary_noted", "pins", "excluded", "plan")
     columns = {column: row[column] for column in kept} | {
         "head": head,
         "forked_at": head,

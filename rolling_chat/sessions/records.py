@@ -52,9 +52,11 @@ class SessionInfo:
 
 @dataclass(frozen=True, slots=True)
 class SessionState:
-    """What the pipeline remembers of a session, beside its summaries."""
+    """What the pipeline remembers of a session, beside its summaries; `pins` and `excluded` are ids of
+    messages."""
 
     pins: tuple[str, ...] = ()
+    excluded: tuple[str, ...] = ()
     plan: Json = None
 
 
@@ -87,6 +89,7 @@ class SessionChanges(TypedDict, total=False):
     head: str
     summary_noted: bool
     pins: Sequence[str]
+    excluded: Sequence[str]
     plan: Json
 
 

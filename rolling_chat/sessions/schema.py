@@ -210,7 +210,12 @@ _FIFTH = (
     "ALTER TABLE request ADD COLUMN purpose TEXT NOT NULL DEFAULT 'answer'",
 )
 
-MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST, _SECOND, _THIRD, _FOURTH, _FIFTH)
+_SIXTH = (
+    # messages that the person keeps out of the prompt, as `pins` are those that stay in it
+    "ALTER TABLE session ADD COLUMN excluded TEXT NOT NULL DEFAULT '[]'",
+)
+
+MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST, _SECOND, _THIRD, _FOURTH, _FIFTH, _SIXTH)
 """Step n brings a database of version n to version n + 1; steps are added, never changed."""
 
 VERSION = len(MIGRATIONS)

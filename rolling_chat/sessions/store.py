@@ -101,7 +101,7 @@ class SessionStore:
             return directory.info(connection, session)
 
     def state(self, session_id: str) -> SessionState:
-        """What the pipeline remembers of a session: pins, plan."""
+        """What the pipeline remembers of a session: pins, exclusions, plan."""
         with self._database.read() as connection:
             return directory.state(connection, directory.exact(connection, session_id))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from typing import Protocol
 
@@ -41,6 +42,15 @@ class Memory(Protocol):
     def count_message(self, message: Message) -> int:
         """The tokens of a whole message."""
         ...
+
+
+_ID = re.compile(r"\[?(?:recall:\s*)?r(\d{1,9})\]?", re.IGNORECASE)
+
+
+def place_named(text: str) -> int | None:
+    """The place that `text` names as a person types it (`r17`, `[recall: r17]`); None for other words."""
+    match = _ID.fullmatch(text.strip())
+    return int(match[1]) if match else None
 
 
 def speaker_of(message: Message) -> str:

@@ -6,11 +6,12 @@ seconds of one monotonic clock.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from rolling_chat.commands import figures
+from rolling_chat.commands.marks import Mark
 from rolling_chat.events import (
     CallForming,
     Event,
@@ -95,6 +96,7 @@ class ScreenState:
     is_summarising: bool = False
     revision: int = 0
     _notices: int = 0
+    _is_marked: bool = False
     _reply_items: dict[str, int] = field(default_factory=dict)
     _open_calls: list[int] = field(default_factory=list)
 
@@ -111,6 +113,17 @@ class ScreenState:
         self._open_calls.clear()
         self.offer, self.last, self.queued = Offer.NOTHING, "", queued
         self.revision += 1
+
+    def mark(self, marks: Mapping[str, Mark]) -> None:
+        """Mark the items of messages that are pinned or excluded, and no others."""
+        if not marks and not self._is_marked:
+            return
+        for at, item in enumerate(self.items):
+            mark = marks.get(item.id, Mark.NONE)
+            if item.mark is not mark:
+                self.items[at] = replace(item, mark=mark)
+                self.revision += 1
+        self._is_marked = bool(marks)
 
     def notice(self, text: str, *, warning: bool = False) -> None:
         """Add one line for the person, above a message that is queued."""

@@ -68,7 +68,8 @@ async def test_context_shows_categories_that_add_up_to_the_window(tmp_path: Path
     await _say(chat, "hi")
     context = PlainContext(chat)
     await _run(context, "/context")
-    sizes = [int(row[1].replace(",", "")) for row in context.tables[0].rows]
+    assert context.inspected is not None
+    sizes = [int(row[1].replace(",", "")) for row in context.inspected.tables[0].rows]
     assert sum(sizes) == 8192
 
 

@@ -21,6 +21,10 @@ def test_every_command_of_the_program_is_there_once() -> None:
             "context",
             "compact",
             "summary",
+            "pin",
+            "unpin",
+            "exclude",
+            "include",
             "recall",
             "files",
             "model",
@@ -71,6 +75,7 @@ def test_what_looks_may_be_done_while_the_model_works_and_what_leaves_may_not() 
     busy = {command.name for command in all_commands() if command.while_busy}
     stop_first = {"undo", "rewind", "retry"}
     look = {
+        *("pin", "unpin", "exclude", "include"),
         *("rolling-context", "context", "recall", "files", "rename", "export"),
         *("copy", "theme", "help", "quit"),
     }

@@ -269,20 +269,22 @@ def test_the_pipelines_state_is_kept(store: SessionStore) -> None:
         model="openai/x",
         rolling=True,
         pins=(message.id,),
+        excluded=[message.id, "m99"],
         plan=plan,
     )
     assert (info.model, info.rolling) == ("openai/x", True)
     state = store.state(session.id)
-    assert (state.pins, state.plan) == ((message.id,), plan)
+    assert (state.pins, state.excluded, state.plan) == ((message.id,), (message.id, "m99"), plan)
 
 
 def test_a_fork_shares_the_branch_and_goes_its_own_way(store: SessionStore) -> None:
     session = new_session(store)
     shared = [store.append(session.id, Message("user", f"{n}")) for n in range(3)]
-    store.update_session(session.id, rolling=True, pins=(shared[0].id,))
+    store.update_session(session.id, rolling=True, pins=(shared[0].id,), excluded=(shared[1].id,))
     fork = store.fork(session.id)
     assert (fork.parent, fork.title, fork.rolling, fork.messages) == (session.id, "0", True, 3)
     assert store.state(fork.id).pins == (shared[0].id,)
+    assert store.state(fork.id).excluded == (shared[1].id,)
     own = store.append(fork.id, Message("user", "fork"))
     other = store.append(session.id, Message("user", "original"))
     assert store.branch(fork.id) == [*shared, own]

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from rolling_chat.agent import Chat
 from rolling_chat.commands import Choice, Table
+from rolling_chat.commands.base import Inspection
 
 
 @dataclass
@@ -23,6 +24,7 @@ class PlainContext:
     tables: list[Table] = field(default_factory=list)
     offered: list[Choice] = field(default_factory=list)
     shown: list[tuple[str, str]] = field(default_factory=list)
+    inspected: Inspection | None = None
     copied: str = ""
     draft: str = ""
     landed: list[tuple[str, str]] = field(default_factory=list)
@@ -33,6 +35,9 @@ class PlainContext:
     def show_tables(self, title: str, lead: Sequence[str], tables: Sequence[Table]) -> None:
         self.said.extend((title, *lead))
         self.tables.extend(tables)
+
+    def show_inspector(self, read: Callable[[], Inspection]) -> None:
+        self.inspected = read()
 
     def show_text(self, title: str, text: str) -> None:
         self.shown.append((title, text))

@@ -18,6 +18,7 @@ from rolling_chat.context.report import PromptReport
 from rolling_chat.messages import Usage
 from rolling_chat.tui.controllers.meter import Meter
 from rolling_chat.tui.screens.help import HelpScreen
+from rolling_chat.tui.screens.inspector import InspectorScreen
 from rolling_chat.tui.widgets.prompt import PromptBox
 from rolling_chat.tui.widgets.question import Question
 from tests.support.tui import (
@@ -67,6 +68,21 @@ def still(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(Meter, "reading", fixed)
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.delenv("NO_COLOR", raising=False)
+
+
+def _hold_report_still(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The inspector's figures, which the folder's name and the clock have a part in."""
+    report, kept = Chat.report, dict[int, PromptReport]()
+
+    def fixed(chat: Chat) -> PromptReport:
+        found = report(chat)
+        if id(found) not in kept:
+            system, *rows = found.rows
+            rows = [replace(system, tokens_before=260, tokens_after=260), *rows]
+            kept[id(found)] = replace(found, system=260, tools=390, trim_at=23_000, rows=rows)
+        return kept[id(found)]
+
+    monkeypatch.setattr(Chat, "report", fixed)
 
 
 def _chat(tmp_path: Path, *replies: object) -> Chat:
@@ -143,6 +159,33 @@ def test_approval(snap_compare: Compare, tmp_path: Path, size: tuple[int, int]) 
         await listens(pilot, clock)
 
     assert _draw(snap_compare, _conversation(tmp_path), tmp_path, size, scene, clock=clock)
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_pins(snap_compare: Compare, tmp_path: Path, size: tuple[int, int]) -> None:
+    async def scene(pilot: Pilot[None]) -> None:
+        await _ask(pilot, "Why does the lexer drop trailing tabs?")
+        for line in ("/exclude r4", "/pin r3"):
+            await type_line(pilot, line)
+
+    assert _draw(snap_compare, _conversation(tmp_path), tmp_path, size, scene)
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_inspector(
+    snap_compare: Compare, tmp_path: Path, size: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _hold_report_still(monkeypatch)
+
+    async def scene(pilot: Pilot[None]) -> None:
+        await _ask(pilot, "Why does the lexer drop trailing tabs?")
+        await type_line(pilot, "/pin r3")
+        await type_line(pilot, "/context")
+        await wait_until(pilot, lambda: isinstance(pilot.app.screen, InspectorScreen))
+        await pilot.press("p")
+        await wait_until(pilot, lambda: "esc leaves" in shown(pilot))
+
+    assert _draw(snap_compare, _conversation(tmp_path), tmp_path, size, scene)
 
 
 @pytest.mark.parametrize("size", SIZES)

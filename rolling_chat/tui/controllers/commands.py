@@ -12,6 +12,7 @@ from rolling_chat.settings.write import save_setting
 from rolling_chat.tui.screens.confirm import ConfirmScreen
 from rolling_chat.tui.screens.editor import EditorScreen
 from rolling_chat.tui.screens.help import HelpScreen
+from rolling_chat.tui.screens.inspector import InspectorScreen
 from rolling_chat.tui.screens.pickers import Picker
 from rolling_chat.tui.screens.tables import TablesScreen
 from rolling_chat.tui.screens.text import TextScreen
@@ -19,6 +20,7 @@ from rolling_chat.tui.screens.text import TextScreen
 if TYPE_CHECKING:
     from rolling_chat.agent import Chat
     from rolling_chat.commands import Choice, Table
+    from rolling_chat.commands.base import Inspection
     from rolling_chat.settings.paths import Paths
     from rolling_chat.tui.app import RollingChatApp
     from rolling_chat.tui.screens.chat import ChatScreen
@@ -71,6 +73,14 @@ class CommandController:
     def show_tables(self, title: str, lead: Sequence[str], tables: Sequence[Table]) -> None:
         """Lines and tables on a screen of their own."""
         self._app.push_screen(TablesScreen(title, lead, tables))
+
+    def show_inspector(self, read: Callable[[], Inspection]) -> None:
+        """The next request, to pin and exclude from."""
+        self._app.push_screen(InspectorScreen(self.chat, read, self._pins_changed))
+
+    def _pins_changed(self, line: str) -> None:
+        self.refresh_report()
+        self.say(line)
 
     def show_text(self, title: str, text: str) -> None:
         """A whole text on a screen of its own."""

@@ -23,7 +23,7 @@ from rolling_chat.tui.controllers.meter import Meter
 from rolling_chat.tui.controllers.turns import TurnController
 from rolling_chat.tui.screens.help import HelpScreen
 from rolling_chat.tui.state import Offer, ScreenState
-from rolling_chat.tui.transcript.items import place_of
+from rolling_chat.tui.transcript.items import item_marks, place_of
 from rolling_chat.tui.transcript.view import Transcript
 from rolling_chat.tui.widgets.banner import Banner
 from rolling_chat.tui.widgets.completion import Completion
@@ -149,6 +149,10 @@ class ChatScreen(Screen[None]):
                 self.state.notice(line)
             elif holder:
                 self.state.notice(line, warning=True)
+        self._mark()
+
+    def _mark(self) -> None:
+        self.state.mark(item_marks(self.chat.messages, self.chat.pins.held))
 
     def paint(self) -> None:
         """Draw everything that has changed."""
@@ -216,6 +220,7 @@ class ChatScreen(Screen[None]):
     def refresh_report(self) -> None:
         """The next request has changed."""
         self._meter.refresh()
+        self._mark()
         self.paint()
 
     # -- what a command needs of the screen (`controllers.commands.CommandController`)
@@ -249,6 +254,7 @@ class ChatScreen(Screen[None]):
 
     def turn_over(self) -> None:
         """Paint the end of it."""
+        self._mark()
         self.paint()
 
     async def ask(self, question: Question) -> str:

@@ -32,6 +32,7 @@ class TablesScreen(ModalScreen[None]):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,q,enter,ctrl+c", "dismiss", "close", show=False),
     ]
+    KEYS: ClassVar[str] = "↑↓ scroll · tab next table · esc close"
     DEFAULT_CSS = """
     TablesScreen { align: center middle; }
     TablesScreen > Vertical {
@@ -61,31 +62,46 @@ class TablesScreen(ModalScreen[None]):
         """The lines, the tables, the keys."""
         with Vertical() as box:
             box.border_title = self._title
-            box.border_subtitle = "↑↓ scroll · tab next table · esc close"
-            yield Static(Text("\n".join(one_line(line) for line in self._lead)))
+            box.border_subtitle = self.KEYS
+            yield Static(lead_text(self._lead))
             for at, table in enumerate(self._tables):
                 last = at == len(self._tables) - 1
-                yield _data_table(table, self.app.size.width - _FRAME, classes="last" if last else "")
+                widget: DataTable[Text] = DataTable(cursor_type="row", classes="last" if last else "")
+                fill(widget, table, self.app.size.width - _FRAME)
+                yield widget
 
     def on_mount(self) -> None:
         """The longest table takes the keys."""
         self.query(DataTable).last().focus()
 
+    def show(self, lead: Sequence[str], tables: Sequence[Table]) -> None:
+        """Show as many tables with other contents; the cursors stay where they are."""
+        self.query(Static).first().update(lead_text(lead))
+        for widget, table in zip(self.query(DataTable), tables, strict=True):
+            row, top = widget.cursor_row, widget.scroll_y
+            widget.clear(columns=True)
+            fill(widget, table, self.app.size.width - _FRAME)
+            widget.move_cursor(row=row, animate=False)
+            widget.scroll_to(y=top, animate=False)
 
-def _data_table(table: Table, room: int, *, classes: str) -> DataTable[Text]:
-    """The table laid out in `room` cells; its last column gives way first."""
+
+def lead_text(lead: Sequence[str]) -> Text:
+    """The lines above the tables."""
+    return Text("\n".join(one_line(line) for line in lead))
+
+
+def fill(widget: DataTable[Text], table: Table, room: int) -> None:
+    """Lay a table out in `room` cells; its last column gives way first."""
     rows = [tuple(one_line(cell) for cell in row) for row in table.rows]
     widths = [
         max(cell_len(cell) for cell in (column.title, *(row[at] for row in rows)))
         for at, column in enumerate(table.columns)
     ]
     _make_fit(widths, room - _CELL_PADDING * len(widths))
-    widget: DataTable[Text] = DataTable(cursor_type="row", classes=classes)
     for column, width in zip(table.columns, widths, strict=True):
         widget.add_column(_cell(column.title, column, width), width=width)
     for row in rows:
         widget.add_row(*(_cell(*cell) for cell in zip(row, table.columns, widths, strict=True)))
-    return widget
 
 
 def _make_fit(widths: list[int], room: int) -> None:

@@ -7,9 +7,14 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 from rolling_chat.commands import figures
+from rolling_chat.commands.marks import Mark, mark_of
 from rolling_chat.messages import Ending, Message, ToolCall
+
+if TYPE_CHECKING:
+    from rolling_chat.agent import HeldIds
 
 _INDICATOR = re.compile(r"\[truncated: kept [a-z+]+ ~(\d+) of ~(\d+) tokens \((head|tail|both)\)\]")
 _ABOUT_CHARS_PER_TOKEN = 4
@@ -46,7 +51,7 @@ class Item:
     """One entry of the transcript.
 
     `text` is the source as it came; `detail` is what opening the item shows (a tool's result);
-    `note` stands at the right of a tool's line.
+    `note` stands at the right of a tool's line; `mark` is what the person did to its message.
     """
 
     id: str
@@ -55,7 +60,10 @@ class Item:
     status: Status = Status.DONE
     detail: str = ""
     note: str = ""
+    mark: Mark = Mark.NONE
 
+
+_STRONGER = (Mark.NONE, Mark.ALONG, Mark.PINNED, Mark.EXCLUDED)
 
 _STATUS_OF_ENDING = {
     Ending.COMPLETE: Status.DONE,
@@ -85,6 +93,25 @@ def items_of(messages: Iterable[Message]) -> list[Item]:
             case _:
                 pass
     return items
+
+
+def item_marks(messages: Sequence[Message], held: HeldIds) -> dict[str, Mark]:
+    """By item, the marks of what is pinned or excluded; a call that was answered has its result's, too."""
+    marks: dict[str, Mark] = {}
+    if not held:
+        return marks
+    reply, answers = "", 0
+    for message in messages:
+        mark = mark_of(message.id, held)
+        if message.role == "tool":
+            item_id = call_id(reply, answers) if reply else message.id
+            marks[item_id] = max(mark, marks.get(item_id, Mark.NONE), key=_STRONGER.index)
+            answers += 1
+            continue
+        reply, answers = (message.id, 0) if message.tool_calls else ("", 0)
+        marks |= dict.fromkeys((message.id, reasoning_id(message.id)), mark)
+        marks |= {call_id(reply, index): mark for index in range(len(message.tool_calls))}
+    return {item_id: mark for item_id, mark in marks.items() if mark}
 
 
 def place_of(messages: Sequence[Message], message_id: str) -> tuple[str, bool]:

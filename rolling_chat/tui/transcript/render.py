@@ -16,6 +16,7 @@ from rich.text import Text
 from rich.theme import Theme
 
 from rolling_chat.commands import figures
+from rolling_chat.commands.marks import Mark
 from rolling_chat.text import one_line, visible
 from rolling_chat.tui.transcript.items import Item, Kind, Status
 from rolling_chat.tui.transcript.palette import Palette
@@ -81,6 +82,8 @@ def render_item(item: Item, look: Look) -> list[Line]:
             lines = _tool(item, look)
         case Kind.NOTICE:
             lines = _notice(item, look)
+    if item.mark and item.kind is not Kind.NOTICE:
+        lines = _marked(lines, item, look)
     return [_fit(line, look.width) for line in lines]
 
 
@@ -142,7 +145,7 @@ def _tool(item: Item, look: Look) -> list[Line]:
     }.get(item.status, palette.muted)
     name, _, arguments = one_line(item.text).partition(" ")
     word = _TOOL_WORD.get(item.status, "")
-    note = " · ".join(part for part in (word, item.note) if part)
+    note = " · ".join(part for part in (item.mark, word, item.note) if part)
     left = [
         Segment(f"{_TOOL_GLYPH.get(item.status, '⚙')} ", palette.style(color, bold=True)),
         Segment(name, palette.style(palette.secondary, bold=True)),
@@ -166,6 +169,27 @@ def _notice(item: Item, look: Look) -> list[Line]:
     lines = _plain(visible(item.text), look.width - _GUTTER, style)
     mark = "! " if warning else "· "
     return [[Segment(mark if not at else "  ", style), *line] for at, line in enumerate(lines)]
+
+
+def _marked(lines: list[Line], item: Item, look: Look) -> list[Line]:
+    """What is excluded grey, and under a message what the person did to it; a tool's line says so itself."""
+    palette = look.palette
+    if item.mark is Mark.EXCLUDED:
+        grey = Style(color=palette.muted)
+        lines = [
+            [Segment(part.text, (part.style or Style()) + grey, part.control) for part in line]
+            for line in lines
+        ]
+    if item.kind not in (Kind.USER, Kind.ASSISTANT):
+        return lines
+    raised = item.kind is Kind.USER
+    said = [Segment(f"  {item.mark}", palette.style(_mark_color(item.mark, palette), raised=raised))]
+    ground = palette.style(palette.text, raised=raised)
+    return [*lines, _pad(said, look.width, ground) if raised else said]
+
+
+def _mark_color(mark: Mark, palette: Palette) -> str:
+    return palette.accent if mark is Mark.PINNED else palette.muted
 
 
 def _markdown(text: str, width: int, palette: Palette) -> list[Line]:

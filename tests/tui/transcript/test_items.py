@@ -4,8 +4,18 @@ from __future__ import annotations
 
 import pytest
 
+from rolling_chat.agent import HeldIds
+from rolling_chat.commands.marks import Mark
 from rolling_chat.messages import Ending, Message, ToolCall
-from rolling_chat.tui.transcript.items import Kind, Status, describe_call, items_of, place_of, result_note
+from rolling_chat.tui.transcript.items import (
+    Kind,
+    Status,
+    describe_call,
+    item_marks,
+    items_of,
+    place_of,
+    result_note,
+)
 
 
 def _call(name: str, arguments: str, id: str = "c1") -> ToolCall:
@@ -123,3 +133,23 @@ def test_a_message_is_found_by_the_item_that_shows_it() -> None:
     ]  # fmt: skip
     assert places["m6"] == ("m6", False)
     assert place_of(messages, "m99") == ("", False)
+
+
+def test_a_call_has_the_mark_of_its_result_and_a_reply_its_own() -> None:
+    both = (_call("read_file", "{}", "a"), _call("list_files", "{}", "b"))
+    messages = [
+        Message("user", "look", id="u"),
+        Message("assistant", tool_calls=both, id="r"),
+        Message("tool", "of a", tool_call_id="a", id="t1"),
+        Message("tool", "of b", tool_call_id="b", id="t2"),
+        Message("assistant", "seen", id="s"),
+    ]
+    held = HeldIds(frozenset({"t1"}), frozenset({"u", "r"}), frozenset({"t2", "s"}))
+    marks = item_marks(messages, held)
+    assert {item.id: marks.get(item.id) for item in items_of(messages)} == {
+        "u": Mark.ALONG,
+        "r:call:0": Mark.PINNED,
+        "r:call:1": Mark.EXCLUDED,
+        "s": Mark.EXCLUDED,
+    }
+    assert item_marks(messages, HeldIds()) == {}

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
+from rolling_chat.commands.marks import Mark
 from rolling_chat.tui.transcript.items import Item, Kind, Status
 from rolling_chat.tui.transcript.palette import Palette
 from rolling_chat.tui.transcript.render import Line, Look, gap_before, render_item
@@ -149,3 +150,24 @@ def test_a_link_that_is_defined_later_changes_what_was_drawn() -> None:
     assert "[x]" in _rendered(_answer("[x]"))
     assert "x (http://y)" in _rendered(_answer("[x]\n\n[x]: http://y"))
     assert "x (http://z)" in _rendered(_answer("[x]\n\n[x]: http://z"))
+
+
+@pytest.mark.parametrize("kind", [Kind.USER, Kind.ASSISTANT, Kind.TOOL])
+@pytest.mark.parametrize("mark", [Mark.PINNED, Mark.ALONG, Mark.EXCLUDED])
+def test_what_is_pinned_or_excluded_says_so_in_words(kind: Kind, mark: Mark) -> None:
+    plain = Item("x", kind, "hello")
+    assert mark not in _rendered(plain)
+    assert mark in _rendered(Item("x", kind, "hello", mark=mark))
+    for width in (1, 7, 20):
+        lines = render_item(Item("x", kind, "hello", mark=mark), Look(width, Palette()))
+        assert all(cell_len("".join(segment.text for segment in line)) <= width for line in lines)
+
+
+def test_what_is_excluded_is_grey_and_what_is_pinned_is_not() -> None:
+    palette = Palette()
+    excluded = render_item(Item("x", Kind.ASSISTANT, "hello", mark=Mark.EXCLUDED), Look(60, palette))
+    assert {part.style.color.name for line in excluded for part in line if part.text.strip()} == {
+        palette.muted
+    }
+    pinned = render_item(Item("x", Kind.ASSISTANT, "hello", mark=Mark.PINNED), Look(60, palette))
+    assert palette.text in {part.style.color.name for line in pinned for part in line if part.text.strip()}

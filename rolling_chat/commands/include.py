@@ -1,0 +1,17 @@
+"""/include: send again what was excluded."""
+
+from __future__ import annotations
+
+from rolling_chat.agent import PinChange
+from rolling_chat.commands.base import Command, CommandContext
+from rolling_chat.commands.pinning import USAGE, change_pins, pick_entry
+
+
+async def _run(context: CommandContext, argument: str) -> None:
+    if argument:
+        change_pins(context, PinChange.INCLUDE, argument)
+    else:
+        await pick_entry(context, PinChange.INCLUDE, context.chat.pins.listed().excluded)
+
+
+INCLUDE = Command("include", USAGE, "Send again what was excluded", _run, while_busy=True)

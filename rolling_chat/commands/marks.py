@@ -1,0 +1,39 @@
+"""How messages that are pinned or excluded are marked: by a sign and by words, never by colour alone."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rolling_chat.agent import HeldIds
+
+
+class Mark(StrEnum):
+    """What the person did to a message; empty for nothing."""
+
+    NONE = ""
+    PINNED = "◆ pinned"
+    ALONG = "◇ stays with a pin"
+    EXCLUDED = "∅ excluded"
+
+    @property
+    def sign(self) -> str:
+        """The sign alone."""
+        return self[:1]
+
+    @property
+    def words(self) -> str:
+        """The words alone."""
+        return self[2:]
+
+
+def mark_of(message_id: str, held: HeldIds | None) -> Mark:
+    """The mark of a message."""
+    if held is None or not message_id:
+        return Mark.NONE
+    if message_id in held.excluded:
+        return Mark.EXCLUDED
+    if message_id in held.pinned:
+        return Mark.PINNED
+    return Mark.ALONG if message_id in held.along else Mark.NONE

@@ -1,0 +1,70 @@
+"""What the commands that pin and exclude share: the change, the line that says so, and a list."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from rolling_chat.agent import PinChange
+from rolling_chat.commands import figures
+from rolling_chat.commands.base import Choice, CommandContext
+from rolling_chat.commands.context import preview
+
+if TYPE_CHECKING:
+    from rolling_chat.agent import PinEntry, PinPrice
+
+USAGE = "[id|last|turn]"
+
+_DONE = {
+    PinChange.PIN: "Pinned",
+    PinChange.UNPIN: "Unpinned",
+    PinChange.EXCLUDE: "Excluded",
+    PinChange.INCLUDE: "Included again",
+}
+_TITLE = {
+    PinChange.UNPIN: "Let leave the prompt again",
+    PinChange.INCLUDE: "Send again",
+}
+_COMES_TO = {
+    PinChange.PIN: "always in the prompt",
+    PinChange.UNPIN: "free to leave the prompt",
+    PinChange.EXCLUDE: "no longer sent",
+    PinChange.INCLUDE: "sent again",
+}
+
+
+def price_line(price: PinPrice) -> str:
+    """What a change comes to: `r17 with its request and call: 1,240 tokens, always in the prompt`."""
+    along = f" with {price.along}" if price.along else ""
+    tokens = figures.plural(price.tokens, "token")
+    return f"{price.name}{along}: {tokens}, {_COMES_TO[price.change]}"
+
+
+def done_line(price: PinPrice) -> str:
+    """What was done, what it costs, and the command that takes it back."""
+    difference = ""
+    if price.before != price.after:
+        difference = f"; the next request goes from ~{price.before:,} to ~{price.after:,} tokens"
+    return f"{_DONE[price.change]} {price_line(price)}{difference}. {price.undo} takes it back."
+
+
+def change_pins(context: CommandContext, change: PinChange, words: str) -> None:
+    """Make a change, say what it costs, and draw what it changes."""
+    price = context.chat.pins.make(change, words)
+    context.refresh_report()
+    context.say(done_line(price))
+
+
+async def pick_entry(context: CommandContext, change: PinChange, entries: Iterable[PinEntry]) -> None:
+    """Let the person choose among what is pinned, or excluded, and take that back."""
+    choices = [
+        Choice(f"r{entry.place}", f"r{entry.place} · {preview(entry.message)}", f"{entry.tokens:,} tokens")
+        for entry in entries
+    ]
+    if not choices:
+        word = "pinned" if change is PinChange.UNPIN else "excluded"
+        context.say(f"Nothing is {word} on this branch.")
+        return
+    chosen = await context.pick(_TITLE[change], choices)
+    if chosen:
+        change_pins(context, change, chosen)

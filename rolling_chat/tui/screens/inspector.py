@@ -1,0 +1,134 @@
+"""The inspector: the next request message by message, to pin and exclude from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, ClassVar
+
+from rich.text import Text
+from textual import on
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.widgets import DataTable, Static
+
+from rolling_chat.agent import Chat, ChatError, PinChange
+from rolling_chat.commands.pinning import done_line, price_line
+from rolling_chat.text import one_line
+from rolling_chat.tui.screens.tables import TablesScreen
+
+if TYPE_CHECKING:
+    from rolling_chat.commands.base import Inspection
+
+_FOLLOW_EVERY = 0.5  # seconds
+_MOST_FOLLOWED = 2_000  # rows; more take too long to lay out while a turn runs
+
+
+class InspectorScreen(TablesScreen):
+    """Shows what `read` gives; `p` pins the row under the cursor, `x` excludes it, again takes it back.
+
+    The price is shown first, and the same key again does it. `changed` gets the line that says what
+    was done.
+    """
+
+    KEYS: ClassVar[str] = "p pin · x exclude · ↑↓ scroll · tab next table · esc close"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("p", "weigh('p')", show=False),
+        Binding("x", "weigh('x')", show=False),
+        Binding("enter", "agree", show=False, priority=True),
+        Binding("escape,ctrl+c", "leave", show=False),
+    ]
+    DEFAULT_CSS = """
+    InspectorScreen #price { height: auto; min-height: 1; margin-top: 1; color: $warning; }
+    """
+
+    def __init__(self, chat: Chat, read: Callable[[], Inspection], changed: Callable[[str], None]) -> None:
+        self._read = read
+        self._inspection = read()
+        super().__init__("The next request", self._inspection.lead, self._inspection.tables)
+        self._chat = chat
+        self._report = chat.report()
+        self._changed = changed
+        self._offered: tuple[PinChange, int] | None = None
+
+    def on_mount(self) -> None:
+        """Make room for the price, and look from time to time whether the request has become another."""
+        super().on_mount()
+        self.query_one(Vertical).mount(Static("", id="price"))
+        self.set_interval(_FOLLOW_EVERY, self._follow)
+
+    def action_weigh(self, key: str) -> None:
+        """Show what it costs to pin or exclude the row, or to take that back; the second time, do it."""
+        place = self._place
+        if not place:
+            self._say("The system message always stays.")
+            return
+        change = self._change(key, place)
+        if self._offered == (change, place):
+            self.action_agree()
+            return
+        self._offered = None
+        try:
+            price = self._chat.pins.price(change, f"r{place}")
+        except ChatError as error:
+            self._say(str(error))
+            return
+        self._offered = (change, place)
+        self._say(f"{change.capitalize()} {price_line(price)} · {key} or enter does it, esc leaves it")
+
+    def action_agree(self) -> None:
+        """Do what was offered; where nothing was, close."""
+        if self._offered is None:
+            self.dismiss()
+            return
+        (change, place), self._offered = self._offered, None
+        try:
+            line = done_line(self._chat.pins.make(change, f"r{place}"))
+        except ChatError as error:
+            self._say(str(error))
+            return
+        self._changed(line)
+        self._redraw()
+        self._say(line)
+
+    def action_leave(self) -> None:
+        """Take back the offer, else close."""
+        if self._offered is None:
+            self.dismiss()
+        self._offered = None
+        self._say("")
+
+    @on(DataTable.RowHighlighted, ".last")
+    def _moved(self) -> None:
+        if self._offered is not None and self._place != self._offered[1]:
+            self._offered = None
+            self._say("")
+
+    @property
+    def _place(self) -> int:
+        """The place of the message under the cursor; 0 for the system message."""
+        places, row = self._inspection.places, self.query(DataTable).last().cursor_row
+        return places[row] if 0 <= row < len(places) else 0
+
+    def _change(self, key: str, place: int) -> PinChange:
+        message_id, held = self._chat.messages[place - 1].id, self._chat.pins.held
+        if key == "p":
+            return PinChange.UNPIN if message_id in held.pinned else PinChange.PIN
+        return PinChange.INCLUDE if message_id in held.excluded else PinChange.EXCLUDE
+
+    def _say(self, line: str) -> None:
+        self.query_one("#price", Static).update(Text(one_line(line, 500)))
+
+    def _follow(self) -> None:
+        """Show what became of the request while a turn runs; not while something is offered."""
+        if self._offered is not None or len(self._inspection.places) > _MOST_FOLLOWED:
+            return
+        if self._chat.report() is not self._report:
+            self._redraw()
+
+    def _redraw(self) -> None:
+        more = -len(self._inspection.places)
+        self._inspection, self._report = self._read(), self._chat.report()
+        table = self.query(DataTable).last()
+        row = table.cursor_row + max(0, more + len(self._inspection.places))
+        self.show(self._inspection.lead, self._inspection.tables)
+        table.move_cursor(row=row, animate=False)

@@ -1,0 +1,102 @@
+"""The inspector: rows are pinned and excluded from it, the price before the deed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from textual.pilot import Pilot
+
+from rolling_chat.tui.screens.inspector import InspectorScreen
+from tests.support.tui import (
+    idle,
+    make_app,
+    make_chat,
+    says,
+    screen_of,
+    shown,
+    transcript,
+    type_line,
+    wait_until,
+)
+
+
+async def _open(pilot: Pilot[None]) -> None:
+    """Two turns, and the inspector over them: r4 is the first row, r3 the second."""
+    for text in ("Which port?", "And now?"):
+        await type_line(pilot, text)
+        await idle(pilot)
+    await type_line(pilot, "/context")
+    await wait_until(pilot, lambda: isinstance(pilot.app.screen, InspectorScreen) and "r3" in shown(pilot))
+
+
+async def test_the_price_is_shown_before_a_row_is_pinned(tmp_path: Path) -> None:
+    chat = make_chat(tmp_path, says("It is 8443."), says("Nothing."))
+    async with make_app(chat, tmp_path).run_test(size=(100, 30)) as pilot:
+        await _open(pilot)
+        await pilot.press("p")
+        await wait_until(pilot, lambda: "Pin r4 with its request:" in shown(pilot))
+        assert "p or enter does it, esc leaves it" in shown(pilot)
+        assert not chat.pins.held
+        await pilot.press("p")
+        await wait_until(pilot, lambda: "◆ r4" in shown(pilot) and "◇ r3" in shown(pilot))
+        assert "Pinned r4 with its request:" in shown(pilot)
+        await pilot.press("p", "enter")
+        await wait_until(pilot, lambda: "◆ r4" not in shown(pilot))
+        assert not chat.pins.held
+        await pilot.press("enter")
+        await wait_until(pilot, lambda: pilot.app.screen is screen_of(pilot))
+        assert "/unpin r4 takes it back." in transcript(pilot)
+
+
+async def test_esc_and_another_row_leave_what_was_offered(tmp_path: Path) -> None:
+    chat = make_chat(tmp_path, says("It is 8443."), says("Nothing."))
+    async with make_app(chat, tmp_path).run_test(size=(100, 30)) as pilot:
+        await _open(pilot)
+        await pilot.press("x")
+        await wait_until(pilot, lambda: "Exclude r4:" in shown(pilot))
+        await pilot.press("escape")
+        await wait_until(pilot, lambda: "Exclude r4:" not in shown(pilot))
+        await pilot.press("x", "down")
+        await wait_until(pilot, lambda: "Exclude r4:" not in shown(pilot))
+        await pilot.press("x")
+        await wait_until(pilot, lambda: "Exclude r3 with the message after it:" in shown(pilot))
+        assert not chat.pins.held
+        await pilot.press("x")
+        await wait_until(pilot, lambda: "∅ r3" in shown(pilot) and "∅ r4" in shown(pilot))
+        await pilot.press("up", "x")
+        await wait_until(pilot, lambda: "r4 is excluded along with r3: /include r3" in shown(pilot))
+        await pilot.press("escape")
+        await wait_until(pilot, lambda: pilot.app.screen is screen_of(pilot))
+        assert transcript(pilot).count("∅ excluded") == 2
+
+
+async def test_the_system_message_always_stays(tmp_path: Path) -> None:
+    chat = make_chat(tmp_path, says("It is 8443."), says("Nothing."))
+    async with make_app(chat, tmp_path).run_test(size=(100, 30)) as pilot:
+        await _open(pilot)
+        await pilot.press("down", "down", "down", "down", "x", "x", "p")
+        await wait_until(pilot, lambda: "The system message always stays." in shown(pilot))
+        assert not chat.pins.held
+
+
+async def test_what_is_said_meanwhile_shows_and_the_cursor_stays_on_its_row(tmp_path: Path) -> None:
+    chat = make_chat(tmp_path, says("It is 8443."), says("Nothing."), says("Still nothing."))
+    async with make_app(chat, tmp_path).run_test(size=(100, 30)) as pilot:
+        await _open(pilot)
+        async for _event in chat.send("Anything?"):
+            pass
+        await wait_until(pilot, lambda: "r6" in shown(pilot))
+        await pilot.press("x")
+        await wait_until(pilot, lambda: "Exclude r4:" in shown(pilot))
+
+
+async def test_an_unpinned_conversation_is_drawn_as_before(tmp_path: Path) -> None:
+    chat = make_chat(tmp_path, says("It is 8443."))
+    async with make_app(chat, tmp_path).run_test(size=(100, 30)) as pilot:
+        await type_line(pilot, "Which port?")
+        await idle(pilot)
+        before = transcript(pilot).splitlines()[:6]
+        for line in ("/pin r2", "/unpin r2"):
+            await type_line(pilot, line)
+            await idle(pilot)
+        assert transcript(pilot).splitlines()[: len(before)] == before
