@@ -267,6 +267,7 @@ async def test_pins_that_leave_no_room_are_refused_with_the_figure(opened: Opene
 
 async def test_a_pinned_message_that_had_left_comes_back_and_stays(opened: Opened) -> None:
     chat, runtime, provider = opened(says("the port is 8443"), *[says(PAGE * 3)] * 14, window=8_000)
+    chat.set_context("summarize", "off")
     chat.set_rolling(True)
     await collect(chat.send("note this"))
     for number in range(6):

@@ -110,6 +110,8 @@ def _check(chat: Chat) -> None:
 def _check_records(chat: Chat, runtime: Runtime) -> None:
     """What was sent can be built again, and held what its own pins say."""
     for record in runtime.store.requests(chat.info.id):
+        if record.purpose != "answer":
+            continue
         rebuilt = rebuild_request(runtime.store, record)
         assert rebuilt.is_same
         messages = placed(runtime.store.branch(chat.info.id, record.head))
