@@ -64,6 +64,7 @@ class Summaries:
         self._failed_at = 0  # messages of the branch when a pass failed last
         self._reason = ""
         self._has_noticed = False
+        self._dismissed_in: OpenSession | None = None
         self.listener: Callable[[SummaryEvent], None] | None = None
 
     @property
@@ -90,11 +91,17 @@ class Summaries:
     def is_worth_saying(self) -> bool:
         """Is the session summarised, and has the person not dismissed the line that says so?"""
         session = self._session()
-        return session.planner.rolling and self.current is not None and not session.info.summary_noted
+        if session.info.summary_noted or self._dismissed_in is session:
+            return False
+        return session.planner.rolling and self.current is not None
 
     def dismiss(self) -> None:
-        """The person has read that the session is summarised; it is not said again."""
-        self._session().update(summary_noted=True)
+        """The person has read that the session is summarised; it is not said again.
+
+        In a session that another process has, this one alone remembers it.
+        """
+        self._dismissed_in = self._session()
+        self._dismissed_in.update(summary_noted=True)
 
     def extract_only(self) -> None:
         """From now on no model is asked by itself; what is extracted by rule costs nothing."""

@@ -316,6 +316,9 @@ async def test_a_second_process_makes_none_and_reads_what_the_first_made(
     follower = Chat.open(other, session=runtime.store.session(chat.info.id))
     assert follower.holder
     assert follower.summaries.current == chat.summaries.current
+    follower.summaries.dismiss()
+    assert not follower.summaries.is_worth_saying
+    assert chat.summaries.is_worth_saying
     with pytest.raises(ChatError, match="open in another terminal"):
         await follower.summaries.propose()
     with pytest.raises(ChatError, match="open in another terminal"):
