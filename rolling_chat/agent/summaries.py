@@ -13,7 +13,7 @@ from rolling_chat.agent.runtime import Runtime
 from rolling_chat.agent.session import OpenSession
 from rolling_chat.agent.summariser import Subject, Summariser
 from rolling_chat.agent.text import sound_text
-from rolling_chat.context import Pins, PromptReport, SummaryError, count_tokens, most_summary_tokens
+from rolling_chat.context import PromptReport, SummaryError, count_tokens, most_summary_tokens
 from rolling_chat.context.summary import MOST_MESSAGES
 from rolling_chat.events import SummaryBegan, SummaryEnded, SummaryEvent
 from rolling_chat.messages import Usage
@@ -297,11 +297,11 @@ class Summaries:
 
     def _subject(self, session: OpenSession) -> Subject:
         planner = session.planner
-        plan, newest = planner.decisions, planner.summary
+        branch, newest = session.conversation.messages, planner.summary
         return Subject(
-            planned=planner.planned(session.conversation.messages),
+            planned=planner.planned(branch),
             newest=newest if newest is not None and newest.text else None,
-            pins=plan.pins if plan is not None else Pins(),
+            pins=planner.pins.on(branch),
             model=planner.model,
             config=planner.config,
             session_id=session.info.id,
