@@ -158,7 +158,7 @@ class Planner:
         try:
             final = build_final_prompt(
                 basis.prompt(branch, self.model), config, tools=basis.tools, model=self.model,
-                plan=plan, summary=summary, take_summary=True,
+                plan=plan, pins=self._pins.on(branch), summary=summary, take_summary=True,
             )  # fmt: skip
         except ContextOverflowError as error:
             return None, error.report

@@ -13,7 +13,7 @@ from rolling_chat.agent.runtime import Runtime
 from rolling_chat.agent.session import OpenSession
 from rolling_chat.agent.summariser import Subject, Summariser
 from rolling_chat.agent.text import sound_text
-from rolling_chat.context import Pins, PromptReport, SummaryError, count_tokens, most_summary_tokens
+from rolling_chat.context import PromptReport, SummaryError, count_tokens, most_summary_tokens
 from rolling_chat.context.summary import MOST_MESSAGES
 from rolling_chat.events import SummaryBegan, SummaryEnded, SummaryEvent
 from rolling_chat.messages import Usage
@@ -64,6 +64,7 @@ class Summaries:
         self._failed_at = 0  # messages of the branch when a pass failed last
         self._reason = ""
         self._has_noticed = False
+        self._dismissed_in: OpenSession | None = None
         self.listener: Callable[[SummaryEvent], None] | None = None
 
     @property
@@ -90,11 +91,17 @@ class Summaries:
     def is_worth_saying(self) -> bool:
         """Is the session summarised, and has the person not dismissed the line that says so?"""
         session = self._session()
-        return session.planner.rolling and self.current is not None and not session.info.summary_noted
+        if session.info.summary_noted or self._dismissed_in is session:
+            return False
+        return session.planner.rolling and self.current is not None
 
     def dismiss(self) -> None:
-        """The person has read that the session is summarised; it is not said again."""
-        self._session().update(summary_noted=True)
+        """The person has read that the session is summarised; it is not said again.
+
+        In a session that another process has, this one alone remembers it.
+        """
+        self._dismissed_in = self._session()
+        self._dismissed_in.update(summary_noted=True)
 
     def extract_only(self) -> None:
         """From now on no model is asked by itself; what is extracted by rule costs nothing."""
@@ -290,11 +297,11 @@ class Summaries:
 
     def _subject(self, session: OpenSession) -> Subject:
         planner = session.planner
-        plan, newest = planner.decisions, planner.summary
+        branch, newest = session.conversation.messages, planner.summary
         return Subject(
-            planned=planner.planned(session.conversation.messages),
+            planned=planner.planned(branch),
             newest=newest if newest is not None and newest.text else None,
-            pins=plan.pins if plan is not None else Pins(),
+            pins=planner.pins.on(branch),
             model=planner.model,
             config=planner.config,
             session_id=session.info.id,

@@ -72,7 +72,7 @@ def _size(row: Row) -> str:
 def _fate(row: Row) -> str:
     if row.fate is Fate.SENT:
         return row.fate.value
-    layer = f" (layer {row.layer})" if row.layer else ""
+    layer = f" (layer {row.layer})" if row.layer and row.fate is not Fate.SUMMARISED else ""
     return f"{row.fate.value}{layer}{': ' + row.reason if row.reason else ''}"
 
 

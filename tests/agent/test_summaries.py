@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from rolling_chat.agent import Chat, ChatError, Runtime
+from rolling_chat.agent.pins import PinChange
 from rolling_chat.agent.rebuild import rebuild_request
 from rolling_chat.agent.summaries import EDITED
 from rolling_chat.context import Fate, count_tokens
@@ -316,6 +317,9 @@ async def test_a_second_process_makes_none_and_reads_what_the_first_made(
     follower = Chat.open(other, session=runtime.store.session(chat.info.id))
     assert follower.holder
     assert follower.summaries.current == chat.summaries.current
+    follower.summaries.dismiss()
+    assert not follower.summaries.is_worth_saying
+    assert chat.summaries.is_worth_saying
     with pytest.raises(ChatError, match="open in another terminal"):
         await follower.summaries.propose()
     with pytest.raises(ChatError, match="open in another terminal"):
@@ -389,6 +393,19 @@ async def test_a_proposal_changes_nothing_until_it_is_taken(summarising: Opened)
     await collect(chat.send("And?"))
     assert SHORT in sent_system(provider)
     assert all(rebuild_request(runtime.store, one).is_same for one in runtime.store.requests(chat.info.id))
+
+
+async def test_what_the_person_excluded_is_in_no_summary_and_pins_stay(summarising: Opened) -> None:
+    chat, _, provider = summarising(max_history_tokens=0)
+    await talk(chat, 4)
+    chat.pins.make(PinChange("exclude"), "r3")
+    chat.pins.make(PinChange("pin"), "r5")
+    chat.summaries.take(await chat.summaries.propose())
+    asked = provider.asked[-1].messages[0].text
+    assert "Why is point 0 so?" in asked
+    assert "Why is point 1 so?" not in asked
+    fates = [row.fate for row in chat.report().rows]
+    assert (fates[3], fates[5]) == (Fate.EXCLUDED, Fate.SENT)
 
 
 async def test_undo_goes_back_to_the_one_before_and_to_none(summarising: Opened) -> None:
