@@ -10,7 +10,7 @@ from tests.terminal.conftest import SLOW, Desk
 
 def tokens_on_gauge(terminal: Terminal) -> float:
     """The prompt's size as the gauge shows it, in tokens."""
-    found = re.search(r"~?([\d.,]+)(k?) / 8\.2k", terminal.text)
+    found = re.search(r"~?([\d.,]+)(k?)(?: ±\d+%)? / 8\.2k", terminal.text)
     assert found, terminal.text
     return float(found.group(1).replace(",", "")) * (1_000 if found.group(2) else 1)
 
