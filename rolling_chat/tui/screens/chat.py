@@ -16,14 +16,14 @@ from textual.message import Message
 from textual.screen import Screen
 from textual.widgets import Static, TextArea
 
-from rolling_chat.commands import complete, figures, parse
+from rolling_chat.commands import ParsedCommand, complete, figures, parse
 from rolling_chat.tui.controllers.commands import CommandController
 from rolling_chat.tui.controllers.history import History
 from rolling_chat.tui.controllers.meter import Meter
 from rolling_chat.tui.controllers.turns import TurnController
 from rolling_chat.tui.screens.help import HelpScreen
 from rolling_chat.tui.state import Offer, ScreenState
-from rolling_chat.tui.transcript.items import item_marks, place_of
+from rolling_chat.tui.transcript.items import item_marks, place_of, place_shown
 from rolling_chat.tui.transcript.view import Transcript
 from rolling_chat.tui.widgets.banner import Banner
 from rolling_chat.tui.widgets.completion import Completion
@@ -302,6 +302,12 @@ class ChatScreen(Screen[None]):
         self.prompt.action_delete_left()
 
     # -- the prompt box
+
+    @on(Transcript.Opened)
+    def _opened(self, event: Transcript.Opened) -> None:
+        place = place_shown(self.chat.messages, event.item_id)
+        if place >= 0:
+            self._run(self._commands.run(ParsedCommand("recall", f"r{place + 1}")))
 
     @on(PromptBox.Submitted)
     def _submitted(self, event: PromptBox.Submitted) -> None:

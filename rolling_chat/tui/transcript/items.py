@@ -135,6 +135,23 @@ def place_of(messages: Sequence[Message], message_id: str) -> tuple[str, bool]:
     return (own.id, own.kind is Kind.REASONING) if own is not None else ("", False)
 
 
+def place_shown(messages: Sequence[Message], item_id: str) -> int:
+    """The place of the message that an item shows, -1 where none does; of a call its result, if any."""
+    reply, answers, found = "", 0, -1
+    for at, message in enumerate(messages):
+        if message.role == "tool":
+            if item_id == (call_id(reply, answers) if reply else message.id):
+                return at
+            answers += 1
+            continue
+        if found >= 0 or item_id in {message.id, reasoning_id(message.id)}:
+            return found if found >= 0 else at
+        reply, answers = (message.id, 0) if message.tool_calls else ("", 0)
+        if item_id in (call_id(reply, index) for index in range(len(message.tool_calls))):
+            found = at
+    return found
+
+
 def user_item(message: Message) -> Item:
     """The item of the person's message."""
     return Item(message.id, Kind.USER, message.text)

@@ -10,16 +10,18 @@ from typing import TYPE_CHECKING, ClassVar
 
 from textual.cache import LRUCache
 from textual.geometry import Size
+from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from rolling_chat.tui.theming import palette_of
-from rolling_chat.tui.transcript.items import Item
+from rolling_chat.tui.transcript.items import Item, Kind
 from rolling_chat.tui.transcript.marks import marked, words_pattern
 from rolling_chat.tui.transcript.palette import Palette
 from rolling_chat.tui.transcript.render import Look, gap_before, render_item
 
 if TYPE_CHECKING:
+    from textual import events
     from textual.binding import BindingType
     from textual.selection import Selection
     from textual.timer import Timer
@@ -53,6 +55,13 @@ class Transcript(ScrollView, can_focus=False):
         scrollbar-size-vertical: 1;
     }
     """
+
+    class Opened(Message):
+        """A tool's work is to be shown whole."""
+
+        def __init__(self, item_id: str) -> None:
+            super().__init__()
+            self.item_id = item_id
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
@@ -164,6 +173,18 @@ class Transcript(ScrollView, can_focus=False):
         """Every line that is laid out, as plain text."""
         strips = (self._strip_at(row) for row in range(self.virtual_size.height))
         return [strip.text.rstrip() if strip else "" for strip in strips]
+
+    def on_click(self, event: events.Click) -> None:
+        """A click on a tool's work opens it whole; what ends a selection or goes on to a word does not."""
+        offset = event.get_content_offset(self)
+        item = self._item_at(int(self.scroll_y) + offset.y) if offset is not None else None
+        if item is not None and item.kind is Kind.TOOL and event.chain == 1 and not self.text_selection:
+            self.post_message(self.Opened(item.id))
+
+    def _item_at(self, row: int) -> Item | None:
+        if not self._heights or not 0 <= row < self._starts[-1]:
+            return None
+        return self._items[self._low + bisect_right(self._starts, row) - 1]
 
     def get_selection(self, selection: Selection) -> tuple[str, str] | None:
         """The text under a selection made with the mouse."""

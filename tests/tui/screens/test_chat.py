@@ -11,6 +11,7 @@ from textual import events
 from rolling_chat.messages import Ending, Usage
 from rolling_chat.providers.protocol import ErrorKind, ProviderError, Retrying, TextDelta
 from rolling_chat.tui.screens.help import HelpScreen
+from rolling_chat.tui.screens.text import TextScreen
 from rolling_chat.tui.transcript.view import Transcript
 from rolling_chat.tui.widgets.gauge import Gauge
 from rolling_chat.tui.widgets.keys import KeyBar
@@ -343,6 +344,18 @@ class TestLeave:
         await type_line(pilot, "do it")
         await wait_until(pilot, lambda: pilot.app.screen.query(Question))
         await pilot.pause()
+
+    async def test_a_click_on_its_line_opens_what_it_did_whole(self, tmp_path: Path) -> None:
+        clock = Clock()
+        async with make_app(self._chat(tmp_path), tmp_path, clock=clock).run_test() as pilot:
+            await self._asked(pilot)
+            await listens(pilot, clock)
+            await pilot.press("y")
+            await idle(pilot)
+            line = next(at for at, text in enumerate(shown(pilot).splitlines()) if "⚙" in text)
+            await pilot.click(offset=(20, line))
+            await wait_until(pilot, lambda: isinstance(pilot.app.screen, TextScreen))
+            assert "r3 · " in shown(pilot)
 
     async def test_y_gives_leave_once(self, tmp_path: Path) -> None:
         clock = Clock()
