@@ -21,10 +21,10 @@ async def _pick(context: CommandContext) -> str | None:
     """Let the person choose among the messages that are sent, the newest first."""
     chat = context.chat
     gone = chat.pins.held.excluded
-    messages = [place_and for place_and in enumerate(chat.messages, 1) if place_and[1].id not in gone]
+    sent = [(place, message) for place, message in enumerate(chat.messages, 1) if message.id not in gone]
     choices = [
         Choice(f"r{place}", f"r{place} · {preview(message)}", speaker_of(message))
-        for place, message in messages[: -_MOST_OFFERED - 1 : -1]
+        for place, message in sent[: -_MOST_OFFERED - 1 : -1]
     ]
     if not choices:
         context.say("There is nothing to exclude on this branch.")

@@ -123,7 +123,7 @@ class _Build:
         self._index = self._resume()
 
     def run(self) -> FinalPrompt:
-        before = self._decisions_before() if self._plan and self._config.enabled else Decisions()
+        before = self._decisions_before()
         pieces, closing = self._walk(before)
         outcome = self._decide(_turns([*pieces, *closing]), before)
         turns = outcome.turns
@@ -162,7 +162,7 @@ class _Build:
     def _decisions_before(self) -> Decisions:
         """Those of the plan, as far as the pins of today leave them."""
         plan = self._plan
-        if plan is None:
+        if plan is None or not self._config.enabled:
             return Decisions()
         decisions = plan.decisions.without(self._held.kept | self._held.left_out)
         if plan.pins == self._pins:

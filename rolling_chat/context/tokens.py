@@ -17,6 +17,7 @@ from rolling_chat.context.calibration import NOT_CALIBRATED, Calibration
 from rolling_chat.context.encodings import ENCODINGS, count_encoded, find_encoding
 from rolling_chat.context.fallback import count_by_class
 from rolling_chat.context.families import UNKNOWN, Family, family_of
+from rolling_chat.context.memo import TextMemo
 from rolling_chat.messages import Json, JsonObject, Message
 
 # The reply is primed with a few tokens of framing (OpenAI's cookbook: 3).
@@ -126,7 +127,8 @@ class FamilyEstimator:
         return known
 
     def _raw_tools(self, tools: Sequence[JsonObject]) -> int:
-        return self.raw_tool(_compact(list(tools)))
+        text = _compact(list(tools))
+        return _counted_tools.get(text, self.name, lambda: self.raw_tool(text), lambda _: 0)
 
     def _corrected(self, tokens: int) -> int:
         return math.ceil(tokens * self.calibration.estimate)
@@ -138,6 +140,8 @@ class FamilyEstimator:
         return self.family.image * count_images(message)
 
 
+# The same schemas go with every request of a session.
+_counted_tools: TextMemo[int] = TextMemo()
 _registered: dict[str, TokenEstimator] = {}
 
 

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -8,11 +8,11 @@ import pytest
 
 from rolling_chat.agent import Chat, Runtime
 from rolling_chat.settings.schema import AgentSettings, Settings
-from tests.support.agent import Script, ScriptedProvider, make_runtime
+from tests.support.agent import Opened, Script, ScriptedProvider, make_runtime
 
 
 @pytest.fixture
-def opened(tmp_path: Path) -> Iterator[Callable[..., tuple[Chat, Runtime, ScriptedProvider]]]:
+def opened(tmp_path: Path) -> Iterator[Opened]:
     """Opens a chat whose model answers by the scripts given; agent settings by keyword."""
     runtimes: list[Runtime] = []
 

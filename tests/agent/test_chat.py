@@ -15,6 +15,7 @@ from rolling_chat.sessions.records import StoreDamaged
 from rolling_chat.sessions.store import SessionStore
 from tests.support.agent import (
     MODEL,
+    Opened,
     ScriptedProvider,
     assert_well_formed,
     call,
@@ -23,8 +24,6 @@ from tests.support.agent import (
     make_runtime,
     says,
 )
-
-Opened = Callable[..., tuple[Chat, Runtime, ScriptedProvider]]
 
 
 async def test_a_session_is_continued_where_it_was_left(opened: Opened) -> None:

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from rolling_chat.agent import Chat, Runtime
+from rolling_chat.agent import Runtime
 from rolling_chat.events import Outcome
-from tests.support.agent import Script, ScriptedProvider, assert_well_formed, call, calls, collect, says
+from tests.support.agent import (
+    Opened,
+    Script,
+    assert_well_formed,
+    call,
+    calls,
+    collect,
+    says,
+)
 
-Opened = Callable[..., tuple[Chat, Runtime, ScriptedProvider]]
 LONG = "word " * 4_000
 
 

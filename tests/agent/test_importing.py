@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from rolling_chat.agent import Chat, Runtime
 from rolling_chat.agent.importing import Imported, import_transcript
 from rolling_chat.events import Outcome
 from rolling_chat.replay import read_transcripts
 from rolling_chat.sessions.records import StoreError
 from rolling_chat.sessions.store import SessionStore
-from tests.support.agent import ScriptedProvider, collect, says
+from tests.support.agent import Opened, collect, says
 from tests.support.prompt_rules import broken_rules
-
-Opened = Callable[..., tuple[Chat, Runtime, ScriptedProvider]]
 
 WILD: list[dict[str, Any]] = [
     {"role": "assistant", "content": "I begin"},

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable
 
 import pytest
 
-from rolling_chat.agent import Chat, Runtime
 from rolling_chat.events import (
     CallForming,
     Leave,
@@ -40,8 +38,8 @@ from rolling_chat.providers.protocol import (
 from rolling_chat.tools import ToolResult
 from tests.support.agent import (
     Gate,
+    Opened,
     Script,
-    ScriptedProvider,
     assert_well_formed,
     call,
     calls,
@@ -49,8 +47,6 @@ from tests.support.agent import (
     of_kind,
     says,
 )
-
-Opened = Callable[..., tuple[Chat, Runtime, ScriptedProvider]]
 
 
 async def test_a_plain_answer_is_stored_before_it_is_told(opened: Opened) -> None:

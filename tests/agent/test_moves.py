@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
 
-from rolling_chat.agent import Chat, ChatError, Runtime
+from rolling_chat.agent import Chat, ChatError
 from rolling_chat.events import Outcome
 from rolling_chat.messages import Message, Usage
 from rolling_chat.providers.protocol import Finished
 from tests.support.agent import (
     Gate,
+    Opened,
     ScriptedProvider,
     assert_well_formed,
     call,
@@ -21,8 +21,6 @@ from tests.support.agent import (
     make_runtime,
     says,
 )
-
-Opened = Callable[..., tuple[Chat, Runtime, ScriptedProvider]]
 
 
 def texts(chat: Chat) -> list[str]:

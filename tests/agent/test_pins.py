@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 
@@ -16,6 +16,7 @@ from rolling_chat.context.pins import EXCLUDED_RESULT
 from rolling_chat.messages import Message
 from rolling_chat.providers.protocol import Request
 from tests.support.agent import (
+    Opened,
     Script,
     ScriptedProvider,
     assert_well_formed,
@@ -25,8 +26,6 @@ from tests.support.agent import (
     make_runtime,
     says,
 )
-
-Opened = Callable[..., tuple[Chat, Runtime, ScriptedProvider]]
 
 PAGE = "a line of output that says very little\n" * 40
 

@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
-from rolling_chat.agent import Chat, Runtime
+from rolling_chat.agent import Chat
 from rolling_chat.context import prompt_bound
 from rolling_chat.events import Outcome, PromptPlanned
 from rolling_chat.messages import Json
 from rolling_chat.providers.protocol import Request
 from rolling_chat.settings.schema import ContextSettings, ModelSettings, Settings
-from tests.support.agent import MODEL, ScriptedProvider, call, calls, collect, make_runtime, of_kind, says
-
-Opened = Callable[..., tuple[Chat, Runtime, ScriptedProvider]]
+from tests.support.agent import (
+    MODEL,
+    Opened,
+    ScriptedProvider,
+    call,
+    calls,
+    collect,
+    make_runtime,
+    of_kind,
+    says,
+)
 
 
 class TalkativeProvider(ScriptedProvider):

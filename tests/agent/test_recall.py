@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from rolling_chat.agent import Chat, Runtime
 from rolling_chat.messages import Ending
 from rolling_chat.providers.offline.custom_llm import DELAY_VARIABLE
 from tests.benchmarks.memory import MOST_CALLS, remember
-from tests.support.agent import ScriptedProvider, assert_well_formed, call, calls, collect, says
-
-Opened = Callable[..., tuple[Chat, Runtime, ScriptedProvider]]
+from tests.support.agent import Opened, ScriptedProvider, assert_well_formed, call, calls, collect, says
 
 
 def offered(provider: ScriptedProvider) -> list[bool]:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import gc
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from functools import partial
 from pathlib import Path
 
 import pytest
 
-from rolling_chat.agent import Chat, ChatError, Runtime
+from rolling_chat.agent import Chat, ChatError
 from rolling_chat.agent.batches import batches
 from rolling_chat.events import (
     Event,
@@ -31,6 +31,7 @@ from rolling_chat.tools.read_file import ReadFile
 from rolling_chat.tools.run_command import RunCommand
 from tests.support.agent import (
     Gate,
+    Opened,
     ScriptedProvider,
     assert_well_formed,
     call,
@@ -40,8 +41,6 @@ from tests.support.agent import (
     of_kind,
     says,
 )
-
-Opened = Callable[..., tuple[Chat, Runtime, ScriptedProvider]]
 
 TURN = [
     calls(

@@ -116,6 +116,10 @@ def test_conversations_are_read_one_at_a_time(tmp_path: Path) -> None:
         ("3", "line 1 of"),
         ('{"messages": []}\n{"massages": []}', "line 2 of"),
         ('{"messages": null}', "is no conversation: expected an array of messages or"),
+        (
+            '{"messages": []}\n{"role": "user", "content": "x"}\n',
+            "is a message and no conversation: put all of them into one",
+        ),
         ('[{"role": "user"}, "hello"]', "message 1 is no object"),
         ("[" * 100_000, "nested too deep"),
         ("just some text", "is no JSON: Expecting value (column 1)"),

@@ -6,7 +6,6 @@ import os
 import sqlite3
 import stat
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -14,9 +13,9 @@ import pytest
 from rolling_chat.messages import Message
 from rolling_chat.sessions.database import Database
 from rolling_chat.sessions.records import Learned, StoreError
-from rolling_chat.sessions.schema import APPLICATION_ID, MIGRATIONS, VERSION
+from rolling_chat.sessions.schema import VERSION
 from rolling_chat.sessions.store import SessionStore
-from tests.support.sessions import OFFLINE, faults_of, new_session, start_python
+from tests.support.sessions import OFFLINE, faults_of, new_session, old_store, start_python
 
 JPEG = b"\xff\xd8\xff\xe0\x00\x10JFIF" + bytes(range(256)) * 40
 
@@ -101,18 +100,7 @@ def test_damage_further_in_is_one_line_when_it_is_met(database: Path) -> None:
 @pytest.mark.parametrize("version", range(1, VERSION))
 def test_an_older_store_is_brought_up_to_date_with_all_that_is_in_it(database: Path, version: int) -> None:
     database.parent.mkdir(parents=True, exist_ok=True)
-    with closing(sqlite3.connect(database)) as connection:
-        for step in MIGRATIONS[:version]:
-            for statement in step:
-                connection.execute(statement)
-        connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-        connection.execute(f"PRAGMA user_version = {version}")
-        connection.execute(
-            "INSERT INTO session"
-            " (id, title, title_given, folder, model, rolling, parent, created_at, updated_at)"
-            " VALUES ('abcdef0123', 'old', 1, '/work', 'm', 1, '', 1.0, 2.0)"
-        )
-        connection.commit()
+    old_store(database, version)
     store = SessionStore.open(database)
     assert store.session("abc").title == "old"
     store.append("abcdef0123", Message("user", "new"))

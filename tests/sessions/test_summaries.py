@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-import sqlite3
-from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from rolling_chat.messages import Message
 from rolling_chat.sessions.records import SessionInfo, StoredSummary, StoreError
-from rolling_chat.sessions.schema import APPLICATION_ID, MIGRATIONS
 from rolling_chat.sessions.store import SessionStore
-from tests.support.sessions import new_session
+from tests.support.sessions import new_session, old_store
 
 
 @pytest.fixture
@@ -127,22 +124,7 @@ def test_what_covers_nothing_is_not_kept(store: SessionStore, session: SessionIn
 
 def test_a_store_of_before_there_were_summaries_is_brought_up_to_date(tmp_path: Path) -> None:
     database = tmp_path / "old.db"
-    with closing(sqlite3.connect(database)) as connection:
-        for statement in (statement for step in MIGRATIONS[:3] for statement in step):
-            connection.execute(statement)
-        connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-        connection.execute("PRAGMA user_version = 3")
-        connection.execute(
-            "INSERT INTO session"
-            " (id, title, title_given, folder, model, rolling, parent, created_at, updated_at)"
-            " VALUES ('abcdef0123', 'old', 1, '/work', 'm', 1, '', 1.0, 2.0)"
-        )
-        connection.execute(
-            "INSERT INTO message (session, depth, role, content, ending, created_at)"
-            " VALUES (1, 1, 'user', 'old', 'complete', 1.0)"
-        )
-        connection.execute("UPDATE session SET head = 1")
-        connection.commit()
+    old_store(database, 3)
     store = SessionStore.open(database)
     info = store.session("abcdef0123")
     assert (info.title, info.has_summary, info.summary_noted) == ("old", False, False)

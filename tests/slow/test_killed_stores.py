@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from rolling_chat.messages import Message
-from rolling_chat.sessions.schema import APPLICATION_ID, MIGRATIONS, VERSION
+from rolling_chat.sessions.schema import VERSION
 from rolling_chat.sessions.store import SessionStore
 from tests.support.killing import Executioner
-from tests.support.sessions import faults_of
+from tests.support.sessions import faults_of, old_store
 
 pytestmark = pytest.mark.slow
 
@@ -105,7 +105,7 @@ def test_a_killed_migration_is_done_or_not_done(tmp_path: Path) -> None:
     with Executioner() as executioner:
         for kill in range(MIGRATION_KILLS):
             database = tmp_path / f"{kill}.db"
-            _old_store(database, rng.randrange(1, VERSION))
+            old_store(database, rng.randrange(1, VERSION))
             acks = executioner.kill(
                 database, tmp_path / "acks", kill, after=rng.uniform(0, 0.02), only_open=True
             )
@@ -120,23 +120,3 @@ def test_a_killed_migration_is_done_or_not_done(tmp_path: Path) -> None:
             store.close()
             assert faults_of(database) == []
             database.unlink()
-
-
-def _old_store(database: Path, version: int) -> None:
-    """A store as an older version of the program left it."""
-    with closing(sqlite3.connect(database)) as connection:
-        for statement in (statement for step in MIGRATIONS[:version] for statement in step):
-            connection.execute(statement)
-        connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-        connection.execute(f"PRAGMA user_version = {version}")
-        connection.execute(
-            "INSERT INTO session"
-            " (id, title, title_given, folder, model, rolling, parent, created_at, updated_at)"
-            " VALUES ('abcdef0123', 'old', 1, '/work', 'm', 1, '', 1.0, 2.0)"
-        )
-        connection.execute(
-            "INSERT INTO message (session, depth, role, content, ending, created_at)"
-            " VALUES (1, 1, 'user', 'old', 'complete', 1.0)"
-        )
-        connection.execute("UPDATE session SET head = 1")
-        connection.commit()

@@ -83,6 +83,9 @@ class ScriptedProvider:
         await asyncio.sleep(0)
 
 
+Opened: TypeAlias = Callable[..., tuple[Chat, Runtime, ScriptedProvider]]
+
+
 def says(text: str, *, ending: Ending = Ending.COMPLETE, reasoning: str = "", tokens: int = 10) -> Script:
     """A reply in pieces of a few characters, with thoughts before it where there are any."""
     extras = {"reasoning_content": reasoning} if reasoning else None

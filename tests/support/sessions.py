@@ -5,10 +5,12 @@ from __future__ import annotations
 import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 from rolling_chat.messages import MadeBy
 from rolling_chat.sessions.records import SessionInfo
+from rolling_chat.sessions.schema import APPLICATION_ID, MIGRATIONS
 from rolling_chat.sessions.store import SessionStore
 
 OFFLINE = MadeBy("demo", "demo/offline")
@@ -73,3 +75,23 @@ def faults_of(database: Path) -> list[str]:
     finally:
         connection.close()
     return found
+
+
+def old_store(database: Path, version: int) -> None:
+    """A store as an older version of the program left it."""
+    with closing(sqlite3.connect(database)) as connection:
+        for statement in (statement for step in MIGRATIONS[:version] for statement in step):
+            connection.execute(statement)
+        connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        connection.execute(f"PRAGMA user_version = {version}")
+        connection.execute(
+            "INSERT INTO session"
+            " (id, title, title_given, folder, model, rolling, parent, created_at, updated_at)"
+            " VALUES ('abcdef0123', 'old', 1, '/work', 'm', 1, '', 1.0, 2.0)"
+        )
+        connection.execute(
+            "INSERT INTO message (session, depth, role, content, ending, created_at)"
+            " VALUES (1, 1, 'user', 'old', 'complete', 1.0)"
+        )
+        connection.execute("UPDATE session SET head = 1")
+        connection.commit()

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, ClassVar
 from rich.text import Text
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical, VerticalScroll
-from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from rolling_chat.text import one_line, visible
+from rolling_chat.tui.screens.framed import FramedScreen
 
 if TYPE_CHECKING:
     from textual.app import ComposeResult
 
 
-class ConfirmScreen(ModalScreen[bool]):
+class ConfirmScreen(FramedScreen[bool]):
     """True for enter, False for esc; `question` stands above the text, `answer` is what enter does."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -24,12 +24,7 @@ class ConfirmScreen(ModalScreen[bool]):
         Binding("escape,ctrl+c", "dismiss(False)", "leave", show=False),
     ]
     DEFAULT_CSS = """
-    ConfirmScreen { align: center middle; }
-    ConfirmScreen > Vertical {
-        width: 90%; max-width: 110; height: auto; max-height: 90vh;
-        border: round $primary; border-title-color: $primary; border-title-style: bold;
-        border-subtitle-color: $foreground; background: $surface; padding: 0 1;
-    }
+    ConfirmScreen > Vertical { width: 90%; max-width: 110; height: auto; max-height: 90vh; }
     ConfirmScreen #question { height: auto; margin-bottom: 1; color: $text-muted; }
     ConfirmScreen VerticalScroll { height: auto; max-height: 70vh; scrollbar-size-vertical: 1; }
     ConfirmScreen VerticalScroll > Static { width: 1fr; height: auto; }

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, ClassVar
 from rich.text import Text
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
-from textual.screen import ModalScreen
 from textual.widgets import Static, TextArea
 
 from rolling_chat.text import one_line, typed, visible
+from rolling_chat.tui.screens.framed import FramedScreen
 
 if TYPE_CHECKING:
     from textual.app import ComposeResult
 
 
-class EditorScreen(ModalScreen[str | None]):
+class EditorScreen(FramedScreen[str | None]):
     """Gives the text as it was left with ctrl+s, None for esc; `lead` stands above it."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -24,12 +24,7 @@ class EditorScreen(ModalScreen[str | None]):
         Binding("escape,ctrl+c", "dismiss(None)", "close", show=False, priority=True),
     ]
     DEFAULT_CSS = """
-    EditorScreen { align: center middle; }
-    EditorScreen > Vertical {
-        width: 90%; max-width: 110; height: 90%;
-        border: round $primary; border-title-color: $primary; border-title-style: bold;
-        border-subtitle-color: $foreground; background: $surface; padding: 0 1;
-    }
+    EditorScreen > Vertical { width: 90%; max-width: 110; height: 90%; }
     EditorScreen #lead { height: auto; margin-bottom: 1; color: $text-muted; }
     EditorScreen TextArea { height: 1fr; border: none; padding: 0; background: $surface; }
     EditorScreen TextArea:focus { border: none; }

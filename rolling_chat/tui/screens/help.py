@@ -8,10 +8,10 @@ from rich.table import Table
 from rich.text import Text
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical, VerticalScroll
-from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from rolling_chat.commands import all_commands
+from rolling_chat.tui.screens.framed import FramedScreen
 from rolling_chat.tui.widgets.gauge_bar import GLYPHS, LABELS, TICK
 
 if TYPE_CHECKING:
@@ -34,19 +34,14 @@ KEYS: tuple[tuple[str, str], ...] = (
 )
 
 
-class HelpScreen(ModalScreen[None]):
+class HelpScreen(FramedScreen[None]):
     """Esc, f1, q or enter closes."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,f1,q,enter,ctrl+c", "dismiss", "close", show=False),
     ]
     DEFAULT_CSS = """
-    HelpScreen { align: center middle; }
-    HelpScreen > Vertical {
-        width: 100%; max-width: 100; height: auto; max-height: 100%; border: round $primary;
-        border-title-color: $primary; border-title-style: bold; border-subtitle-color: $foreground;
-        background: $surface; padding: 0 1;
-    }
+    HelpScreen > Vertical { width: 100%; max-width: 100; height: auto; max-height: 100%; }
     HelpScreen VerticalScroll { height: auto; max-height: 1fr; scrollbar-size-vertical: 1; }
     HelpScreen VerticalScroll > Static { height: auto; }
     """

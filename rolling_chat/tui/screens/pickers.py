@@ -11,11 +11,11 @@ from textual import on
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.fuzzy import Matcher
-from textual.screen import ModalScreen
 from textual.widgets import Input, OptionList
 from textual.widgets.option_list import Option
 
 from rolling_chat.text import one_line
+from rolling_chat.tui.screens.framed import FramedScreen
 from rolling_chat.tui.widgets.header import cut
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _SHOWN = 200
 
 
-class Picker(ModalScreen[str | None]):
+class Picker(FramedScreen[str | None]):
     """Gives the value of the chosen entry, None for none."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -37,13 +37,7 @@ class Picker(ModalScreen[str | None]):
         Binding("pagedown", "move('page_down')", show=False),
     ]
     DEFAULT_CSS = """
-    Picker { align: center middle; }
-    Picker > Vertical {
-        width: 90%; max-width: 90; height: auto; max-height: 80vh;
-        border: round $primary; border-title-color: $primary; border-title-style: bold;
-        border-subtitle-color: $foreground;
-        background: $surface; padding: 0 1;
-    }
+    Picker > Vertical { width: 90%; max-width: 90; height: auto; max-height: 80vh; }
     Picker Input { border: none; height: 1; padding: 0; background: $surface; }
     Picker Input:focus { border: none; }
     Picker OptionList {

@@ -9,10 +9,10 @@ from rich.cells import cell_len
 from rich.text import Text
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
-from textual.screen import ModalScreen
 from textual.widgets import DataTable, Static
 
 from rolling_chat.text import one_line
+from rolling_chat.tui.screens.framed import FramedScreen
 from rolling_chat.tui.widgets.header import cut
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ _LEAST_COLUMN = 8
 _LEAST_LAST = 24
 
 
-class TablesScreen(ModalScreen[None]):
+class TablesScreen(FramedScreen[None]):
     """Shows them; esc, q or enter closes, tab goes from table to table."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -34,12 +34,7 @@ class TablesScreen(ModalScreen[None]):
     ]
     KEYS: ClassVar[str] = "↑↓ scroll · tab next table · esc close"
     DEFAULT_CSS = """
-    TablesScreen { align: center middle; }
-    TablesScreen > Vertical {
-        width: 100%; height: 100%; border: round $primary;
-        border-title-color: $primary; border-title-style: bold; border-subtitle-color: $foreground;
-        background: $surface; padding: 0 1;
-    }
+    TablesScreen > Vertical { width: 100%; height: 100%; }
     TablesScreen Static { height: auto; }
     TablesScreen DataTable {
         overflow-x: hidden; scrollbar-size-vertical: 1;

@@ -8,29 +8,24 @@ from typing import TYPE_CHECKING, ClassVar
 from rich.cells import chop_cells
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
-from textual.screen import ModalScreen
 from textual.widgets import Log
 
 from rolling_chat.text import one_line, visible
+from rolling_chat.tui.screens.framed import FramedScreen
 
 if TYPE_CHECKING:
     from textual.app import ComposeResult
     from textual.events import Resize
 
 
-class TextScreen(ModalScreen[None]):
+class TextScreen(FramedScreen[None]):
     """Shows it, long lines broken at the edge; esc, q or enter closes."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,q,enter,ctrl+c", "dismiss", "close", show=False),
     ]
     DEFAULT_CSS = """
-    TextScreen { align: center middle; }
-    TextScreen > Vertical {
-        width: 100%; height: 100%; border: round $primary;
-        border-title-color: $primary; border-title-style: bold; border-subtitle-color: $foreground;
-        background: $surface; padding: 0 1;
-    }
+    TextScreen > Vertical { width: 100%; height: 100%; }
     TextScreen Log { background: $surface; scrollbar-size-vertical: 1; overflow-x: hidden; }
     """
 
