@@ -60,10 +60,11 @@ def _row(row: Row, by_id: dict[str, Message], mark: Mark) -> tuple[str, ...]:
     fate = ", ".join(filter(None, (_fate(row), mark.words)))
     if row.fate is Fate.EXCLUDED and mark:
         fate = mark.words
-    return (f"{sign}r{row.index}", row.role, _size(row), fate, begins)
+    return (f"{sign}r{row.index}", row.role, size_of(row), fate, begins)
 
 
-def _size(row: Row) -> str:
+def size_of(row: Row) -> str:
+    """The tokens of a message, before and after where they differ: `4,963 → 898`."""
     if row.tokens_after == row.tokens_before:
         return f"{row.tokens_before:,}"
     return f"{row.tokens_before:,} → {row.tokens_after:,}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from types import MappingProxyType
@@ -42,18 +42,13 @@ class Row:
 
 
 class Rows(Sequence[Row]):
-    """The rows of a report, drawn when they are first asked for: a long session has many."""
+    """The rows of a report, each drawn when it is first asked for: a long session has many."""
 
-    __slots__ = ("_draw", "_rows")
+    __slots__ = ("_draw", "_drawn")
 
-    def __init__(self, draw: Callable[[], Iterable[Row]]) -> None:
+    def __init__(self, count: int, draw: Callable[[int], Row]) -> None:
         self._draw = draw
-        self._rows: tuple[Row, ...] | None = None
-
-    def _drawn(self) -> tuple[Row, ...]:
-        if self._rows is None:
-            self._rows = tuple(self._draw())
-        return self._rows
+        self._drawn: list[Row | None] = [None] * count
 
     @overload
     def __getitem__(self, at: int) -> Row: ...
@@ -62,10 +57,20 @@ class Rows(Sequence[Row]):
     def __getitem__(self, at: slice) -> Sequence[Row]: ...
 
     def __getitem__(self, at: int | slice) -> Row | Sequence[Row]:
-        return self._drawn()[at]
+        places = range(len(self._drawn))[at]
+        return self._row(places) if isinstance(places, int) else tuple(map(self._row, places))
 
     def __len__(self) -> int:
-        return len(self._drawn())
+        return len(self._drawn)
+
+    def __iter__(self) -> Iterator[Row]:
+        return map(self._row, range(len(self._drawn)))
+
+    def _row(self, place: int) -> Row:
+        row = self._drawn[place]
+        if row is None:
+            row = self._drawn[place] = self._draw(place)
+        return row
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Set
+from functools import cached_property
 from types import MappingProxyType
 
 from rolling_chat.context.budget import Budget
@@ -47,7 +48,7 @@ def draw_report(draft: Draft, sizes: Sizes) -> PromptReport:
         history_budget=max(0, budget.history),
         trim_at=_trim_at(budget, count, bound, history, sizes),
         floor=_floor(draft, budget),
-        rows=Rows(lambda: _rows(draft, sizes)),
+        rows=Rows(len(draft.given), _Drawing(draft, sizes).row),
         fates=_fates(draft),
         trimmed=draft.decisions != draft.before,
         exact=sizes.confirmed is not None,
@@ -82,33 +83,43 @@ def _fates(draft: Draft) -> Mapping[Fate, int]:
     return MappingProxyType(dict(fates))
 
 
-def _rows(draft: Draft, sizes: Sizes) -> Iterator[Row]:
-    pieces = {piece.index: piece for piece in draft.pieces}
-    unfit = set(draft.unfit)
-    for index, given in enumerate(draft.given):
+class _Drawing:
+    """Draws the row of a place; what it looks up is gathered for the first of them."""
+
+    def __init__(self, draft: Draft, sizes: Sizes) -> None:
+        self._draft = draft
+        self._sizes = sizes
+
+    def row(self, place: int) -> Row:
+        draft, given = self._draft, self._draft.given[place]
         message = given if isinstance(given, Message) else Message.from_dict(given)
-        before = sizes.measure(message)[0]
-        if not index and _has_system(draft) and draft.system is not None:
-            after = sizes.estimate.count_message(draft.system)
-            yield Row(0, message.id, message.role, Fate.SENT, "", before, after)
-        elif index in draft.held.left_out:
+        before = self._sizes.measure(message)[0]
+        if not place and _has_system(draft) and draft.system is not None:
+            after = self._sizes.estimate.count_message(draft.system)
+            return Row(0, message.id, message.role, Fate.SENT, "", before, after)
+        if place in draft.held.left_out:
             reason = "excluded by the user"
-            yield Row(index, message.id, message.role, Fate.EXCLUDED, "", before, 0, reason)
-        elif index in unfit:
+            return Row(place, message.id, message.role, Fate.EXCLUDED, "", before, 0, reason)
+        if place in self._unfit:
             reason = ANSWERS_NO_CALL if message.role == "tool" else "empty content"
-            yield Row(index, message.id, message.role, Fate.REPAIRED, "repair", before, 0, reason)
-        elif (layer := draft.decisions.omitted.get(index)) is not None:
+            return Row(place, message.id, message.role, Fate.REPAIRED, "repair", before, 0, reason)
+        layer = draft.decisions.omitted.get(place)
+        if layer is not None:
             is_told = layer == SUMMARISED and draft.summarised > 0
             fate = Fate.SUMMARISED if is_told else Fate.OMITTED
-            yield Row(index, message.id, message.role, fate, layer, before, 0, _REASONS[layer])
-        else:
-            yield _row(pieces[index], message, before)
+            return Row(place, message.id, message.role, fate, layer, before, 0, _REASONS[layer])
+        piece = self._pieces[place]
+        return Row(
+            place, message.id, message.role, piece.fate, piece.layer, before, piece.tokens, piece.reason
+        )
 
+    @cached_property
+    def _pieces(self) -> Mapping[int, Piece]:
+        return {piece.index: piece for piece in self._draft.pieces}
 
-def _row(piece: Piece, message: Message, before: int) -> Row:
-    return Row(
-        piece.index, message.id, message.role, piece.fate, piece.layer, before, piece.tokens, piece.reason
-    )
+    @cached_property
+    def _unfit(self) -> Set[int]:
+        return frozenset(self._draft.unfit)
 
 
 def _has_system(draft: Draft) -> bool:

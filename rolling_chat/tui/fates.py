@@ -1,0 +1,208 @@
+"""What became of every item of the transcript, by the report that the gauge and `/context` draw.
+
+No Textual here. Nothing is worked out for an item before it is asked for: a long session has many, and
+few of them are on the screen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from rolling_chat.commands import figures
+from rolling_chat.commands.context import size_of
+from rolling_chat.context.report import Fate, PromptReport, Row
+from rolling_chat.context.turns import opens_turn
+from rolling_chat.messages import Message
+from rolling_chat.tui.transcript.items import call_id, items_of, reasoning_id
+
+_GONE = frozenset({Fate.SUMMARISED, Fate.OMITTED})
+_NOT_AS_SAID = (Fate.SUMMARISED, Fate.OMITTED, Fate.EXCLUDED, Fate.REPAIRED)
+_CALL, _THINKING = call_id("", 0).removesuffix("0"), reasoning_id("")
+
+
+@dataclass(frozen=True, slots=True)
+class ItemFate:
+    """What the transcript shows of an item's fate.
+
+    `dimmed`: nothing of it is sent; what is masked or shortened still is, and is not dimmed. `note` are
+    its tokens and its fate as `/context` has them: `4,963 → 898 tokens · shortened`.
+    """
+
+    dimmed: bool
+    note: str
+
+
+@dataclass(frozen=True, slots=True)
+class Fates:
+    """The fates of a branch's items, and where the context begins.
+
+    `items` has, by item id, whatever is not plainly sent, and every answered tool call with its tokens.
+    `boundary` is the first item of the first message that is sent after the last turn that left; empty
+    where no turn has left. Pinned messages and the task may be sent from before it: they are not dimmed,
+    and `rule` counts them. `rule` are the words of the line above it.
+    """
+
+    items: Mapping[str, ItemFate] = field(default_factory=lambda: MappingProxyType({}))
+    boundary: str = ""
+    rule: str = ""
+
+
+def item_fates(messages: Sequence[Message], report: PromptReport) -> Fates:
+    """The fates of the items of `messages`, a whole branch without the system message.
+
+    Messages that `report` does not know, because they are newer or of another branch, have none.
+    """
+    rows = _BranchRows(messages, report)
+    boundary = _boundary(rows) if report.count(*_GONE) else 0
+    item_id = _first_item(rows, boundary) if boundary else ""
+    return Fates(_ItemFates(rows), item_id, _rule(rows, boundary) if item_id else "")
+
+
+class _BranchRows:
+    """The rows of a report by the place of their message in the branch."""
+
+    def __init__(self, messages: Sequence[Message], report: PromptReport) -> None:
+        self.messages = messages
+        self.report = report
+        begins = bool(messages) and messages[0].role == "system"
+        self._shift = int(bool(report.rows) and report.rows[0].role == "system" and not begins)
+
+    def __len__(self) -> int:
+        return min(len(self.messages), len(self.report.rows) - self._shift)
+
+    def get(self, place: int) -> Row | None:
+        """The row of the message at `place`; None where the report does not know it."""
+        if not 0 <= place < len(self):
+            return None
+        row = self.report.rows[place + self._shift]
+        return row if row.id == self.messages[place].id else None
+
+    def fate(self, place: int) -> Fate | None:
+        row = self.get(place)
+        return row.fate if row is not None else None
+
+
+class _ItemFates(Mapping[str, ItemFate]):
+    """Fates by item id, each worked out when it is asked for."""
+
+    def __init__(self, rows: _BranchRows) -> None:
+        self._rows = rows
+        self._places = {message.id: place for place, message in enumerate(rows.messages)}
+
+    def __getitem__(self, item_id: str) -> ItemFate:
+        fate = self._fate(item_id)
+        if fate is None:
+            raise KeyError(item_id)
+        return fate
+
+    def __iter__(self) -> Iterator[str]:
+        for message in self._rows.messages:
+            calls = (call_id(message.id, index) for index in range(len(message.tool_calls)))
+            thinking = (reasoning_id(message.id),) if message.role == "assistant" else ()
+            for item_id in (*thinking, message.id, *calls):
+                if self._fate(item_id) is not None:
+                    yield item_id
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def _fate(self, item_id: str) -> ItemFate | None:
+        place = self._places.get(item_id)
+        if place is not None:
+            return self._of_message(place)
+        if item_id.endswith(_THINKING):
+            place = self._places.get(item_id.removesuffix(_THINKING))
+            return self._of_message(place) if place is not None else None
+        reply_id, _, index = item_id.rpartition(_CALL)
+        place = self._places.get(reply_id)
+        return self._of_call(place, int(index)) if place is not None and index.isdecimal() else None
+
+    def _of_message(self, place: int) -> ItemFate | None:
+        messages, row = self._rows.messages, self._rows.get(place)
+        if row is None:
+            return None
+        if messages[place].role == "tool":
+            return _item_fate(row) if self._stands_alone(place) else None
+        # of a reply whose arguments were shortened, what it says is sent as it was said
+        is_whole = row.fate is Fate.SENT or row.layer == "arguments"
+        return None if is_whole else _item_fate(row)
+
+    def _of_call(self, reply: int, index: int) -> ItemFate | None:
+        """A call and its result are one item: the result's tokens, and what became of either."""
+        messages, made, place = self._rows.messages, self._rows.get(reply), reply + 1 + index
+        if made is None or index >= len(messages[reply].tool_calls):
+            return None
+        answers = messages[reply + 1 : place + 1]
+        is_answered = len(answers) == index + 1 and all(answer.role == "tool" for answer in answers)
+        result = self._rows.get(place) if is_answered else None
+        if result is None:
+            return None if made.fate is Fate.SENT else _item_fate(made)
+        fate = _item_fate(result)
+        if made.layer == "arguments":
+            return ItemFate(fate.dimmed, f"{fate.note} · arguments shortened")
+        return fate
+
+    def _stands_alone(self, place: int) -> bool:
+        """Is a result shown by an item of its own, because it answers no call?"""
+        messages, reply = self._rows.messages, place
+        while reply and messages[reply].role == "tool":
+            reply -= 1
+        return messages[reply].role == "tool" or place - reply > len(messages[reply].tool_calls)
+
+
+def _item_fate(row: Row) -> ItemFate:
+    tokens = f"{size_of(row)} tokens"
+    return ItemFate(not row.tokens_after, tokens if row.fate is Fate.SENT else f"{tokens} · {row.fate}")
+
+
+def _boundary(rows: _BranchRows) -> int:
+    """The place of the first message that is sent after the last turn that left; 0 where none left.
+
+    A turn has left with its last message: of one that was cut down to request and answer that stays.
+    """
+    messages, end = rows.messages, len(rows)
+    for place in reversed(range(end)):
+        is_last = place + 1 == end or opens_turn(messages, place + 1)
+        if is_last and rows.fate(place) in _GONE:
+            later = range(place + 1, end)
+            return next((at for at in later if (row := rows.get(at)) and row.tokens_after), 0)
+    return 0
+
+
+def _first_item(rows: _BranchRows, place: int) -> str:
+    """The first item at or after a place that is not a result, which its call shows."""
+    for message in rows.messages[place:]:
+        items = items_of([message]) if message.role != "tool" else []
+        if items:
+            return items[0].id
+    return ""
+
+
+def _rule(rows: _BranchRows, boundary: int) -> str:
+    """`47 earlier messages: 31 summarised, 16 omitted`."""
+    counts = _counts_before(rows, boundary)
+    said = [f"{count:,} {fate}" for fate, count in counts.items() if count]
+    others = boundary - sum(counts.values())
+    if others:
+        said.append(f"{others:,} still sent")
+    all_of_them = figures.plural(boundary, "earlier message")
+    if len(said) == 1:
+        return f"{all_of_them} {said[0].partition(' ')[2]}"
+    return f"{all_of_them}: {', '.join(said)}"
+
+
+def _counts_before(rows: _BranchRows, boundary: int) -> dict[Fate, int]:
+    """How many messages before `boundary` met each fate but that of being sent; counts the shorter side."""
+    counts = dict.fromkeys(_NOT_AS_SAID, 0)
+    if 2 * boundary <= len(rows):
+        side, sign = range(boundary), 1
+    else:
+        side, sign = range(boundary, len(rows)), -1
+        counts = {fate: rows.report.count(fate) for fate in counts}
+    for place in side:
+        fate = rows.fate(place)
+        if fate in counts:
+            counts[fate] += sign
+    return counts
