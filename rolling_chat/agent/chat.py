@@ -10,7 +10,7 @@ from pathlib import Path
 from rolling_chat.agent.approvals import Approvals
 from rolling_chat.agent.calls import CallRunner
 from rolling_chat.agent.errors import ChatError, in_words
-from rolling_chat.agent.exporting import export_session
+from rolling_chat.agent.exporting import export_session, session_as_markdown
 from rolling_chat.agent.files import FileState, file_states
 from rolling_chat.agent.loop import AgentLoop
 from rolling_chat.agent.memory import BranchMemory
@@ -339,6 +339,10 @@ class Chat:
     def export(self, target: str = "") -> Path:
         """Write the branch to a new file: `target` is its name, or a format; returns the file."""
         return export_session(self.info, self.messages, target, self._runtime.folder)
+
+    def as_markdown(self) -> str:
+        """The branch as one Markdown document, for people."""
+        return session_as_markdown(self.info, self.messages)
 
     def model_names(self) -> Sequence[str]:
         """The models that can be switched to: known, and reachable with the keys there are."""

@@ -44,6 +44,11 @@ def export_session(info: SessionInfo, messages: Sequence[Message], target: str, 
     return path
 
 
+def session_as_markdown(info: SessionInfo, messages: Sequence[Message]) -> str:
+    """What /export would write as Markdown."""
+    return export(info, messages, "markdown")
+
+
 def _slug(title: str) -> str:
     plain = re.sub(r"[^\w]+", "-", title.lower()).strip("-_")
     return plain[:_SLUG_CHARACTERS].rstrip("-_") or "session"

@@ -129,8 +129,8 @@ class CommandContext(Protocol):
         """Put a theme in force and keep it in the settings."""
         ...
 
-    def copy(self, text: str) -> None:
-        """Put `text` on the terminal's clipboard."""
+    def copy(self, text: str) -> bool:
+        """Put `text` on the terminal's clipboard; False where it did not go there, which has been said."""
         ...
 
     def quit(self) -> None:

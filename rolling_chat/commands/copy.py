@@ -1,19 +1,112 @@
-"""/copy: put the last answer on the clipboard."""
+"""/copy: put an answer, a code block, a message or the whole conversation on the clipboard."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
 from rolling_chat.commands import figures
 from rolling_chat.commands.base import Command, CommandContext
+from rolling_chat.tools.memory import piece_text, place_named, speaker_of
+
+if TYPE_CHECKING:
+    from rolling_chat.messages import Message
+
+_NO_ANSWER = "There is no answer to copy yet."
 
 
-def _run(context: CommandContext, _argument: str) -> None:
-    answers = (message.text for message in reversed(context.chat.messages) if message.role == "assistant")
-    answer = next((text for text in answers if text.strip()), "")
-    if not answer:
-        context.say("There is no answer to copy yet.")
+def _run(context: CommandContext, argument: str) -> None:
+    word, _, rest = argument.partition(" ")
+    run = _WORDS.get(word.lower())
+    if run is None:
+        context.say(f"/copy takes code, message or all, or nothing, not {argument!r}.", warning=True)
+    else:
+        run(context, rest.strip())
+
+
+def _answer(context: CommandContext, _argument: str) -> None:
+    for _place, message in _answers(context.chat.messages):
+        _copy(context, "the last answer", message.text)
         return
-    context.copy(answer)
-    context.say(f"Copied the last answer ({figures.plural(len(answer), 'character')}).")
+    context.say(_NO_ANSWER)
 
 
-COPY = Command("copy", "", "Copy the last answer to the clipboard", _run, while_busy=True)
+def _code(context: CommandContext, argument: str) -> None:
+    """The last code block of the newest answer that has one, or the one of that number, from its top."""
+    if argument and not argument.isdecimal():
+        context.say(f"/copy code takes the number of a code block, not {argument!r}.", warning=True)
+        return
+    for place, message in _answers(context.chat.messages):
+        blocks = code_blocks(message.text)
+        if not blocks:
+            continue
+        number = int(argument or len(blocks))
+        if not 1 <= number <= len(blocks):
+            there = figures.plural(len(blocks), "code block")
+            context.say(f"There is no code block {number}: r{place} has {there}.", warning=True)
+            return
+        which = f"code block {number} of {len(blocks)}" if len(blocks) > 1 else "the code block"
+        _copy(context, f"{which} of r{place}", blocks[number - 1])
+        return
+    context.say("No answer has a code block." if any(_answers(context.chat.messages)) else _NO_ANSWER)
+
+
+def _message(context: CommandContext, argument: str) -> None:
+    messages = context.chat.messages
+    place = int(argument) if argument.isdecimal() else place_named(argument)
+    if place is None:
+        ids = f"r1 to r{len(messages)}, as /context shows them" if messages else "there is none yet"
+        context.say(f"/copy message takes the id of a message ({ids}).", warning=True)
+    elif not 1 <= place <= len(messages):
+        context.say(f"There is no r{place}: this session has r1 to r{len(messages)}.", warning=True)
+    else:
+        message = messages[place - 1]
+        text = message.text if message.text.strip() else piece_text(message)
+        _copy(context, f"r{place}, {speaker_of(message)}", text)
+
+
+def _all(context: CommandContext, _argument: str) -> None:
+    if not context.chat.messages:
+        context.say("There is nothing to copy yet.")
+        return
+    count = figures.plural(len(context.chat.messages), "message")
+    _copy(context, f"the conversation as Markdown, {count}", context.chat.as_markdown())
+
+
+def _copy(context: CommandContext, what: str, text: str) -> None:
+    size = figures.plural(len(text), "character")
+    lines = text.count("\n") + 1
+    if context.copy(text):
+        context.say(f"Copied {what} ({f'{lines:,} lines, ' if lines > 1 else ''}{size}).")
+
+
+def _answers(messages: Sequence[Message]) -> Iterator[tuple[int, Message]]:
+    """The answers with text in them and their places, the newest first."""
+    for place in range(len(messages), 0, -1):
+        message = messages[place - 1]
+        if message.role == "assistant" and message.text.strip():
+            yield place, message
+
+
+def code_blocks(text: str) -> list[str]:
+    """The code blocks of a Markdown text in order, as in the source: tabs kept, no newline at the end."""
+    from markdown_it import MarkdownIt  # noqa: PLC0415  # not before the first paint
+
+    tokens = MarkdownIt("commonmark").parse(text)
+    return [token.content.removesuffix("\n") for token in tokens if token.type in {"fence", "code_block"}]
+
+
+_WORDS: Mapping[str, Callable[[CommandContext, str], None]] = {
+    "": _answer,
+    "code": _code,
+    "message": _message,
+    "all": _all,
+}
+
+COPY = Command(
+    "copy",
+    "[code [n]|message id|all]",
+    "Copy the last answer, a code block, a message or everything",
+    _run,
+    while_busy=True,
+)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -12,6 +13,7 @@ from textual.app import App
 from textual.binding import Binding, BindingType
 from textual.filter import LineFilter, NoColor
 
+from rolling_chat.tui.clipboard import Clipboard
 from rolling_chat.tui.hangup import die_of_hangup, on_signal, terminal_is_gone
 from rolling_chat.tui.screens.chat import ChatScreen
 from rolling_chat.tui.theming import textual_theme
@@ -78,6 +80,24 @@ class RollingChatApp(App[None]):
     def chat_screen(self) -> ChatScreen:
         """The screen of this chat."""
         return ChatScreen(self, self.chat, self._paths, self._clock, self._first_message)
+
+    def copy_to_clipboard(self, text: str) -> None:
+        """Copy `text` by whatever way leads out of this terminal."""
+        self.copied(text)
+
+    def copied(self, text: str) -> bool:
+        """Copy `text`; whether it is on the clipboard: where not, a line in the transcript says why."""
+        self._clipboard = text
+        if self._driver is None:
+            return True
+        environ = {} if self.is_headless else os.environ
+        file = self._paths.data_dir / "clipboard.txt" if self._paths is not None else None
+        line = Clipboard(self._driver.write, environ, file).put(text)
+        for screen in self.screen_stack if line else ():
+            if isinstance(screen, ChatScreen):
+                screen.state.notice(f"{line}.", warning=True)
+                screen.paint()
+        return not line
 
     async def action_quit(self) -> None:
         """Stop what runs, wait for its end, leave."""

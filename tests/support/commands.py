@@ -85,8 +85,9 @@ class PlainContext:
     def set_theme(self, name: str) -> None:
         self.theme_name = name
 
-    def copy(self, text: str) -> None:
+    def copy(self, text: str) -> bool:
         self.copied = text
+        return True
 
     def quit(self) -> None:
         self.done.append("quit")

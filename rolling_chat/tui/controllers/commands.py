@@ -141,9 +141,9 @@ class CommandController:
             _log.warning("the theme could not be kept", exc_info=True)
             self.say(f"The theme is not kept for the next start: {error}", warning=True)
 
-    def copy(self, text: str) -> None:
-        """By OSC 52, to the terminal's clipboard."""
-        self._app.copy_to_clipboard(text)
+    def copy(self, text: str) -> bool:
+        """To the terminal's clipboard."""
+        return self._app.copied(text)
 
     def quit(self) -> None:
         """Leave."""

@@ -1,0 +1,112 @@
+"""Out of the program onto the person's clipboard: OSC 52, also from inside tmux and screen.
+
+A terminal that knows OSC 52 sets its clipboard; nobody can ask whether it did. tmux reads the sequence
+only with `set-clipboard on`, and passes a wrapped one on only with `allow-passthrough on`; by default it
+does neither, but `tmux load-buffer -w` sets its buffer and the terminal's clipboard whatever is set. So
+that is asked first, and the sequences go out where there is no tmux to ask: on another machine, or one
+older than 3.2. GNU screen passes on what stands in a device control string, a short piece at a time.
+"""
+
+from __future__ import annotations
+
+import base64
+import os
+import subprocess
+from collections.abc import Callable, Mapping
+from enum import Enum, auto
+from pathlib import Path
+
+MOST_BYTES = 74_994
+"""What is longer, in UTF-8, may be cut or dropped on its way: in base64 it makes a sequence of 100,000
+bytes, the most that hterm's osc52.sh sends, and terminals are known to take."""
+
+_PIECE_BYTES = 764  # screen 4.2.1 takes strings of 768 bytes, of which the wrapping is 4
+_TMUX_SECONDS = 1.0
+_ESC = "\x1b"
+
+
+class _Between(Enum):
+    """Who stands between the program and the terminal."""
+
+    NOBODY = auto()
+    TMUX = auto()
+    SCREEN = auto()
+
+
+class Clipboard:
+    """Puts text on the clipboard of the terminal that `write` writes to.
+
+    `environ` says what that terminal is; `file` takes what is too long for a clipboard, None keeps
+    nothing.
+    """
+
+    def __init__(self, write: Callable[[str], None], environ: Mapping[str, str], file: Path | None) -> None:
+        self._write = write
+        self._environ = environ
+        self._file = file
+
+    def put(self, text: str) -> str:
+        """Copy `text`; empty, or the line that says where it went instead."""
+        size = len(_bytes(text))
+        if size > MOST_BYTES:
+            return self._keep(text, f"{size:,} bytes are more than a terminal's clipboard takes")
+        is_in_tmux = bool(self._environ.get("TMUX"))
+        if not (is_in_tmux and _tell_tmux(text, self._environ)):
+            self._write(osc52(text, self._environ))
+        return ""
+
+    def _keep(self, text: str, why: str) -> str:
+        if self._file is None:
+            return f"{why}: nothing was copied"
+        try:
+            write_private(self._file, _bytes(text))
+        except OSError as error:
+            return f"{why}, and {self._file} cannot be written: {error.strerror}"
+        return f"{why}: it is in {self._file}"
+
+
+def osc52(text: str, environ: Mapping[str, str]) -> str:
+    """The escape sequences that set the clipboard, as whoever stands in between passes them on."""
+    plain = f"{_ESC}]52;c;{base64.b64encode(_bytes(text)).decode()}\a"
+    match _between(environ):
+        case _Between.TMUX:
+            # read by tmux itself, and passed on by it: whichever of the two is allowed
+            return f"{plain}{_ESC}Ptmux;{plain.replace(_ESC, _ESC * 2)}{_ESC}\\"
+        case _Between.SCREEN:
+            starts = range(0, len(plain), _PIECE_BYTES)
+            return "".join(f"{_ESC}P{plain[at : at + _PIECE_BYTES]}{_ESC}\\" for at in starts)
+        case _Between.NOBODY:
+            return plain
+
+
+def write_private(path: Path, content: bytes) -> None:
+    """Write a file that only its owner can read; what was in it is gone. Raises OSError."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "wb") as file:
+        os.fchmod(descriptor, 0o600)  # it may have been there, and open to others
+        file.write(content)
+
+
+def _between(environ: Mapping[str, str]) -> _Between:
+    """Over ssh only TERM tells. `screen` may be tmux as well, and prints a wrapping that is not its own."""
+    if environ.get("TMUX") or environ.get("TERM", "").startswith("tmux"):
+        return _Between.TMUX
+    return _Between.SCREEN if environ.get("STY") else _Between.NOBODY
+
+
+def _tell_tmux(text: str, environ: Mapping[str, str]) -> bool:
+    """Let tmux take `text` into its buffer and pass it on to the terminal; whether it did."""
+    command = ["tmux", "load-buffer", "-w", "-"]
+    try:
+        done = subprocess.run(  # noqa: S603 - our own words
+            command, input=_bytes(text), capture_output=True, timeout=_TMUX_SECONDS, env=dict(environ),
+            check=False,
+        )  # fmt: skip
+    except (OSError, subprocess.SubprocessError):
+        return False
+    return done.returncode == 0
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "replace")

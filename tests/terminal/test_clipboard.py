@@ -1,0 +1,51 @@
+"""What is copied reaches the clipboard of the terminal, and of a tmux in between."""
+
+from __future__ import annotations
+
+import base64
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.program import program_environment
+from tests.support.terminal import Terminal
+from tests.terminal.conftest import Desk
+
+
+def _copied(terminal: Terminal) -> str:
+    """What the terminal was last told to put on its clipboard."""
+    begin = bytes(terminal.raw).rpartition(b"]52;")[2].partition(b";")[2]
+    return base64.b64decode(begin.partition(b"\x07")[0].partition(b"\x1b")[0]).decode()
+
+
+def test_copy_tells_the_terminal(desk: Desk) -> None:
+    terminal = desk.open()
+    terminal.see("❯")
+    terminal.say("hello")
+    terminal.see("done in")
+    terminal.say("/copy message r1")
+    terminal.see("Copied r1, user (5 characters).")
+    assert _copied(terminal) == "hello"
+
+
+@pytest.mark.skipif(shutil.which("tmux") is None, reason="tmux is not on the PATH")
+def test_copy_inside_tmux_reaches_its_buffer_and_the_terminal_behind_it(desk: Desk, tmp_path: Path) -> None:
+    """tmux as it is set up by default: it neither reads the sequence nor passes it on."""
+    environ = program_environment(desk.home, TERM="xterm-256color")
+    tmux = ["tmux", "-S", str(tmp_path / "tmux"), "-f", "/dev/null"]
+    program = [sys.executable, "-m", "rolling_chat"]
+    terminal = Terminal([*tmux, "new-session", *program], environ=environ, folder=desk.folder)
+    with terminal:
+        terminal.see("❯")
+        terminal.say("hello")
+        terminal.see("done in")
+        terminal.say("/copy message r1")
+        terminal.see("Copied r1, user (5 characters).")
+        shown = subprocess.run([*tmux, "show-buffer"], env=environ, check=True, capture_output=True)
+        assert shown.stdout == b"hello"
+        terminal.wait_until(lambda: b"]52;" in terminal.raw, "the terminal behind tmux was told nothing")
+        assert _copied(terminal) == "hello"
+        subprocess.run([*tmux, "kill-server"], env=environ, check=False)
