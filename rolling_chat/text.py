@@ -13,13 +13,15 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 _NEWLINE = re.compile("\r\n?|\x0b|\x0c|\x85|\u2028|\u2029")
 
 
-def visible(text: str) -> str:
+def visible(text: str, *, tabs: bool = False) -> str:
     """`text` with every control character shown instead of obeyed; lines stay lines.
 
     C0 controls become their pictures (`␛`), all others their code point (`<U+202E>`), so that
-    nothing of it can move a cursor, set a colour or turn the reading direction.
+    nothing of it can move a cursor, set a colour or turn the reading direction. Tabs become spaces,
+    unless `tabs` leaves them to whoever draws the line.
     """
-    return _UNSAFE.sub(_shown, _expand_tabs(_NEWLINE.sub("\n", _joined(text))))
+    lines = _NEWLINE.sub("\n", _joined(text))
+    return _UNSAFE.sub(_shown, lines if tabs else _expand_tabs(lines))
 
 
 def one_line(text: str, most: int = 0) -> str:

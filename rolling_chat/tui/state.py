@@ -45,6 +45,7 @@ from rolling_chat.tui.transcript.items import (
     reply_items,
     user_item,
 )
+from rolling_chat.tui.transcript.listing import ItemList
 
 _ABOUT_CHARS_PER_TOKEN = 4
 _LEAST_SECONDS = 0.5  # below this a rate says nothing
@@ -81,7 +82,7 @@ class ScreenState:
     report, for a gauge that moves while a reply streams.
     """
 
-    items: list[Item] = field(default_factory=list)
+    items: ItemList = field(default_factory=ItemList)
     activity: Activity = Activity.IDLE
     subject: str = ""
     since: float = 0.0
@@ -107,21 +108,28 @@ class ScreenState:
 
     def load(self, messages: Iterable[Message]) -> None:
         """Show another conversation."""
-        queued = self.queued
-        self.items = items_of(messages)
+        self.items.clear(items_of(messages))
         self._reply_items.clear()
         self._open_calls.clear()
-        self.offer, self.last, self.queued = Offer.NOTHING, "", queued
+        self.offer, self.last = Offer.NOTHING, ""
+        if self.queued:
+            self.items.append(Item(QUEUED_ID, Kind.USER, self.queued, Status.QUEUED))
+        self.revision += 1
+
+    def prepend(self, messages: Iterable[Message]) -> None:
+        """Show older messages above those that are shown; they end where the others' turn begins."""
+        self.items.prepend(items_of(messages))
         self.revision += 1
 
     def mark(self, marks: Mapping[str, Mark]) -> None:
         """Mark the items of messages that are pinned or excluded, and no others."""
         if not marks and not self._is_marked:
             return
-        for at, item in enumerate(self.items):
+        for at in self.items.ordinals:
+            item = self.items.at(at)
             mark = marks.get(item.id, Mark.NONE)
             if item.mark is not mark:
-                self.items[at] = replace(item, mark=mark)
+                self.items.put(at, replace(item, mark=mark))
                 self.revision += 1
         self._is_marked = bool(marks)
 
@@ -218,12 +226,12 @@ class ScreenState:
 
     def still_coming(self) -> None:
         """Another process writes the last reply: it is not stopped, it grows."""
-        for at in reversed(range(len(self.items))):
-            item = self.items[at]
+        for at in reversed(self.items.ordinals):
+            item = self.items.at(at)
             if item.kind is Kind.NOTICE:
                 continue
             if (item.kind, item.status) == (Kind.ASSISTANT, Status.CANCELLED):
-                self.items[at] = replace(item, status=Status.LIVE)
+                self.items.put(at, replace(item, status=Status.LIVE))
                 self.revision += 1
             return
 
@@ -286,13 +294,12 @@ class ScreenState:
         if index is None:
             self._reply_items[item_id] = self._add(Item(item_id, kind, text, Status.LIVE))
         else:
-            item = self.items[index]
-            self.items[index] = replace(item, text=item.text + text)
+            self.items.grow(index, text)
 
     def _settle(self, item_id: str) -> None:
         index = self._reply_items.get(item_id)
-        if index is not None and self.items[index].status is Status.LIVE:
-            self.items[index] = replace(self.items[index], status=Status.DONE)
+        if index is not None and self.items.at(index).status is Status.LIVE:
+            self.items.put(index, replace(self.items.at(index), status=Status.DONE))
 
     def _seal(self, message: Message, now: float) -> None:
         """The reply as it is stored takes the place of what was streamed."""
@@ -302,7 +309,7 @@ class ScreenState:
             if index is None:
                 index = self._add(item)
             else:
-                self.items[index] = item
+                self.items.put(index, item)
             if item.kind is Kind.TOOL:
                 self._open_calls.append(index)
         self._settle(message.id)
@@ -310,11 +317,11 @@ class ScreenState:
 
     def _mark(self, call: ToolCall, status: Status) -> None:
         index = self._call_index(call)
-        self.items[index] = replace(self.items[index], status=status)
+        self.items.put(index, replace(self.items.at(index), status=status))
 
     def _tool_ended(self, call: ToolCall, message: Message, seconds: float, now: float) -> None:
         index = self._call_index(call)
-        self.items[index] = answered(self.items[index], message, seconds)
+        self.items.put(index, answered(self.items.at(index), message, seconds))
         self._open_calls.remove(index)
         self.streamed_chars += len(message.text)
         self._do(Activity.WAITING, "", now)
@@ -326,7 +333,7 @@ class ScreenState:
         """
         text = describe_call(call)
         for index in self._open_calls:
-            if self.items[index].text == text:
+            if self.items.at(index).text == text:
                 return index
         index = self._add(Item(call_id(call.id, len(self.items)), Kind.TOOL, text, Status.LIVE))
         self._open_calls.append(index)
@@ -361,7 +368,7 @@ class ScreenState:
 
     def _leave_no_call_open(self) -> None:
         for index in self._open_calls:
-            self.items[index] = replace(self.items[index], status=Status.CANCELLED)
+            self.items.put(index, replace(self.items.at(index), status=Status.CANCELLED))
 
     def _close(self, last: str) -> None:
         for item_id in tuple(self._reply_items):
@@ -375,10 +382,12 @@ class ScreenState:
 
     def _add(self, item: Item) -> int:
         """Add an item, above a message that is queued; its place."""
-        index = len(self.items) - bool(self.queued)
-        self.items.insert(index, item)
+        queued = self.items.pop() if self.queued else None
+        ordinal = self.items.append(item)
+        if queued is not None:
+            self.items.append(queued)
         self.revision += 1
-        return index
+        return ordinal
 
 
 def _seconds(seconds: float) -> str:

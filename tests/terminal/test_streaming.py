@@ -13,7 +13,8 @@ _HEADER, _BELOW = 1, 6  # rows around the transcript: title; status, gauge, prom
 
 def transcript_rows(terminal: Terminal) -> list[str]:
     """The rows of the transcript, without its scroll bar and the mark of a growing answer."""
-    return [line[:-1].replace("▍", " ").rstrip() for line in terminal.padded_lines[_HEADER:-_BELOW]]
+    shown = (line[:-1].replace("▍", " ") for line in terminal.padded_lines[_HEADER:-_BELOW])
+    return [line.rstrip().removesuffix("↓ new below").rstrip() for line in shown]
 
 
 def seconds_passed(terminal: Terminal) -> int:

@@ -123,7 +123,7 @@ def test_a_tool_goes_from_asked_to_done_on_one_line() -> None:
         seen.append(state.items[0].status)
     assert seen == [Status.FORMING, Status.ASKING, Status.LIVE, Status.DONE]
     assert len(state.items) == 1
-    assert state.items[0].note == "~1 tokens · 2 s"
+    assert (state.items[0].note, state.items[0].took) == ("~1 tokens", "2 s")
 
 
 @pytest.mark.parametrize("ending", [Ending.FAILED, Ending.REFUSED, Ending.CANCELLED])

@@ -27,6 +27,11 @@ class Meter:
         self.draft_tokens = 0
         self.cost: float | None = None
 
+    @property
+    def report(self) -> PromptReport | None:
+        """The last report; None until there is one."""
+        return self._report
+
     def take(self, report: PromptReport) -> None:
         """A request is about to leave with this report."""
         self._report = report

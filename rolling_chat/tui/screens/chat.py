@@ -16,14 +16,15 @@ from textual.message import Message
 from textual.screen import Screen
 from textual.widgets import Static, TextArea
 
-from rolling_chat.commands import ParsedCommand, complete, figures, parse
+from rolling_chat.commands import complete, figures, parse
 from rolling_chat.tui.controllers.commands import CommandController
 from rolling_chat.tui.controllers.history import History
 from rolling_chat.tui.controllers.meter import Meter
 from rolling_chat.tui.controllers.turns import TurnController
+from rolling_chat.tui.fates import item_fates
 from rolling_chat.tui.screens.help import HelpScreen
 from rolling_chat.tui.state import Offer, ScreenState
-from rolling_chat.tui.transcript.items import item_marks, place_of, place_shown
+from rolling_chat.tui.transcript.items import item_marks, place_of
 from rolling_chat.tui.transcript.view import Transcript
 from rolling_chat.tui.widgets.banner import Banner
 from rolling_chat.tui.widgets.completion import Completion
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from textual.timer import Timer
 
     from rolling_chat.agent import Chat
+    from rolling_chat.context.report import PromptReport
     from rolling_chat.events import SummaryEvent
     from rolling_chat.settings.paths import Paths
     from rolling_chat.tui.app import RollingChatApp
@@ -93,6 +95,7 @@ class ChatScreen(Screen[None]):
         self._coming = False
         self._quit_until = 0.0
         self._painted = -1
+        self._fated: PromptReport | None = None
         self._paint_after = 0.0
         self._frames: Timer | None = None
         self._draft_timer: Timer | None = None
@@ -134,7 +137,7 @@ class ChatScreen(Screen[None]):
         self._load()
         if with_report:
             self._meter.refresh()
-        self.query_one(Transcript).follow = True
+        self.query_one(Transcript).scroll_to_newest()
         self.paint()
 
     def _load(self) -> None:
@@ -158,7 +161,8 @@ class ChatScreen(Screen[None]):
         """Draw everything that has changed."""
         with suppress(NoMatches):  # the screen may be going already
             transcript = self.query_one(Transcript)
-            transcript.show_items(self.state.items)
+            transcript.show(self.state.items)
+            self._show_fates(transcript)
             self._painted = self.state.revision
             self._paint_after = self._clock() + max(_FRAME, _PAINT_SHARE * transcript.paint_cost)
             info = self.chat.info
@@ -166,6 +170,13 @@ class ChatScreen(Screen[None]):
             self.query_one(Banner).show(shown=self.chat.summaries.is_worth_saying)
             self.prompt.takes_back = bool(self.state.queued)
             self._paint_rows()
+
+    def _show_fates(self, transcript: Transcript) -> None:
+        """What becomes of the messages is drawn from the report that the gauge draws."""
+        report = self._meter.report
+        if report is not self._fated and report is not None:
+            self._fated = report
+            transcript.show_fates(item_fates(self.chat.messages, report))
 
     def _paint_rows(self) -> None:
         now, state = self._clock(), self.state
@@ -303,12 +314,6 @@ class ChatScreen(Screen[None]):
 
     # -- the prompt box
 
-    @on(Transcript.Opened)
-    def _opened(self, event: Transcript.Opened) -> None:
-        place = place_shown(self.chat.messages, event.item_id)
-        if place >= 0:
-            self._run(self._commands.run(ParsedCommand("recall", f"r{place + 1}")))
-
     @on(PromptBox.Submitted)
     def _submitted(self, event: PromptBox.Submitted) -> None:
         text = event.text
@@ -412,7 +417,7 @@ class ChatScreen(Screen[None]):
 
     def action_scroll_lines(self, lines: int) -> None:
         """Scroll the transcript."""
-        self.query_one(Transcript).scroll_lines(lines)
+        self.query_one(Transcript).move_lines(lines)
         self._paint_rows()
 
     def action_scroll_to_edge(self, edge: int) -> None:

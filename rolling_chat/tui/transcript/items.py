@@ -31,6 +31,9 @@ class Kind(StrEnum):
     NOTICE = "notice"
 
 
+FOLDED_KINDS = (Kind.REASONING, Kind.TOOL)
+
+
 class Status(StrEnum):
     """Where an item stands; each has a glyph or a word of its own."""
 
@@ -51,7 +54,8 @@ class Item:
     """One entry of the transcript.
 
     `text` is the source as it came; `detail` is what opening the item shows (a tool's result);
-    `note` stands at the right of a tool's line; `mark` is what the person did to its message.
+    `note` stands at the right of a tool's line, with how long it `took`; `mark` is what the person did
+    to its message.
     """
 
     id: str
@@ -60,6 +64,7 @@ class Item:
     status: Status = Status.DONE
     detail: str = ""
     note: str = ""
+    took: str = ""
     mark: Mark = Mark.NONE
 
 
@@ -135,23 +140,6 @@ def place_of(messages: Sequence[Message], message_id: str) -> tuple[str, bool]:
     return (own.id, own.kind is Kind.REASONING) if own is not None else ("", False)
 
 
-def place_shown(messages: Sequence[Message], item_id: str) -> int:
-    """The place of the message that an item shows, -1 where none does; of a call its result, if any."""
-    reply, answers, found = "", 0, -1
-    for at, message in enumerate(messages):
-        if message.role == "tool":
-            if item_id == (call_id(reply, answers) if reply else message.id):
-                return at
-            answers += 1
-            continue
-        if found >= 0 or item_id in {message.id, reasoning_id(message.id)}:
-            return found if found >= 0 else at
-        reply, answers = (message.id, 0) if message.tool_calls else ("", 0)
-        if item_id in (call_id(reply, index) for index in range(len(message.tool_calls))):
-            found = at
-    return found
-
-
 def user_item(message: Message) -> Item:
     """The item of the person's message."""
     return Item(message.id, Kind.USER, message.text)
@@ -193,23 +181,20 @@ def answered(item: Item, message: Message, seconds: float | None = None) -> Item
         item,
         status=status_of(message.ending),
         detail=message.text,
-        note=result_note(message, seconds),
+        note=result_note(message),
+        took=f"{seconds:.0f} s" if seconds is not None and seconds >= 1 else "",
     )
 
 
-def result_note(message: Message, seconds: float | None = None) -> str:
-    """What stands at the right of a tool's line: `52k → 8k tokens · head`, `~120 tokens · 3 s`."""
+def result_note(message: Message) -> str:
+    """What stands at the right of a tool's line until a report knows it: `52k → 8k tokens · head`."""
     cut = _INDICATOR.search(message.text)
     if cut:
         kept, whole, how = int(cut[1]), int(cut[2]), cut[3]
-        note = f"{figures.tokens(whole)} → {figures.tokens(kept)} tokens · {how}"
-    elif message.counts:
-        note = f"{figures.tokens(max(message.counts.values()))} tokens"
-    else:
-        note = f"~{figures.tokens(len(message.text) // _ABOUT_CHARS_PER_TOKEN)} tokens"
-    if seconds is not None and seconds >= 1:
-        note += f" · {seconds:.0f} s"
-    return note
+        return f"{figures.tokens(whole)} → {figures.tokens(kept)} tokens · {how}"
+    if message.counts:
+        return f"{figures.tokens(max(message.counts.values()))} tokens"
+    return f"~{figures.tokens(len(message.text) // _ABOUT_CHARS_PER_TOKEN)} tokens"
 
 
 def describe_call(call: ToolCall) -> str:

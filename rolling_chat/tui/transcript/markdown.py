@@ -1,96 +1,277 @@
-"""Markdown for the transcript: rich's, with nothing swallowed and no links that a click could follow.
+"""From a Markdown block to lines, for one width and one palette.
 
-Rich drops raw HTML; here it is text like any other, for a model that writes `<div>` means it.
-Kept apart because it brings markdown-it and pygments, which the first paint does not need.
+Kept apart because it brings pygments, which the first paint does not need.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 from markdown_it import MarkdownIt
-from rich import markdown
-from rich.syntax import Syntax
-from rich.text import Text
+from rich.segment import Segment
+from rich.style import Style
+
+from rolling_chat.tui.transcript import inline
+from rolling_chat.tui.transcript.blocks import Block, BlockKind, Links
+from rolling_chat.tui.transcript.code import code_lines
+from rolling_chat.tui.transcript.lines import Line, folded, framed, padded, wrapped
+from rolling_chat.tui.transcript.tables import Row, column_widths, row_lines, under_header
 
 if TYPE_CHECKING:
     from markdown_it.token import Token
-    from rich.console import Console, ConsoleOptions, JustifyMethod, RenderResult
 
-_DARK_CODE, _LIGHT_CODE = "one-dark", "default"
-_HIGHLIGHT_CHARS = 50_000  # pygments is slow; a longer block is shown plain
+    from rolling_chat.tui.transcript.palette import Palette
 
-
-class _CodeBlock(markdown.CodeBlock):
-    """A code block on the raised ground, without rich's blank lines above and below."""
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        ground = console.get_style("markdown.code_block")
-        code = str(self.text).rstrip("\n")
-        yield Syntax(
-            code,
-            self.lexer_name if len(code) <= _HIGHLIGHT_CHARS else "text",
-            theme=self.theme,
-            word_wrap=True,
-            padding=(0, 1),
-            background_color=ground.bgcolor.name if ground.bgcolor else None,
-        )
-
-
-class _Heading(markdown.Heading):
-    LEVEL_ALIGN: ClassVar[dict[str, JustifyMethod]] = dict.fromkeys(markdown.Heading.LEVEL_ALIGN, "left")
-
-
-class _Image(markdown.ImageItem):
-    """An image's words and its address; nothing is fetched."""
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        yield Text.assemble(self.text or "image", f" ({self.destination})", end="")
-
+_log = logging.getLogger("rolling_chat.tui")
 
 _PARSER = MarkdownIt("commonmark", {"html": False}).enable(["strikethrough", "table"])
+_LEAST_WIDTH = 8  # frames within frames may not take more
+_BAR = "▌ "
+
+
+def block_lines(block: Block, width: int, palette: Palette, links: Links) -> list[Line]:
+    """The lines of a block, without the empty line above it; never none."""
+    pen = _Pen(palette, links)
+    inner = max(min(width, _LEAST_WIDTH), width - sum(frame.indent for frame in block.frames))
+    try:
+        lines = pen.block(block, inner)
+    except Exception:  # a layout that cannot be made must not hide text
+        _log.debug("Markdown could not be laid out; shown as plain text", exc_info=True)
+        lines = pen.plain(block.source, inner)
+    if not any(line.drawn.strip() for line in lines):  # a lone `#` is text, too
+        lines = pen.plain(block.source, inner)
+    if block.joint is not None and lines:
+        lines[-1] = replace(lines[-1], joint=block.joint)
+    return _placed(pen.in_frames(lines, block), block)
+
+
+def _placed(lines: list[Line], block: Block) -> list[Line]:
+    """Every line with about its place in the source, which grows with the text above it."""
+    at, last = 0, max(0, len(block.source) - 1)
+    placed: list[Line] = []
+    for line in lines:
+        placed.append(replace(line, at=block.start + min(at, last)))
+        at += len(line.text) + (1 if line.joint is None else len(line.joint))
+    return placed
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
-    """One top-level block: equal blocks draw equal lines.
+class _Node:
+    """A block token with what stands inside it."""
 
-    `links` are the document's link definitions, which a block's meaning may hang on.
-    """
-
-    source: str
-    links: str
-    tokens: Sequence[Token] = field(compare=False, repr=False)
+    token: Token
+    children: tuple[_Node, ...] = ()
 
 
-def blocks_of(source: str) -> Iterator[Block]:
-    """The top-level blocks of a text, in order."""
-    environment: dict[str, Any] = {}
-    tokens = _PARSER.parse(source, environment)
-    links = repr(environment.get("references", ""))
-    lines = source.split("\n")
-    first = 0
-    for at, token in enumerate(tokens):
-        if token.level == 0 and token.nesting <= 0:
-            begin, end = tokens[first].map or (0, len(lines))
-            yield Block("\n".join(lines[begin:end]), links, tokens[first : at + 1])
-            first = at + 1
+def _tree(tokens: Sequence[Token]) -> tuple[_Node, ...]:
+    nodes, _ = _siblings(tokens, 0)
+    return nodes
 
 
-class TranscriptMarkdown(markdown.Markdown):
-    """A block whose HTML is text, whose links show their target, and whose headings stand left."""
+def _siblings(tokens: Sequence[Token], at: int) -> tuple[tuple[_Node, ...], int]:
+    nodes: list[_Node] = []
+    while at < len(tokens) and tokens[at].nesting >= 0:
+        token = tokens[at]
+        if token.nesting == 0:
+            nodes.append(_Node(token))
+            at += 1
+            continue
+        children, end = _siblings(tokens, at + 1)
+        nodes.append(_Node(token, children))
+        at = end + 1
+    return tuple(nodes), at
 
-    elements: ClassVar[dict[str, type[markdown.MarkdownElement]]] = {
-        **markdown.Markdown.elements,
-        "fence": _CodeBlock,
-        "code_block": _CodeBlock,
-        "heading_open": _Heading,
-        "image": _Image,
-    }
 
-    def __init__(self, block: Block, *, dark: bool) -> None:
-        super().__init__("", code_theme=_DARK_CODE if dark else _LIGHT_CODE, hyperlinks=False)
-        self.markup = block.source
-        self.parsed = list(block.tokens)
+@dataclass(frozen=True, slots=True)
+class _Pen:
+    """Draws in one palette, with the link definitions that are known."""
+
+    palette: Palette
+    links: Links
+
+    def block(self, block: Block, width: int) -> list[Line]:
+        base = self._base
+        match block.kind:
+            case BlockKind.CODE:
+                return self._code(block.source, block.info, block.context, width)
+            case BlockKind.PLAIN:
+                return self.plain(block.source, width)
+            case BlockKind.ROWS:
+                return self._more_rows(block, width)
+            case BlockKind.INLINE:
+                tokens = _PARSER.parseInline(block.source, self._environment)
+                return self._text(tokens[0].children or (), width, base)
+            case BlockKind.MARKDOWN:
+                nodes = _tree(_PARSER.parse(block.source, self._environment))
+                if block.number is not None and nodes:
+                    nodes[0].token.attrSet("start", str(block.number))
+                return self._nodes(nodes, block.source.split("\n"), width, base)
+
+    def plain(self, text: str, width: int) -> list[Line]:
+        return [line for part in text.split("\n") for line in folded([(part, self._base)], width)]
+
+    def in_frames(self, lines: list[Line], block: Block) -> list[Line]:
+        for depth, frame in enumerate(reversed(block.frames)):
+            bar = Segment(_BAR if not frame.marker else " " * frame.indent, self._muted)
+            first = bar
+            if frame.marker and depth < block.opens:
+                first = Segment(frame.marker.ljust(frame.indent)[: frame.indent], self._marker)
+            lines = framed(lines, first, bar, is_text=bool(frame.marker))
+        return lines
+
+    @property
+    def _environment(self) -> dict[str, Any]:
+        return {"references": dict(self.links)}
+
+    @property
+    def _base(self) -> Style:
+        return self.palette.style(self.palette.text)
+
+    @property
+    def _muted(self) -> Style:
+        return self.palette.style(self.palette.muted)
+
+    @property
+    def _marker(self) -> Style:
+        return self.palette.style(self.palette.accent, bold=True)
+
+    def _nodes(self, nodes: Sequence[_Node], source: Sequence[str], width: int, base: Style) -> list[Line]:
+        """Blocks one below the other, with an empty line between; a list may stay close to its paragraph."""
+        lines: list[Line] = []
+        above: _Node | None = None
+        for node in nodes:
+            drawn = self._node(node, source, width, base)
+            if not drawn:
+                continue
+            if above is not None and _apart(above, node, source):
+                lines.append(Line(()))
+            lines += drawn
+            above = node
+        return lines
+
+    def _node(self, node: _Node, source: Sequence[str], width: int, base: Style) -> list[Line]:
+        token = node.token
+        match token.type:
+            case "heading_open":
+                return self._heading(node, width)
+            case "paragraph_open":
+                return self._text(_inline(node), width, base)
+            case "inline":
+                return self._text(token.children or (), width, base)
+            case "fence" | "code_block":
+                return self._code(token.content, token.info.strip(), "", width)
+            case "bullet_list_open" | "ordered_list_open":
+                return self._list(node, source, width, base)
+            case "blockquote_open":
+                quiet = base + Style(color=self.palette.muted, italic=True)
+                lines = self._nodes(node.children, source, max(1, width - len(_BAR)), quiet)
+                bar = Segment(_BAR, self._muted)
+                return framed(lines, bar, bar, is_text=False)
+            case "table_open":
+                return self._table(node, source, width)
+            case "hr":
+                return [Line((Segment("─" * width, self._muted),), gutter=width)]
+            case _:
+                return self.plain(token.content, width) if token.content else []
+
+    def _heading(self, node: _Node, width: int) -> list[Line]:
+        style = self.palette.style(self.palette.accent, bold=True)
+        if node.token.tag == "h1":
+            style += Style(underline=True)
+        return self._text(_inline(node), width, style)
+
+    def _text(self, tokens: Sequence[Token], width: int, base: Style) -> list[Line]:
+        spans = inline.inline_lines(tokens, base, self.palette)
+        return [line for part in spans for line in wrapped(part, width)]
+
+    def _code(self, code: str, info: str, above: str, width: int) -> list[Line]:
+        ground = self.palette.style(self.palette.text, raised=True)
+        spans = code_lines(code.removesuffix("\n"), info, above, self.palette)
+        front = Segment(" ", ground)
+        lines = [line for part in spans for line in folded(part, max(1, width - 2))]
+        return [padded(line, width, ground) for line in framed(lines, front, front, is_text=False)]
+
+    def _list(self, node: _Node, source: Sequence[str], width: int, base: Style) -> list[Line]:
+        lines: list[Line] = []
+        number = int(node.token.attrGet("start") or 1) if node.token.type == "ordered_list_open" else None
+        if number is not None and str(node.token.attrGet("start")) == "0":
+            number = 0
+        last = (number or 0) + len(node.children) - 1
+        above: _Node | None = None
+        for item in node.children:
+            marker = "• " if number is None else f"{number}.".ljust(len(f"{last}. "))
+            room = max(1, width - len(marker))
+            inner = self._nodes(item.children, source, room, base) or [Line(())]
+            if above is not None and _has_blank_above(item, source):
+                lines.append(Line(()))
+            rest = Segment(" " * len(marker), base)
+            lines += framed(inner, Segment(marker, self._marker), rest, is_text=True)
+            number = None if number is None else number + 1
+            above = item
+        return lines
+
+    def _table(self, node: _Node, source: Sequence[str], width: int) -> list[Line]:
+        header, rows, aligns = self._rows(node)
+        widths = column_widths([*header, *rows], width)
+        if not widths:
+            first, last = node.token.map or (0, len(source))
+            return self.plain("\n".join(source[first:last]), width)
+        lines = [line for row in header for line in row_lines(row, widths, self._muted, aligns)]
+        lines.append(under_header(widths, self._muted))
+        return lines + [line for row in rows for line in row_lines(row, widths, self._muted, aligns)]
+
+    def _more_rows(self, block: Block, width: int) -> list[Line]:
+        """Rows further down a table: their columns are as wide as those of its beginning."""
+        header = "".join(block.context.splitlines(keepends=True)[:2])
+        head = _tree(_PARSER.parse(block.context, self._environment))
+        more = _tree(_PARSER.parse(header + block.source, self._environment))
+        first, rows, _ = self._rows(head[0])
+        widths = column_widths([*first, *rows], width)
+        if not widths:
+            return self.plain(block.source, width)
+        _, rows, aligns = self._rows(more[0])
+        return [line for row in rows for line in row_lines(row, widths, self._muted, aligns)]
+
+    def _rows(self, table: _Node) -> tuple[list[Row], list[Row], list[str]]:
+        """The header's rows, the others, and how the columns are aligned."""
+        bold = self.palette.style(self.palette.accent, bold=True)
+        header: list[Row] = []
+        rows: list[Row] = []
+        aligns: list[str] = []
+        for part in table.children:
+            for row in part.children:
+                style = bold if part.token.type == "thead_open" else self._base
+                cells = [inline.inline_lines(_inline(cell), style, self.palette) for cell in row.children]
+                (header if part.token.type == "thead_open" else rows).append(cells)
+                aligns = aligns or [_align(cell.token) for cell in row.children]
+        return header, rows, aligns
+
+
+def _inline(node: _Node) -> Sequence[Token]:
+    return [token for child in node.children for token in child.token.children or ()]
+
+
+def _align(token: Token) -> str:
+    return str(token.attrGet("style") or "").removeprefix("text-align:")
+
+
+def _apart(above: _Node, below: _Node, source: Sequence[str]) -> bool:
+    """A list right under its paragraph stays with it; all else stands apart."""
+    tight = below.token.type.endswith("list_open") or above.token.type.endswith("list_open")
+    return not tight or _has_blank_above(below, source)
+
+
+def _has_blank_above(below: _Node, source: Sequence[str]) -> bool:
+    first = (below.token.map or (0, 0))[0]
+    return 0 < first <= len(source) and not source[first - 1].strip()
+
+
+def lines_of_blocks(blocks: Sequence[Block], width: int, palette: Palette, links: Links) -> Iterator[Line]:
+    """All lines of some blocks, with the empty lines between them."""
+    for block in blocks:
+        if block.gap:
+            yield Line(())
+        yield from block_lines(block, width, palette, links)

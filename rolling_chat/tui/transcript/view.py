@@ -1,48 +1,53 @@
-"""The transcript's view: one scrolled widget that draws lines, never a widget a message."""
+"""The transcript's view: one widget that draws the rows of a viewport, never a widget a message."""
 
 from __future__ import annotations
 
-import re
 import time
-from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Collection
+from re import Pattern
 from typing import TYPE_CHECKING, ClassVar
 
+from rich.segment import Segment
+from rich.style import Style
 from textual.cache import LRUCache
-from textual.geometry import Size
+from textual.geometry import Offset, Region, Size
 from textual.message import Message
 from textual.scroll_view import ScrollView
+from textual.selection import Selection
 from textual.strip import Strip
+from textual.widget import Widget
 
+from rolling_chat.commands.marks import Mark
+from rolling_chat.tui.fates import Fates
 from rolling_chat.tui.theming import palette_of
-from rolling_chat.tui.transcript.items import Item, Kind
+from rolling_chat.tui.transcript.document import Document, ItemFacts, Place, Row
+from rolling_chat.tui.transcript.items import FOLDED_KINDS, Item, Kind, Status
+from rolling_chat.tui.transcript.lines import Line
+from rolling_chat.tui.transcript.listing import ItemList
 from rolling_chat.tui.transcript.marks import marked, words_pattern
 from rolling_chat.tui.transcript.palette import Palette
-from rolling_chat.tui.transcript.render import Look, gap_before, render_item
+from rolling_chat.tui.transcript.render import LIVE_MARK, Look
+from rolling_chat.tui.transcript.selection import Point, key_of, line_at, place_of_key, selected_text, word_at
+from rolling_chat.tui.transcript.viewport import MESSAGES, Viewport
 
 if TYPE_CHECKING:
     from textual import events
-    from textual.binding import BindingType
-    from textual.selection import Selection
+    from textual.scrollbar import ScrollDown, ScrollTo, ScrollUp
     from textual.timer import Timer
 
 _SLICE = 0.008  # seconds of laying out at a time, so that keys are answered in between
 _SLICE_EVERY = 0.02
-_KEPT_ITEMS = 300
-_PAGES_AT_ONCE = 2
-_ITEMS_AT_ONCE = 40
+_KEPT_STRIPS = 1_000
+_WHEEL_LINES = 3
 
 
 class Transcript(ScrollView, can_focus=False):
     """Shows a list of items; follows the end until the person scrolls up.
 
-    Items are values: an item that is the same object as before is not drawn again. Laid out are
-    the items from `_low` to `_high`: first those that are looked at, the rest in slices while
-    nothing else is to do, the rows that are looked at standing still meanwhile.
+    `viewport` says what is drawn; the scroll bar is told of it and never asked, but when it is dragged.
     """
 
     ALLOW_SELECT = True
-    BINDINGS: ClassVar[list[BindingType]] = []
     DEFAULT_CSS = """
     Transcript {
         width: 100%;
@@ -55,27 +60,126 @@ class Transcript(ScrollView, can_focus=False):
         scrollbar-size-vertical: 1;
     }
     """
+    BINDINGS: ClassVar = []
 
-    class Opened(Message):
-        """A tool's work is to be shown whole."""
+    class LinkClicked(Message):
+        """A link was clicked; nothing has been opened."""
 
-        def __init__(self, item_id: str) -> None:
+        def __init__(self, address: str) -> None:
             super().__init__()
-            self.item_id = item_id
+            self.address = address
+
+    class Moved(Message):
+        """Something else is looked at."""
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
-        self.follow = True
-        self.details = False
         self.paint_cost = 0.0
-        self._items: list[Item] = []
-        self._low = 0
-        self._heights: list[int] = []
-        self._starts: list[int] = [0]
-        self._strips: LRUCache[str, tuple[Item, list[Strip]]] = LRUCache(_KEPT_ITEMS)
-        self._look = Look(0, Palette())
+        self._fates = Fates()
+        self._document = Document(ItemList(), Look(0, Palette()), self._facts)
+        self.viewport = Viewport(self._document)
+        self._strips: LRUCache[int, tuple[Line, Strip]] = LRUCache(_KEPT_STRIPS)
+        self._drawn: list[tuple[Row, Item]] = []
         self._backlog: Timer | None = None
-        self._found: tuple[str, re.Pattern[str] | None] = ("", None)
+        self._found: tuple[str, Pattern[str] | None] = ("", None)
+        self._is_settling = False
+        self._had_news = False
+
+    # -- what is shown
+
+    @property
+    def document(self) -> Document:
+        """The items as rows."""
+        return self._document
+
+    @property
+    def details(self) -> bool:
+        """Is all that can be folded open?"""
+        return self._document.all_open
+
+    @property
+    def follow(self) -> bool:
+        """Does it follow the end?"""
+        return self.viewport.follow
+
+    def show(self, items: ItemList) -> None:
+        """Show `items`, and what has changed in them since the last time."""
+        began = time.perf_counter()
+        if items is not self._document.items:
+            self._document = Document(items, self._document.look, self._facts)
+            self.viewport = Viewport(self._document, self.viewport.height)
+            items.is_seen_anew()
+        if self._document.look.width > 0:
+            self.viewport.sync()
+            self._settle()
+        self.paint_cost = time.perf_counter() - began
+
+    def show_fates(self, fates: Fates) -> None:
+        """Show what becomes of the items in the next request; nothing is laid out again but heads."""
+        self._fates = fates
+        self._document.facts_changed()
+        self._prepare(all_rows=True)
+
+    def set_details(self, shown: bool) -> None:
+        """Open or fold all reasoning and tool results."""
+        self._document.open_all(is_open=shown)
+        self._prepare()
+
+    def find_words(self, pattern: Pattern[str] | None) -> None:
+        """Mark what a pattern finds, in every item."""
+        self._found = ("", pattern)
+        self.refresh()
+
+    # -- moving
+
+    def scroll_pages(self, pages: int) -> None:
+        """Scroll by pages; at the end it follows again."""
+        self.move_lines(pages * max(1, self.viewport.height - 2))
+
+    def move_lines(self, lines: int) -> None:
+        """Scroll by lines; at the end it follows again."""
+        self.viewport.move(lines)
+        self._settle()
+
+    def scroll_to_start(self) -> None:
+        """Show the first item."""
+        self.viewport.to_start()
+        self._settle()
+
+    def scroll_to_newest(self) -> None:
+        """Show the end, and follow it."""
+        self.viewport.to_end()
+        self._settle()
+
+    def scroll_items(self, step: int, kinds: Collection[Kind] = MESSAGES) -> None:
+        """To the next or the previous message of some kinds."""
+        self.viewport.by_items(step, kinds)
+        self._settle()
+
+    def show_place(self, place: Place) -> None:
+        """Have a place in sight, a third of the way down unless it is in sight already."""
+        if all(row.place != place for row in self.viewport.rows):
+            self.viewport.to_place(place, above=self.viewport.height // 3)
+        self._settle(all_rows=True)
+
+    def show_found(self, item_id: str, words: str) -> None:
+        """Scroll to an item, with the words that were looked for marked in it."""
+        ordinal = self._document.items.ordinal(item_id)
+        if ordinal is None or self._document.look.width <= 0:
+            return
+        pattern = words_pattern(words)
+        self._found = (item_id, pattern)
+        place = Place(ordinal)
+        if pattern is not None:
+            rows = self._document.forward(place, 5_000).rows
+            own = [row for row in rows if row.place.ordinal == ordinal]
+            hit = next((at for at, row in enumerate(own) if pattern.search(row.line.drawn)), 0)
+            if hit >= self.viewport.height - 1:
+                place = own[hit - self.viewport.height // 3].place
+        self.viewport.to_place(place)
+        self._settle(all_rows=True)
+
+    # -- what Textual asks
 
     @property
     def allow_select(self) -> bool:
@@ -83,281 +187,263 @@ class Transcript(ScrollView, can_focus=False):
         return True
 
     def on_mount(self) -> None:
-        """Prepare the timer that lays out what is not looked at."""
-        self._backlog = self.set_interval(_SLICE_EVERY, self._lay_out_rest, pause=True)
+        """Prepare the timer that lays out long texts."""
+        self._backlog = self.set_interval(_SLICE_EVERY, self._lay_out_more, pause=True)
 
     def on_resize(self) -> None:
-        """Lay out again for another width; only the place at the top row is kept."""
-        if self._new_look():
-            self._lay_out_again()
-        elif self.follow:
-            self._to_end()
+        """Another size; the text at the top row stays where it is."""
+        self._look_again()
 
     def notify_style_update(self) -> None:
         """Draw again in the colours of another theme."""
         super().notify_style_update()
-        if self.is_mounted and self._new_look():
-            self._lay_out_again()
-
-    def show_items(self, items: Sequence[Item]) -> None:
-        """Show `items`; only those that are new or not the same as before are laid out."""
-        began = time.perf_counter()
-        before, self._items = self._items, list(items)
-        if self._look.width <= 0:
-            return
-        same = _common_start(before, self._items)
-        if same < self._low or not self._heights or (self.follow and self._far_from_end(same)):
-            self._lay_out_again()
-        else:
-            self._cut(same)
-            for _ in range(min(_ITEMS_AT_ONCE, len(self._items) - self._high)):
-                self._lay_out_next()
-            self._settle()
-        self.paint_cost = time.perf_counter() - began
-
-    def set_details(self, shown: bool) -> None:
-        """Open or fold reasoning and tool results."""
-        self.details = shown
-        if self._new_look():
-            self._lay_out_again()
-
-    def scroll_pages(self, pages: int) -> None:
-        """Scroll by pages; at the end it follows again."""
-        step = max(1, self.size.height - 2)
-        self.scroll_to(y=self.scroll_offset.y + pages * step, animate=False)
-
-    def scroll_lines(self, lines: int) -> None:
-        """Scroll by lines; at the end it follows again."""
-        self.scroll_to(y=self.scroll_offset.y + lines, animate=False)
-
-    def scroll_to_start(self) -> None:
-        """Show the first item."""
-        self.follow = False
-        self._lay_out_from(0, 0)
-
-    def scroll_to_newest(self) -> None:
-        """Show the end, and follow it."""
-        self.follow = True
-        if self._high < len(self._items):
-            self._lay_out_again()
-        else:
-            self._to_end()
-
-    def show_found(self, item_id: str, words: str) -> None:
-        """Scroll to an item, with the words that were looked for marked in it."""
-        index = next((at for at, item in enumerate(self._items) if item.id == item_id), -1)
-        if index < 0 or self._look.width <= 0:
-            return
-        pattern = words_pattern(words)
-        self._found = (item_id, pattern)
-        self.follow = False
-        self._lay_out_from(index, self._gap(index) + self._line_found(index, pattern))
-        self.refresh()
+        if self.is_mounted:
+            self._look_again()
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
-        """Whoever scrolls up is left alone; whoever comes back to the end is taken along."""
-        super().watch_scroll_y(old_value, new_value)
-        self.follow = round(new_value) >= self.max_scroll_y and self._high == len(self._items)
+        """Who scrolls by other means than ours (a selection that is drawn over the edge) moves by lines."""
+        if self.show_vertical_scrollbar:
+            self.vertical_scrollbar.position = new_value
+        is_cut = old_value > new_value >= self.max_scroll_y  # by another size, and not by a person
+        if not self._is_settling and not is_cut and round(old_value) != round(new_value):
+            self.move_lines(round(new_value) - round(old_value))
+
+    def _on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
+        self._wheel(event, -_WHEEL_LINES)
+
+    def _on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
+        self._wheel(event, _WHEEL_LINES)
+
+    def _wheel(self, event: events.MouseEvent, lines: int) -> None:
+        event.stop()
+        event.prevent_default()
+        self.move_lines(lines)
+
+    def _on_scroll_to(self, message: ScrollTo) -> None:
+        message.stop()
+        message.prevent_default()
+        if message.y is not None:
+            self.viewport.to_row(round(message.y))
+            self._settle()
+
+    def _on_scroll_up(self, message: ScrollUp) -> None:
+        message.stop()
+        message.prevent_default()
+        self.scroll_pages(-1)
+
+    def _on_scroll_down(self, message: ScrollDown) -> None:
+        message.stop()
+        message.prevent_default()
+        self.scroll_pages(1)
 
     def render_line(self, y: int) -> Strip:
-        """One row of the screen."""
-        row = self.scroll_offset.y + y
-        width = self._look.width
-        base = self.rich_style
-        strip = self._strip_at(row)
-        if strip is None:
+        """One row of the screen: the ready strip, and what is laid over it."""
+        width, base = self._document.look.width, self.rich_style
+        if not 0 <= y < len(self._drawn):
             return Strip.blank(width, base)
-        return self._selected(strip, row).adjust_cell_length(width, base).apply_offsets(0, row)
+        row, item = self._drawn[y]
+        strip = self._over(self._strip(row.line), row, item)
+        if self.viewport.is_new_below and y == self.viewport.height - 1:
+            strip = self._with_news(strip, width)
+        return strip.adjust_cell_length(width, base).apply_offsets(0, key_of(row.place))
 
     def lines(self) -> list[str]:
-        """Every line that is laid out, as plain text."""
-        strips = (self._strip_at(row) for row in range(self.virtual_size.height))
-        return [strip.text.rstrip() if strip else "" for strip in strips]
+        """Every line, as plain text; all of it is laid out for that."""
+        self.viewport.sync()
+        for ordinal in list(self._document.unfinished()):
+            self._document.advance(ordinal, 60)
+        rows = self._document.forward(self._document.first, 1_000_000).rows
+        return [row.line.drawn.rstrip() for row in rows]
 
-    def on_click(self, event: events.Click) -> None:
-        """A click on a tool's work opens it whole; what ends a selection or goes on to a word does not."""
-        offset = event.get_content_offset(self)
-        item = self._item_at(int(self.scroll_y) + offset.y) if offset is not None else None
-        if item is not None and item.kind is Kind.TOOL and event.chain == 1 and not self.text_selection:
-            self.post_message(self.Opened(item.id))
-
-    def _item_at(self, row: int) -> Item | None:
-        if not self._heights or not 0 <= row < self._starts[-1]:
-            return None
-        return self._items[self._low + bisect_right(self._starts, row) - 1]
+    # -- taking text
 
     def get_selection(self, selection: Selection) -> tuple[str, str] | None:
-        """The text under a selection made with the mouse."""
-        last = self.virtual_size.height - 1
-        first = min(selection.start.y, last) if selection.start is not None else 0
-        if selection.end is not None:
-            last = min(selection.end.y, last)
-        strips = [self._strip_at(row) for row in range(first, last + 1)]
-        text = "\n" * first + "\n".join(strip.text.rstrip() if strip else "" for strip in strips)
-        return selection.extract(text), "\n"
+        """The text under a selection."""
+        return selected_text(self._document, _point(selection.start), _point(selection.end)), "\n"
 
     def selection_updated(self, _selection: Selection | None) -> None:
         """Draw the selection."""
         self.refresh()
 
-    def _selected(self, strip: Strip, row: int) -> Strip:
+    def select(self, first: Point, last: Point) -> None:
+        """Select from one point to another."""
+        begin, end = (Offset(point.column, key_of(point.place)) for point in (first, last))
+        self.screen.selections = {self: Selection.from_offsets(begin, end)}
+
+    def on_click(self, event: events.Click) -> None:
+        """A click opens or folds, or asks for a link; two select a word, three a line."""
+        offset = event.get_content_offset(self)
+        if offset is None or not 0 <= offset.y < len(self._drawn):
+            return
+        row, item = self._drawn[offset.y]
+        if event.chain > 1:
+            event.prevent_default()  # Textual would select all there is
+            self._select_around(row, offset.x, whole_line=event.chain > 2)
+            return
+        address = event.style.meta.get("link")
+        if address and not self.text_selection:
+            self.post_message(self.LinkClicked(address))
+        elif item.kind in FOLDED_KINDS and not self.text_selection and _is_head(row):
+            self._document.turn(row.place.ordinal)
+            self._prepare()
+
+    def _select_around(self, row: Row, column: int, *, whole_line: bool) -> None:
+        if whole_line:
+            self.select(*line_at(self._document, row))
+            return
+        strip = self._strip(row.line)
+        place = len(strip.crop(0, column).text)
+        first, last = word_at(row, place)
+        if first < last:
+            self.select(Point(row.place, first), Point(row.place, last))
+
+    # -- drawing
+
+    def _facts(self, item_id: str) -> ItemFacts:
+        fates = self._fates
+        fate = fates.items.get(item_id)
+        rule = fates.rule if item_id == fates.boundary else ""
+        return ItemFacts(rule, fate.note if fate is not None else "")
+
+    def _strip(self, line: Line) -> Strip:
+        kept = self._strips.get(id(line))
+        if kept is not None and kept[0] is line:
+            return kept[1]
+        palette = self._document.look.palette
+        strip = Strip(line.segments).apply_style(palette.style(palette.text))
+        self._strips.discard(id(line))  # setting a key that is there would keep what it had
+        self._strips[id(line)] = (line, strip)
+        return strip
+
+    def _over(self, strip: Strip, row: Row, item: Item) -> Strip:
+        palette = self._document.look.palette
+        if item.kind is Kind.ASSISTANT and item.status is Status.LIVE and row.line.gutter:
+            strip = Strip.join([Strip([Segment(LIVE_MARK, palette.style(palette.accent))]), strip.crop(2)])
+        if self._is_dimmed(item):
+            strip = _recolored(strip, Style(color=palette.muted))
+        found, pattern = self._found
+        if pattern is not None and found in ("", item.id):
+            strip = marked(strip, pattern)
+        return self._selected(strip, row)
+
+    def _is_dimmed(self, item: Item) -> bool:
+        """Is nothing of an item sent any more?"""
+        fate = self._fates.items.get(item.id)
+        return item.mark is Mark.EXCLUDED or (fate is not None and fate.dimmed)
+
+    def _selected(self, strip: Strip, row: Row) -> Strip:
         selection = self.text_selection
-        span = selection.get_span(row) if selection is not None else None
+        span = selection.get_span(key_of(row.place)) if selection is not None else None
         if span is None:
             return strip
-        start, end = span
+        start, end = max(span[0], row.line.gutter), span[1]
         style = self.screen.get_component_rich_style("screen--selection")
         # offsets count characters; strips are cut by cells
         first = strip.index_to_cell_position(start)
-        last = strip.cell_length if end == -1 else strip.index_to_cell_position(end)
-        last = min(last, strip.cell_length)
+        stop = len(row.line.drawn) - row.line.margin
+        last = strip.index_to_cell_position(stop if end == -1 else min(end, stop))
         if first >= last:
             return strip
         return Strip.join(
             [strip.crop(0, first), strip.crop(first, last).apply_style(style), strip.crop(last)]
         )
 
-    def _strip_at(self, row: int) -> Strip | None:
-        if not self._heights or not 0 <= row < self._starts[-1]:
-            return None
-        at = bisect_right(self._starts, row) - 1
-        item = self._items[self._low + at]
-        line = row - self._starts[at] - self._gap(self._low + at)
-        strips = self._strips_of(item)
-        if not 0 <= line < len(strips):
-            return None
-        found, pattern = self._found
-        return marked(strips[line], pattern) if item.id == found and pattern else strips[line]
+    def _with_news(self, strip: Strip, width: int) -> Strip:
+        """The last row says that something came below it."""
+        palette = self._document.look.palette
+        label = Strip(
+            [Segment(" ↓ new below ", Style(color=palette.accent, bgcolor=palette.raised, bold=True))]
+        )
+        room = width - label.cell_length
+        if room < 0:
+            return strip
+        return Strip.join([strip.adjust_cell_length(room, self.rich_style), label])
 
-    def _strips_of(self, item: Item) -> list[Strip]:
-        kept = self._strips.get(item.id)
-        if kept is not None and kept[0] is item:
-            return kept[1]
-        palette = self._look.palette
-        ground = palette.style(palette.text)
-        strips = [Strip(line).apply_style(ground) for line in render_item(item, self._look)]
-        self._strips.discard(item.id)  # setting a key that is there would keep what it had
-        self._strips[item.id] = (item, strips)
-        return strips
+    # -- keeping the screen right
 
-    def _line_found(self, index: int, pattern: re.Pattern[str] | None) -> int:
-        """The line of an item to be at the top: its first where what was found is in sight from there."""
-        strips = self._strips_of(self._items[index]) if pattern is not None else []
-        lines = (at for at, strip in enumerate(strips) if pattern is not None and pattern.search(strip.text))
-        line, page = next(lines, 0), max(1, self.size.height)
-        return 0 if line < page - 1 else line - page // 3
-
-    def _gap(self, index: int) -> int:
-        return gap_before(self._items[index], self._items[index - 1] if index else None)
-
-    def _height(self, index: int) -> int:
-        return self._gap(index) + len(self._strips_of(self._items[index]))
-
-    def _new_look(self) -> bool:
-        """Take the width and the colours as they are now; True where they are not as before."""
-        look = Look(self.scrollable_content_region.width, palette_of(self.app), self.details)
-        if look == self._look:
-            return False
-        self._look = look
-        self._strips.clear()
-        return True
-
-    @property
-    def _high(self) -> int:
-        return self._low + len(self._heights)
-
-    def _far_from_end(self, index: int) -> bool:
-        return len(self._items) - min(index, self._high) > _ITEMS_AT_ONCE
-
-    def _lay_out_again(self) -> None:
-        """Lay out anew what is looked at: the end, or what stands at the top row."""
-        if self._look.width <= 0:
+    def _look_again(self) -> None:
+        """Take the size and the colours as they are now."""
+        look = Look(self.scrollable_content_region.width, palette_of(self.app))
+        if look.width <= 0:
             return
-        anchor, line = self._anchor()
-        if self.follow or anchor >= len(self._items):
-            self.follow = True
-            self._lay_out_from(len(self._items), 0)
-        else:
-            self._lay_out_from(anchor, line)
+        if look != self._document.look:
+            self._strips.clear()
+            self.screen.clear_selection()
+        self._document.sync()
+        self.viewport.resize(look, self.scrollable_content_region.height)
+        self._settle(all_rows=True)
 
-    def _lay_out_from(self, index: int, line: int) -> None:
-        """Lay out a few pages around item `index`, whose `line` is to stand at the top row."""
-        self._low, self._heights, self._starts = index, [], [0]
-        enough = _PAGES_AT_ONCE * max(1, self.size.height)
-        while self._high < len(self._items) and self._starts[-1] < enough + line:
-            self._lay_out_next()
-        above: list[int] = []
-        while self._low and sum(above) < enough:
-            self._low -= 1
-            above.append(self._height(self._low))
-        self._prepend(above)
-        self._settle(top=sum(above) + line)
+    def _prepare(self, *, all_rows: bool = False) -> None:
+        self.viewport.prepare()
+        self._settle(all_rows=all_rows)
 
-    def _lay_out_rest(self) -> None:
-        """Lay out a slice of the rest, and leave the rows that are looked at where they are."""
-        began = time.perf_counter()
-        above: list[int] = []
-        while time.perf_counter() - began < _SLICE:
-            if self._high + len(above) < len(self._items):
-                self._lay_out_next()
-            elif self._low:
-                self._low -= 1
-                above.append(self._height(self._low))
-            else:
-                break
-        self._prepend(above)
-        self._settle(top=self.scroll_offset.y + sum(above))
+    def _lay_out_more(self) -> None:
+        """A slice of the long texts that are looked at."""
+        for ordinal in self._document.unfinished():
+            self._document.advance(ordinal, _SLICE)
+            break
+        self._prepare()
 
-    def _lay_out_next(self) -> None:
-        height = self._height(self._high)
-        self._heights.append(height)
-        self._starts.append(self._starts[-1] + height)
-
-    def _prepend(self, above: list[int]) -> None:
-        """`above` holds heights from the lowest item upwards."""
-        if not above:
-            return
-        self._heights = [*reversed(above), *self._heights]
-        starts = [0]
-        for height in self._heights:
-            starts.append(starts[-1] + height)
-        self._starts = starts
-
-    def _cut(self, index: int) -> None:
-        """Forget the layout of every item from `index` on."""
-        keep = index - self._low
-        del self._heights[keep:]
-        del self._starts[keep + 1 :]
-
-    def _settle(self, top: int | None = None) -> None:
-        """Make the scroll bar and the offset fit the layout; `top` is the row to be at the top."""
-        self.virtual_size = Size(self._look.width, self._starts[-1])
-        if self.follow:
-            self._to_end()
-        elif top is not None:
-            self.scroll_to(y=top, animate=False)
+    def _settle(self, *, all_rows: bool = False) -> None:
+        """Tell the scroll bar where we are, and draw the rows that are not as they were."""
+        viewport, items = self.viewport, self._document.items
+        before, self._drawn = self._drawn, [(row, items.at(row.place.ordinal)) for row in viewport.rows]
+        self._tell_scroll_bar(viewport.top, viewport.total)
         if self._backlog is not None:
-            whole = not self._low and self._high == len(self._items)
-            (self._backlog.pause if whole else self._backlog.resume)()
-        self.refresh()
+            more = any(True for _ in self._document.unfinished())
+            (self._backlog.resume if more else self._backlog.pause)()
+        news, self._had_news = viewport.is_new_below != self._had_news, viewport.is_new_below
+        changed = [
+            at
+            for at in range(max(len(before), len(self._drawn)))
+            if all_rows
+            or (news and at == viewport.height - 1)
+            or not _is_same(_at(before, at), _at(self._drawn, at))
+        ]
+        if len(changed) > viewport.height // 2:
+            self.refresh()
+        elif changed:
+            self.refresh(*(Region(0, at, self.size.width + 2, 1) for at in changed))
 
-    def _to_end(self) -> None:
-        self.scroll_to(y=self.max_scroll_y, animate=False)
-        self.follow = True
+    def _tell_scroll_bar(self, top: int, total: int) -> None:
+        height = self.viewport.height
+        self._is_settling = True
+        try:
+            # no layout hangs on how much there is to scroll
+            self.set_reactive(Widget.virtual_size, Size(self._document.look.width, max(total, height)))
+            self.set_reactive(Widget.scroll_y, float(top))
+            self.set_reactive(Widget.scroll_target_y, float(top))
+            if self.show_vertical_scrollbar:
+                bar = self.vertical_scrollbar
+                bar.window_virtual_size, bar.window_size, bar.position = total, height, top
+        finally:
+            self._is_settling = False
 
-    def _anchor(self) -> tuple[int, int]:
-        """The item at the top row, and which of its lines that is."""
-        if not self._heights:
-            return len(self._items), 0
-        row = min(self.scroll_offset.y, max(0, self._starts[-1] - 1))
-        at = min(bisect_right(self._starts, row) - 1, len(self._heights) - 1)
-        return self._low + at, row - self._starts[at]
+
+def _point(offset: Offset | None) -> Point | None:
+    return Point(place_of_key(offset.y), offset.x) if offset is not None else None
 
 
-def _common_start(before: Sequence[Item], after: Sequence[Item]) -> int:
-    """How many items at the start are the very same objects."""
-    shared = min(len(before), len(after))
-    for index in range(shared):
-        if before[index] is not after[index]:
-            return index
-    return shared
+def _is_head(row: Row) -> bool:
+    return row.place.piece == 1 and row.place.line == 0
+
+
+def _at(drawn: list[tuple[Row, Item]], at: int) -> tuple[Row, Item] | None:
+    return drawn[at] if at < len(drawn) else None
+
+
+def _is_same(before: tuple[Row, Item] | None, after: tuple[Row, Item] | None) -> bool:
+    """Is a row the same line, of an item that stands as it stood?"""
+    if before is None or after is None:
+        return before is after
+    return (
+        before[0].line == after[0].line
+        and before[0].place == after[0].place
+        and before[1].status is after[1].status
+    )
+
+
+def _recolored(strip: Strip, style: Style) -> Strip:
+    return Strip(
+        [Segment(text, (own or Style()) + style, control) for text, own, control in strip], strip.cell_length
+    )

@@ -11,7 +11,6 @@ from textual import events
 from rolling_chat.messages import Ending, Usage
 from rolling_chat.providers.protocol import ErrorKind, ProviderError, Retrying, TextDelta
 from rolling_chat.tui.screens.help import HelpScreen
-from rolling_chat.tui.screens.text import TextScreen
 from rolling_chat.tui.transcript.view import Transcript
 from rolling_chat.tui.widgets.gauge import Gauge
 from rolling_chat.tui.widgets.keys import KeyBar
@@ -52,7 +51,7 @@ async def test_the_answer_streams_in_while_it_comes(tmp_path: Path) -> None:
     chat = make_chat(tmp_path, [TextDelta("First half."), gate, *says("First half.", " Second.")[1:]])
     async with make_app(chat, tmp_path).run_test() as pilot:
         await type_line(pilot, "go")
-        await wait_until(pilot, lambda: "▍ First half." in transcript(pilot))
+        await wait_until(pilot, lambda: "▍ First half." in shown(pilot))
         assert "answering" in shown(pilot)
         assert "esc stop" in shown(pilot)
         gate.set()
@@ -345,7 +344,7 @@ class TestLeave:
         await wait_until(pilot, lambda: pilot.app.screen.query(Question))
         await pilot.pause()
 
-    async def test_a_click_on_its_line_opens_what_it_did_whole(self, tmp_path: Path) -> None:
+    async def test_a_click_on_its_line_opens_what_it_did(self, tmp_path: Path) -> None:
         clock = Clock()
         async with make_app(self._chat(tmp_path), tmp_path, clock=clock).run_test() as pilot:
             await self._asked(pilot)
@@ -354,8 +353,7 @@ class TestLeave:
             await idle(pilot)
             line = next(at for at, text in enumerate(shown(pilot).splitlines()) if "⚙" in text)
             await pilot.click(offset=(20, line))
-            await wait_until(pilot, lambda: isinstance(pilot.app.screen, TextScreen))
-            assert "r3 · " in shown(pilot)
+            await wait_until(pilot, lambda: "│ [exit code 0]" in shown(pilot))
 
     async def test_y_gives_leave_once(self, tmp_path: Path) -> None:
         clock = Clock()
@@ -655,10 +653,10 @@ class TestCommands:
         async with make_app(make_chat(tmp_path, says("text")), tmp_path).run_test() as pilot:
             await type_line(pilot, "hi")
             await idle(pilot)
-            before = pilot.app.screen.query_one(Transcript)._look
+            before = pilot.app.screen.query_one(Transcript).document.look
             await type_line(pilot, "/theme daylight")
             await wait_until(pilot, lambda: pilot.app.theme == "daylight")
-            await wait_until(pilot, lambda: pilot.app.screen.query_one(Transcript)._look != before)
+            await wait_until(pilot, lambda: pilot.app.screen.query_one(Transcript).document.look != before)
             assert 'theme = "daylight"' in (tmp_path / "config.toml").read_text()
 
     async def test_copy_takes_the_last_answer(self, tmp_path: Path) -> None:

@@ -14,7 +14,6 @@ from rolling_chat.tui.transcript.items import (
     item_marks,
     items_of,
     place_of,
-    place_shown,
     result_note,
 )
 
@@ -154,16 +153,3 @@ def test_a_call_has_the_mark_of_its_result_and_a_reply_its_own() -> None:
         "s": Mark.EXCLUDED,
     }
     assert item_marks(messages, HeldIds()) == {}
-
-
-def test_an_item_knows_the_message_that_it_shows_whole() -> None:
-    both = (_call("read_file", "{}", "a"), _call("list_files", "{}", "b"))
-    messages = [
-        Message("user", "look", id="u"),
-        Message("assistant", tool_calls=both, id="r"),
-        Message("tool", "of a", tool_call_id="a", id="t1"),
-        Message("assistant", "seen", id="s"),
-    ]
-    shown = {item.id: place_shown(messages, item.id) for item in items_of(messages)}
-    assert shown == {"u": 0, "r:call:0": 2, "r:call:1": 1, "s": 3}
-    assert place_shown(messages, "nowhere") == -1

@@ -9,8 +9,10 @@ from rich.cells import cell_len
 
 from rolling_chat.commands.marks import Mark
 from rolling_chat.tui.transcript.items import Item, Kind, Status
+from rolling_chat.tui.transcript.lines import Line, cells
 from rolling_chat.tui.transcript.palette import Palette
-from rolling_chat.tui.transcript.render import Line, Look, gap_before, render_item
+from rolling_chat.tui.transcript.render import Look, gap_before
+from tests.support.transcripts import drawn_item, drawn_text
 
 HOSTILE = [
     "\x1b]0;title\x07\x1b[2J\x1b[H gone?",
@@ -30,12 +32,12 @@ HOSTILE = [
 ]
 
 
-def _text(lines: list[Line]) -> str:
-    return "\n".join("".join(segment.text for segment in line) for line in lines)
+def _lines(item: Item, width: int = 60, *, is_open: bool = False) -> list[Line]:
+    return [line for piece in drawn_item(item, Look(width, Palette()), is_open=is_open) for line in piece]
 
 
-def _rendered(item: Item, width: int = 60, *, details: bool = False) -> str:
-    return _text(render_item(item, Look(width, Palette(), details)))
+def _rendered(item: Item, width: int = 60, *, is_open: bool = False) -> str:
+    return drawn_text(item, Look(width, Palette()), is_open=is_open)
 
 
 def _answer(text: str, status: Status = Status.DONE) -> Item:
@@ -46,25 +48,19 @@ def _answer(text: str, status: Status = Status.DONE) -> Item:
 @pytest.mark.parametrize("width", [1, 2, 7, 38, 158])
 @pytest.mark.parametrize("text", HOSTILE)
 def test_hostile_text_stays_within_the_width_and_steers_nothing(text: str, width: int, kind: Kind) -> None:
-    for details in (False, True):
-        for line in render_item(Item("x", kind, text, detail=text), Look(width, Palette(), details)):
-            drawn = "".join(segment.text for segment in line)
-            assert cell_len(drawn) <= width
-            assert not any(ord(char) < 0x20 or 0x7F <= ord(char) < 0xA0 for char in drawn)
-            assert not any(segment.style and (segment.style.link or segment.style.meta) for segment in line)
-            assert not any(segment.control for segment in line)
+    for is_open in (False, True):
+        for line in _lines(Item("x", kind, text, detail=text), width, is_open=is_open):
+            assert cell_len(line.drawn) <= width
+            assert not any(ord(char) < 0x20 or 0x7F <= ord(char) < 0xA0 for char in line.drawn)
+            for segment in line.segments:
+                assert not segment.control
+                assert segment.style is None or not segment.style.link
+                assert segment.style is None or segment.style.meta.keys() <= {"link", "tab"}
 
 
 @given(st.text(max_size=300), st.integers(1, 90), st.sampled_from(Kind))
 def test_any_text_can_be_drawn(text: str, width: int, kind: Kind) -> None:
-    for line in render_item(Item("x", kind, text), Look(width, Palette())):
-        assert cell_len("".join(segment.text for segment in line)) <= width
-
-
-def test_every_prefix_of_an_answer_can_be_drawn() -> None:
-    text = "# Title\n\nText, `code`, **bold**.\n\n```python\nx = 1\n```\n\n| a | b |\n|--|--|\n| 1 | 2 |\n"
-    for end in range(len(text)):
-        assert render_item(_answer(text[: end + 1], Status.LIVE), Look(40, Palette()))
+    assert all(cells(line) <= width for line in _lines(Item("x", kind, text), width))
 
 
 def test_html_that_a_model_writes_is_text() -> None:
@@ -119,18 +115,26 @@ def test_a_reply_that_did_not_end_well_says_how(status: Status, words: str) -> N
     assert words in _rendered(_answer("half", status))
 
 
-def test_an_opened_tool_shows_its_result_up_to_a_limit() -> None:
-    item = Item("t", Kind.TOOL, "read_file a", detail="\n".join(f"line {n}" for n in range(500)))
-    drawn = _rendered(item, details=True)
-    assert "line 199" in drawn
-    assert "line 200" not in drawn
-    assert "300 lines more" in drawn
+def test_an_opened_tool_shows_its_whole_result_and_a_long_call_its_arguments() -> None:
+    result = "\n".join(f"line {n}" for n in range(500))
+    drawn = _rendered(Item("t", Kind.TOOL, "read_file a", detail=result), is_open=True).split("\n")
+    assert drawn[0].startswith("⚙ read_file a")
+    assert drawn[1:] == [f"  │ line {n}" for n in range(500)]
+    drawn_call = _rendered(Item("t", Kind.TOOL, "run_command " + "x" * 100, detail="done"), is_open=True)
+    assert drawn_call.replace("\n  │ ", "").count("x" * 100) == 1
 
 
-def test_an_answer_too_large_for_markdown_is_shown_plain_and_whole() -> None:
-    text = "**bold** word\n" * 40_000
-    lines = render_item(_answer(text), Look(80, Palette()))
-    assert sum("**bold** word" in "".join(segment.text for segment in line) for line in lines) == 40_000
+def test_a_diff_in_a_result_tells_what_came_from_what_went() -> None:
+    diff = "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-old\n+new"
+    lines = _lines(Item("t", Kind.TOOL, "run_command git diff", detail=diff), is_open=True)
+    colors = {line.text: line.segments[-1].style.color.name for line in lines if line.text[:1] in "+-@"}
+    assert (colors["-old"], colors["+new"]) == (Palette().error, Palette().success)
+
+
+def test_a_large_answer_is_markdown_to_its_end() -> None:
+    drawn = _rendered(_answer("**bold** word\n" * 40_000), 80)
+    assert drawn.count("bold word") == 40_000
+    assert "**" not in drawn
 
 
 def test_tool_lines_stand_together_and_turns_apart() -> None:
@@ -159,15 +163,4 @@ def test_what_is_pinned_or_excluded_says_so_in_words(kind: Kind, mark: Mark) -> 
     assert mark not in _rendered(plain)
     assert mark in _rendered(Item("x", kind, "hello", mark=mark))
     for width in (1, 7, 20):
-        lines = render_item(Item("x", kind, "hello", mark=mark), Look(width, Palette()))
-        assert all(cell_len("".join(segment.text for segment in line)) <= width for line in lines)
-
-
-def test_what_is_excluded_is_grey_and_what_is_pinned_is_not() -> None:
-    palette = Palette()
-    excluded = render_item(Item("x", Kind.ASSISTANT, "hello", mark=Mark.EXCLUDED), Look(60, palette))
-    assert {part.style.color.name for line in excluded for part in line if part.text.strip()} == {
-        palette.muted
-    }
-    pinned = render_item(Item("x", Kind.ASSISTANT, "hello", mark=Mark.PINNED), Look(60, palette))
-    assert palette.text in {part.style.color.name for line in pinned for part in line if part.text.strip()}
+        assert all(cells(line) <= width for line in _lines(Item("x", kind, "hello", mark=mark), width))

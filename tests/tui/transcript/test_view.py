@@ -1,27 +1,44 @@
-"""The transcript view: every row is right after any change, and the top row moves only when it may."""
+"""The transcript's view: sizes, themes, the mouse, the scroll bar; only what changed is drawn."""
 
 from __future__ import annotations
 
-import random
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from textual.app import App, ComposeResult
+from textual.events import MouseScrollUp
+from textual.geometry import Region
 from textual.pilot import Pilot
+from textual.scrollbar import ScrollTo
 
 from rolling_chat.settings.themes import load_themes
+from rolling_chat.tui.fates import Fates, ItemFate
 from rolling_chat.tui.theming import textual_theme
 from rolling_chat.tui.transcript.items import Item, Kind, Status
-from rolling_chat.tui.transcript.render import gap_before, render_item
+from rolling_chat.tui.transcript.listing import ItemList
 from rolling_chat.tui.transcript.view import Transcript
 
 
 class ViewApp(App[None]):
     """Nothing but a transcript."""
 
+    def __init__(self, *items: Item) -> None:
+        super().__init__()
+        self.items = ItemList(items)
+        self.links: list[str] = []
+
     def compose(self) -> ComposeResult:
         yield Transcript()
+
+    def on_mount(self) -> None:
+        self.call_after_refresh(self.paint)
+
+    def paint(self) -> None:
+        self.view.show(self.items)
+
+    def on_transcript_link_clicked(self, event: Transcript.LinkClicked) -> None:
+        self.links.append(event.address)
 
     @property
     def view(self) -> Transcript:
@@ -39,150 +56,165 @@ def _items(count: int, lines: int = 3) -> list[Item]:
     ]
 
 
-def _naive(view: Transcript, items: list[Item]) -> list[str]:
-    """Every row, drawn without the view's help."""
-    rows: list[str] = []
-    for at, item in enumerate(items):
-        rows += [""] * gap_before(item, items[at - 1] if at else None)
-        rows += ["".join(s.text for s in line).rstrip() for line in render_item(item, view._look)]
-    return rows
+def _rows(pilot: Pilot[None]) -> list[str]:
+    width, height = pilot.app.size
+    return [
+        strip.text[: width - 1].rstrip() for strip in pilot.app.screen._compositor.render_strips()[:height]
+    ]
 
 
-async def _settled(pilot: Pilot[None], view: Transcript) -> None:
-    for _ in range(2000):
-        await pilot.pause()
-        if not view._low and view._high == len(view._items):
-            return
-    raise AssertionError("the rest was never laid out")
+async def _shown(pilot: Pilot[None]) -> list[str]:
+    await pilot.pause()
+    await pilot.pause()
+    return _rows(pilot)
 
 
-def _top(view: Transcript) -> str:
-    return view.lines()[view.scroll_offset.y]
-
-
-async def test_it_follows_the_end(tmp_path: Path) -> None:
-    app = ViewApp()
+async def test_it_follows_the_end_until_somebody_scrolls_up_and_again_from_the_end() -> None:
+    app = ViewApp(*_items(20))
     async with app.run_test(size=(60, 12)) as pilot:
-        for count in range(1, 30):
-            app.view.show_items(_items(count))
-        await pilot.pause()
-        assert app.view.scroll_offset.y == app.view.max_scroll_y > 0
-        assert app.view.lines()[-1].strip() == "item 28 line 2"
-
-
-async def test_whoever_scrolled_up_is_left_alone_while_more_comes(tmp_path: Path) -> None:
-    app = ViewApp()
-    async with app.run_test(size=(60, 12)) as pilot:
-        items = _items(20)
-        app.view.show_items(items)
-        await _settled(pilot, app.view)
-        app.view.scroll_pages(-2)
-        top, offset = _top(app.view), app.view.scroll_offset.y
-        for n in range(30):
-            items = [*items[:-1], replace(items[-1], text=items[-1].text + f"\n\nmore {n}")]
-            app.view.show_items(items)
-        app.view.show_items([*items, *_items(40)[20:]])
-        await pilot.pause()
-        assert (_top(app.view), app.view.scroll_offset.y) == (top, offset)
-        app.view.scroll_to_newest()
+        assert (await _shown(pilot))[-1].strip() == "item 19 line 2"
+        app.view.move_lines(-2)
+        before = await _shown(pilot)
+        app.items.append(Item("new", Kind.ASSISTANT, "news"))
+        app.paint()
+        after = await _shown(pilot)
+        assert after[:-1] == before[:-1]
+        assert after[-1].endswith("↓ new below")
+        app.view.move_lines(99)
+        assert (await _shown(pilot))[-1].strip() == "news"
         assert app.view.follow
-        app.view.show_items([*items, *_items(50)[20:]])
-        await pilot.pause()
-        assert app.view.scroll_offset.y == app.view.max_scroll_y
 
 
-async def test_a_long_conversation_shows_its_end_first_and_the_rest_follows_unseen() -> None:
-    app = ViewApp()
+async def test_a_conversation_shorter_than_the_screen_begins_at_the_top() -> None:
+    app = ViewApp(Item("u", Kind.USER, "hello"))
     async with app.run_test(size=(60, 12)) as pilot:
-        items = _items(600)
-        app.view.show_items(items)
-        assert app.view._low > 500
-        assert app.view.lines()[-1].strip() == "item 599 line 2"
-        app.view.scroll_pages(-1)
-        top = _top(app.view)
-        await _settled(pilot, app.view)
-        assert _top(app.view) == top
-        assert app.view.lines() == _naive(app.view, items)
+        assert (await _shown(pilot))[0].strip() == "❯ hello"
+        app.view.move_lines(-3)
+        assert (await _shown(pilot))[0].strip() == "❯ hello"
+        assert app.view.follow
 
 
-async def test_a_resize_keeps_the_item_at_the_top() -> None:
-    app = ViewApp()
+async def test_a_resize_keeps_the_text_at_the_top() -> None:
+    text = " ".join(f"word{n}" for n in range(400))
+    app = ViewApp(
+        *_items(9), Item("long", Kind.ASSISTANT, text), *[replace(i, id=i.id + "b") for i in _items(9)]
+    )
     async with app.run_test(size=(80, 12)) as pilot:
-        items = [replace(item, text=item.text + " with words that wrap" * 9) for item in _items(60)]
-        app.view.show_items(items)
-        await _settled(pilot, app.view)
-        app.view.scroll_to(y=app.view._starts[31], animate=False)
-        await pilot.resize_terminal(44, 12)
-        await pilot.pause()
-        await _settled(pilot, app.view)
-        assert app.view._anchor()[0] == 31
-        assert app.view.lines() == _naive(app.view, items)
+        await _shown(pilot)
+        app.view.show_found("long", "word150")
+        first = (await _shown(pilot))[0].split()[0]
+        for width in (44, 61, 120, 80):
+            await pilot.resize_terminal(width, 12)
+            assert first in (await _shown(pilot))[0]
 
 
-@pytest.mark.parametrize("seed", range(6))
-async def test_after_any_changes_every_row_is_what_a_fresh_drawing_gives(seed: int) -> None:
-    chance = random.Random(seed)
-    app = ViewApp()
-    async with app.run_test(size=(50, 14)) as pilot:
-        items: list[Item] = []
-        for step in range(60):
-            match chance.randrange(6):
-                case 0 | 1:
-                    items = [
-                        *items,
-                        Item(
-                            f"i{step}", chance.choice(list(Kind)), f"new *{step}*\n" * chance.randrange(1, 9)
-                        ),
-                    ]
-                case 2 if items:
-                    items = [
-                        *items[:-1],
-                        replace(items[-1], text=items[-1].text + " and more" * chance.randrange(30)),
-                    ]
-                case 3 if items:
-                    at = chance.randrange(len(items))
-                    items = [*items[:at], replace(items[at], status=Status.CANCELLED), *items[at + 1 :]]
-                case 4:
-                    app.view.scroll_lines(chance.randrange(-30, 30))
-                case 5:
-                    await pilot.resize_terminal(chance.randrange(20, 90), chance.randrange(6, 30))
-                    await pilot.pause()
-            app.view.show_items(items)
-            if chance.randrange(9) == 0:
-                app.view.set_details(not app.view.details)
-        await _settled(pilot, app.view)
-        assert app.view.lines() == _naive(app.view, items)
-        assert app.view.virtual_size.height == len(_naive(app.view, items))
+async def test_it_still_follows_when_the_screen_was_lower_for_a_while() -> None:
+    app = ViewApp(*_items(20))
+    async with app.run_test(size=(60, 20)) as pilot:
+        await _shown(pilot)
+        for height in (9, 20, 6, 15):
+            await pilot.resize_terminal(60, height)
+            app.items.append(Item(f"at {height}", Kind.USER, f"at {height}"))
+            app.paint()
+            assert (await _shown(pilot))[-1].strip() == f"❯ at {height}"
 
 
-async def test_only_what_changed_is_drawn_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    app = ViewApp()
-    drawn: list[str] = []
-
-    def counted(item: Item, look: object) -> object:
-        drawn.append(item.id)
-        return render_item(item, look)  # type: ignore[arg-type]  # handed through
-
+async def test_the_wheel_moves_by_three_lines_and_the_scroll_bar_to_a_row() -> None:
+    app = ViewApp(*_items(40))
     async with app.run_test(size=(60, 12)) as pilot:
-        items = _items(40)
-        app.view.show_items(items)
-        await _settled(pilot, app.view)
-        monkeypatch.setattr("rolling_chat.tui.transcript.view.render_item", counted)
-        app.view.show_items([*items[:-1], replace(items[-1], text="changed")])
+        await _shown(pilot)
+        top = app.view.viewport.top
+        await pilot._post_mouse_events([MouseScrollUp], offset=(3, 3))
+        assert app.view.viewport.top == top - 3
+        app.view.post_message(ScrollTo(y=0))
+        assert (await _shown(pilot))[0].strip() == "❯ item 0 line 0"
+
+
+async def test_a_click_opens_and_folds_a_tools_work() -> None:
+    tool = Item("t", Kind.TOOL, "read_file a", detail="the result\nof it", note="3 tokens")
+    app = ViewApp(Item("u", Kind.USER, "go"), tool)
+    async with app.run_test(size=(60, 12)) as pilot:
+        line = next(at for at, row in enumerate(await _shown(pilot)) if "read_file" in row)
+        await pilot.click(Transcript, offset=(10, line))
+        assert "│ the result" in (await _shown(pilot))[line + 1]
+        await pilot.click(Transcript, offset=(10, line + 1))
+        assert "│ the result" in (await _shown(pilot))[line + 1], "only its head folds it"
+        await pilot.click(Transcript, offset=(11, line))
+        assert "the result" not in "".join(await _shown(pilot))
+
+
+async def test_a_click_on_a_link_asks_and_opens_nothing() -> None:
+    app = ViewApp(Item("a", Kind.ASSISTANT, "see [docs](http://x.example/y) there"))
+    async with app.run_test(size=(60, 12)) as pilot:
+        await _shown(pilot)
+        await pilot.click(Transcript, offset=(8, 0))
         await pilot.pause()
-        assert drawn == ["39"]
+        assert app.links == ["http://x.example/y"]
+
+
+@pytest.mark.parametrize(("times", "taken"), [(2, "src/lexer.py"), (3, "see src/lexer.py there")])
+async def test_two_clicks_select_a_word_and_three_a_line(times: int, taken: str) -> None:
+    app = ViewApp(Item("a", Kind.ASSISTANT, "see src/lexer.py there\n\nmore"))
+    async with app.run_test(size=(60, 12)) as pilot:
+        await _shown(pilot)
+        await pilot.click(Transcript, offset=(9, 0), times=times)
+        assert app.screen.get_selected_text() == taken
+
+
+async def test_a_selection_stays_on_its_text_when_older_items_come_above_it() -> None:
+    app = ViewApp(*_items(20))
+    async with app.run_test(size=(60, 12)) as pilot:
+        await _shown(pilot)
+        await pilot.click(Transcript, offset=(5, 11), times=3)
+        assert app.screen.get_selected_text() == "item 19 line 2"
+        app.items.prepend([Item(f"o{n}", Kind.USER, "older\n" * 9) for n in range(30)])
+        app.items.append(Item("new", Kind.ASSISTANT, "news"))
+        app.paint()
+        await _shown(pilot)
+        assert app.screen.get_selected_text() == "item 19 line 2"
+
+
+async def test_what_is_not_sent_is_dimmed_under_a_rule_that_says_where_the_context_begins() -> None:
+    app = ViewApp(*_items(4, lines=1))
+    async with app.run_test(size=(60, 14)) as pilot:
+        before = await _shown(pilot)
+        fates = Fates({"0": ItemFate(dimmed=True, note="omitted")}, "2", "2 earlier messages: 2 omitted")
+        app.view.show_fates(fates)
+        rows = await _shown(pilot)
+        rule = next(
+            at for at, row in enumerate(rows) if row.strip().startswith("── 2 earlier messages: 2 omitted ──")
+        )
+        assert "item 1" in rows[rule - 2]
+        assert "item 2" in rows[rule + 2]
+        color = {s.style.color.name for s in app.view.render_line(0) if "item" in s.text}
+        assert color == {app.view.document.look.palette.muted}
+        app.view.show_fates(Fates())
+        assert await _shown(pilot) == before
+
+
+async def test_only_the_rows_that_changed_are_drawn_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    items = [*_items(4, lines=1), Item("a", Kind.ASSISTANT, "one\n\ntwo", Status.LIVE)]
+    app = ViewApp(*items)
+    async with app.run_test(size=(60, 20)) as pilot:
+        await _shown(pilot)
+        regions: list[Region] = []
+        monkeypatch.setattr(app.view, "refresh", lambda *given, **_: regions.extend(given or [Region()]))
+        app.items.grow(4, " more")
+        app.paint()
+        assert len({region.y for region in regions}) == 1
+        regions.clear()
+        app.paint()
+        assert regions == []
 
 
 async def test_another_theme_draws_in_its_colours(tmp_path: Path) -> None:
-    app = ViewApp()
+    app = ViewApp(*_items(4))
     async with app.run_test(size=(60, 12)) as pilot:
         for spec in load_themes(tmp_path).values():
             app.register_theme(textual_theme(spec))
-        app.view.show_items(_items(4))
         seen = set()
         for name in ("midnight", "daylight", "contrast"):
             app.theme = name
-            await pilot.pause()
-            await pilot.pause()
-            seen.add(app.view._look.palette)
+            await _shown(pilot)
+            seen.add(app.view.document.look.palette)
         assert len(seen) == 3

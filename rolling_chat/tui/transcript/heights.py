@@ -1,0 +1,135 @@
+"""Heights in rows: from a row to what stands there and back in O(log n), growing at both ends."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+
+class Fenwick:
+    """Sums of a list of heights (Fenwick, 1994): append, pop, change and find take O(log n)."""
+
+    __slots__ = ("_tree", "_values")
+
+    def __init__(self, values: Iterable[int] = ()) -> None:
+        self._values: list[int] = []
+        self._tree: list[int] = [0]
+        for value in values:
+            self.append(value)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __getitem__(self, at: int) -> int:
+        return self._values[at]
+
+    def append(self, value: int) -> None:
+        """One more height at the end."""
+        self._values.append(value)
+        at = len(self._values)
+        step, below = 1, at - 1
+        while step < at & -at:
+            value += self._tree[below]
+            below -= step
+            step <<= 1
+        self._tree.append(value)
+
+    def pop(self) -> None:
+        """Forget the last height."""
+        self._values.pop()
+        self._tree.pop()
+
+    def set(self, at: int, value: int) -> None:
+        """Change one height."""
+        change = value - self._values[at]
+        if not change:
+            return
+        self._values[at] = value
+        place = at + 1
+        while place < len(self._tree):
+            self._tree[place] += change
+            place += place & -place
+
+    def before(self, at: int) -> int:
+        """The rows above the one at `at`."""
+        rows = 0
+        while at > 0:
+            rows += self._tree[at]
+            at -= at & -at
+        return rows
+
+    @property
+    def total(self) -> int:
+        """All rows."""
+        return self.before(len(self._values))
+
+    def find(self, row: int) -> tuple[int, int]:
+        """Where a row lies, and which of that one's rows it is; past the end, the number of heights and 0."""
+        place, left = 0, row
+        step = 1 << len(self._values).bit_length()
+        while step:
+            below = place + step
+            if below < len(self._tree) and self._tree[below] <= left:
+                place, left = below, left - self._tree[below]
+            step >>= 1
+        return (place, left) if place < len(self._values) else (len(self._values), 0)
+
+
+class Heights:
+    """Heights by ordinal: what is put on top has -1, -2 and so on, so that no other ordinal moves."""
+
+    __slots__ = ("_above", "_below")
+
+    def __init__(self) -> None:
+        self._above = Fenwick()  # from the newest upwards: its first is ordinal -1
+        self._below = Fenwick()
+
+    @property
+    def start(self) -> int:
+        """The first ordinal."""
+        return -len(self._above)
+
+    @property
+    def end(self) -> int:
+        """One more than the last ordinal."""
+        return len(self._below)
+
+    def append(self, height: int) -> None:
+        """One more at the end."""
+        self._below.append(height)
+
+    def prepend(self, height: int) -> None:
+        """One more on top."""
+        self._above.append(height)
+
+    def pop(self) -> None:
+        """Forget the last one; it must not be one that was put on top."""
+        self._below.pop()
+
+    def set(self, ordinal: int, height: int) -> None:
+        """Change one height."""
+        if ordinal < 0:
+            self._above.set(-1 - ordinal, height)
+        else:
+            self._below.set(ordinal, height)
+
+    def __getitem__(self, ordinal: int) -> int:
+        return self._above[-1 - ordinal] if ordinal < 0 else self._below[ordinal]
+
+    @property
+    def total(self) -> int:
+        """All rows."""
+        return self._above.total + self._below.total
+
+    def before(self, ordinal: int) -> int:
+        """The rows above an ordinal."""
+        if ordinal < 0:
+            return self._above.total - self._above.before(-ordinal)
+        return self._above.total + self._below.before(ordinal)
+
+    def find(self, row: int) -> tuple[int, int]:
+        """The ordinal in which a row lies, and which of its rows that is; past the end, the next ordinal."""
+        above = self._above.total
+        if row >= above:
+            return self._below.find(row - above)
+        at, left = self._above.find(above - 1 - max(0, row))
+        return -1 - at, self._above[at] - 1 - left

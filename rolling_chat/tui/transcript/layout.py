@@ -1,0 +1,305 @@
+"""One item as pieces: each is drawn when it is looked at, and none is ever large."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable
+from enum import Enum
+from typing import Protocol
+
+from rolling_chat.text import visible
+from rolling_chat.tui.transcript.blocks import Block, Links
+from rolling_chat.tui.transcript.heights import Fenwick
+from rolling_chat.tui.transcript.items import FOLDED_KINDS, Item, Kind, Status
+from rolling_chat.tui.transcript.lines import Line, fitted
+from rolling_chat.tui.transcript.plain import PlainSplitter
+from rolling_chat.tui.transcript.render import Look, body_lines, foot_lines, head_lines, lead_lines
+
+KEPT_LINES = 8_000
+_FED_CHARS = 65_536  # characters made fit for the terminal at a time
+_SHORT_CALL = 60  # characters that the head shows of a call on most screens
+_SOON = 0.03  # seconds that an item may take before it is looked at unfinished
+
+
+class _Flow(Protocol):
+    """`Splitter` or `PlainSplitter`."""
+
+    settled: list[Block]
+    links: Links
+
+    def feed(self, text: str) -> None: ...
+    def end(self) -> None: ...
+    def step(self) -> bool: ...
+    def tail(self) -> list[Block]: ...
+
+
+class Part(Enum):
+    """What a piece is of its item."""
+
+    LEAD = "lead"
+    HEAD = "head"
+    BODY = "body"
+    FOOT = "foot"
+
+
+class Piece:
+    """A few lines of an item; `lines` are there while they are kept."""
+
+    __slots__ = ("block", "lines", "links", "part")
+
+    def __init__(self, part: Part, block: Block | None = None) -> None:
+        self.part = part
+        self.block = block
+        self.lines: list[Line] | None = None
+        self.links = 0  # how many link definitions were known when it was drawn
+
+
+class LineCache:
+    """Keeps the lines of the pieces drawn last, some thousands in all."""
+
+    def __init__(self, most: int = KEPT_LINES) -> None:
+        self._most = most
+        self._kept: OrderedDict[Piece, int] = OrderedDict()
+        self._count = 0
+
+    def keep(self, piece: Piece) -> None:
+        """A piece was drawn, or looked at."""
+        lines = piece.lines or ()
+        self._count += len(lines) - self._kept.pop(piece, 0)
+        self._kept[piece] = len(lines)
+        while self._count > self._most and len(self._kept) > 1:
+            oldest, count = self._kept.popitem(last=False)
+            oldest.lines = None
+            self._count -= count
+
+    def forget(self, piece: Piece) -> None:
+        """A piece is gone."""
+        self._count -= self._kept.pop(piece, 0)
+
+
+class ItemLayout:
+    """The pieces of one item at one look. Its text is laid out as it comes, a slice at a time.
+
+    `rule` are the words of the rule above it, `note` what stands at the right of its head.
+    """
+
+    def __init__(
+        self,
+        item: Item,
+        look: Look,
+        cache: LineCache,
+        clock: Callable[[], float],
+        *,
+        is_open: bool,
+        gap: int,
+        rule: str,
+        note: str,
+    ) -> None:
+        self.item = item
+        self.is_open = is_open
+        self.pieces: list[Piece] = []
+        self.heights = Fenwick()
+        self._look = look
+        self._cache = cache
+        self._clock = clock
+        self._lead = (gap, rule)
+        self._note = note
+        self._source = ""
+        self._shown = 0  # characters of the source that were fed
+        self._held = ""  # the end of it, which more text may turn into something else
+        self._flow: _Flow = PlainSplitter()
+        self._settled = 0  # blocks of the flow that are pieces
+        self._body = 0  # where the body's pieces begin
+        self._begin()
+
+    @property
+    def height(self) -> int:
+        """Rows in all; about, where a piece was never drawn."""
+        return self.heights.total
+
+    @property
+    def is_whole(self) -> bool:
+        """Is all of its text in pieces?"""
+        return self._shown >= len(self._source)
+
+    def lines(self, at: int) -> list[Line]:
+        """The lines of a piece."""
+        piece = self.pieces[at]
+        if piece.lines is None or self._is_stale(piece):
+            piece.lines = self._draw(piece, at)
+            piece.links = len(self._flow.links)
+            self.heights.set(at, len(piece.lines))
+        self._cache.keep(piece)
+        return piece.lines
+
+    def take(self, item: Item, *, is_open: bool) -> None:
+        """The item as it is now: what only grew is laid out from where it was."""
+        before, self.item = self.item, item
+        source = _source(item, is_open=is_open)
+        grew = is_open == self.is_open and item.kind is before.kind and source.startswith(self._source)
+        self.is_open = is_open
+        if not grew or (len(source) > len(self._source) and before.status is not Status.LIVE):
+            self._begin()
+            return
+        self._source = source
+        self._redo(Part.HEAD)
+        self._advance(_SOON)
+
+    def set_lead(self, gap: int, rule: str) -> None:
+        """Other lines above the item."""
+        if self._lead != (gap, rule):
+            self._lead = (gap, rule)
+            self._redo(Part.LEAD)
+
+    def set_note(self, note: str) -> None:
+        """Another note at the right of its head."""
+        if note != self._note:
+            self._note = note
+            self._redo(Part.HEAD)
+
+    def advance(self, seconds: float) -> bool:
+        """Lay out more of a long text, for about so long; whether there was more."""
+        if self.is_whole:
+            return False
+        self._advance(seconds)
+        return True
+
+    def drop(self) -> None:
+        """Let go of the lines that are kept."""
+        for piece in self.pieces:
+            self._cache.forget(piece)
+
+    # -- laying out
+
+    def _begin(self) -> None:
+        self.drop()
+        self.pieces, self.heights = [], Fenwick()
+        item = self.item
+        self._source = _source(item, is_open=self.is_open)
+        self._shown, self._held, self._settled = 0, "", 0
+        self._flow = _flow_of(item)
+        self._append(Piece(Part.LEAD))
+        if item.kind in FOLDED_KINDS:
+            self._append(Piece(Part.HEAD))
+        self._body = len(self.pieces)
+        self._advance(_SOON)
+
+    def _advance(self, seconds: float) -> None:
+        """Feed the source on, a slice at a time, and make pieces of what settles; the end is drawn anew."""
+        until = self._clock() + seconds
+        kept = {
+            piece.block: piece
+            for piece in self.pieces[self._body + self._settled :]
+            if piece.block is not None
+        }
+        while len(self.pieces) > self._body + self._settled:
+            self._pop()
+        while True:
+            while self._flow.step():
+                if self._clock() > until:
+                    break
+            if self._clock() > until or not self._feed():
+                break
+        settled = self._flow.settled
+        for block in settled[self._settled :]:
+            self._append(kept.pop(block) if block in kept else Piece(Part.BODY, block))
+        self._settled = len(settled)
+        for block in self._flow.tail():
+            self._append(kept.pop(block) if block in kept else Piece(Part.BODY, block))
+        for piece in kept.values():
+            self._cache.forget(piece)
+        self._append(Piece(Part.FOOT))
+
+    def _feed(self) -> bool:
+        """Hand a slice of the source to the flow; False where there is no more."""
+        is_live = self.item.status is Status.LIVE
+        if self._shown >= len(self._source):
+            if not is_live:
+                self._flow.feed(visible(self._held, tabs=True))
+                self._held = ""
+                self._flow.end()
+                return self._flow.step()
+            return False
+        fed = self._held + self._source[self._shown : self._shown + _FED_CHARS]
+        self._shown += _FED_CHARS
+        self._shown = min(self._shown, len(self._source))
+        # what comes next may make one thing of these two
+        self._held = fed[-1] if fed[-1] == "\r" or "\ud800" <= fed[-1] <= "\udbff" else ""
+        self._flow.feed(visible(fed.removesuffix(self._held) if self._held else fed, tabs=True))
+        return True
+
+    def _append(self, piece: Piece) -> None:
+        self.pieces.append(piece)
+        self.heights.append(
+            self._estimate(piece, len(self.pieces) - 1) if piece.lines is None else len(piece.lines)
+        )
+
+    def _pop(self) -> None:
+        self.pieces.pop()
+        self.heights.pop()
+
+    def _redo(self, part: Part) -> None:
+        for at, piece in enumerate(self.pieces[: self._body]):
+            if piece.part is part:
+                piece.lines = None
+                self.lines(at)
+
+    def _is_stale(self, piece: Piece) -> bool:
+        return piece.links != len(self._flow.links) and piece.block is not None and "[" in piece.block.source
+
+    def _estimate(self, piece: Piece, at: int) -> int:
+        """About how many lines a piece has; what costs nothing is drawn."""
+        if piece.block is None:
+            return len(self._draw(piece, at))
+        return piece.block.gap + rows_about(piece.block.source, self._look.width)
+
+    def _draw(self, piece: Piece, at: int) -> list[Line]:
+        """The lines of a piece, none wider than asked for."""
+        return [fitted(line, self._look.width) for line in self._lines_of(piece, at)]
+
+    def _lines_of(self, piece: Piece, at: int) -> list[Line]:
+        item, look = self.item, self._look
+        match piece.part:
+            case Part.LEAD:
+                return lead_lines(*self._lead, look)
+            case Part.HEAD:
+                return head_lines(item, look, is_open=self.is_open, note=self._note)
+            case Part.FOOT:
+                return foot_lines(item, look)
+            case Part.BODY if piece.block is not None:
+                lines = body_lines(item, piece.block, look, self._flow.links, is_first=at == self._body)
+                return [Line(()), *lines] if piece.block.gap else lines
+        return []
+
+
+def _flow_of(item: Item) -> _Flow:
+    if item.kind is not Kind.ASSISTANT:
+        return PlainSplitter()
+    # the parser comes in with the first answer, not with the first paint
+    from rolling_chat.tui.transcript.splitter import Splitter  # noqa: PLC0415
+
+    return Splitter()
+
+
+def rows_about(text: str, width: int) -> int:
+    """About how many rows a text takes."""
+    return 1 + text.count("\n") + len(text) // max(1, width)
+
+
+def height_about(item: Item, width: int, *, is_open: bool) -> int:
+    """About how many rows an item takes that was never laid out."""
+    if item.kind in FOLDED_KINDS and not is_open:
+        return 1
+    return 1 + rows_about(_source(item, is_open=is_open), width)
+
+
+def _source(item: Item, *, is_open: bool) -> str:
+    """The text that an item shows."""
+    if item.kind in FOLDED_KINDS and not is_open:
+        return ""
+    match item.kind:
+        case Kind.TOOL:
+            says_it_all = len(item.text) <= _SHORT_CALL and "\n" not in item.text
+            return item.detail if says_it_all else f"{item.text}\n{item.detail}"
+        case _:
+            return item.text

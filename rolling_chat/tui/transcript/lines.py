@@ -1,0 +1,236 @@
+"""Lines of the transcript: what stands in a row, what of it is text, and how it goes on."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+from rich.cells import cell_len, split_graphemes
+from rich.segment import Segment
+from rich.style import Style
+
+Spans: TypeAlias = Sequence[tuple[str, Style]]
+
+TAB = 4
+_TAB_META = {"tab": True}
+# what takes one cell and joins nothing, so that a place in it is a cell
+_ONE_CELL_EACH = re.compile(
+    "[ -~\u00a1-\u00ac\u00ae-\u02ff\u0391-\u03a1\u03a3-\u0482"
+    "\u2010-\u2027\u2030-\u205e\u2200-\u22ff\u2500-\u25fc]*"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One row, at most as wide as it was asked for.
+
+    `gutter` is how many characters at its front are no text, `margin` how many at its end. `joint` is
+    what stands between its text and the next line's where it ends by wrapping; None where a line of the
+    text ends. `at` is about its place in the item's source, in characters: it grows from line to line.
+    """
+
+    segments: tuple[Segment, ...]
+    gutter: int = 0
+    margin: int = 0
+    joint: str | None = None
+    at: int = 0
+
+    @property
+    def drawn(self) -> str:
+        """All characters of the row."""
+        return "".join(segment.text for segment in self.segments)
+
+    @property
+    def text(self) -> str:
+        """The characters that are text, as they came: tabs are tabs again."""
+        return self.taken(0, None)
+
+    def taken(self, first: int, last: int | None) -> str:
+        """The text between two places of the row, without the gutter; a tab is taken whole."""
+        taken, place = [], 0
+        first, stop = max(first, self.gutter), len(self.drawn) - self.margin
+        stop = stop if last is None else min(last, stop)
+        for segment in self.segments:
+            end = place + len(segment.text)
+            begin, until = max(first, place), min(stop, end)
+            if begin < until:
+                is_tab = segment.style is not None and segment.style.meta == _TAB_META
+                taken.append("\t" if is_tab else segment.text[begin - place : until - place])
+            place = end
+        return "".join(taken)
+
+
+def wrapped(spans: Spans, width: int) -> list[Line]:
+    """Spans of one line of text as rows of at most `width` cells, cut between words where that can be."""
+    segments = list(_segments(spans))
+    text = "".join(segment.text for segment in segments)
+    if len(text) <= width and text.isascii():
+        return [Line(tuple(segments))]
+    breaks = list(_breaks(text, max(1, width)))
+    return [Line(tuple(_cut(segments, start, end)), joint=joint) for start, end, joint in breaks]
+
+
+def folded(spans: Spans, width: int) -> list[Line]:
+    """Spans of one line of code as rows of at most `width` cells, every character kept in its place."""
+    segments = list(_segments(spans))
+    text = "".join(segment.text for segment in segments)
+    if len(text) <= width and text.isascii():
+        return [Line(tuple(segments))]
+    breaks = list(_folds(text, max(1, width)))
+    if len(breaks) == 1:
+        return [Line(tuple(segments))]
+    rows = [Line(tuple(_cut(segments, start, end)), joint="") for start, end in breaks]
+    return [*rows[:-1], replace(rows[-1], joint=None)]
+
+
+def framed(lines: Iterable[Line], first: Segment, rest: Segment, *, is_text: bool) -> list[Line]:
+    """Lines with something before each. Where that `is_text` it is copied, but not where a row goes on."""
+    drawn: list[Line] = []
+    goes_on = False
+    for line in lines:
+        front = first if not drawn else rest
+        keeps = is_text and not goes_on and not line.gutter
+        gutter = 0 if keeps else line.gutter + len(front.text)
+        drawn.append(replace(line, segments=(front, *line.segments), gutter=gutter))
+        goes_on = line.joint is not None
+    return drawn
+
+
+def padded(line: Line, width: int, style: Style) -> Line:
+    """A line on a ground that goes to the right edge."""
+    room = width - cells(line)
+    if room <= 0:
+        return line
+    return replace(line, segments=(*line.segments, Segment(" " * room, style)), margin=line.margin + room)
+
+
+def fitted(line: Line, width: int) -> Line:
+    """Never wider than the screen: a lone wide character may not fit its row."""
+    if cells(line) <= width:
+        return line
+    return replace(line, segments=tuple(Segment.adjust_line_length(list(line.segments), width, pad=False)))
+
+
+def cells(line: Line) -> int:
+    """How wide a line is."""
+    return sum(cell_len(segment.text) for segment in line.segments)
+
+
+def _segments(spans: Spans) -> Iterator[Segment]:
+    """Spans as segments; a tab becomes spaces up to the next stop, in a segment of its own."""
+    column = 0
+    for text, style in spans:
+        if not text:
+            continue
+        if "\t" not in text:
+            yield Segment(text, style)
+            column += len(text)
+            continue
+        for place, part in enumerate(text.split("\t")):
+            if place:
+                room = TAB - column % TAB
+                yield Segment(" " * room, style + Style(meta=_TAB_META))
+                column += room
+            if part:
+                yield Segment(part, style)
+                column += len(part)
+
+
+def _breaks(text: str, width: int) -> Iterator[tuple[int, int, str | None]]:
+    """Where rows begin and end, and the white space that is left out between one and the next."""
+    if not _is_even(text):
+        yield from _wide_breaks(text, width)
+        return
+    at = 0
+    while len(text) - at > width:
+        cut = text.rfind(" ", at, at + width + 1)
+        end = at + len(text[at:cut].rstrip(" ")) if cut > at else at
+        if end <= at:
+            yield at, at + width, ""
+            at += width
+            continue
+        onward = _past_spaces(text, cut)
+        if onward >= len(text):
+            yield at, end, None
+            return
+        yield at, end, text[end:onward]
+        at = onward
+    yield at, len(text), None
+
+
+def _wide_breaks(text: str, width: int) -> Iterator[tuple[int, int, str | None]]:
+    """The same where characters take two cells or none; wide ones need no white space to part them."""
+    marks, _ = split_graphemes(text)
+    first = 0
+    while first < len(marks):
+        place, used, cut, is_space = first, 0, first, False
+        while place < len(marks) and (used + marks[place][2] <= width or place == first):
+            begin, _, size = marks[place]
+            if text[begin] == " ":
+                cut, is_space = place, True
+            elif size > 1 and place > first:
+                cut, is_space = place, False
+            used += size
+            place += 1
+        if place >= len(marks):
+            break
+        if text[marks[place][0]] == " ":
+            cut, is_space = place, True
+        elif marks[place][2] > 1:
+            cut, is_space = place, False
+        start, stop = marks[first][0], marks[cut][0]
+        end = start + len(text[start:stop].rstrip(" "))
+        if cut <= first or end <= start:
+            yield start, marks[place][0], ""
+            first = place
+            continue
+        if not is_space:
+            yield start, stop, ""
+            first = cut
+            continue
+        while cut < len(marks) and text[marks[cut][0]] == " ":
+            cut += 1
+        if cut >= len(marks):
+            yield start, end, None
+            return
+        yield start, end, text[end : marks[cut][0]]
+        first = cut
+    yield marks[first][0] if first < len(marks) else 0, len(text), None
+
+
+def _folds(text: str, width: int) -> Iterator[tuple[int, int]]:
+    if _is_even(text):
+        for at in range(0, max(1, len(text)), width):
+            yield at, min(len(text), at + width)
+        return
+    start, used = 0, 0
+    for begin, _, size in split_graphemes(text)[0]:
+        if used + size > width and begin > start:
+            yield start, begin
+            start, used = begin, 0
+        used += size
+    yield start, len(text)
+
+
+def _is_even(text: str) -> bool:
+    match = _ONE_CELL_EACH.match(text)
+    return match is not None and match.end() == len(text)
+
+
+def _past_spaces(text: str, at: int) -> int:
+    while at < len(text) and text[at] == " ":
+        at += 1
+    return at
+
+
+def _cut(segments: Sequence[Segment], start: int, end: int) -> Iterator[Segment]:
+    place = 0
+    for segment in segments:
+        begin, until = max(start, place), min(end, place + len(segment.text))
+        if begin < until:
+            yield Segment(segment.text[begin - place : until - place], segment.style)
+        place += len(segment.text)
+        if place >= end:
+            return

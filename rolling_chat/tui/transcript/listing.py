@@ -1,0 +1,137 @@
+"""The list of items, with what has changed in it since somebody looked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import overload
+
+from rolling_chat.tui.transcript.items import Item
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What is not as it was: `is_new` everything, else what stands at `cut` and below, and `changed`.
+
+    What was added at either end is told by the ordinals.
+    """
+
+    is_new: bool
+    cut: int | None
+    changed: frozenset[int]
+
+
+class ItemList(Sequence[Item]):
+    """Items, oldest first. An item's ordinal stays its own whatever is put above it or below.
+
+    Text that streams in is kept in pieces until somebody looks at the item.
+    """
+
+    def __init__(self, items: Iterable[Item] = ()) -> None:
+        self._first = 0  # the ordinal of the first
+        self._items: list[Item] = []
+        self._by_id: dict[str, int] = {}
+        self._growing: dict[int, list[str]] = {}
+        self._is_new = True
+        self._cut: int | None = None
+        self._changed: set[int] = set()
+        self.clear(items)
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    @overload
+    def __getitem__(self, at: int) -> Item: ...
+
+    @overload
+    def __getitem__(self, at: slice) -> Sequence[Item]: ...
+
+    def __getitem__(self, at: int | slice) -> Item | Sequence[Item]:
+        self._join()
+        return self._items[at]
+
+    def __iter__(self) -> Iterator[Item]:
+        self._join()
+        return iter(self._items)
+
+    @property
+    def ordinals(self) -> range:
+        """The ordinals there are, from the first item to the last."""
+        return range(self._first, self._first + len(self._items))
+
+    def at(self, ordinal: int) -> Item:
+        """The item of an ordinal."""
+        self._join()
+        return self._items[ordinal - self._first]
+
+    def ordinal(self, item_id: str) -> int | None:
+        """The ordinal of an item; None where there is no such item."""
+        return self._by_id.get(item_id)
+
+    def clear(self, items: Iterable[Item] = ()) -> None:
+        """Other items in place of all."""
+        self._items, self._first = list(items), 0
+        self._by_id = {item.id: at for at, item in enumerate(self._items)}
+        self._growing.clear()
+        self._is_new = True
+
+    def append(self, item: Item) -> int:
+        """One more at the end; its ordinal."""
+        ordinal = self._first + len(self._items)
+        self._items.append(item)
+        self._by_id[item.id] = ordinal
+        return ordinal
+
+    def pop(self) -> Item:
+        """Take the last one away; it must have been appended."""
+        self._join()
+        item = self._items.pop()
+        end = self._first + len(self._items)
+        if self._by_id.get(item.id) == end:
+            del self._by_id[item.id]
+        self._cut = end if self._cut is None else min(end, self._cut)
+        return item
+
+    def prepend(self, items: Sequence[Item]) -> None:
+        """More items on top, in their order."""
+        self._items[:0] = items
+        self._first -= len(items)
+        for at, item in enumerate(items):
+            self._by_id.setdefault(item.id, self._first + at)
+        if items:
+            self._changed.add(self._first + len(items))  # there is something above it now
+
+    def put(self, ordinal: int, item: Item) -> None:
+        """Another value in the place of one."""
+        self._join()
+        before = self._items[ordinal - self._first]
+        if before == item:
+            return
+        self._items[ordinal - self._first] = item
+        if before.id != item.id:
+            del self._by_id[before.id]
+            self._by_id[item.id] = ordinal
+        self._changed.add(ordinal)
+
+    def grow(self, ordinal: int, text: str) -> None:
+        """More text at the end of one."""
+        self._growing.setdefault(ordinal, []).append(text)
+        self._changed.add(ordinal)
+
+    def is_seen_anew(self) -> None:
+        """Somebody looks who never looked before: everything is new."""
+        self._is_new = True
+
+    def take_changes(self) -> Changes:
+        """What has changed since this was last asked."""
+        self._join()
+        taken = Changes(self._is_new, self._cut, frozenset(self._changed))
+        self._is_new, self._cut = False, None
+        self._changed.clear()
+        return taken
+
+    def _join(self) -> None:
+        for ordinal, texts in self._growing.items():
+            item = self._items[ordinal - self._first]
+            self._items[ordinal - self._first] = replace(item, text=item.text + "".join(texts))
+        self._growing.clear()

@@ -1,0 +1,482 @@
+"""A growing text as Markdown blocks of bounded size, found once and never looked at again.
+
+A text that is fed in any pieces comes to the same blocks as one that is fed whole: what is decided
+hangs only on whole lines that are known, never on how much more is there. So drawing what streams
+in equals drawing it afresh, and no block grows for ever: a list is cut by item, a fence and a table
+by rows, a paragraph by its characters.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from rolling_chat.tui.transcript.blocks import Block, BlockKind, Frame, Links
+from rolling_chat.tui.transcript.cuts import (
+    MOST,
+    MOST_LINES,
+    PIECE_CHARS,
+    TABLE_ROWS,
+    code_cut,
+    first_lines,
+    is_long,
+    paragraph_cut,
+    some_rows,
+    whole_character,
+)
+from rolling_chat.tui.transcript.tops import Top, find_tops
+
+if TYPE_CHECKING:
+    from markdown_it.token import Token
+
+_MOST_FRAMES = 8  # what is nested deeper is drawn as it stands
+_LONG_LINE = 1024  # what such a line begins is known before its end has come
+_WINDOW = 2 * MOST + _LONG_LINE  # characters looked at in one step
+_WINDOW_LINES = 2 * MOST_LINES
+_FORGET = 1 << 20  # characters that are settled, kept until they are worth dropping
+
+_QUOTED = re.compile(r" {0,3}> ?")
+_MARKER = re.compile(r"( {0,3})([-+*]|\d{1,9}[.)])( {1,4}(?! )| |\t|(?=\n|\Z))")
+
+
+@dataclass(frozen=True, slots=True)
+class _Normal:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class _Paragraph:
+    """In the middle of a paragraph that is cut."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Fence:
+    """In a fence that is cut: what closes it, and the code above."""
+
+    closing: re.Pattern[str]
+    indent: int
+    info: str
+    above: str
+    mid_line: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Indented:
+    """In a line of indented code that is cut."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Table:
+    """In a table that is cut: its header and first rows, as they were drawn."""
+
+    head: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Inside:
+    """In a long quote or list item, whose text without its prefix goes to a splitter of its own."""
+
+    inner: Splitter
+    frame: Frame
+    is_first_line: bool
+    mid_line: bool
+
+
+_Mode: TypeAlias = _Normal | _Paragraph | _Fence | _Indented | _Table | _Inside
+
+
+@dataclass(frozen=True, slots=True)
+class _List:
+    """A list that goes on at `at`: the number of its next item, and whether a blank line is above it."""
+
+    at: int
+    number: int | None
+    is_loose: bool
+
+
+@dataclass
+class Splitter:
+    """Takes a text as it comes; `settled` are the blocks that no more text can change.
+
+    `links` are the link definitions so far: the drawing of a block may hang on them. `lead` asks
+    for an empty line above the first block.
+    """
+
+    frames: tuple[Frame, ...] = ()
+    settled: list[Block] = field(default_factory=list)
+    links: Links = field(default_factory=dict)
+    lead: bool = False
+    _text: str = ""
+    _at: int = 0  # of the first character that is not settled, in `_text`
+    _dropped: int = 0  # characters before `_text`
+    _ended: bool = False
+    _mode: _Mode = field(default_factory=_Normal)
+    _is_cut: bool = False  # what comes next is a part of the block before
+    _list: _List | None = None
+    _unopened: int = 0  # innermost frames that have no block yet
+    _any: bool = False
+
+    def feed(self, text: str) -> None:
+        """More text; it must be fit for a terminal already (`rolling_chat.text.visible`)."""
+        if self._at > _FORGET:
+            self._dropped += self._at
+            self._text, self._at, self._list = self._text[self._at :], 0, self._moved_list(self._at)
+        self._text += text
+
+    def end(self) -> None:
+        """No more text will come."""
+        self._ended = True
+
+    def step(self) -> bool:
+        """Settle something, a few kilobytes at most; False when nothing can be for now."""
+        match self._mode:
+            case _Inside() as inside:
+                return self._step_inside(inside)
+            case _ if self._at >= len(self._text):
+                return False
+            case _Fence() as fence:
+                return self._step_fence(fence)
+            case _Indented():
+                return self._step_indented()
+            case _Table() as table:
+                return self._step_table(table)
+            case _Paragraph():
+                return self._step_normal("x")  # whatever follows an x goes on with a paragraph
+            case _:
+                return self._step_normal("")
+
+    def tail(self) -> list[Block]:
+        """The blocks of what is not settled, as if the text ended here."""
+        return self.ended().settled
+
+    def ended(self) -> Splitter:
+        """A splitter for what is not settled, as if the text ended here."""
+        rest = self.clone()
+        rest.end()
+        while rest.step():
+            pass
+        return rest
+
+    def clone(self) -> Splitter:
+        """One that goes on from here by itself."""
+        links, mode = dict(self.links), self._mode
+        if isinstance(mode, _Inside):
+            inner = mode.inner.clone()
+            inner.links = links
+            mode = replace(mode, inner=inner)
+        return replace(self, settled=[], links=links, _mode=mode)
+
+    def _moved_list(self, by: int) -> _List | None:
+        return replace(self._list, at=self._list.at - by) if self._list is not None else None
+
+    def _known(self) -> tuple[str, bool]:
+        """The text that can be decided on, from the first character not settled; whether it is all."""
+        window = self._text[self._at : self._at + _WINDOW]
+        if self._ended and self._at + len(window) == len(self._text):
+            return window, True
+        whole = window.rfind("\n") + 1
+        known = window if len(window) - whole > _LONG_LINE else window[:whole]
+        return known, False
+
+    def _known_lines(self) -> tuple[str, bool]:
+        """The same, of a text of short lines no more than can be parsed in a moment."""
+        known, is_all = self._known()
+        return first_lines(known, _WINDOW_LINES, is_all=is_all)
+
+    def _settle(
+        self,
+        kind: BlockKind,
+        source: str,
+        *,
+        gap: bool = True,
+        info: str = "",
+        number: int | None = None,
+        context: str = "",
+        joint: str | None = None,
+    ) -> None:
+        above = (gap and not self._is_cut) if self._any else self.lead
+        self.settled.append(
+            Block(
+                kind, source, self._dropped + self._at, above, info, number, context,
+                self.frames, self._unopened, joint,
+            )
+        )  # fmt: skip
+        self._any, self._is_cut, self._unopened = True, False, 0
+
+    def _cut(self, length: int, mode: _Mode) -> bool:
+        """What was settled last goes on after `length` more characters."""
+        self._at += length
+        self._mode, self._is_cut = mode, True
+        return False
+
+    # -- between blocks, or in a paragraph
+
+    def _step_normal(self, prefix: str) -> bool:
+        known, is_all = self._known_lines()
+        if not known:
+            return False
+        environment: dict[str, Any] = {}
+        tops = find_tops(prefix, known, environment)
+        base, mode = self._at, self._mode
+        reached = 0
+        for place, top in enumerate(tops):
+            if not self._define(known[reached : top.begin], base + reached, environment):
+                return True
+            self._at, self._mode = base + top.begin, _Normal()
+            source, waits = known[top.begin : top.end], not is_all and place == len(tops) - 1
+            in_paragraph = bool(prefix) and not place
+            if not self._take(top, source, waits, in_paragraph=in_paragraph):
+                if self._at == base + top.begin and in_paragraph and isinstance(self._mode, _Normal):
+                    self._mode = mode
+                return (self._at, self._mode) != (base, mode)
+            reached = top.end
+        rest = known[reached:]
+        if not is_all and rest.strip() and len(rest.lstrip("\n")) <= MOST:  # a title may follow
+            self._at, self._mode = base + reached, _Normal() if tops else mode
+            return bool(tops)
+        if self._define(rest, base + reached, environment):
+            self._at = base + len(known)
+        self._mode = _Normal()
+        return True
+
+    def _define(self, text: str, at: int, environment: dict[str, Any]) -> bool:
+        """Between blocks stand link definitions: they count from here on, and are shown as they stand.
+
+        False where they are too many for one piece, and were cut.
+        """
+        for label, link in environment.get("references", {}).items():
+            self.links.setdefault(label, link)
+        shown = text.lstrip("\n")
+        self._at = at + len(text) - len(shown)
+        if not shown.strip():
+            return True
+        if len(shown) <= MOST:
+            self._settle(BlockKind.PLAIN, shown.rstrip("\n"))
+            return True
+        cut = code_cut(shown) or len(shown)
+        self._settle(BlockKind.PLAIN, shown[:cut].rstrip("\n"))
+        self._cut(cut, _Normal())
+        return False
+
+    def _take(self, top: Top, source: str, waits: bool, *, in_paragraph: bool) -> bool:
+        """Settle a block; False where it is not known whole yet, or was cut."""
+        match top.token.type:
+            case "bullet_list_open" | "ordered_list_open":
+                return self._take_list(top, source, waits)
+            case "fence":
+                return self._take_fence(top.token, source, waits)
+            case "code_block":
+                return self._take_indented(source, waits)
+            case "table_open":
+                return self._take_table(source, waits)
+            case "blockquote_open" if is_long(source) and len(self.frames) < _MOST_FRAMES:
+                return self._enter(Frame("", 2), gap=True)
+            case _ if is_long(source):
+                return self._cut_paragraph(source)
+            case _:
+                kind = BlockKind.INLINE if in_paragraph else BlockKind.MARKDOWN
+                return not waits and self._whole(kind, source)
+
+    def _whole(self, kind: BlockKind, source: str) -> bool:
+        if source.strip():
+            self._settle(kind, source.rstrip("\n"))
+        self._is_cut = False
+        return True
+
+    def _cut_paragraph(self, source: str) -> bool:
+        at, joint = paragraph_cut(source)
+        self._settle(BlockKind.INLINE, source[:at].rstrip("\n"), joint=joint)
+        return self._cut(at + len(joint or ""), _Paragraph())
+
+    # -- lists and quotes
+
+    def _take_list(self, top: Top, source: str, waits: bool) -> bool:
+        begun, base = self._list, self._at
+        goes_on = begun is not None and begun.at == base
+        start = top.token.attrGet("start")
+        number = int(1 if start is None else start) if top.token.type == "ordered_list_open" else None
+        loose = False
+        if goes_on and begun is not None:
+            number, loose = begun.number, begun.is_loose
+        self._list = None
+        for place, (begin, end) in enumerate(top.items):
+            item = source[begin - top.begin : end - top.begin]
+            gap = loose or not (goes_on or place)
+            self._at = base + begin - top.begin
+            is_last = place == len(top.items) - 1
+            if is_long(item) and len(self.frames) < _MOST_FRAMES:
+                marker = "•" if number is None else f"{number}."
+                self._list = _List(-1, _after(number), False)
+                return self._enter(Frame(marker, _item_indent(item)), gap=gap)
+            if is_long(item):
+                self._is_cut = self._is_cut or not gap
+                return self._cut_paragraph(item)
+            if is_last and waits:
+                self._list = _List(self._at, number, loose) if place or goes_on else None
+                return False
+            self._settle(BlockKind.MARKDOWN, item.rstrip("\n"), gap=gap, number=number)
+            number = _after(number)
+            loose = item.endswith("\n\n") or item.rstrip(" \t").endswith("\n\n")
+        return True
+
+    def _enter(self, frame: Frame, *, gap: bool) -> bool:
+        """Go on inside a quote or an item that is too long to be drawn as one."""
+        inner = Splitter((*self.frames, frame), links=self.links)
+        inner.lead = (gap and not self._is_cut) if self._any else self.lead
+        inner._dropped = self._dropped + self._at
+        inner._unopened = self._unopened + 1
+        self._mode = _Inside(inner, frame, True, False)
+        self._any, self._is_cut, self._unopened = True, False, 0
+        return False
+
+    def _step_inside(self, inside: _Inside) -> bool:
+        known, is_all = self._known()
+        if not known and not self._ended:
+            return False
+        inner, is_first, mid_line = inside.inner, inside.is_first_line, inside.mid_line
+        left = is_all and not known
+        for line in known.splitlines(keepends=True):
+            text = line if mid_line else _unframed(line, inside.frame, is_first=is_first)
+            if text is None:
+                left = True
+                break
+            inner.feed(text)
+            is_first, mid_line = False, not line.endswith("\n")
+            self._at += len(line)
+        if left or is_all:
+            inner.end()
+        while inner.step():
+            pass
+        self.settled += inner.settled
+        inner.settled.clear()
+        self._mode = _Normal() if left or is_all else _Inside(inner, inside.frame, is_first, mid_line)
+        if left and self._list is not None:
+            self._list = replace(self._list, at=self._at)
+        return True
+
+    # -- code
+
+    def _take_fence(self, token: Token, source: str, waits: bool) -> bool:
+        opening, _, code = source.partition("\n")
+        closing = _closing(token.markup)
+        found = next(closing.finditer(code), None)
+        if found is not None:
+            code = code[: found.start()]
+        indent, info = len(opening) - len(opening.lstrip(" ")), token.info.strip()
+        at = code_cut(code)
+        if at is not None:
+            mid_line = not code[:at].endswith("\n")
+            self._code(code[:at], indent, info, "", "" if mid_line else None)
+            return self._cut(len(opening) + 1 + at, _Fence(closing, indent, info, code[:at], mid_line))
+        if waits:
+            return False
+        self._code(code, indent, info, "", None)
+        return True
+
+    def _code(self, code: str, indent: int, info: str, above: str, joint: str | None) -> None:
+        self._settle(BlockKind.CODE, _dedented(code, indent), info=info, context=above, joint=joint)
+
+    def _step_fence(self, fence: _Fence) -> bool:
+        known, is_all = self._known()
+        first = known.find("\n") + 1 if fence.mid_line else 0
+        found = next(fence.closing.finditer(known, first), None) if first or not fence.mid_line else None
+        code = known if found is None else known[: found.start()]
+        at = code_cut(code)
+        if at is not None:
+            mid_line = not code[:at].endswith("\n")
+            self._code(code[:at], fence.indent, fence.info, fence.above, "" if mid_line else None)
+            self._cut(at, replace(fence, above=code[:at], mid_line=mid_line))
+            return True
+        if found is None and not is_all:
+            return False
+        if code:
+            self._code(code, fence.indent, fence.info, fence.above, None)
+        end = len(known) if found is None else found.end()
+        self._at += end + known.startswith("\n", end)
+        self._mode, self._is_cut = _Normal(), False
+        return True
+
+    def _take_indented(self, source: str, waits: bool) -> bool:
+        at = code_cut(source)
+        if at is not None:
+            mid_line = not source[:at].endswith("\n")
+            self._code(source[:at], 4, "", "", "" if mid_line else None)
+            return self._cut(at, _Indented() if mid_line else _Normal())
+        if waits:
+            return False
+        self._code(source, 4, "", "", None)
+        return True
+
+    def _step_indented(self) -> bool:
+        known, _ = self._known()
+        if not known:
+            return False
+        end = known.find("\n", 0, PIECE_CHARS) + 1
+        at = end or whole_character(known, PIECE_CHARS)
+        self._code(known[:at], 0, "", "", None if end else "")
+        self._cut(at, _Normal() if end or at == len(known) else _Indented())
+        return True
+
+    # -- tables
+
+    def _take_table(self, source: str, waits: bool) -> bool:
+        lines = source.splitlines(keepends=True)
+        if len(lines) - 2 <= TABLE_ROWS and not is_long(source):
+            return not waits and self._whole(BlockKind.MARKDOWN, source)
+        head = "".join(lines[:2])
+        head += "".join(some_rows(lines[2:], PIECE_CHARS - len(head)))
+        self._settle(BlockKind.MARKDOWN, head.rstrip("\n"))
+        return self._cut(len(head), _Table(head) if len(head) > len("".join(lines[:2])) else _Normal())
+
+    def _step_table(self, table: _Table) -> bool:
+        known, is_all = self._known()
+        if not known:
+            return False
+        header = "".join(table.head.splitlines(keepends=True)[:2])
+        known, is_all = first_lines(known, TABLE_ROWS + 1, is_all=is_all)
+        top = next(iter(find_tops("", header + known, {})))
+        rows = known[: max(0, top.end - len(header))]
+        lines = rows.splitlines(keepends=True)
+        if len(lines) > TABLE_ROWS or len(rows) > MOST:
+            lines = some_rows(lines, PIECE_CHARS)
+        elif not is_all and len(rows) == len(known):
+            return False
+        if lines:
+            taken = "".join(lines)
+            self._settle(BlockKind.ROWS, taken.rstrip("\n"), context=table.head)
+            self._cut(len(taken), table)
+            return True
+        self._mode, self._is_cut = _Normal(), False
+        return True
+
+
+def _after(number: int | None) -> int | None:
+    return None if number is None else number + 1
+
+
+def _closing(markup: str) -> re.Pattern[str]:
+    return re.compile(rf"^ {{0,3}}{re.escape(markup[0])}{{{len(markup)},}}[ \t]*$", re.MULTILINE)
+
+
+def _dedented(code: str, indent: int) -> str:
+    return re.sub(rf"^ {{0,{indent}}}", "", code, flags=re.MULTILINE) if indent else code
+
+
+def _item_indent(item: str) -> int:
+    found = _MARKER.match(item)
+    return len(found[0]) if found else 2
+
+
+def _unframed(line: str, frame: Frame, *, is_first: bool) -> str | None:
+    """A line without what makes it part of a quote or an item; None where it is none."""
+    if not frame.marker:
+        found = _QUOTED.match(line)
+        return line[found.end() :] if found and ">" in found[0] else None
+    if is_first:
+        found = _MARKER.match(line)
+        return line[found.end() :] if found else line
+    if not line.strip():
+        return "\n" if line.endswith("\n") else ""
+    shown = line.expandtabs(4) if line[0] in "\t " and "\t" in line[: frame.indent] else line
+    return shown[frame.indent :] if not shown[: frame.indent].strip() else None

@@ -1,0 +1,158 @@
+"""What part of the document is looked at. The place at the top is the truth, all offsets are derived."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from rolling_chat.tui.transcript.document import Document, Place, Row
+from rolling_chat.tui.transcript.items import Kind
+from rolling_chat.tui.transcript.render import Look
+
+MESSAGES = (Kind.USER, Kind.ASSISTANT)
+
+
+class Viewport:
+    """`height` rows of a document: its end, followed as it grows, or what the person moved to.
+
+    `rows` are drawn; fewer than `height` where there are no more. `is_new_below` says that something
+    came below what is looked at.
+    """
+
+    def __init__(self, document: Document, height: int = 0) -> None:
+        self.document = document
+        self.height = height
+        self.follow = True
+        self.rows: list[Row] = []
+        self.is_new_below = False
+        self._anchor = document.end
+        self._anchor_id = ""
+        self._source: int | None = None  # what stood at the top before the size changed, since the last move
+
+    @property
+    def top(self) -> int:
+        """How many rows are above what is looked at, as far as they are known."""
+        if self.follow or not self.rows:
+            return max(0, self.total - self.height)
+        return min(self.document.row(self.rows[0].place), max(0, self.total - self.height))
+
+    @property
+    def total(self) -> int:
+        """How many rows there are, as far as they are known."""
+        return self.document.heights.total
+
+    @property
+    def anchor(self) -> Place:
+        """The place at the top row."""
+        return self.rows[0].place if self.rows else self._anchor
+
+    def sync(self) -> None:
+        """Take in what changed in the items; what is looked at stays."""
+        before = self.document.items_end
+        changes = self.document.sync()
+        if changes.is_new:
+            self._find_again()
+        lowest = self.rows[-1].place.ordinal if self.rows else 0
+        grew = self.document.items_end > before or any(at >= lowest for at in changes.changed)
+        self.is_new_below = not self.follow and (self.is_new_below or grew)
+        self.prepare()
+
+    def prepare(self) -> None:
+        """Draw the rows that are looked at."""
+        document = self.document
+        ahead = None if self.follow else document.forward(self._anchor, self.height)
+        if ahead is None or (ahead.is_end and len(ahead.rows) < self.height):
+            self.follow, self.is_new_below, self._source = True, False, None
+            self.rows = document.backward(document.end, self.height)
+        else:
+            self.rows = ahead.rows
+        self._anchor = self.rows[0].place if self.rows else document.end
+        ordinal = self._anchor.ordinal
+        self._anchor_id = document.items.at(ordinal).id if ordinal in document.items.ordinals else ""
+
+    def _find_again(self) -> None:
+        """Of other items, what is looked at is the one of the same name, else the end."""
+        ordinal = self.document.items.ordinal(self._anchor_id)
+        if ordinal is None:
+            self.follow = True
+        else:
+            self._anchor = self._anchor._replace(ordinal=ordinal)
+
+    def resize(self, look: Look, height: int) -> None:
+        """Another size: the text at the top row stays at the top row."""
+        self.height = height
+        if look != self.document.look:
+            if self.rows and self._source is None:
+                self._source = self.rows[0].line.at
+            self.document.set_look(look)
+            if self._source is not None and not self.follow:
+                self._anchor = self.document.at_source(self._anchor, self._source)
+        self.prepare()
+
+    # -- moving
+
+    def move(self, lines: int) -> None:
+        """Move by lines; whoever comes to the end follows it."""
+        if not self.rows or not lines:
+            return
+        if lines < 0:
+            above = self.document.backward(self.anchor, -lines)
+            if not above:
+                return
+            self._go(above[0].place)
+            return
+        below = self.document.forward(self.anchor, lines + 1).rows
+        self._go(below[-1].place)
+
+    def to_start(self) -> None:
+        """The first line."""
+        self._go(self.document.first)
+
+    def to_end(self) -> None:
+        """The end, and follow it."""
+        self.follow, self.is_new_below, self._source = True, False, None
+        self.prepare()
+
+    def to_row(self, row: int) -> None:
+        """A row as the scroll bar has it."""
+        if row >= self.total - self.height:
+            self.to_end()
+        else:
+            self._go(self.document.place(max(0, row)))
+
+    def to_place(self, place: Place, above: int = 0) -> None:
+        """A place, with some rows above it."""
+        before = self.document.backward(place, above) if above else []
+        self._go(before[0].place if before else place)
+
+    def by_items(self, step: int, kinds: Collection[Kind] = MESSAGES) -> None:
+        """To the beginning of the next or the previous item of some kinds; past the last to the end."""
+        items, here = self.document.items, self.anchor
+        ordinal = here.ordinal
+        inside = bool(self.rows) and here != self._beginning(ordinal)
+        ordinal += 0 if step < 0 and inside else step
+        while ordinal in items.ordinals and items.at(ordinal).kind not in kinds:
+            ordinal += step
+        if ordinal in items.ordinals:
+            self._go(self._beginning(ordinal))
+        elif step > 0:
+            self.to_end()
+        else:
+            self.to_start()
+
+    def _beginning(self, ordinal: int) -> Place:
+        """Where an item begins, below the empty line above it."""
+        if ordinal not in self.document.items.ordinals:
+            return self.document.end
+        layout = self.document.layout(ordinal)
+        if layout.heights[0] == 1:  # nothing but the empty line
+            return Place(ordinal, 1, 0)
+        return Place(ordinal, 0, 0)
+
+    def _go(self, place: Place) -> None:
+        """Have a place at the top, or the end where there is less below it than the screen has rows."""
+        self.follow, self._anchor, self._source = False, place, None
+        self.prepare()
+        after = self.rows[-1].place if self.rows else self.document.first
+        left = self.document.forward(after._replace(line=after.line + 1), 1)
+        if left.is_end and not left.rows:
+            self.to_end()

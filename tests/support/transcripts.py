@@ -1,0 +1,69 @@
+"""The transcript drawn naively: every item afresh, one below the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from rolling_chat.tui.transcript.document import ItemFacts, Place
+from rolling_chat.tui.transcript.items import Item
+from rolling_chat.tui.transcript.layout import ItemLayout, LineCache
+from rolling_chat.tui.transcript.lines import Line
+from rolling_chat.tui.transcript.render import Look, gap_before
+
+
+@dataclass(frozen=True, slots=True)
+class NaiveRow:
+    """A row of the naive drawing, and which line of which piece of which item it is."""
+
+    place: Place
+    line: Line
+
+
+def drawn_item(
+    item: Item, look: Look, *, is_open: bool = False, gap: int = 0, rule: str = "", note: str | None = None
+) -> list[list[Line]]:
+    """The lines of every piece of an item, drawn with nothing kept from before."""
+    layout = ItemLayout(
+        item,
+        look,
+        LineCache(),
+        lambda: 0.0,
+        is_open=is_open,
+        gap=gap,
+        rule=rule,
+        note=item.note if note is None else note,
+    )
+    while layout.advance(60):
+        pass
+    return [list(layout.lines(at)) for at in range(len(layout.pieces))]
+
+
+def drawn_text(item: Item, look: Look, *, is_open: bool = False) -> str:
+    """An item as a person reads it."""
+    lines = [line for piece in drawn_item(item, look, is_open=is_open) for line in piece]
+    return "\n".join(line.drawn.rstrip() for line in lines)
+
+
+def naive_rows(
+    items: Sequence[Item],
+    look: Look,
+    *,
+    first: int = 0,
+    is_open: Callable[[Item], bool] = lambda _: False,
+    facts: Callable[[str], ItemFacts] = lambda _: ItemFacts(),
+) -> list[NaiveRow]:
+    """Every row of a conversation; `first` is the ordinal of its first item."""
+    rows: list[NaiveRow] = []
+    for at, item in enumerate(items):
+        said = facts(item.id)
+        gap = gap_before(item, items[at - 1] if at else None)
+        pieces = drawn_item(
+            item, look, is_open=is_open(item), gap=gap, rule=said.rule, note=said.note or item.note
+        )
+        rows += [
+            NaiveRow(Place(first + at, piece, n), line)
+            for piece, lines in enumerate(pieces)
+            for n, line in enumerate(lines)
+        ]
+    return rows

@@ -1,0 +1,176 @@
+"""The oracle: whatever happens, what is looked at is what a naive drawing of everything has there."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+
+import pytest
+
+from rolling_chat.tui.transcript.document import Document, ItemFacts
+from rolling_chat.tui.transcript.items import Item, Kind, Status
+from rolling_chat.tui.transcript.listing import ItemList
+from rolling_chat.tui.transcript.palette import Palette
+from rolling_chat.tui.transcript.render import Look
+from rolling_chat.tui.transcript.viewport import Viewport
+from tests.support.transcripts import NaiveRow, naive_rows
+
+PARTS = [
+    "# Title\n\n", "Some **bold** text that is long enough to wrap here and there.\n", "\n", "- item\n",
+    "- other\n\n", "1. one\n   - nested\n", "```python\n", "def f(x):\n\treturn x\n", "```\n", "> quote\n",
+    "| a | b |\n|---|---|\n", "| 漢字 | 👩‍👩‍👧 |\n", "word " * 40, "x" * 150, "\n\n", "---\n",
+    "[x]: http://y.z\n", "see [x]\n", "é\u0301\u200b", "    code\n", "\r\n", "\x1b[2J",
+    "| row | more |\n" * 25, "line\n" * 50, "- many\n" * 30,
+]  # fmt: skip
+
+
+class History:
+    """A conversation that goes on at random, and the view of it."""
+
+    def __init__(self, seed: int) -> None:
+        self.chance = random.Random(seed)
+        self.items = ItemList()
+        self.facts: dict[str, ItemFacts] = {}
+        # on a clock that stands still no text takes too long to be laid out at once
+        self.document = Document(self.items, Look(50, Palette()), self._facts, clock=lambda: 0.0)
+        self.viewport = Viewport(self.document, 12)
+        self.count = 0
+        self.live: int | None = None
+
+    def _facts(self, item_id: str) -> ItemFacts:
+        return self.facts.get(item_id, ItemFacts())
+
+    def text(self) -> str:
+        return "".join(self.chance.choices(PARTS, k=self.chance.randrange(1, 9)))
+
+    def item(self, status: Status | None = None) -> Item:
+        self.count += 1
+        kind = self.chance.choice(list(Kind))
+        status = status or self.chance.choice([Status.DONE, Status.CUT, Status.CANCELLED, Status.FAILED])
+        return Item(f"i{self.count}", kind, self.text(), status, detail=self.text(), note="12 tokens")
+
+    # -- what may happen to the items: nobody who scrolled up moves
+
+    def append(self) -> None:
+        self.items.append(self.item())
+
+    def stream(self) -> None:
+        if self.live is None or self.live not in self.items.ordinals:
+            self.count += 1
+            item = Item(f"i{self.count}", Kind.ASSISTANT, "", Status.LIVE)
+            self.live = self.items.append(item)
+        for _ in range(self.chance.randrange(1, 12)):
+            self.items.grow(self.live, self.chance.choice(PARTS)[: self.chance.randrange(1, 200)])
+
+    def seal(self) -> None:
+        if self.live is not None and self.live in self.items.ordinals:
+            self.items.put(self.live, replace(self.items.at(self.live), status=Status.DONE))
+        self.live = None
+
+    def older(self) -> None:
+        self.items.prepend([self.item() for _ in range(self.chance.randrange(1, 6))])
+
+    def take_back(self) -> None:
+        if self.live is None and self.items.ordinals.stop > 0 and self.items.ordinals:
+            item = self.items.pop()
+            self.items.append(replace(item, id=item.id + "b", text=item.text + " again"))
+
+    def tell(self) -> None:
+        """A trim: other items are dimmed, and the context begins elsewhere."""
+        self.facts.clear()
+        for item in self.chance.sample(list(self.items), min(4, len(self.items))):
+            self.facts[item.id] = ItemFacts(self.chance.choice(["", "3 earlier messages"]), "4 → 2 tokens")
+        self.document.facts_changed()
+
+    # -- what the person does
+
+    def scroll(self) -> None:
+        self.viewport.move(self.chance.choice([-40, -12, -3, -1, 1, 3, 12, 40]))
+
+    def jump(self) -> None:
+        match self.chance.randrange(5):
+            case 0:
+                self.viewport.to_start()
+            case 1:
+                self.viewport.to_end()
+            case 2:
+                self.viewport.to_row(self.chance.randrange(0, self.viewport.total + 10))
+            case _:
+                self.viewport.by_items(self.chance.choice([-1, 1]))
+
+    def turn(self) -> None:
+        if self.viewport.rows:
+            self.document.turn(self.chance.choice(self.viewport.rows).place.ordinal)
+
+    def turn_all(self) -> None:
+        self.document.open_all(is_open=not self.document.all_open)
+
+    def resize(self) -> None:
+        width, height = self.chance.randrange(8, 90), self.chance.randrange(1, 30)
+        self.document.sync()
+        self.viewport.resize(Look(width, Palette()), height)
+
+    def naive(self) -> list[NaiveRow]:
+        return naive_rows(
+            list(self.items), self.document.look, first=self.items.ordinals.start,
+            is_open=self.document.is_open, facts=self._facts,
+        )  # fmt: skip
+
+    def check(self) -> None:
+        naive, rows = self.naive(), self.viewport.rows
+        assert len(rows) == min(self.viewport.height, len(naive))
+        if not rows:
+            return
+        top = next(at for at, row in enumerate(naive) if row.place == rows[0].place)
+        expected = naive[top : top + len(rows)]
+        assert [row.place for row in rows] == [row.place for row in expected]
+        assert [row.line for row in rows] == [row.line for row in expected]
+        if self.viewport.follow:
+            assert top == len(naive) - len(rows)
+
+
+OF_ITEMS = [History.append, History.append, History.stream, History.stream, History.stream, History.seal,
+            History.older, History.take_back, History.tell]  # fmt: skip
+OF_THE_PERSON = [History.scroll, History.scroll, History.jump, History.turn, History.turn_all, History.resize]
+
+
+def _play(seed: int, steps: int) -> None:
+    history = History(seed)
+    for _ in range(steps):
+        if history.chance.random() < 0.6:
+            _of_items(history)
+        else:
+            history.viewport.sync()
+            history.chance.choice(OF_THE_PERSON)(history)
+            history.viewport.sync()
+        history.check()
+    rows = history.document.forward(history.document.first, 10**6).rows
+    assert history.viewport.total == len(rows) == len(history.naive())
+
+
+def _of_items(history: History) -> None:
+    """What happens to the items moves nobody who has scrolled up."""
+    history.viewport.sync()
+    viewport = history.viewport
+    left_alone = not viewport.follow and viewport.rows
+    before = [(row.place, row.line.drawn) for row in viewport.rows]
+    live, happened = history.live, history.chance.choice(OF_ITEMS)
+    happened(history)
+    viewport.sync()
+    if left_alone and happened is not History.tell and not viewport.follow:
+        place, drawn = before[0]
+        assert viewport.rows[0].place.ordinal == place.ordinal
+        if place.ordinal not in (live, history.live) and place.piece:
+            assert (viewport.rows[0].place, viewport.rows[0].line.drawn) == (place, drawn)
+
+
+@pytest.mark.parametrize("seed", range(200))
+def test_after_anything_what_is_looked_at_is_what_is_there(seed: int) -> None:
+    _play(seed, steps=15)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("thousand", range(8))
+def test_after_anything_thousands_of_times(thousand: int) -> None:
+    for seed in range(1000 * thousand + 1000, 1000 * thousand + 2000):
+        _play(seed, steps=30)
