@@ -27,14 +27,15 @@ def run() -> Iterator[str]:
     """A line a size; litellm, which is loaded after the first paint, is in each."""
     with desk() as place:
         sessions = {size: build_session(place, size) for size in SIZES}
-        taken = {size: _measure(place, session) for size, session in sessions.items()}
-    empty = taken[0]
-    yield f"{'messages':>9}{'open':>10}{f'{PAGES} pages read':>18}{'at most':>12}"
-    for size, memory in taken.items():
-        line = f"{size:>9,}{memory.open:>7.0f} MB{memory.read:>15.0f} MB{memory.most:>9.0f} MB"
-        more = memory.open - empty.open, memory.read - empty.read, memory.most - empty.most
-        above = ", ".join(f"{one:+.0f}" for one in more)
-        yield f"{line}   {above} MB against the empty one   (goal +60)" if size else line
+        yield f"{'messages':>9}{'open':>10}{f'{PAGES} pages read':>18}{'at most':>12}"
+        empty: Memory | None = None
+        for size, session in sessions.items():
+            memory = _measure(place, session)
+            line = f"{size:>9,}{memory.open:>7.0f} MB{memory.read:>15.0f} MB{memory.most:>9.0f} MB"
+            empty = empty or memory
+            more = memory.open - empty.open, memory.read - empty.read, memory.most - empty.most
+            above = ", ".join(f"{one:+.0f}" for one in more)
+            yield f"{line}   {above} MB against the empty one   (goal +60)" if size else line
 
 
 def _measure(place: Desk, session: str) -> Memory:
