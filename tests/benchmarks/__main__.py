@@ -17,6 +17,8 @@ from tests.benchmarks import (
     transcripts,
     tree,
 )
+from tests.benchmarks.screen import hostile, resume, start, streaming
+from tests.benchmarks.screen import memory as screen_memory
 
 BENCHMARKS = {
     "fits": fits.run,
@@ -30,6 +32,11 @@ BENCHMARKS = {
     "tree": tree.run,
     "never-over": never_over.run,
     "accuracy": accuracy.run,
+    "start": start.run,
+    "resume": resume.run,
+    "streaming": streaming.run,
+    "screen-memory": screen_memory.run,
+    "hostile": hostile.run,
 }
 
 

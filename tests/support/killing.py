@@ -9,11 +9,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-# Imports once and forks for every victim. The victim acknowledges in a file what the store has taken,
-# never before; `kill -9` comes after so many seconds, wherever it is then.
-_EXECUTIONER = """
-import json, os, random, signal, sys, time
-from pathlib import Path
+# Writes to the store whatever can be written, and acknowledges what the store has taken, never before.
+STORE_WRITER = """
+import json, os, random
 from rolling_chat.messages import MadeBy, Message
 from rolling_chat.sessions.records import RequestRecord, StoredSummary
 from rolling_chat.sessions.store import SessionStore
@@ -62,6 +60,63 @@ def write(database, acks, seed):
                     made = StoredSummary(f"{seed}.{turn}", rng.choice(branch).id)
                     kept = store.publish_summary(session, made, expected=before.generation if before else 0)
                     say(op="summed", session=session, id=kept.through, text=kept.text, n=kept.generation)
+"""
+
+# A chat that answers and answers; says what a screen would paint by then, in the moment it is told.
+CHATTER = """
+import asyncio, json, os, random
+from pathlib import Path
+from rolling_chat.agent import Chat
+from rolling_chat.events import ReasoningAdded, TextAdded, TurnStarted
+from rolling_chat.messages import Message, Usage
+from rolling_chat.providers.protocol import Finished, ReasoningDelta, TextDelta
+from rolling_chat.sessions.store import SessionStore
+from tests.support.tui import ScriptedProvider, make_chat
+
+class Talker(ScriptedProvider):
+    def __init__(self, rng, turns):
+        super().__init__()
+        self.rng, self.turns = rng, turns
+    async def stream(self, request):
+        rng, text = self.rng, ""
+        for piece in range(rng.randrange(50, 400)):
+            bit = rng.choice(["word ", "**bold** ", "\\n", "漢字", "👩‍💻 ", "`code` ", "é", "x" * 200])
+            if piece < 20:
+                yield ReasoningDelta(bit)
+            else:
+                text += bit
+                yield TextDelta(bit)
+            await asyncio.sleep(rng.choice([0, 0, 0.0005, 0.004]))
+        yield Finished(Message("assistant", text or "nothing"), Usage(100, 20))
+
+async def talk(database, rng, say, turns):
+    provider, store = Talker(rng, turns), SessionStore.open(database)
+    chat = make_chat(database.parent if database else Path(), provider=provider, store=store)
+    for turn in range(turns):
+        async for event in chat.send(f"question {turn}"):
+            match event:
+                case TurnStarted(message):
+                    say(op="said", id=message.id, text=message.text)
+                case ReasoningAdded(id, text):
+                    say(op="thought", id=id, text=text)
+                case TextAdded(id, text):
+                    say(op="painted", id=id, text=text)
+            await asyncio.sleep(0.002)  # it paints, and may die of it, before it takes what comes next
+
+def write(database, acks, seed):
+    def say(**what):
+        os.write(acks, json.dumps(what).encode() + b"\\n")
+    asyncio.run(talk(database, random.Random(seed), say, 10_000))
+
+# what is loaded once is loaded here, before anybody is born to be killed
+asyncio.run(talk(None, random.Random(0), lambda **what: None, 1))
+"""
+
+# Imports once and forks for every victim; `kill -9` comes after so many seconds, wherever it is then.
+_EXECUTIONER = """
+import json, os, signal, sys, time
+from pathlib import Path
+from rolling_chat.sessions.store import SessionStore
 
 for line in sys.stdin:
     database, acks, seed, seconds, only_open = json.loads(line)
@@ -88,11 +143,17 @@ for line in sys.stdin:
 
 
 class Executioner:
-    """Starts writers and kills them; a context manager."""
+    """Starts writers and kills them; a context manager. `writer` is what each runs."""
+
+    def __init__(self, writer: str = STORE_WRITER) -> None:
+        self._writer = writer
 
     def __enter__(self) -> Self:
         self._process = subprocess.Popen(
-            [sys.executable, "-c", _EXECUTIONER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            [sys.executable, "-c", self._writer + _EXECUTIONER],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
         )
         return self
 

@@ -2,29 +2,36 @@
 
 from __future__ import annotations
 
+import base64
 import fcntl
 import os
 import pty
+import re
 import select
 import signal
 import struct
 import termios
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 import pyte
+from wcwidth import wcwidth
 
 # How long anything may take before a test gives up; nothing waits this long when all is well.
 PATIENCE_SECONDS = 60.0
+
+_OSC_52 = re.compile(rb"\]52;[a-z]*;([A-Za-z0-9+/=]+)")
 
 
 class Terminal:
     """A child process in a pseudo-terminal of `columns` by `rows`, its screen read by pyte.
 
-    A context manager: at the end the child is killed, whatever became of the test.
+    A context manager: at the end the child is killed, whatever became of the test. Without `echo` the
+    system does not show what is typed before the child takes the keys over.
     """
 
     def __init__(
@@ -35,16 +42,22 @@ class Terminal:
         folder: Path | str,
         columns: int = 100,
         rows: int = 30,
+        echo: bool = True,
     ) -> None:
         self._screen = pyte.Screen(columns, rows)
         self._screen.write_process_input = self._answer  # type: ignore[method-assign]
         self._stream = pyte.ByteStream(self._screen)
         self.raw = bytearray()
+        self._undrawn: deque[tuple[float, bytes]] = deque()
         self.pid, self._master = pty.fork()
         if self.pid == 0:
             os.chdir(folder)
             os.execvpe(argv[0], list(argv), {"TERM": "xterm-256color", "COLORTERM": "truecolor", **environ})
         self.resize(columns, rows)
+        if not echo:
+            settings = termios.tcgetattr(self._master)
+            settings[3] &= ~termios.ECHO
+            termios.tcsetattr(self._master, termios.TCSANOW, settings)
 
     def __enter__(self) -> Self:
         return self
@@ -60,17 +73,32 @@ class Terminal:
     @property
     def lines(self) -> list[str]:
         """The screen as it stands, without trailing blanks."""
-        return [line.rstrip() for line in self._screen.display]
+        return [line.rstrip() for line in self.padded_lines]
 
     @property
     def padded_lines(self) -> list[str]:
         """The screen as it stands, every line as wide as the window."""
-        return list(self._screen.display)
+        return [self._row(number) for number in range(self._screen.lines)]
 
     @property
     def text(self) -> str:
         """The screen as one text."""
         return "\n".join(self.lines)
+
+    @property
+    def modes(self) -> set[int]:
+        """The private modes that are set: 25 the cursor, 1049 the other screen, 2004 bracketed paste, …."""
+        return {mode >> 5 for mode in self._screen.mode if mode >= 32}
+
+    @property
+    def copied(self) -> list[str]:
+        """What the terminal was told to put on its clipboard, in order."""
+        return [base64.b64decode(text).decode() for text in _OSC_52.findall(self.raw)]
+
+    @property
+    def line_settings(self) -> list[object]:
+        """How the system treats what is typed: echo, line by line, …."""
+        return list(termios.tcgetattr(self._master))
 
     def type(self, text: str) -> None:
         """Send keys as a terminal would."""
@@ -106,6 +134,23 @@ class Terminal:
         while not condition():
             if not self._read(until - time.monotonic()):
                 raise AssertionError(f"{what}\n{self.text}")
+
+    def gather(self, seconds: float) -> bytes:
+        """Take what comes next within `seconds`, and leave drawing it to `drawn`.
+
+        For measuring: the emulator is slower than what it is to measure.
+        """
+        data = self._take(seconds)
+        if data:
+            self._undrawn.append((time.perf_counter(), data))
+        return data
+
+    def drawn(self) -> Iterator[tuple[float, bytes]]:
+        """Draw what was gathered, read by read; after each, when it came (perf_counter) and what it was."""
+        while self._undrawn:
+            at, data = self._undrawn.popleft()
+            self._draw(data)
+            yield at, data
 
     def leave(self, seconds: float = PATIENCE_SECONDS) -> int:
         """Read until the child has ended; returns its exit code."""
@@ -144,18 +189,44 @@ class Terminal:
         os.waitpid(self.pid, 0)
         self.pid = 0
 
+    def drain(self) -> None:
+        """Draw what was gathered, and what a child that is dead had still written."""
+        for _ in self.drawn():
+            pass
+        while self._read(0.0):
+            pass
+
     def _read(self, seconds: float) -> bool:
         """Feed what comes to the emulator; False at the end of the child or of patience."""
+        data = self._take(seconds)
+        self._draw(data)
+        return bool(data)
+
+    def _take(self, seconds: float) -> bytes:
         ready, _, _ = select.select([self._master], [], [], max(0.0, seconds))
         if not ready:
-            return False
+            return b""
         try:
-            data = os.read(self._master, 65_536)
+            return os.read(self._master, 65_536)
         except OSError:
-            return False
+            return b""
+
+    def _draw(self, data: bytes) -> None:
         self.raw += data
         self._stream.feed(data)
-        return bool(data)
+
+    def _row(self, number: int) -> str:
+        """A row; half of a wide character whose other half was written over is a blank, as in a terminal.
+
+        (The emulator's own reading fails there.)
+        """
+        cells, row = [], self._screen.buffer[number]
+        for column in range(self._screen.columns):
+            data = row[column].data
+            if not data and column and wcwidth(row[column - 1].data[:1]) == 2:
+                continue
+            cells.append(data or " ")
+        return "".join(cells)
 
     def _answer(self, data: str) -> None:
         os.write(self._master, data.encode())

@@ -108,14 +108,15 @@ def make_chat(
     window: int = 0,
     settings: Settings | None = None,
     provider: ScriptedProvider | None = None,
+    store: SessionStore | None = None,
 ) -> Chat:
-    """A real chat; `window` (tokens) makes the model's window smaller than it is."""
+    """A real chat; `window` (tokens) makes the model's window smaller than it is; `store` None is memory."""
     models = {MODEL: ModelSettings(max_input_tokens=window)} if window else {}
     runtime = Runtime(
         settings=settings or Settings(model=MODEL, models=models),
         paths=make_paths(home),
         catalog=load_catalog(),
-        store=SessionStore.open(None),
+        store=store or SessionStore.open(None),
         provider=provider or ScriptedProvider(list(replies)),
         folder=folder,
         environ={"OPENAI_API_KEY": "sk-test"},

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 import pytest
 
+from rolling_chat.messages import Message
+from rolling_chat.sessions.store import SessionStore
+from rolling_chat.settings.paths import find_paths
 from tests.support.program import program_environment
 from tests.support.terminal import Terminal
 
-_IGNORING_HANGUP = """
-import runpy, signal
-signal.signal(signal.SIGHUP, signal.SIG_IGN)
-runpy.run_module("rolling_chat", run_name="__main__", alter_sys=True)
-"""
+_RUN = 'import runpy; runpy.run_module("rolling_chat", run_name="__main__", alter_sys=True)'
 
 # Milliseconds a token: an answer of twenty lines takes half a minute, so that everything that is done
 # in the middle of it comes in its middle, however busy the machine is.
@@ -35,11 +34,11 @@ class Desk:
         *argv: str,
         columns: int = 100,
         rows: int = 30,
-        ignoring_hangup: bool = False,
+        first: str = "",
         **environ: str,
     ) -> Terminal:
-        """Start the program in a terminal of its own."""
-        python = ["-c", _IGNORING_HANGUP] if ignoring_hangup else ["-m", "rolling_chat"]
+        """Start the program in a terminal of its own; `first` is Python that its process runs before it."""
+        python = ["-c", f"{first}\n{_RUN}"] if first else ["-m", "rolling_chat"]
         terminal = Terminal(
             [sys.executable, *python, *argv],
             environ=program_environment(self.home, **environ),
@@ -48,6 +47,19 @@ class Desk:
             rows=rows,
         )
         return self._stack.enter_context(terminal)
+
+    @property
+    def store(self) -> SessionStore:
+        """The saved sessions; whoever takes it closes it."""
+        return SessionStore.open(find_paths(program_environment(self.home)).database)
+
+    def remember(self, *said: Message) -> None:
+        """A session that was had before, for `--continue`: no model is waited for."""
+        with closing(self.store) as store:
+            made = store.create_session(
+                folder=str(self.folder.resolve()), model="demo/offline", rolling=False
+            )
+            store.append_all(made.id, said)
 
     def write_facts(self, name: str = "facts.txt") -> None:
         """A file of which the offline model shows twenty lines, some 400 tokens."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import shutil
 import subprocess
 import sys
@@ -10,15 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from rolling_chat.messages import Message
 from tests.support.program import program_environment
 from tests.support.terminal import Terminal
 from tests.terminal.conftest import Desk
-
-
-def _copied(terminal: Terminal) -> str:
-    """What the terminal was last told to put on its clipboard."""
-    begin = bytes(terminal.raw).rpartition(b"]52;")[2].partition(b";")[2]
-    return base64.b64decode(begin.partition(b"\x07")[0].partition(b"\x1b")[0]).decode()
 
 
 def test_copy_tells_the_terminal(desk: Desk) -> None:
@@ -28,7 +22,18 @@ def test_copy_tells_the_terminal(desk: Desk) -> None:
     terminal.see("done in")
     terminal.say("/copy message r1")
     terminal.see("Copied r1, user (5 characters).")
-    assert _copied(terminal) == "hello"
+    assert terminal.copied == ["hello"]
+
+
+def test_copy_takes_the_last_answer_whole_however_much_the_screen_shows(desk: Desk) -> None:
+    answer = "\n\n".join(f"fact{number} is *{number}* é漢👩‍💻" for number in range(40))
+    desk.remember(Message("user", "What are the facts?"), Message("assistant", answer))
+    terminal = desk.open("--continue", rows=16)
+    terminal.see("rolling: off", "fact39 is 39")
+    assert "fact0 " not in terminal.text
+    terminal.say("/copy")
+    terminal.wait_until(lambda: bool(terminal.copied), "nothing was copied")
+    assert terminal.copied == [answer]
 
 
 @pytest.mark.skipif(shutil.which("tmux") is None, reason="tmux is not on the PATH")
@@ -47,5 +52,5 @@ def test_copy_inside_tmux_reaches_its_buffer_and_the_terminal_behind_it(desk: De
         shown = subprocess.run([*tmux, "show-buffer"], env=environ, check=True, capture_output=True)
         assert shown.stdout == b"hello"
         terminal.wait_until(lambda: b"]52;" in terminal.raw, "the terminal behind tmux was told nothing")
-        assert _copied(terminal) == "hello"
+        assert terminal.copied[-1] == "hello"
         subprocess.run([*tmux, "kill-server"], env=environ, check=False)

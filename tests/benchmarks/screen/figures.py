@@ -1,0 +1,35 @@
+"""How figures are taken and put: medians, worst of all, percentiles, and what a process takes."""
+
+from __future__ import annotations
+
+import os
+import statistics
+from collections.abc import Sequence
+from pathlib import Path
+
+_TICKS = os.sysconf("SC_CLK_TCK")
+
+
+def cpu_seconds(pid: int) -> float:
+    """Seconds of processor that a process has taken, its own and the system's for it."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / _TICKS
+
+
+def megabytes(pid: int, what: str = "VmRSS") -> float:
+    """Memory of a process as /proc/PID/status names it: VmRSS now, VmHWM at most."""
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith(f"{what}:")) / 1_024
+
+
+def percentile(values: Sequence[float], share: float) -> float:
+    """The value that `share` of them do not pass; nan where there is none."""
+    if not values:
+        return float("nan")
+    ordered = sorted(values)
+    return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
+
+
+def spread(values: Sequence[float], unit: str = "ms") -> str:
+    """Median and worst."""
+    return f"{statistics.median(values):7.0f} {unit}, worst {max(values):6.0f}"

@@ -1,0 +1,56 @@
+"""Selecting with the mouse, as a terminal reports it, and copying with ctrl+c."""
+
+from __future__ import annotations
+
+from rolling_chat.messages import Message
+from tests.support.terminal import Terminal
+from tests.terminal.conftest import Desk
+
+_ASKED, _FACT = "What does the lexer drop?", "The lexer drops tabs in column eight."
+
+
+def place_of(terminal: Terminal, text: str) -> tuple[int, int]:
+    """The last place where `text` stands on the screen: column and row from 1, as the mouse reports."""
+    row = max(number for number, line in enumerate(terminal.padded_lines) if text in line)
+    return terminal.padded_lines[row].index(text) + 1, row + 1
+
+
+def drag(terminal: Terminal, start: tuple[int, int], end: tuple[int, int]) -> None:
+    """Press, move, release."""
+    (column, row), (last_column, last_row) = start, end
+    terminal.type(f"\x1b[<0;{column};{row}M")
+    terminal.type(f"\x1b[<32;{last_column - 1};{last_row}M\x1b[<32;{last_column};{last_row}M")
+    terminal.type(f"\x1b[<0;{last_column};{last_row}m")
+
+
+def talk(desk: Desk) -> Terminal:
+    """A question and its answer."""
+    desk.remember(Message("user", _ASKED), Message("assistant", _FACT))
+    terminal = desk.open("--continue")
+    terminal.see("rolling: off", _ASKED, _FACT)
+    return terminal
+
+
+def test_a_selection_made_with_the_mouse_is_copied_by_ctrl_c(desk: Desk) -> None:
+    terminal = talk(desk)
+    column, row = place_of(terminal, _FACT)
+    drag(terminal, (column, row), (column + len(_FACT), row))
+    terminal.type("\x03")
+    terminal.wait_until(lambda: bool(terminal.copied), "nothing was copied")
+    assert terminal.copied == [_FACT]
+    # the selection is gone: the next one is no copy
+    terminal.type("\x03")
+    terminal.see("ctrl+c again quits")
+    assert len(terminal.copied) == 1
+
+
+def test_a_selection_from_one_message_into_the_next_holds_both(desk: Desk) -> None:
+    terminal = talk(desk)
+    start, end = place_of(terminal, _ASKED), place_of(terminal, _FACT)
+    assert start[1] < end[1]
+    drag(terminal, start, (end[0] + len(_FACT), end[1]))
+    terminal.type("\x03")
+    terminal.wait_until(lambda: bool(terminal.copied), "nothing was copied")
+    (copied,) = terminal.copied
+    assert copied.startswith(_ASKED)
+    assert copied.endswith(_FACT)
