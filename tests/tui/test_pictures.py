@@ -61,8 +61,8 @@ def still(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """The same figures and the same folder's name on every machine."""
     reading = Meter.reading
 
-    def fixed(meter: Meter, streamed: int = 0) -> PromptReport | None:
-        report = reading(meter, streamed)
+    def fixed(meter: Meter) -> PromptReport | None:
+        report = reading(meter)
         return report and replace(report, system=260, tools=390)
 
     monkeypatch.setattr(Meter, "reading", fixed)
