@@ -111,6 +111,7 @@ class PromptReport:
     turns: int = 0
     until_trim: int = 0
     pace: int = 0
+    stand_ins: int = 0  # tokens at its end, in `current`, for a request or results that are still to come
 
     @property
     def token_count(self) -> int:
@@ -149,6 +150,13 @@ class PromptReport:
             return self
         until_trim = self.until_trim - tokens
         return replace(self, current=self.current + tokens, until_trim=until_trim, exact=False)
+
+    def without_stand_ins(self) -> PromptReport:
+        """The same report of what was said alone: what stands in for the rest gives way to it."""
+        if not self.stand_ins:
+            return self
+        current, until_trim = self.current - self.stand_ins, self.until_trim + self.stand_ins
+        return replace(self, current=current, until_trim=until_trim, stand_ins=0)
 
     def count(self, *fates: Fate) -> int:
         """How many messages met one of `fates`."""

@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Set
 from functools import cached_property
+from itertools import takewhile
 from types import MappingProxyType
 
 from rolling_chat.context.budget import Budget
@@ -62,6 +63,7 @@ def draw_report(draft: Draft, sizes: Sizes) -> PromptReport:
         turns=sum(piece.opens_turn for piece in draft.pieces),
         until_trim=min(until_full, _until_cap(cap, history + current, pace)) if cap > 0 else until_full,
         pace=pace,
+        stand_ins=sum(piece.tokens for piece in takewhile(_is_invented, reversed(draft.current))),
     )
 
 
@@ -69,6 +71,10 @@ def _at_window(budget: Budget, count: int, bound: int, sizes: Sizes) -> int:
     """The prompt's size, in estimated tokens, at which the window is full."""
     factor = sizes.bound.family.factor * sizes.config.calibration.estimate
     return max(0, count + int((budget.room - bound) * factor / sizes.bound.prior))
+
+
+def _is_invented(piece: Piece) -> bool:
+    return piece.index < 0
 
 
 def _until_cap(cap: int, said: int, pace: int) -> int:

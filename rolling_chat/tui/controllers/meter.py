@@ -91,7 +91,8 @@ class Meter:
         report = self._newest_report()
         if report is None:
             return None
-        return report.grown(self._streamed()).with_draft(self.draft_tokens + self._sending)
+        said = report.without_stand_ins().grown(self._streamed())
+        return said.with_draft(self.draft_tokens + self._sending)
 
     def draft_hints(self, *, busy: bool) -> tuple[str, ...]:
         """What the draft costs and what would leave for it, the longest words first; none without one."""
@@ -106,6 +107,7 @@ class Meter:
             f"this message {price} tokens · {effect}",
             f"{price} tokens · {effect}",
             f"{price} · {short}",
+            short,
         )
 
     def _newest_report(self) -> PromptReport | None:
