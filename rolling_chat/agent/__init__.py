@@ -7,6 +7,7 @@ from rolling_chat.agent.held import HeldIds
 from rolling_chat.agent.moves import SaidTurn
 from rolling_chat.agent.pins import PinChange, PinEntry, PinPrice
 from rolling_chat.agent.runtime import Runtime
+from rolling_chat.agent.streamed import StreamedReply
 from rolling_chat.agent.summaries import Proposal
 from rolling_chat.sessions.records import LeftBranch, SearchHit, SessionInfo, StoredSummary
 
@@ -25,4 +26,5 @@ __all__ = [
     "SearchHit",
     "SessionInfo",
     "StoredSummary",
+    "StreamedReply",
 ]

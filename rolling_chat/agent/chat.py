@@ -20,10 +20,12 @@ from rolling_chat.agent.pins import Pinning
 from rolling_chat.agent.retention import delete_old_sessions
 from rolling_chat.agent.runtime import Runtime
 from rolling_chat.agent.session import OpenSession
+from rolling_chat.agent.streamed import Prices, StreamedReply
 from rolling_chat.agent.summaries import Summaries
 from rolling_chat.agent.switching import Switches
 from rolling_chat.agent.turn import RunningTurn
 from rolling_chat.context import PromptReport, count_tokens
+from rolling_chat.context.tokens import estimator_for
 from rolling_chat.events import AskLeave, Event, Outcome, TurnEnded, TurnStarted
 from rolling_chat.messages import Ending, Message, Usage
 from rolling_chat.providers.background import in_background
@@ -35,7 +37,6 @@ log = logging.getLogger("rolling_chat.agent.chat")
 
 GO_ON = "Continue exactly where you stopped."
 _BUSY = "The model is still answering: Esc stops it."
-_MESSAGE_FRAMING = 4  # tokens around a message, as OpenAI counts them
 
 
 class Chat:
@@ -169,7 +170,15 @@ class Chat:
 
     def count_draft(self, text: str) -> int:
         """What `text` would add to the next request, in tokens."""
-        return count_tokens(text, self.model) + _MESSAGE_FRAMING if text else 0
+        return self._prices.of(Message("user", text)) if text else 0
+
+    def report_with(self, draft: str) -> PromptReport:
+        """The report of the next request, were `draft` said before it; nothing is changed."""
+        return self._session.planner.preview([*self.messages, Message("user", draft)])
+
+    def follow_reply(self, reply_id: str) -> StreamedReply:
+        """What counts the reply `reply_id` while it comes in, by its events."""
+        return self._prices.follow(reply_id)
 
     def send(self, text: str) -> AsyncGenerator[Event]:
         """Say `text` and run the turn. Raises ChatError when busy, held elsewhere or blank.
@@ -370,6 +379,12 @@ class Chat:
             self._session.let_go()
 
     # -- what the doors above share
+
+    @property
+    def _prices(self) -> Prices:
+        choice = self._runtime.settings.context.token_estimator
+        calibration = self._session.planner.measurements.calibration
+        return Prices(self.model, estimator_for(self.model, choice, calibration))
 
     async def _run(self, text: str | None) -> AsyncGenerator[Event]:
         """Store what was said, then run the turn in a task of its own and hand out its events."""

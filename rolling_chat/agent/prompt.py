@@ -263,6 +263,7 @@ class Planner:
         else:
             raise _does_not_fit(planned.report)
         conversation.save_counts()
+        self.revision += planned.report.trimmed  # what left stays away: the report of before is another
         self._previous_length = len(planned.request.messages)
         return planned
 

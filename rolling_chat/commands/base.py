@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 if TYPE_CHECKING:
     from rolling_chat.agent import Chat
+    from rolling_chat.context.report import PromptReport
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +51,11 @@ class CommandContext(Protocol):
     @property
     def chat(self) -> Chat:
         """The open session."""
+        ...
+
+    @property
+    def report(self) -> PromptReport:
+        """The next request as the gauge shows it: the draft is in it, and what streams in."""
         ...
 
     @property

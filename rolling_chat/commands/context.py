@@ -12,10 +12,11 @@ from rolling_chat.context.report import Fate, PromptReport, Row
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rolling_chat.agent import Chat, HeldIds
+    from rolling_chat.agent import HeldIds
     from rolling_chat.messages import Message
 
 _PREVIEW_CHARS = 60
+_LEAST_BAND = 0.005  # a narrower band rounds to nothing
 
 
 def category_table(report: PromptReport) -> Table:
@@ -89,32 +90,65 @@ def _share(size: int, window: int) -> str:
     return figures.percent(100 * size / window) if window else "unknown"
 
 
-def lead(report: PromptReport) -> list[str]:
-    """The lines above the tables: model, total, the mark of the next trim."""
-    sign = "" if report.exact else "~"
+def sign_of(report: PromptReport) -> str:
+    """`~` for an estimate, until the model has counted the conversation and no draft stands beside it."""
+    return "" if report.exact and not report.draft else "~"
+
+
+def band_of(report: PromptReport) -> str:
+    """How far the estimate of what is new may be off, where the model has confirmed the rest: ` ±2%`."""
+    if sign_of(report) or report.band < _LEAST_BAND:
+        return ""
+    return f" ±{100 * report.band:.0f}%"
+
+
+def left_out(report: PromptReport) -> int:
+    """How many messages are not sent, whoever or whatever took them out."""
+    return report.count(Fate.SUMMARISED, Fate.OMITTED, Fate.EXCLUDED)
+
+
+def turns_left(report: PromptReport) -> str:
+    """`≈ 23 turns left`: to the next trim, with rolling off to the refusal; empty where nobody knows."""
+    left = report.turns_left
+    if left is None or not report.within_budget:
+        return ""
+    return f"≈ {figures.tokens(left)} {'turn' if left == 1 else 'turns'} left" if left else "<1 turn left"
+
+
+def lead(report: PromptReport, cost: float | None = None) -> list[str]:
+    """The lines above the tables: model and total, the mark of the next trim; `cost` in US dollars."""
+    size = f"{sign_of(report)}{report.used:,}{band_of(report)}"
+    share = f", {figures.percent(report.percent)}" if report.window else ""
     window = f" of {report.window:,}" if report.window else ""
-    lines = [f"{report.model}: the next request is {sign}{report.used:,}{window} tokens"]
+    lines = [f"{report.model}: the next request is {size}{window} tokens{share}"]
     what = "the next trim" if report.rolling else "the refusal"
     if report.trim_at:
+        turns = turns_left(report)
         lines.append(
             f"rolling context is {'on' if report.rolling else 'off'}; "
-            f"{what} comes at {report.trim_at:,} tokens"
+            f"{what} comes at {report.trim_at:,} tokens{f', {turns}' if turns else ''}"
         )
     if not report.within_budget:
         lines.append("it does not fit the window and would not be sent")
+    gone = left_out(report)
+    if gone:
+        lines.append(f"{figures.plural(gone, 'message')} left out")
+    if figures.cost(cost):
+        lines.append(f"the session has cost {figures.cost(cost)}")
     return lines
 
 
-def inspection(chat: Chat) -> Inspection:
-    """The next request of a chat as it is now."""
-    report = chat.report()
+def inspection(context: CommandContext) -> Inspection:
+    """The next request as it is now."""
+    chat, report = context.chat, context.report
     messages = message_table(report.rows, chat.messages, chat.pins.held)
     places = tuple(row.index for row in reversed(report.rows))
-    return Inspection(tuple(lead(report)), (category_table(report), messages), places)
+    lines = lead(report, chat.usage.cost)
+    return Inspection(tuple(lines), (category_table(report), messages), places)
 
 
 def _run(context: CommandContext, _argument: str) -> None:
-    context.show_inspector(lambda: inspection(context.chat))
+    context.show_inspector(lambda: inspection(context))
 
 
 CONTEXT = Command(

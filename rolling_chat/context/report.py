@@ -79,7 +79,10 @@ class PromptReport:
 
     The categories add up to `token_count` + `draft` + `reserve` + `margin`. `bound` is the upper
     bound that the hard rule tests: `bound + reserve + margin <= window`. `trim_at` is the size of
-    the prompt (best estimate) at which the next trim, or with rolling off the refusal, comes.
+    the prompt (best estimate) at which the next trim, or with rolling off the refusal, comes;
+    `until_trim` is how much the conversation may grow before that, the turn that runs taken for history,
+    and `pace` how much a turn makes it grow: the mean of the newest turns that are whole, as they came
+    in, 0 where none is.
     `fates` counts messages by what became of them; `trimmed` says that this prompt took decisions
     that the one before had not.
     """
@@ -106,6 +109,9 @@ class PromptReport:
     exact: bool = False  # the model has counted this conversation; only what is new is estimated
     band: float = 0.0  # how far above token_count the bound lies, as a share of it
     turns: int = 0
+    until_trim: int = 0
+    pace: int = 0
+    stand_ins: int = 0  # tokens at its end, in `current`, for a request or results that are still to come
 
     @property
     def token_count(self) -> int:
@@ -122,9 +128,35 @@ class PromptReport:
         """`used` as a share of the window, in percent."""
         return 100.0 * self.used / self.window if self.window else 0.0
 
+    @property
+    def turns_left(self) -> int | None:
+        """About how many more turns fit before the next trim, or with rolling off before the refusal.
+
+        The next one is as long as its draft, where that is more than the pace; None while there is no
+        pace to go by.
+        """
+        if not self.pace:
+            return None
+        left = self.until_trim - max(self.pace, self.draft)
+        return 1 + left // self.pace if left >= 0 else 0
+
     def with_draft(self, tokens: int) -> PromptReport:
         """The same report with a draft of `tokens` in the prompt box."""
         return replace(self, draft=tokens)
+
+    def grown(self, tokens: int) -> PromptReport:
+        """The same report after about `tokens` more of the current turn."""
+        if not tokens:
+            return self
+        until_trim = self.until_trim - tokens
+        return replace(self, current=self.current + tokens, until_trim=until_trim, exact=False)
+
+    def without_stand_ins(self) -> PromptReport:
+        """The same report of what was said alone: what stands in for the rest gives way to it."""
+        if not self.stand_ins:
+            return self
+        current, until_trim = self.current - self.stand_ins, self.until_trim + self.stand_ins
+        return replace(self, current=current, until_trim=until_trim, stand_ins=0)
 
     def count(self, *fates: Fate) -> int:
         """How many messages met one of `fates`."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Mapping, Set
 from functools import cached_property
+from itertools import takewhile
 from types import MappingProxyType
 
 from rolling_chat.context.budget import Budget
@@ -13,6 +15,8 @@ from rolling_chat.context.pieces import SUMMARISED, Piece, Sizes
 from rolling_chat.context.report import Fate, PromptReport, Row, Rows
 from rolling_chat.context.turns import ANSWERS_NO_CALL, opens_with_system
 from rolling_chat.messages import Message
+
+_PACE_TURNS = 5  # turns that the pace is taken from: enough to even out, few enough to follow a change
 
 _REASONS = {
     "1": "beyond the history window",
@@ -25,6 +29,7 @@ _REASONS = {
 def draw_report(draft: Draft, sizes: Sizes) -> PromptReport:
     """The division of the window and, once it is asked for, a row for every message of the branch."""
     budget = sizes.budget(draft.system)
+    cap = budget.history_cap if sizes.config.enabled else 0
     fixed = sizes.fixed(draft.system)
     system, tools = fixed.system, fixed.tools
     summary = min(system, sizes.estimate.count_text(draft.summary.block)) if draft.summary else 0
@@ -32,6 +37,8 @@ def draw_report(draft: Draft, sizes: Sizes) -> PromptReport:
     current = sum(piece.tokens for piece in draft.current)
     bound = budget.system + budget.tools + sum(piece.bound for piece in draft.pieces)
     count = system + tools + history + current
+    at_window, pace = _at_window(budget, count, bound, sizes), _pace(draft, sizes)
+    until_full = at_window - count
     return PromptReport(
         model=sizes.model or "",
         rolling=sizes.config.enabled,
@@ -46,7 +53,7 @@ def draw_report(draft: Draft, sizes: Sizes) -> PromptReport:
         bound=bound,
         within_budget=bound <= budget.room,
         history_budget=max(0, budget.history),
-        trim_at=_trim_at(budget, count, bound, history, sizes),
+        trim_at=min(at_window, count - history + cap) if cap > 0 else at_window,
         floor=_floor(draft, budget),
         rows=Rows(len(draft.given), _Drawing(draft, sizes).row),
         fates=_fates(draft),
@@ -54,16 +61,51 @@ def draw_report(draft: Draft, sizes: Sizes) -> PromptReport:
         exact=sizes.confirmed is not None,
         band=max(0, bound - count) / count if count else 0.0,
         turns=sum(piece.opens_turn for piece in draft.pieces),
+        until_trim=min(until_full, _until_cap(cap, history + current, pace)) if cap > 0 else until_full,
+        pace=pace,
+        stand_ins=sum(piece.tokens for piece in takewhile(_is_invented, reversed(draft.current))),
     )
 
 
-def _trim_at(budget: Budget, count: int, bound: int, history: int, sizes: Sizes) -> int:
-    """The prompt's size, in estimated tokens, at which something must leave."""
+def _at_window(budget: Budget, count: int, bound: int, sizes: Sizes) -> int:
+    """The prompt's size, in estimated tokens, at which the window is full."""
     factor = sizes.bound.family.factor * sizes.config.calibration.estimate
-    at_window = max(0, count + int((budget.room - bound) * factor / sizes.bound.prior))
-    if not sizes.config.enabled or budget.history_cap <= 0:
-        return at_window
-    return min(at_window, count - history + budget.history_cap)
+    return max(0, count + int((budget.room - bound) * factor / sizes.bound.prior))
+
+
+def _is_invented(piece: Piece) -> bool:
+    return piece.index < 0
+
+
+def _until_cap(cap: int, said: int, pace: int) -> int:
+    """How much may still be said before history is over its cap: that is looked at when a turn begins, and
+    so the one that goes over it still goes as it is."""
+    return cap - said + (pace if said <= cap else 0)
+
+
+def _pace(draft: Draft, sizes: Sizes) -> int:
+    """How many tokens a turn brings: the mean of the newest ones as they came in, 0 where none is whole."""
+    grown, whole, seen, turn = 0, 0, 0, list[Piece]()
+    end = next((piece.index for piece in draft.current if piece.index >= 0), len(draft.given))
+    for piece in reversed(draft.history):
+        turn.append(piece)
+        if not piece.opens_turn:
+            continue
+        if sum(one.index >= 0 for one in turn) == end - piece.index:
+            grown += sum(_as_it_came(one, sizes) for one in turn)
+            whole += 1
+        seen, end, turn = seen + 1, piece.index, []
+        if seen == _PACE_TURNS:
+            break
+    return math.ceil(grown / whole) if whole else 0
+
+
+def _as_it_came(piece: Piece, sizes: Sizes) -> int:
+    """The tokens of a message before anything was decided of it; the cap on results is no decision."""
+    if piece.layer not in {"3b", "levelled", "arguments"}:
+        return piece.tokens
+    before = sizes.measure(piece.source)[0]
+    return min(before, sizes.config.max_tool_result_tokens) if piece.message.role == "tool" else before
 
 
 def _floor(draft: Draft, budget: Budget) -> int:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from rolling_chat.agent import Chat
 from rolling_chat.commands import Choice, Table
 from rolling_chat.commands.base import Inspection
+from rolling_chat.context import PromptReport
 
 
 @dataclass
@@ -28,6 +29,10 @@ class PlainContext:
     copied: str = ""
     draft: str = ""
     landed: list[tuple[str, str]] = field(default_factory=list)
+
+    @property
+    def report(self) -> PromptReport:
+        return self.chat.report()
 
     def say(self, text: str, *, warning: bool = False) -> None:
         (self.warned if warning else self.said).append(text)

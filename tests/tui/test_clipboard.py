@@ -133,7 +133,7 @@ def test_tmux_takes_it_as_it_is_set_up_by_default(tmux: Mapping[str, str], text:
 
 
 async def test_a_selection_that_is_too_long_goes_to_the_file_and_a_line_says_so(tmp_path: Path) -> None:
-    async with make_app(make_chat(tmp_path), tmp_path).run_test(size=(80, 24)) as pilot:
+    async with make_app(make_chat(tmp_path), tmp_path).run_test(size=(300, 24)) as pilot:
         screen_of(pilot).prompt.put("x" * 80_000)
         screen_of(pilot).prompt.select_all()
         await pilot.press("ctrl+c")
@@ -143,7 +143,7 @@ async def test_a_selection_that_is_too_long_goes_to_the_file_and_a_line_says_so(
 
 async def test_copy_does_not_say_copied_of_what_went_to_the_file(tmp_path: Path) -> None:
     app = make_app(make_chat(tmp_path, says("x" * 80_000)), tmp_path)
-    async with app.run_test(size=(80, 24)) as pilot:
+    async with app.run_test(size=(300, 24)) as pilot:
         await type_line(pilot, "hi")
         await idle(pilot)
         await type_line(pilot, "/copy")

@@ -61,9 +61,9 @@ def still(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """The same figures and the same folder's name on every machine."""
     reading = Meter.reading
 
-    def fixed(meter: Meter, streamed: int = 0) -> PromptReport | None:
-        report = reading(meter, streamed)
-        return report and replace(report, system=260, tools=390)
+    def fixed(meter: Meter) -> PromptReport | None:
+        report = reading(meter)
+        return report and replace(report, system=260, tools=390, trim_at=23_000, until_trim=21_500)
 
     monkeypatch.setattr(Meter, "reading", fixed)
     monkeypatch.setenv("HOME", str(tmp_path))
@@ -79,7 +79,7 @@ def _hold_report_still(monkeypatch: pytest.MonkeyPatch) -> None:
         if id(found) not in kept:
             system, *rows = found.rows
             rows = [replace(system, tokens_before=260, tokens_after=260), *rows]
-            kept[id(found)] = replace(found, system=260, tools=390, trim_at=23_000, rows=rows)
+            kept[id(found)] = replace(found, rows=rows)
         return kept[id(found)]
 
     monkeypatch.setattr(Chat, "report", fixed)
@@ -98,7 +98,7 @@ def _conversation(tmp_path: Path) -> Chat:
         calls("read_file", text="I look at the lexer first.", path="lexer.py"),
         thinks(
             "A trailing tab is white space, and strip() takes it. " * 4,
-            says(ANSWER, usage=Usage(1900, 140, cost=0.01)),
+            says(ANSWER, usage=Usage(0, 140, cost=0.01)),
         ),
         calls("run_command", command=COMMAND),
     )

@@ -21,8 +21,10 @@ if TYPE_CHECKING:
     from rolling_chat.agent import Chat
     from rolling_chat.commands import Choice, Table
     from rolling_chat.commands.base import Inspection
+    from rolling_chat.context.report import PromptReport
     from rolling_chat.settings.paths import Paths
     from rolling_chat.tui.app import RollingChatApp
+    from rolling_chat.tui.controllers.meter import Meter
     from rolling_chat.tui.screens.chat import ChatScreen
 
 _log = logging.getLogger("rolling_chat.tui")
@@ -35,11 +37,13 @@ class CommandController:
         self,
         app: RollingChatApp,
         screen: ChatScreen,
+        meter: Meter,
         paths: Paths | None,
         fault: Callable[[str, Exception], str],
     ) -> None:
         self._app = app
         self._screen = screen
+        self._meter = meter
         self._paths = paths
         self._fault = fault
 
@@ -54,6 +58,11 @@ class CommandController:
     def chat(self) -> Chat:
         """The open session."""
         return self._app.chat
+
+    @property
+    def report(self) -> PromptReport:
+        """What the gauge shows."""
+        return self._meter.reading() or self.chat.report()
 
     @property
     def theme_names(self) -> Sequence[str]:
@@ -76,7 +85,7 @@ class CommandController:
 
     def show_inspector(self, read: Callable[[], Inspection]) -> None:
         """The next request, to pin and exclude from."""
-        self._app.push_screen(InspectorScreen(self.chat, read, self._pins_changed))
+        self._app.push_screen(InspectorScreen(self.chat, read, lambda: self.report, self._pins_changed))
 
     def _pins_changed(self, line: str) -> None:
         self.refresh_report()

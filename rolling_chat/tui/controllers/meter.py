@@ -3,57 +3,150 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rolling_chat.agent import ChatError
+from rolling_chat.commands import figures
+from rolling_chat.context.report import Fate
+from rolling_chat.events import (
+    CallForming,
+    Event,
+    ReasoningAdded,
+    ReplyEnded,
+    RequestStarted,
+    TextAdded,
+    TurnEnded,
+    TurnStarted,
+)
 
 if TYPE_CHECKING:
-    from rolling_chat.agent import Chat
+    from rolling_chat.agent import Chat, StreamedReply
     from rolling_chat.context.report import PromptReport
 
 _log = logging.getLogger("rolling_chat.tui")
 
+_NEWEST = 64  # messages among which a reply is looked for that has just been sealed
+_LEAVING = (Fate.SUMMARISED, Fate.OMITTED)
+_SMALLER = (Fate.SHORTENED, Fate.MASKED)
+
 
 class Meter:
-    """Keeps the last report; asks for another only when the conversation has changed.
+    """What the gauge and `/context` show of the next request: one report, however it has come about.
 
-    `cost` is what the session has cost in US dollars, None where prices are unknown.
+    Nothing is counted before `begin`, for the first count loads much. A draft that is sent counts until
+    the conversation has it, a reply that comes until it is sealed: so nothing is missing in between, and
+    nothing is there twice.
     """
 
     def __init__(self, chat: Chat) -> None:
         self._chat = chat
+        self._has_begun = False
         self._report: PromptReport | None = None
+        self._reply: StreamedReply | None = None
+        self._draft = ""
+        self._sending = 0
+        self._weighed: tuple[object, str] = (None, "")
         self.draft_tokens = 0
-        self.cost: float | None = None
 
     @property
     def report(self) -> PromptReport | None:
-        """The last report; None until there is one."""
+        """The last report that was drawn; None until there is one."""
         return self._report
 
-    def take(self, report: PromptReport) -> None:
-        """A request is about to leave with this report."""
-        self._report = report
+    @property
+    def cost(self) -> float | None:
+        """What the session has cost in US dollars, None where prices are unknown."""
+        return self._chat.usage.cost
 
-    def refresh(self) -> None:
-        """Ask for the report of the next request."""
-        try:
-            self._report = self._chat.report()
-            self.cost = self._chat.usage.cost
-        except ChatError as error:
-            _log.warning("no report: %s", error)
+    def begin(self) -> None:
+        """What is needed for counting is loaded."""
+        self._has_begun = True
+
+    def take(self, event: Event) -> None:
+        """Follow a turn."""
+        match event:
+            case TurnStarted():
+                self._sending = 0
+            case RequestStarted(_, _, reply_id):
+                self._reply = self._chat.follow_reply(reply_id)
+            case ReasoningAdded() | TextAdded() | CallForming():
+                if self._reply is not None:
+                    self._reply.take(event)
+            case ReplyEnded() | TurnEnded():
+                self._reply = None
+            case _:
+                pass
+
+    def turn_over(self) -> None:
+        """Nothing is on its way any more, whatever became of it."""
+        self._reply, self._sending = None, 0
 
     def count_draft(self, draft: str) -> None:
-        """Count what stands in the prompt box, in tokens; not before the first report, which loads much."""
-        ready = self._report is not None and bool(draft.strip())
-        self.draft_tokens = self._chat.count_draft(draft) if ready else 0
+        """Count what stands in the prompt box."""
+        self._draft = draft if self._has_begun and draft.strip() else ""
+        self.draft_tokens = self._chat.count_draft(self._draft)
 
-    def reading(self, streamed: int = 0) -> PromptReport | None:
-        """What the gauge shows; `streamed` tokens came in since the report."""
-        report = self._report
+    def send_draft(self, *, queued: bool = False) -> None:
+        """The draft is on its way into the conversation; one that is `queued` comes after this turn."""
+        self._sending = 0 if queued else self.draft_tokens
+        self._draft, self.draft_tokens = "", 0
+
+    def reading(self) -> PromptReport | None:
+        """The report of the next request as it stands now."""
+        report = self._newest_report()
         if report is None:
             return None
-        if streamed:
-            report = replace(report, current=report.current + streamed, exact=False)
-        return report.with_draft(self.draft_tokens)
+        said = report.without_stand_ins().grown(self._streamed())
+        return said.with_draft(self.draft_tokens + self._sending)
+
+    def draft_hints(self, *, busy: bool) -> tuple[str, ...]:
+        """What the draft costs and what would leave for it, the longest words first; none without one."""
+        if not self.draft_tokens:
+            return ()
+        price = f"+{figures.tokens(self.draft_tokens)}"
+        effect = "" if busy else self._effect()
+        if not effect:
+            return f"this message {price} tokens", f"{price} tokens", price
+        short = effect.replace(" messages ", " ").replace(" message ", " ")
+        return (
+            f"this message {price} tokens · {effect}",
+            f"{price} tokens · {effect}",
+            f"{price} · {short}",
+            short,
+        )
+
+    def _newest_report(self) -> PromptReport | None:
+        if not self._has_begun:
+            return None
+        try:
+            self._report = self._chat.report()
+        except ChatError as error:
+            _log.warning("no report: %s", error)
+        return self._report
+
+    def _streamed(self) -> int:
+        reply = self._reply
+        if reply is None or any(message.id == reply.reply_id for message in self._chat.messages[-_NEWEST:]):
+            return 0
+        return reply.tokens
+
+    def _effect(self) -> str:
+        """What sending the draft would do to the rest of the prompt; empty while there is room for it."""
+        report = self._newest_report()
+        # the report's estimate may be off by its band: near the mark only the pipeline itself knows
+        if report is None or 2 * self.draft_tokens < report.until_trim:
+            return ""
+        asked = (report, self._draft)
+        if self._weighed[0] != asked:
+            self._weighed = (asked, _difference(report, self._chat.report_with(self._draft)))
+        return self._weighed[1]
+
+
+def _difference(before: PromptReport, after: PromptReport) -> str:
+    if not after.within_budget:
+        return "does not fit"
+    leaving = after.count(*_LEAVING) - before.count(*_LEAVING)
+    if leaving > 0:
+        return f"{figures.plural(leaving, 'message')} {'leaves' if leaving == 1 else 'leave'}"
+    smaller = after.count(*_SMALLER) - before.count(*_SMALLER)
+    return f"{smaller:,} shortened" if smaller > 0 else ""

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Callable
 from typing import TYPE_CHECKING, Protocol
 
 from rolling_chat.agent import ChatError
-from rolling_chat.events import Event, Leave, LeaveRequest, Outcome, PromptPlanned, TurnEnded, TurnStarted
+from rolling_chat.events import Event, Leave, LeaveRequest, Outcome, TurnEnded, TurnStarted
 from rolling_chat.tui.state import Offer, ScreenState
 from rolling_chat.tui.widgets.questions import ROLL, approval, full_question
 
@@ -127,13 +127,12 @@ class TurnController:
                 state.fail("The turn ended early.", self._clock())
             if not stored:
                 self._stage.give_back(text)
-            self._meter.refresh()
+            self._meter.turn_over()
             self._stage.turn_over()
         return outcome
 
     def _take(self, event: Event, outcome: Outcome) -> Outcome:
-        if isinstance(event, PromptPlanned):
-            self._meter.take(event.report)
+        self._meter.take(event)
         self._state.apply(event, self._clock())
         return event.outcome if isinstance(event, TurnEnded) else outcome
 

@@ -16,7 +16,7 @@ from textual.message import Message
 from textual.screen import Screen
 from textual.widgets import Static, TextArea
 
-from rolling_chat.commands import complete, figures, parse
+from rolling_chat.commands import ParsedCommand, complete, parse
 from rolling_chat.tui.controllers.commands import CommandController
 from rolling_chat.tui.controllers.history import History
 from rolling_chat.tui.controllers.meter import Meter
@@ -64,6 +64,7 @@ class ChatScreen(Screen[None]):
         Binding("escape", "stop", show=False),
         Binding("ctrl+o", "details", show=False, priority=True),
         Binding("f1", "help", show=False, priority=True),
+        Binding("ctrl+g", "context", show=False, priority=True),
         Binding("pageup", "scroll_pages(-1)", show=False, priority=True),
         Binding("pagedown", "scroll_pages(1)", show=False, priority=True),
         Binding("ctrl+up", "scroll_lines(-1)", show=False, priority=True),
@@ -87,7 +88,7 @@ class ChatScreen(Screen[None]):
         self._first_message = first_message
         self._meter = Meter(chat)
         self._turns = TurnController(chat, self.state, self._meter, self, clock=clock, fault=app.fault)
-        self._commands = CommandController(app, self, paths, app.fault)
+        self._commands = CommandController(app, self, self._meter, paths, app.fault)
         self._history = History(paths.history_file if paths is not None else None)
         self._answer: asyncio.Future[str] | None = None
         self._newline_key = "ctrl+j"
@@ -122,7 +123,7 @@ class ChatScreen(Screen[None]):
         self.chat.summaries.listener = self._summary_changed
         self._frames = self.set_interval(_FRAME, self._frame, pause=True)
         self.prompt.focus()
-        self.load(with_report=False)
+        self.load()
         self.call_after_refresh(self._after_first_paint)
 
     @property
@@ -132,11 +133,9 @@ class ChatScreen(Screen[None]):
 
     # -- painting
 
-    def load(self, *, with_report: bool = True) -> None:
+    def load(self) -> None:
         """Show the chat's conversation, at its end."""
         self._load()
-        if with_report:
-            self._meter.refresh()
         self.query_one(Transcript).scroll_to_newest()
         self.paint()
 
@@ -162,7 +161,6 @@ class ChatScreen(Screen[None]):
         with suppress(NoMatches):  # the screen may be going already
             transcript = self.query_one(Transcript)
             transcript.show(self.state.items)
-            self._show_fates(transcript)
             self._painted = self.state.revision
             self._paint_after = self._clock() + max(_FRAME, _PAINT_SHARE * transcript.paint_cost)
             info = self.chat.info
@@ -170,6 +168,7 @@ class ChatScreen(Screen[None]):
             self.query_one(Banner).show(shown=self.chat.summaries.is_worth_saying)
             self.prompt.takes_back = bool(self.state.queued)
             self._paint_rows()
+            self._show_fates(transcript)
 
     def _show_fates(self, transcript: Transcript) -> None:
         """What becomes of the messages is drawn from the report that the gauge draws."""
@@ -180,10 +179,9 @@ class ChatScreen(Screen[None]):
 
     def _paint_rows(self) -> None:
         now, state = self._clock(), self.state
-        price = self._meter.draft_tokens
-        right = f"this message +{figures.tokens(price)} tokens" if price else ""
-        self.query_one(StatusLine).show(self._status(now), right, busy=state.busy, now=now)
-        self.query_one(Gauge).show(self._meter.reading(state.streamed_tokens), self._meter.cost)
+        hints = self._meter.draft_hints(busy=state.busy)
+        self.query_one(StatusLine).show(self._status(now), hints, busy=state.busy, now=now)
+        self.query_one(Gauge).show(self._meter.reading(), self._meter.cost)
         self.query_one(KeyBar).show(key_hints(self._moment()))
 
     def _status(self, now: float) -> str:
@@ -224,13 +222,10 @@ class ChatScreen(Screen[None]):
     def _summary_changed(self, event: SummaryEvent) -> None:
         """In the background a summary was begun, or has ended."""
         self.state.summary(event)
-        if not self.state.busy:
-            self._meter.refresh()
         self.paint()
 
     def refresh_report(self) -> None:
         """The next request has changed."""
-        self._meter.refresh()
         self._mark()
         self.paint()
 
@@ -338,7 +333,7 @@ class ChatScreen(Screen[None]):
             self.state.notice("One message is queued already; up in an empty box takes it back.")
             self.give_back(text)
         else:
-            self._sent(text)
+            self._sent(text, queued=True)
             self.state.queue(text)
         self.paint()
 
@@ -372,9 +367,9 @@ class ChatScreen(Screen[None]):
         self._meter.count_draft("" if is_command else draft)
         self._paint_rows()
 
-    def _sent(self, text: str) -> None:
+    def _sent(self, text: str, *, queued: bool = False) -> None:
         self._history.add(text)
-        self._meter.draft_tokens = 0
+        self._meter.send_draft(queued=queued)
 
     # -- keys
 
@@ -409,6 +404,10 @@ class ChatScreen(Screen[None]):
     def action_help(self) -> None:
         """Keys and commands."""
         self.app.push_screen(HelpScreen())
+
+    def action_context(self) -> None:
+        """The next request, message by message."""
+        self._run(self._commands.run(ParsedCommand("context", "")))
 
     def action_scroll_pages(self, pages: int) -> None:
         """Scroll the transcript."""
@@ -462,8 +461,8 @@ class ChatScreen(Screen[None]):
         """Load what the gauge and the first request need; where that fails, the first request says why."""
         try:
             await self.chat.warm_counting()
-            self._meter.refresh()
-            self._meter.count_draft(self.prompt.text)
+            self._meter.begin()
+            self._count_draft()
             self.paint()
             if self._first_message.strip():
                 self._run(self._turns.say(self._first_message))

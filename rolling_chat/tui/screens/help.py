@@ -25,6 +25,7 @@ KEYS: tuple[tuple[str, str], ...] = (
     ("esc", "stop the answer; hide the line that says that a session is summarised"),
     ("ctrl+c", "copy the selection, else clear the draft, else stop; twice quits"),
     ("ctrl+o", "open or fold thinking and tool results"),
+    ("ctrl+g", "the next request, message by message, as /context"),
     ("pageup, pagedown", "scroll; at the end it follows again"),
     ("ctrl+home, ctrl+end", "to the beginning, to the end"),
     ("f1", "this help"),

@@ -18,16 +18,17 @@ from rolling_chat.tui.screens.tables import TablesScreen
 
 if TYPE_CHECKING:
     from rolling_chat.commands.base import Inspection
+    from rolling_chat.context.report import PromptReport
 
 _FOLLOW_EVERY = 0.5  # seconds
 _MOST_FOLLOWED = 2_000  # rows; more take too long to lay out while a turn runs
 
 
 class InspectorScreen(TablesScreen):
-    """Shows what `read` gives; `p` pins the row under the cursor, `x` excludes it, again takes it back.
+    """Shows what `read` gives of `report`.
 
-    The price is shown first, and the same key again does it. `changed` gets the line that says what
-    was done.
+    `p` pins the row under the cursor, `x` excludes it, again takes it back. The price is shown first, and
+    the same key again does it. `changed` gets the line that says what was done.
     """
 
     KEYS: ClassVar[str] = "p pin · x exclude · ↑↓ scroll · tab next table · esc close"
@@ -41,12 +42,19 @@ class InspectorScreen(TablesScreen):
     InspectorScreen #price { height: auto; min-height: 1; margin-top: 1; color: $warning; }
     """
 
-    def __init__(self, chat: Chat, read: Callable[[], Inspection], changed: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        chat: Chat,
+        read: Callable[[], Inspection],
+        report: Callable[[], PromptReport],
+        changed: Callable[[str], None],
+    ) -> None:
         self._read = read
+        self._newest = report
         self._inspection = read()
         super().__init__("The next request", self._inspection.lead, self._inspection.tables)
         self._chat = chat
-        self._report = chat.report()
+        self._report = report()
         self._changed = changed
         self._offered: tuple[PinChange, int] | None = None
 
@@ -122,12 +130,12 @@ class InspectorScreen(TablesScreen):
         """Show what became of the request while a turn runs; not while something is offered."""
         if self._offered is not None or len(self._inspection.places) > _MOST_FOLLOWED:
             return
-        if self._chat.report() is not self._report:
+        if self._newest() != self._report:
             self._redraw()
 
     def _redraw(self) -> None:
         more = -len(self._inspection.places)
-        self._inspection, self._report = self._read(), self._chat.report()
+        self._inspection, self._report = self._read(), self._newest()
         table = self.query(DataTable).last()
         row = table.cursor_row + max(0, more + len(self._inspection.places))
         self.show(self._inspection.lead, self._inspection.tables)

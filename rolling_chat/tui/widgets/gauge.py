@@ -8,12 +8,10 @@ from rich.text import Text
 from textual.color import Color, ColorParseError
 from textual.widget import Widget
 
-from rolling_chat.tui.widgets.gauge_bar import Figures, bar, bar_width
+from rolling_chat.tui.widgets.gauge_bar import Figures, bar, bar_width, level
 
 if TYPE_CHECKING:
     from rolling_chat.context.report import PromptReport
-
-_WARN_PERCENT, _FULL_PERCENT = 80, 95
 
 
 class Gauge(Widget):
@@ -59,15 +57,8 @@ class Gauge(Widget):
             line.append(cell.glyph, self._color(cell.category))
         for at, word in enumerate(words):
             line.append("  ")
-            line.append(word, self._level(report) if at == 0 else self._dim())
+            line.append(word, f"bold {self._variable(level(report))}" if at == 0 else self._dim())
         return line
-
-    def _level(self, report: PromptReport) -> str:
-        if not report.within_budget or report.percent >= _FULL_PERCENT:
-            return f"bold {self._variable('error')}"
-        if report.percent >= _WARN_PERCENT:
-            return f"bold {self._variable('warning')}"
-        return f"bold {self._variable('foreground')}"
 
     def _dim(self) -> str:
         return self._variable("foreground")

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from rolling_chat.commands import figures
+from rolling_chat.commands.context import band_of, left_out, sign_of, turns_left
 
 if TYPE_CHECKING:
     from rolling_chat.context.report import PromptReport
@@ -37,9 +39,10 @@ LABELS: dict[str, str] = {
     "margin": "safety margin",
 }
 
-_LEAST_BAR = 6
+_LEAST_BAR, _LEAST_NARROW_BAR = 10, 6
+_WIDE = 50  # columns from which there is room for a bar that shows more than that there is one
 _MOST_BAR = 60
-_LEAST_BAND = 0.005  # a narrower band rounds to nothing
+_NEAR, _FULL = 0.8, 0.95  # shares of the room for the prompt
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,9 +103,12 @@ def _make_fit(cells: dict[str, int], width: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """The words beside the bar, most needed first."""
+    """The words beside the bar, in the order in which they stand; empty where there is nothing to say."""
 
     used: str
+    band: str
+    window: str
+    turns: str
     rolling: str
     left_out: str
     cost: str
@@ -110,40 +116,59 @@ class Figures:
     @classmethod
     def of(cls, report: PromptReport, cost: float | None) -> Figures:
         """The figures of a report and of what the session has cost in US dollars."""
-        used = f"{_sign(report)}{figures.tokens(report.used)}{_band(report)}"
-        if report.window:
-            used += f" / {figures.window(report.window)}  {figures.percent(report.percent)}"
-        gone = len(report.rows) and sum(
-            row.tokens_after == 0 and row.tokens_before > 0 for row in report.rows
-        )
+        share = f" / {figures.window(report.window)}  {figures.percent(report.percent)}"
+        gone = left_out(report)
         return cls(
-            used,
+            f"{sign_of(report)}{figures.tokens(report.used)}",
+            band_of(report),
+            share if report.window else "",
+            turns_left(report) if report.within_budget else "does not fit",
             f"rolling: {'on' if report.rolling else 'off'}",
-            f"{gone} left out" if gone else "",
+            f"{gone:,} left out" if gone else "",
             figures.cost(cost),
         )
 
     def fit(self, width: int) -> list[str]:
-        """Those words for which there is room beside a bar of the least length."""
-        words: list[str] = []
-        room = width - _LEAST_BAR
-        for word in (self.used, self.rolling, self.cost, self.left_out):
-            if word and len(word) + 2 <= room:
-                words.append(word)
+        """Those words for which there is room beside a bar of the least length.
+
+        The size stays whatever the room; its band gives way to whether rolling is on and to the turns.
+        """
+        is_wide = width >= _WIDE
+        room = width - (_LEAST_BAR if is_wide else _LEAST_NARROW_BAR)
+        words = self._fitting(f"{self.used}{self.band}{self.window}", room, is_wide)
+        if self.band and not {"rolling", "turns"} <= words.keys():
+            words = self._fitting(f"{self.used}{self.window}", room, is_wide)
+        return [words[name] for name in ("used", "turns", "rolling", "left_out", "cost") if name in words]
+
+    def _fitting(self, used: str, room: int, is_wide: bool) -> dict[str, str]:
+        """The words that fit, the most needed first; turns also without their last word."""
+        turns = [("turns", self.turns), ("turns", self.turns.removesuffix(" left"))]
+        first, second = (
+            ([("rolling", self.rolling)], turns) if is_wide else (turns, [("rolling", self.rolling)])
+        )
+        wanted = [("used", used), *first, *second, ("cost", self.cost), ("left_out", self.left_out)]
+        words: dict[str, str] = {}
+        for name, word in wanted:
+            if word and name not in words and len(word) + 2 <= room:
+                words[name] = word
                 room -= len(word) + 2
         return words
 
 
-def _sign(report: PromptReport) -> str:
-    """An estimate says that it is one, until the model has counted the conversation."""
-    return "" if report.exact and not report.draft else "~"
+class Level(StrEnum):
+    """How near the prompt is to what may be sent at all, whatever leaves before."""
+
+    PLAIN = "foreground"
+    NEAR = "warning"
+    FULL = "error"
 
 
-def _band(report: PromptReport) -> str:
-    """How far the estimate of what is new may be off, where the model has confirmed the rest."""
-    if not report.exact or report.band < _LEAST_BAND:
-        return ""
-    return f" ±{100 * report.band:.0f}%"
+def level(report: PromptReport) -> Level:
+    """The level of a report: by the room for the prompt, reserve and margin off, not by the window."""
+    room = report.window - report.reserve - report.margin
+    if not report.within_budget or (room > 0 and report.used >= _FULL * room):
+        return Level.FULL
+    return Level.NEAR if room > 0 and report.used >= _NEAR * room else Level.PLAIN
 
 
 def bar_width(width: int, words: list[str]) -> int:

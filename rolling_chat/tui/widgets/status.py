@@ -28,12 +28,15 @@ class StatusLine(Widget):
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self._left = ""
-        self._right = ""
+        self._right: tuple[str, ...] = ()
         self._busy = False
         self._now = 0.0
 
-    def show(self, left: str, right: str, *, busy: bool, now: float) -> None:
-        """Draw these words; `now` (seconds) turns the sign of activity."""
+    def show(self, left: str, right: tuple[str, ...], *, busy: bool, now: float) -> None:
+        """Draw these words, of `right` the first that take no more than half of the row.
+
+        `now` (seconds) turns the sign of activity.
+        """
         spun = int(now * _SPINS_A_SECOND) if busy else 0
         before = (self._left, self._right, self._busy, int(self._now * _SPINS_A_SECOND) if self._busy else 0)
         self._left, self._right, self._busy, self._now = one_line(left), right, busy, now
@@ -44,7 +47,7 @@ class StatusLine(Widget):
         """The row."""
         width = self.size.width
         mark = f"{_SPIN[int(self._now * _SPINS_A_SECOND) % len(_SPIN)]} " if self._busy else ""
-        right = self._right if cell_len(self._right) <= width // 2 else ""
+        right = next((words for words in self._right if cell_len(words) <= width // 2), "")
         left = cut(f"{mark}{self._left}", width - (cell_len(right) + 2 if right else 0))
         gap = max(1, width - cell_len(left) - cell_len(right))
         return Text(f"{left}{' ' * gap}{right}", no_wrap=True, end="")

@@ -1,0 +1,107 @@
+"""What is not in the conversation yet, a draft or a reply that comes, in tokens of the next request."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+from rolling_chat.context import TokenEstimator
+from rolling_chat.events import CallForming, ReasoningAdded, TextAdded
+from rolling_chat.messages import Json, Message
+from rolling_chat.providers import wire
+
+_SETTLED_CHARACTERS = 2_000  # what comes after is counted anew every time it is asked for
+_ARGUMENT_CHARACTERS_PER_TOKEN = 4  # JSON has fewer: the real count, when it comes, is not below
+_CALL_FRAMING = 8
+
+
+class _GrowingText:
+    """Counts a text that grows, its settled beginning once."""
+
+    __slots__ = ("_settled", "_tail")
+
+    def __init__(self) -> None:
+        self._settled = 0
+        self._tail = ""
+
+    def add(self, text: str) -> None:
+        self._tail += text
+
+    def tokens(self, count: Callable[[str], int]) -> int:
+        while len(self._tail) > _SETTLED_CHARACTERS:
+            # words are counted with the white space before them
+            head = self._tail[:_SETTLED_CHARACTERS]
+            cut = len(head.rsplit(maxsplit=1)[0]) if len(head.split(maxsplit=1)) > 1 else len(head)
+            self._settled += count(self._tail[:cut])
+            self._tail = self._tail[cut:]
+        return self._settled + count(self._tail) if self._tail else self._settled
+
+
+@dataclass(slots=True)
+class StreamedReply:
+    """Follows the events of the reply `reply_id`; `tokens` is its size so far.
+
+    `count` counts a text as the pipeline will, so that the size does not jump when the reply is
+    sealed; `framing` are the tokens around a message. Reasoning counts where `keeps_reasoning` says
+    that the model will get it back.
+    """
+
+    reply_id: str
+    count: Callable[[str], int]
+    framing: int
+    keeps_reasoning: bool
+    _said: _GrowingText = field(default_factory=_GrowingText)
+    _thought: _GrowingText = field(default_factory=_GrowingText)
+    _calls: list[tuple[str, int]] = field(default_factory=list)
+
+    def take(self, event: ReasoningAdded | TextAdded | CallForming) -> None:
+        """Take in what came of the reply; events of another are passed over."""
+        if event.reply_id != self.reply_id:
+            return
+        match event:
+            case TextAdded(_, text):
+                self._said.add(text)
+            case ReasoningAdded(_, text):
+                if self.keeps_reasoning:
+                    self._thought.add(text)
+            case CallForming(_, name, characters):
+                self._form(name, characters)
+
+    @property
+    def tokens(self) -> int:
+        """About how many tokens have come."""
+        said = self._said.tokens(self.count) + self._thought.tokens(self.count)
+        calls = sum(
+            self.count(name) + characters // _ARGUMENT_CHARACTERS_PER_TOKEN + _CALL_FRAMING
+            for name, characters in self._calls
+        )
+        return said + calls + self.framing if said or calls else 0
+
+    def _form(self, name: str, characters: int) -> None:
+        """Parallel calls come one after the other: another name or fewer characters begin the next."""
+        last = self._calls[-1] if self._calls else None
+        if last is not None and last[0] == name and characters >= last[1]:
+            self._calls[-1] = (name, characters)
+        else:
+            self._calls.append((name, characters))
+
+
+@dataclass(frozen=True, slots=True)
+class Prices:
+    """What things cost in the requests of `model`, as the report counts them: best estimates, in tokens."""
+
+    model: str
+    estimator: TokenEstimator
+
+    def of(self, message: Message) -> int:
+        """What `message` would add to the next request."""
+        (seen,) = wire.for_model([message], self.model)
+        return self.estimator.count_message(seen)
+
+    def follow(self, reply_id: str) -> StreamedReply:
+        """Counts a reply that is about to come."""
+        plain = Message("assistant", made_by=wire.made_by(self.model))
+        thought: dict[str, Json] = {wire.REASONING: "hm", wire.THINKING_BLOCKS: [{"thinking": "hm"}]}
+        framing = self.of(plain)
+        keeps_reasoning = self.of(replace(plain, extras=thought, counts={})) > framing
+        return StreamedReply(reply_id, self.estimator.count_text, framing, keeps_reasoning)
