@@ -9,9 +9,11 @@ from rolling_chat.agent.pins import PinChange, PinEntry, PinPrice
 from rolling_chat.agent.runtime import Runtime
 from rolling_chat.agent.streamed import StreamedReply
 from rolling_chat.agent.summaries import Proposal
+from rolling_chat.sessions.export import FORMATS as EXPORT_FORMATS
 from rolling_chat.sessions.records import LeftBranch, SearchHit, SessionInfo, StoredSummary
 
 __all__ = [
+    "EXPORT_FORMATS",
     "Chat",
     "ChatError",
     "FileState",

@@ -1,6 +1,7 @@
 """Slash commands: one small module each, and the registry that help and completion read."""
 
 from rolling_chat.commands.base import Choice, Column, Command, CommandContext, Table
+from rolling_chat.commands.completing import Completer, Offer
 from rolling_chat.commands.registry import (
     ParsedCommand,
     all_commands,
@@ -16,6 +17,8 @@ __all__ = [
     "Column",
     "Command",
     "CommandContext",
+    "Completer",
+    "Offer",
     "ParsedCommand",
     "Table",
     "all_commands",

@@ -145,6 +145,25 @@ class CommandContext(Protocol):
 
 
 Run: TypeAlias = Callable[[CommandContext, str], Awaitable[None] | None]
+Choices: TypeAlias = Callable[[CommandContext, str], Sequence[Choice]]
+
+
+@dataclass(frozen=True, slots=True)
+class Arguments:
+    """What may follow a command's name, a word at a time.
+
+    `choices` gets the words that stand already ("set") and gives what may come next, nothing where
+    anything may; it is asked once for a command line, not at every key. `closed` says that nothing
+    else is taken, so that the first letters of a choice are as good as all of it.
+    """
+
+    choices: Choices
+    closed: bool = False
+
+
+def first_word(choices: Callable[[CommandContext], Sequence[Choice]], *, closed: bool = False) -> Arguments:
+    """Choices for a command that takes one word."""
+    return Arguments(lambda context, before: () if before else choices(context), closed=closed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +172,7 @@ class Command:
 
     `usage` is what follows the name ("[on|off|status]"), `summary` one line for help and
     completion. `while_busy` says that it may run while the model works. `run` gets the context
-    and the argument, already stripped.
+    and the argument, already stripped. `arguments` are what completion offers after the name.
     """
 
     name: str
@@ -161,6 +180,7 @@ class Command:
     summary: str
     run: Run
     while_busy: bool = False
+    arguments: Arguments | None = None
 
     @property
     def signature(self) -> str:

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from rolling_chat.agent import EXPORT_FORMATS
 from rolling_chat.commands import figures
-from rolling_chat.commands.base import Command, CommandContext
+from rolling_chat.commands.base import Choice, Command, CommandContext, first_word
+
+
+def _choices(_context: CommandContext) -> list[Choice]:
+    return [Choice(name, name, f".{ending}") for name, ending in EXPORT_FORMATS.items()]
 
 
 def _run(context: CommandContext, argument: str) -> None:
@@ -17,5 +22,5 @@ def _run(context: CommandContext, argument: str) -> None:
 
 EXPORT = Command(
     "export", "[format|file]", "Write the session to a file: markdown, html, json or jsonl", _run,
-    while_busy=True,
+    while_busy=True, arguments=first_word(_choices),
 )  # fmt: skip

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from rolling_chat.commands.base import Choice, Command, CommandContext
+from rolling_chat.commands.base import Choice, Command, CommandContext, first_word
+
+
+def _choices(context: CommandContext) -> list[Choice]:
+    return [Choice(known, known) for known in context.chat.model_names()]
 
 
 async def _run(context: CommandContext, argument: str) -> None:
     chat = context.chat
     name: str | None = argument
     if not name:
-        choices = [Choice(known, known) for known in chat.model_names()]
-        name = await context.pick("Model", choices, current=chat.model)
+        name = await context.pick("Model", _choices(context), current=chat.model)
     if not name:
         return
     context.say(chat.set_model(name))
     context.refresh_report()
 
 
-MODEL = Command("model", "[name]", "Change the model; alone it shows what there is", _run)
+MODEL = Command(
+    "model", "[name]", "Change the model; alone it shows what there is", _run, arguments=first_word(_choices)
+)

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 from rolling_chat.agent import PinChange
 from rolling_chat.commands import figures
-from rolling_chat.commands.base import Column, Command, CommandContext, Table
+from rolling_chat.commands.base import Column, Command, CommandContext, Table, first_word
 from rolling_chat.commands.context import preview
 from rolling_chat.commands.marks import Mark
-from rolling_chat.commands.pinning import USAGE, change_pins
+from rolling_chat.commands.pinning import USAGE, change_pins, places
 
 if TYPE_CHECKING:
     from rolling_chat.agent import PinEntry
@@ -46,5 +46,6 @@ def _row(entry: PinEntry, word: str) -> tuple[str, ...]:
 
 
 PIN = Command(
-    "pin", USAGE, "Keep a turn, an answer or a result in the prompt; alone it lists", _run, while_busy=True
-)
+    "pin", USAGE, "Keep a turn, an answer or a result in the prompt; alone it lists", _run, while_busy=True,
+    arguments=first_word(places),
+)  # fmt: skip

@@ -9,10 +9,12 @@ from rolling_chat.agent import PinChange
 from rolling_chat.commands import figures
 from rolling_chat.commands.base import Choice, CommandContext
 from rolling_chat.commands.context import preview
+from rolling_chat.tools.memory import speaker_of
 
 if TYPE_CHECKING:
     from rolling_chat.agent import PinEntry, PinPrice
 
+_MOST_OFFERED = 500
 USAGE = "[id|last|turn]"
 
 _DONE = {
@@ -55,12 +57,34 @@ def change_pins(context: CommandContext, change: PinChange, words: str) -> None:
     context.say(done_line(price))
 
 
-async def pick_entry(context: CommandContext, change: PinChange, entries: Iterable[PinEntry]) -> None:
-    """Let the person choose among what is pinned, or excluded, and take that back."""
-    choices = [
+def entry_choices(entries: Iterable[PinEntry]) -> list[Choice]:
+    """One entry a message that is pinned, or excluded: how it begins; then its price."""
+    return [
         Choice(f"r{entry.place}", f"r{entry.place} · {preview(entry.message)}", f"{entry.tokens:,} tokens")
         for entry in entries
     ]
+
+
+def message_choices(context: CommandContext) -> list[Choice]:
+    """One entry a message that may still be pinned or excluded, the newest first."""
+    chat = context.chat
+    gone = chat.pins.held.excluded
+    sent = [(place, message) for place, message in enumerate(chat.messages, 1) if message.id not in gone]
+    return [
+        Choice(f"r{place}", f"r{place} · {preview(message)}", speaker_of(message))
+        for place, message in sent[: -_MOST_OFFERED - 1 : -1]
+    ]
+
+
+def places(context: CommandContext) -> list[Choice]:
+    """What `USAGE` takes."""
+    words = [Choice("last", "last", "the newest answer or result"), Choice("turn", "turn", "the newest turn")]
+    return [*words, *message_choices(context)]
+
+
+async def pick_entry(context: CommandContext, change: PinChange, entries: Iterable[PinEntry]) -> None:
+    """Let the person choose among what is pinned, or excluded, and take that back."""
+    choices = entry_choices(entries)
     if not choices:
         word = "pinned" if change is PinChange.UNPIN else "excluded"
         context.say(f"Nothing is {word} on this branch.")

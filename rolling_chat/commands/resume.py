@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
-from rolling_chat.commands.base import Command, CommandContext
-from rolling_chat.commands.sessions import open_session, pick_session
+import time
+
+from rolling_chat.commands.base import Choice, Command, CommandContext, first_word
+from rolling_chat.commands.sessions import open_session, pick_session, session_choices
+
+
+def _choices(context: CommandContext) -> list[Choice]:
+    here = context.chat.info.id
+    return session_choices((info for info in context.chat.sessions() if info.id != here), time.time())
 
 
 async def _run(context: CommandContext, argument: str) -> None:
@@ -13,4 +20,7 @@ async def _run(context: CommandContext, argument: str) -> None:
         await pick_session(context)
 
 
-RESUME = Command("resume", "[id]", "Open a saved session by the start of its id", _run)
+RESUME = Command(
+    "resume", "[id]", "Open a saved session by the start of its id", _run,
+    arguments=first_word(_choices, closed=True),
+)  # fmt: skip

@@ -6,7 +6,7 @@ import time
 from typing import TYPE_CHECKING
 
 from rolling_chat.commands import figures
-from rolling_chat.commands.base import Choice, Command, CommandContext
+from rolling_chat.commands.base import Choice, Command, CommandContext, first_word
 from rolling_chat.commands.context import preview
 
 if TYPE_CHECKING:
@@ -25,6 +25,13 @@ def turn_choices(turns: Iterable[SaidTurn], now: float) -> list[Choice]:
         age = f" · {figures.age(now - message.created_at)}" if message.created_at else ""
         choices.append(Choice(message.id, preview(message) or "(no text)", f"turn {turn.number}{age}"))
     return choices[::-1]
+
+
+def _numbers(context: CommandContext) -> list[Choice]:
+    turns = context.chat.turns()
+    shown = turn_choices(turns, time.time())
+    numbers = range(len(shown), 0, -1)
+    return [Choice(str(number), one.label, one.note) for number, one in zip(numbers, shown, strict=True)]
 
 
 async def _run(context: CommandContext, argument: str) -> None:
@@ -54,5 +61,5 @@ async def _run(context: CommandContext, argument: str) -> None:
 
 REWIND = Command(
     "rewind", "[turn]", "Go back to before a message of yours, to edit it and go on from there", _run,
-    while_busy=True,
+    while_busy=True, arguments=first_word(_numbers),
 )  # fmt: skip

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rolling_chat.commands import figures
-from rolling_chat.commands.base import Command, CommandContext
+from rolling_chat.commands.base import Arguments, Choice, Command, CommandContext
 from rolling_chat.commands.context import message_table
 from rolling_chat.context.report import Fate, PromptReport, Row
+from rolling_chat.settings.schema import RULES, Rule
 
 if TYPE_CHECKING:
     from rolling_chat.agent import Chat
@@ -16,6 +17,9 @@ _BINDS = 0.8  # the budget goes by upper bounds: what is nearer to the room ther
 _GONE = {Fate.SUMMARISED: "summarised", Fate.OMITTED: "omitted"}
 _SMALLER = {Fate.MASKED: "masked", Fate.SHORTENED: "shortened"}
 _NAME = "/rolling-context"
+_RULES: dict[str, Rule] = {
+    path[1]: rule for path, rule in RULES.items() if path[0] == "context" and len(path) == 2
+}
 
 
 def describe(chat: Chat) -> str:
@@ -160,10 +164,40 @@ def _run(context: CommandContext, argument: str) -> None:
             context.say(f"{_NAME} takes {known}, not {argument!r}.", warning=True)
 
 
+_WORDS = (
+    Choice("on", "on", "let old messages leave the prompt"),
+    Choice("off", "off", "send everything, refuse what does not fit"),
+    Choice("status", "status", "what it does now"),
+    Choice("preview", "preview", "what would leave, under other settings too"),
+    Choice("set", "set", "change a setting for this run"),
+    Choice("undo", "undo", "take back the last switch or setting"),
+)
+
+
+def _choices(_context: CommandContext, before: str) -> list[Choice]:
+    """The words, after `set` the settings and after one of them its values, after `preview` KEY=VALUE."""
+    match before.lower().split():
+        case []:
+            return list(_WORDS)
+        case ["set"]:
+            return [Choice(key, key, rule.allowed) for key, rule in _RULES.items()]
+        case ["set", key] if key in _RULES:
+            return [Choice(value, value) for value in _values(_RULES[key])]
+        case ["preview", *_]:
+            return [Choice(f"{key}=", f"{key}=", rule.allowed) for key, rule in _RULES.items()]
+        case _:
+            return []
+
+
+def _values(rule: Rule) -> tuple[str, ...]:
+    return ("true", "false") if rule.kind is bool else rule.choices
+
+
 ROLLING_CONTEXT = Command(
     "rolling-context",
     "[on|off|status|preview|set|undo]",
     "Let old messages leave the prompt in a fixed order; alone it toggles",
     _run,
     while_busy=True,
+    arguments=Arguments(_choices, closed=True),
 )

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from rolling_chat.commands.base import Choice, Command, CommandContext
+from rolling_chat.commands.base import Choice, Command, CommandContext, first_word
+
+
+def _choices(context: CommandContext) -> list[Choice]:
+    return [Choice(known, known) for known in context.theme_names]
 
 
 async def _run(context: CommandContext, argument: str) -> None:
     name: str | None = argument
     if not name:
-        choices = [Choice(known, known) for known in context.theme_names]
-        name = await context.pick("Theme", choices, current=context.theme_name)
+        name = await context.pick("Theme", _choices(context), current=context.theme_name)
     if not name:
         return
     if name not in context.theme_names:
@@ -20,4 +23,7 @@ async def _run(context: CommandContext, argument: str) -> None:
     context.say(f"Theme: {name}.")
 
 
-THEME = Command("theme", "[name]", "Change the colours; alone it shows the themes", _run, while_busy=True)
+THEME = Command(
+    "theme", "[name]", "Change the colours; alone it shows the themes", _run, while_busy=True,
+    arguments=first_word(_choices, closed=True),
+)  # fmt: skip

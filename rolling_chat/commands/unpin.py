@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from rolling_chat.agent import PinChange
-from rolling_chat.commands.base import Command, CommandContext
-from rolling_chat.commands.pinning import USAGE, change_pins, pick_entry
+from rolling_chat.commands.base import Choice, Command, CommandContext, first_word
+from rolling_chat.commands.pinning import USAGE, change_pins, entry_choices, pick_entry
+
+
+def _choices(context: CommandContext) -> list[Choice]:
+    return entry_choices(context.chat.pins.listed().pinned)
 
 
 async def _run(context: CommandContext, argument: str) -> None:
@@ -14,4 +18,7 @@ async def _run(context: CommandContext, argument: str) -> None:
         await pick_entry(context, PinChange.UNPIN, context.chat.pins.listed().pinned)
 
 
-UNPIN = Command("unpin", USAGE, "Let what was pinned leave the prompt again", _run, while_busy=True)
+UNPIN = Command(
+    "unpin", USAGE, "Let what was pinned leave the prompt again", _run, while_busy=True,
+    arguments=first_word(_choices),
+)  # fmt: skip

@@ -24,6 +24,8 @@ class Paths:
     log_file: Path
     themes_dir: Path
     history_file: Path
+    drafts_dir: Path
+    pastes_dir: Path
 
 
 def find_paths(environ: Mapping[str, str]) -> Paths:
@@ -51,6 +53,8 @@ def _paths(*, config: Path, data: Path, log: Path) -> Paths:
         log_file=log / "rolling-chat.log",
         themes_dir=config / "themes",
         history_file=data / "history",
+        drafts_dir=data / "drafts",
+        pastes_dir=data / "pastes",
     )
 
 

@@ -98,6 +98,8 @@ def make_paths(home: Path) -> Paths:
         log_file=home / "rolling-chat.log",
         themes_dir=home / "themes",
         history_file=home / "history",
+        drafts_dir=home / "drafts",
+        pastes_dir=home / "pastes",
     )
 
 

@@ -1,11 +1,18 @@
-"""The prompt history: what was sent before, kept in a file of one JSON string a line."""
+"""The prompt history: what was sent before, kept in a file of one JSON value a line."""
 
 from __future__ import annotations
 
 import json
 import logging
+import os
+from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from rolling_chat.settings.schema import SettingsError
+from rolling_chat.tui.keeping import PasteFiles
+from rolling_chat.tui.pastes import Draft
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -14,65 +21,129 @@ _log = logging.getLogger("rolling_chat.tui")
 
 _KEPT = 1000
 _MOST_CHARS = 20_000  # longer ones are worth keeping in the session, not here
+_TAIL = 4_000_000  # bytes read of a file at most: it is only ever appended to
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """One line: its text, the JSON it was read from, its draft; that reads its pastes when it is shown."""
+
+    text: str
+    value: object
+    read: Callable[[], Draft]
 
 
 class History:
     """Walks what was sent, oldest to newest; the draft waits below the newest.
 
-    A file that cannot be read or written costs the history and nothing else.
+    What other terminals sent comes in before each walk and search begins. A file that cannot be read
+    or written costs the history and nothing else.
     """
 
-    def __init__(self, path: Path | None) -> None:
+    def __init__(self, path: Path | None, pastes: PasteFiles | None = None) -> None:
         self._path = path
-        self._entries = _read(path) if path is not None else []
-        self._at = len(self._entries)
-        self._draft = ""
+        self._pastes = pastes or PasteFiles(None)
+        self._entries: list[_Entry] = []
+        self._read_to = 0
+        self._at = 0
+        self._draft = Draft()
+        self._catch_up()
 
-    def add(self, text: str) -> None:
+    def add(self, draft: Draft | str) -> None:
         """Remember what was sent."""
-        self._at, self._draft = len(self._entries), ""
-        if not text.strip() or len(text) > _MOST_CHARS or self._entries[-1:] == [text]:
-            return
-        self._entries.append(text)
-        self._at = len(self._entries)
-        if self._path is not None:
-            self._write(self._path, text)
+        draft = Draft(draft) if isinstance(draft, str) else draft
+        self._catch_up()
+        same = bool(self._entries) and self._entries[-1].read().whole == draft.whole
+        if draft.text.strip() and len(draft.text) <= _MOST_CHARS and not same:
+            if self._path is not None and self._write(self._path, draft):
+                self._catch_up()
+            else:
+                self._entries.append(_Entry(draft.text, draft, lambda: draft))
+        self._at, self._draft = len(self._entries), Draft()
 
-    def older(self, draft: str) -> str | None:
+    def older(self, draft: Draft | str) -> Draft | None:
         """The entry before; None at the oldest. `draft` is kept for the way back."""
+        if self._at == len(self._entries):
+            self._catch_up()
+            self._draft = Draft(draft) if isinstance(draft, str) else draft
         if self._at == 0:
             return None
-        if self._at == len(self._entries):
-            self._draft = draft
         self._at -= 1
-        return self._entries[self._at]
+        return self._entries[self._at].read()
 
-    def newer(self) -> str | None:
+    def newer(self) -> Draft | None:
         """The entry after, at last the draft; None below it."""
         if self._at >= len(self._entries):
             return None
         self._at += 1
-        return self._entries[self._at] if self._at < len(self._entries) else self._draft
+        return self._entries[self._at].read() if self._at < len(self._entries) else self._draft
 
-    def _write(self, path: Path, text: str) -> None:
+    def search(self, words: str, below: int | None = None) -> tuple[int, Draft] | None:
+        """The newest entry that holds `words`, older than entry `below`, and its number; None for none.
+
+        Capitals count only where `words` has some. Each text is found once, at its newest.
+        """
+        if below is None:
+            self._catch_up()
+            below = len(self._entries)
+        fold = words == words.lower()
+        passed = {entry.text for entry in self._entries[below:]} if below < len(self._entries) else set()
+        for at in range(below - 1, -1, -1):
+            text = self._entries[at].text
+            if text not in passed and words in (text.lower() if fold else text):
+                return at, self._entries[at].read()
+        return None
+
+    def _catch_up(self) -> None:
+        """Take in what was appended to the file since it was last read."""
+        if self._path is None:
+            return
+        at_end = self._at >= len(self._entries)
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.touch(mode=0o600)
-            with path.open("a", encoding="utf-8") as file:
-                file.write(json.dumps(text) + "\n")
+            with self._path.open("rb") as file:
+                size = file.seek(0, os.SEEK_END)
+                begin = self._read_to if self._read_to <= size else 0
+                skips = size - begin > _TAIL
+                file.seek(max(begin, size - _TAIL))
+                data = file.read()
         except OSError:
-            _log.warning("the prompt history could not be written to %s", path, exc_info=True)
+            return
+        # a line that another process is still writing is read when it is whole
+        whole, newline, _ = data.rpartition(b"\n")
+        self._read_to = size - (len(data) - len(whole) - len(newline))
+        lines = whole.split(b"\n")[1 if skips else 0 :]
+        for line in lines[-_KEPT:]:
+            entry = self._entry(line)
+            if entry is not None and not (self._entries and self._entries[-1].value == entry.value):
+                self._entries.append(entry)
+        if at_end:
+            self._at = len(self._entries)
 
-
-def _read(path: Path) -> list[str]:
-    try:
-        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:
-        return []
-    entries: list[str] = []
-    for line in lines[-_KEPT:]:
+    def _entry(self, line: bytes) -> _Entry | None:
         with suppress(ValueError, RecursionError):
-            entry = json.loads(line)
-            if isinstance(entry, str):
-                entries.append(entry)
-    return entries
+            value = json.loads(line)
+            text = value if isinstance(value, str) else value.get("text") if isinstance(value, dict) else None
+            if isinstance(text, str):
+                return _Entry(text, value, lambda: self._pastes.from_json(value) or Draft())
+        return None
+
+    def _write(self, path: Path, draft: Draft) -> bool:
+        try:
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            line = json.dumps(self._pastes.to_json(draft)).encode() + b"\n"
+            handle = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
+            try:
+                # one write, so that two terminals do not write into each other's lines
+                os.write(handle, (b"" if _ends_whole(handle) else b"\n") + line)
+            finally:
+                os.close(handle)
+        except (OSError, SettingsError):
+            _log.warning("the prompt history could not be written to %s", path, exc_info=True)
+            return False
+        return True
+
+
+def _ends_whole(handle: int) -> bool:
+    """Does the file end with a whole line? A process that died may have torn its last."""
+    size = os.fstat(handle).st_size
+    return size == 0 or os.pread(handle, 1, size - 1) == b"\n"

@@ -28,6 +28,7 @@ _log = logging.getLogger("rolling_chat.tui")
 _NEWEST = 64  # messages among which a reply is looked for that has just been sealed
 _LEAVING = (Fate.SUMMARISED, Fate.OMITTED)
 _SMALLER = (Fate.SHORTENED, Fate.MASKED)
+_PARTS, _PART = 8, 8_000  # parts of a long paste that are counted for its price, and their characters
 
 
 class Meter:
@@ -81,10 +82,28 @@ class Meter:
         """Nothing is on its way any more, whatever became of it."""
         self._reply, self._sending = None, 0
 
-    def count_draft(self, draft: str) -> None:
-        """Count what stands in the prompt box."""
-        self._draft = draft if self._has_begun and draft.strip() else ""
-        self.draft_tokens = self._chat.count_draft(self._draft)
+    @property
+    def is_ready(self) -> bool:
+        """Can drafts be counted?"""
+        return self._has_begun
+
+    def weigh(self, text: str) -> int:
+        """What a draft would add to the next request, in tokens; from any thread."""
+        return self._chat.count_draft(text) if text.strip() else 0
+
+    def show_draft(self, draft: str, tokens: int) -> None:
+        """This stands in the prompt box, and was weighed."""
+        self._draft, self.draft_tokens = draft if tokens else "", tokens
+
+    def price(self, text: str) -> int:
+        """What a paste comes to in tokens, at once: a long one is counted in parts; 0 until all is loaded."""
+        if not self.is_ready:
+            return 0
+        if len(text) <= _PARTS * _PART:
+            return self.weigh(text)
+        step = (len(text) - _PART) // (_PARTS - 1)
+        parts = "".join(text[at : at + _PART] for at in range(0, step * _PARTS, step))
+        return self.weigh(parts) * len(text) // len(parts)
 
     def send_draft(self, *, queued: bool = False) -> None:
         """The draft is on its way into the conversation; one that is `queued` comes after this turn."""

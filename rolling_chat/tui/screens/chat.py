@@ -16,9 +16,8 @@ from textual.message import Message
 from textual.screen import Screen
 from textual.widgets import Static, TextArea
 
-from rolling_chat.commands import ParsedCommand, complete, parse
 from rolling_chat.tui.controllers.commands import CommandController
-from rolling_chat.tui.controllers.history import History
+from rolling_chat.tui.controllers.drafts import DraftController
 from rolling_chat.tui.controllers.meter import Meter
 from rolling_chat.tui.controllers.turns import TurnController
 from rolling_chat.tui.fates import item_fates
@@ -33,6 +32,7 @@ from rolling_chat.tui.widgets.header import Header
 from rolling_chat.tui.widgets.keys import KeyBar, Moment, key_hints
 from rolling_chat.tui.widgets.prompt import PromptBox
 from rolling_chat.tui.widgets.question import Question
+from rolling_chat.tui.widgets.search import SearchLine
 from rolling_chat.tui.widgets.status import StatusLine
 
 if TYPE_CHECKING:
@@ -48,7 +48,6 @@ if TYPE_CHECKING:
 _log = logging.getLogger("rolling_chat.tui")
 
 _FRAME = 1 / 25
-_DRAFT_PAUSE = 0.12  # seconds without a key before the draft is counted
 _FOLLOW_EVERY = 2.0  # seconds between looks at a session that another terminal writes
 _QUIT_TWICE = 2.0  # seconds within which ctrl+c has to come again
 _LEAST_WIDTH, _LEAST_HEIGHT, _LOW_HEIGHT = 40, 10, 16
@@ -89,7 +88,7 @@ class ChatScreen(Screen[None]):
         self._meter = Meter(chat)
         self._turns = TurnController(chat, self.state, self._meter, self, clock=clock, fault=app.fault)
         self._commands = CommandController(app, self, self._meter, paths, app.fault)
-        self._history = History(paths.history_file if paths is not None else None)
+        self._drafts = DraftController(self, self._turns, self._commands, self._meter, paths)
         self._answer: asyncio.Future[str] | None = None
         self._newline_key = "ctrl+j"
         self._held_line = ""
@@ -99,21 +98,21 @@ class ChatScreen(Screen[None]):
         self._fated: PromptReport | None = None
         self._paint_after = 0.0
         self._frames: Timer | None = None
-        self._draft_timer: Timer | None = None
 
     def compose(self) -> ComposeResult:
         """From the top: title, banner, transcript, question, commands, status, gauge, prompt box, keys."""
-        completion = Completion(id="completion")
+        completion, search = Completion(id="completion"), SearchLine(id="search")
         yield Header(id="header")
         yield Banner(id="banner")
         yield Transcript(id="transcript")
         yield Vertical(id="question-slot")
         yield completion
+        yield search
         yield StatusLine(id="status")
         yield Gauge(id="gauge")
         with Horizontal(id="prompt-row"):
             yield Static("❯", id="prompt-mark")
-            yield PromptBox(self._history, completion, id="prompt")
+            yield self._drafts.make_box(completion, search)
         yield KeyBar(id="keys")
         yield Static("", id="too-small", markup=False)
 
@@ -124,6 +123,7 @@ class ChatScreen(Screen[None]):
         self._frames = self.set_interval(_FRAME, self._frame, pause=True)
         self.prompt.focus()
         self.load()
+        self._drafts.tidy()
         self.call_after_refresh(self._after_first_paint)
 
     @property
@@ -136,6 +136,7 @@ class ChatScreen(Screen[None]):
     def load(self) -> None:
         """Show the chat's conversation, at its end."""
         self._load()
+        self._drafts.session_opened()
         self.query_one(Transcript).scroll_to_newest()
         self.paint()
 
@@ -167,7 +168,7 @@ class ChatScreen(Screen[None]):
             self.query_one(Header).show(info.title or "new session", self.chat.model, info.folder)
             self.query_one(Banner).show(shown=self.chat.summaries.is_worth_saying)
             self.prompt.takes_back = bool(self.state.queued)
-            self._paint_rows()
+            self.paint_rows()
             self._show_fates(transcript)
 
     def _show_fates(self, transcript: Transcript) -> None:
@@ -177,7 +178,8 @@ class ChatScreen(Screen[None]):
             self._fated = report
             transcript.show_fates(item_fates(self.chat.messages, report))
 
-    def _paint_rows(self) -> None:
+    def paint_rows(self) -> None:
+        """Draw what stands below the transcript."""
         now, state = self._clock(), self.state
         hints = self._meter.draft_hints(busy=state.busy)
         self.query_one(StatusLine).show(self._status(now), hints, busy=state.busy, now=now)
@@ -197,7 +199,9 @@ class ChatScreen(Screen[None]):
             busy=self.state.busy,
             queued=bool(self.state.queued),
             completing=self.query_one(Completion).shown,
-            can_carry_on=self.state.offer is Offer.CARRY_ON and not self.prompt.draft,
+            can_carry_on=self.state.offer is Offer.CARRY_ON and not self.prompt.text,
+            searching=self.prompt.searching,
+            beside_paste=self.prompt.is_beside_paste,
             scrolled_up=not self.query_one(Transcript).follow,
             newline_key=self._newline_key,
             answers=question.hints if question else (),
@@ -209,7 +213,7 @@ class ChatScreen(Screen[None]):
         if self.state.revision != self._painted and now >= self._paint_after:
             self.paint()
         else:
-            self._paint_rows()
+            self.paint_rows()
         still = not self.state.busy and now >= self._quit_until and self.state.revision == self._painted
         if still and self._frames is not None:
             self._frames.pause()
@@ -233,7 +237,7 @@ class ChatScreen(Screen[None]):
 
     def offer_draft(self, text: str) -> bool:
         """Put `text` into the prompt box if nothing stands there; whether it was put."""
-        if self.prompt.draft.strip():
+        if self.prompt.text.strip():
             return False
         self.prompt.offer(text)
         return True
@@ -245,7 +249,7 @@ class ChatScreen(Screen[None]):
         if is_folded and not transcript.details:
             transcript.set_details(True)
         transcript.show_found(item_id, words)
-        self._paint_rows()
+        self.paint_rows()
 
     async def carry_on(self) -> None:
         """Let the model answer what the conversation ends with."""
@@ -280,8 +284,7 @@ class ChatScreen(Screen[None]):
 
     def give_back(self, text: str) -> None:
         """Put text that was not sent back above what is in the box."""
-        draft = self.prompt.draft
-        self.prompt.put(f"{text}\n{draft}" if draft.strip() else text)
+        self._drafts.give_back(text)
         self.paint()
 
     @property
@@ -294,14 +297,14 @@ class ChatScreen(Screen[None]):
         if self._answer is not None and not self._answer.done():
             self._answer.set_result(event.value)
 
-    def _leave_question(self) -> None:
+    def leave_question(self) -> None:
         """Whoever writes on has answered a question between turns: leave it."""
         if self._answer is not None and not self._answer.done():
             self._answer.set_result("")
 
     @on(Question.Typed)
     def _typed_elsewhere(self, event: Question.Typed) -> None:
-        self.prompt.type_in(event.text)
+        self.prompt.take_in(event.text)
 
     @on(Question.Erased)
     def _erased_elsewhere(self) -> None:
@@ -311,36 +314,21 @@ class ChatScreen(Screen[None]):
 
     @on(PromptBox.Submitted)
     def _submitted(self, event: PromptBox.Submitted) -> None:
-        text = event.text
-        parsed = parse(text)
-        if text.strip():
+        if event.draft.text.strip():
             self.query_one(Transcript).scroll_to_newest()
-        if parsed is not None:
-            self._sent(text)
-            self._run(self._commands.run(parsed))
-        elif not text.strip():
-            if self.state.offer is Offer.CARRY_ON:
-                self._run(self._turns.carry_on())
-        elif self.state.busy:
-            self._queue(text)
-        else:
-            self._leave_question()
-            self._sent(text)
-            self._run(self._turns.say(text))
-
-    def _queue(self, text: str) -> None:
-        if self.state.queued:
-            self.state.notice("One message is queued already; up in an empty box takes it back.")
-            self.give_back(text)
-        else:
-            self._sent(text, queued=True)
-            self.state.queue(text)
-        self.paint()
+        self._drafts.submitted(event.draft)
 
     @on(PromptBox.TakeBack)
     def _take_back(self) -> None:
-        self.prompt.put(self.state.queued)
-        self.state.queue("")
+        self._drafts.take_back()
+
+    @on(PromptBox.EditorWanted)
+    def _editor_wanted(self) -> None:
+        self.work(self._drafts.edit_outside())
+
+    @on(PromptBox.Said)
+    def _prompt_said(self, event: PromptBox.Said) -> None:
+        self.state.notice(event.line)
         self.paint()
 
     @on(PromptBox.NewlineKeySeen)
@@ -350,26 +338,13 @@ class ChatScreen(Screen[None]):
 
     @on(TextArea.Changed, "#prompt")
     def _draft_changed(self) -> None:
-        prompt = self.prompt
-        prompt.grow()
-        prompt.offer_commands()
         self._quit_until = 0.0
-        if self._draft_timer is None:
-            self._draft_timer = self.set_timer(_DRAFT_PAUSE, self._count_draft)
-        else:
-            self._draft_timer.reset()
-        self._paint_rows()
+        self._drafts.changed()
+        self.paint_rows()
 
-    def _count_draft(self) -> None:
-        self._draft_timer = None
-        draft = self.prompt.draft
-        is_command = parse(draft) is not None or bool(complete(draft))
-        self._meter.count_draft("" if is_command else draft)
-        self._paint_rows()
-
-    def _sent(self, text: str, *, queued: bool = False) -> None:
-        self._history.add(text)
-        self._meter.send_draft(queued=queued)
+    @on(TextArea.SelectionChanged, "#prompt")
+    def _cursor_moved(self) -> None:
+        self.paint_rows()
 
     # -- keys
 
@@ -379,22 +354,24 @@ class ChatScreen(Screen[None]):
         if selected:
             self.app.copy_to_clipboard(selected)
             self.clear_selection()
-        elif self.prompt.draft:
-            self.prompt.put("")
+        elif self.prompt.searching:
+            self.prompt.leave_search()
+        elif self.prompt.text:
+            self.prompt.wipe()
         elif self._clock() < self._quit_until:
             self.app.call_later(self.app.action_quit)
         else:
             self._turns.stop()
             self._quit_until = self._clock() + _QUIT_TWICE
             self._wake()
-        self._paint_rows()
+        self.paint_rows()
 
     def action_stop(self) -> None:
         """Stop the answer; where none comes, hide what has been read."""
         if not self.state.busy and self.query_one(Banner).shown:
             self._dismiss_banner()
         self._turns.stop()
-        self._paint_rows()
+        self.paint_rows()
 
     def action_details(self) -> None:
         """Open or fold thinking and tool results."""
@@ -407,26 +384,27 @@ class ChatScreen(Screen[None]):
 
     def action_context(self) -> None:
         """The next request, message by message."""
-        self._run(self._commands.run(ParsedCommand("context", "")))
+        self.work(self._commands.run(ParsedCommand("context", "")))
 
     def action_scroll_pages(self, pages: int) -> None:
         """Scroll the transcript."""
         self.query_one(Transcript).scroll_pages(pages)
-        self._paint_rows()
+        self.paint_rows()
 
     def action_scroll_lines(self, lines: int) -> None:
         """Scroll the transcript."""
         self.query_one(Transcript).move_lines(lines)
-        self._paint_rows()
+        self.paint_rows()
 
     def action_scroll_to_edge(self, edge: int) -> None:
         """To the beginning or the end of the transcript."""
         transcript = self.query_one(Transcript)
         (transcript.scroll_to_start if edge < 0 else transcript.scroll_to_newest)()
-        self._paint_rows()
+        self.paint_rows()
 
     async def settle(self) -> None:
-        """Stop what runs and wait for its end, before the program is left."""
+        """Stop what runs and wait for its end, before the program is left; the draft is kept."""
+        await self._drafts.settle()
         await self._turns.settle()
         await self.chat.summaries.stop()
 
@@ -449,23 +427,23 @@ class ChatScreen(Screen[None]):
 
     @on(Question.HintsChanged)
     def _hints_changed(self) -> None:
-        self._paint_rows()
+        self.paint_rows()
 
     def _after_first_paint(self) -> None:
         self.prompt.painted_at = Message().time
         self.set_interval(_FOLLOW_EVERY, self._follow)
         self.paint()
-        self._run(self._warm_up())
+        self.work(self._warm_up())
 
     async def _warm_up(self) -> None:
         """Load what the gauge and the first request need; where that fails, the first request says why."""
         try:
             await self.chat.warm_counting()
             self._meter.begin()
-            self._count_draft()
+            self._drafts.count()
             self.paint()
             if self._first_message.strip():
-                self._run(self._turns.say(self._first_message))
+                self.work(self._turns.say(self._first_message))
             await self.chat.warm_up()
         except Exception as error:  # nothing has been asked for yet: the screen stays
             _log.warning("warming up failed", exc_info=error)
@@ -490,5 +468,6 @@ class ChatScreen(Screen[None]):
         if self._frames is not None:
             self._frames.resume()
 
-    def _run(self, work: Coroutine[None, None, None]) -> None:
+    def work(self, work: Coroutine[None, None, None]) -> None:
+        """Do something beside the keys; a fault of ours ends the program, and is told."""
         self.run_worker(work, exit_on_error=True)

@@ -1,4 +1,4 @@
-"""The list of slash commands that grows under one's fingers, above the prompt box."""
+"""The list of what a command line may become, that grows under one's fingers above the prompt box."""
 
 from __future__ import annotations
 
@@ -8,17 +8,18 @@ from rich.text import Text
 from textual.color import Color
 from textual.widget import Widget
 
+from rolling_chat.text import one_line
 from rolling_chat.tui.widgets.header import cut
 
 if TYPE_CHECKING:
-    from rolling_chat.commands import Command
+    from rolling_chat.commands import Choice
 
 _ROWS = 12
-_LEAST_SIGNATURE = 20  # cells; a longer one among several gives way to what they do
+_LEAST_LABEL = 20  # cells; a longer one among several gives way to what they do
 
 
 class Completion(Widget):
-    """Shows the commands that the draft may become, one of them chosen."""
+    """Shows choices, one of them chosen."""
 
     DEFAULT_CSS = """
     Completion {
@@ -29,50 +30,60 @@ class Completion(Widget):
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
-        self._commands: tuple[Command, ...] = ()
+        self._choices: tuple[Choice, ...] = ()
         self._at = 0
+        self.moved = False
 
     @property
     def shown(self) -> bool:
         """Is there anything to choose from?"""
-        return bool(self._commands)
+        return bool(self._choices)
 
     @property
-    def chosen(self) -> Command | None:
-        """The command under the cursor."""
-        return self._commands[self._at] if self._commands else None
+    def chosen(self) -> Choice | None:
+        """The choice under the cursor; `moved` says whether the person brought it there."""
+        return self._choices[self._at] if self._choices else None
 
-    def show(self, commands: tuple[Command, ...]) -> None:
-        """Offer these commands; none hides the list."""
-        if commands != self._commands:
-            self._commands, self._at = commands, 0
-            self.display = bool(commands)
-            self.styles.height = min(_ROWS, len(commands))
+    def show(self, choices: tuple[Choice, ...]) -> None:
+        """Offer these; none hides the list."""
+        if choices != self._choices:
+            self._choices, self._at, self.moved = choices, 0, False
+            self.display = bool(choices)
+            self.styles.height = min(_ROWS, len(choices))
             self.refresh(layout=True)
 
     def move(self, step: int) -> None:
         """Choose another one, round and round."""
-        if self._commands:
-            self._at = (self._at + step) % len(self._commands)
+        if self._choices:
+            self._at = (self._at + step) % len(self._choices)
+            self.moved = True
             self.refresh()
 
     def render(self) -> Text:
         """The rows around the chosen one."""
         rows = self.size.height or _ROWS
-        first = max(0, min(self._at - rows + 1, len(self._commands) - rows))
-        shown = self._commands[first : first + rows]
-        wide = max((len(command.signature) for command in self._commands), default=0)
-        if len(self._commands) > 1:
-            wide = min(wide, max(_LEAST_SIGNATURE, self.size.width // 3))
+        first = max(0, min(self._at - rows + 1, len(self._choices) - rows))
+        shown = self._choices[first : first + rows]
+        wide = self._label_width()
         accent = Color.parse(self.app.theme_variables["primary"]).hex6
         lines: list[Text] = []
-        for at, command in enumerate(shown, first):
+        for at, choice in enumerate(shown, first):
             mark = "❯ " if at == self._at else "  "
             line = Text(mark, no_wrap=True)
-            line.append(
-                cut(command.signature, wide).ljust(wide), f"bold {accent}" if at == self._at else accent
-            )
-            room = self.size.width - len(line.plain) - 2
-            line.append("  " + cut(command.summary, room))
+            line.append(padded(choice.label, wide), f"bold {accent}" if at == self._at else accent)
+            room = self.size.width - line.cell_len - 2
+            line.append("  " + cut(one_line(choice.note), room))
             lines.append(line)
         return Text("\n").join(lines)
+
+    def _label_width(self) -> int:
+        wide = max((Text(choice.label).cell_len for choice in self._choices), default=0)
+        if len(self._choices) > 1 and any(choice.note for choice in self._choices):
+            return min(wide, max(_LEAST_LABEL, self.size.width // 3))
+        return min(wide, max(0, self.size.width - 2))
+
+
+def padded(label: str, width: int) -> str:
+    """A label on one line, cut and filled to `width` cells."""
+    text = cut(one_line(label), width)
+    return text + " " * (width - Text(text).cell_len)

@@ -51,6 +51,8 @@ class Moment:
     completing: bool = False
     can_carry_on: bool = False
     scrolled_up: bool = False
+    searching: bool = False
+    beside_paste: bool = False
     newline_key: str = "ctrl+j"
     answers: tuple[KeyHint, ...] = ()
 
@@ -61,8 +63,18 @@ def key_hints(moment: Moment) -> list[KeyHint]:
         return [*moment.answers, ("↑↓", "scroll"), ("ctrl+q", "quit")]
     if moment.completing:
         return [("tab", "complete"), ("enter", "run"), ("↑↓", "choose"), ("esc", "close")]
+    if moment.searching:
+        return [("ctrl+r", "older"), ("enter", "take"), ("esc", "back")]
     down = [("ctrl+end", "newest")] if moment.scrolled_up else []
-    rest = [*down, (moment.newline_key, "newline"), ("/", "commands"), ("f1", "help"), ("ctrl+o", "details")]
+    unfold = [("tab", "unfold")] if moment.beside_paste else []
+    rest = [
+        *unfold,
+        *down,
+        (moment.newline_key, "newline"),
+        ("/", "commands"),
+        ("f1", "help"),
+        ("ctrl+o", "details"),
+    ]
     if moment.busy:
         take_back = [("up", "take back")] if moment.queued else [("enter", "queue")]
         return [("esc", "stop"), *take_back, *rest]

@@ -3,26 +3,29 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import events
 from textual.binding import Binding, BindingType
 from textual.message import Message
-from textual.widgets import TextArea
 
-from rolling_chat.commands import complete, find_command
-from rolling_chat.text import typed
+from rolling_chat.tui.pastes import Draft
+from rolling_chat.tui.widgets.folding import FoldingArea
 
 if TYPE_CHECKING:
+    from rolling_chat.commands import Offer
     from rolling_chat.tui.controllers.history import History
     from rolling_chat.tui.widgets.completion import Completion
+    from rolling_chat.tui.widgets.search import SearchLine
 
 _MOST_ROWS = 6
 _FEW_ROWS, _SCREEN_SHARE = 20, 5
+_TOO_LONG = "This paste is too long to be edited here; ctrl+x ctrl+e opens it in your editor."
 
 
-class PromptBox(TextArea):
+class PromptBox(FoldingArea):
     """Posts what the person sends, and is empty at once: what is typed next is the next message."""
 
     DEFAULT_CSS = """
@@ -34,14 +37,20 @@ class PromptBox(TextArea):
     PromptBox .text-area--cursor-line { background: $background; }
     """
 
-    # ctrl+z, undo in a plain text area, is the shell's here
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("ctrl+underscore", "undo", show=False)]
+    # ctrl+z, undo in a plain text area, is the shell's here; the others are readline's
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("ctrl+underscore", "undo", show=False),
+        Binding("alt+b", "cursor_word_left", show=False),
+        Binding("alt+f", "cursor_word_right", show=False),
+        Binding("alt+d", "delete_word_right", show=False),
+        Binding("ctrl+b", "cursor_left", show=False),
+    ]
 
     @dataclass
     class Submitted(Message):
-        """The person pressed Enter; the text has left the box."""
+        """The person pressed Enter; the draft has left the box."""
 
-        text: str
+        draft: Draft
 
     @dataclass
     class TakeBack(Message):
@@ -51,47 +60,60 @@ class PromptBox(TextArea):
     class NewlineKeySeen(Message):
         """This terminal tells shift+enter from enter."""
 
-    def __init__(self, history: History, completion: Completion, *, id: str | None = None) -> None:
-        super().__init__(
-            id=id,
-            compact=True,
-            show_line_numbers=False,
-            highlight_cursor_line=False,
-            placeholder="Ask anything, or / for commands",
-        )
+    @dataclass
+    class EditorWanted(Message):
+        """The draft is to be edited in the person's own editor."""
+
+    @dataclass
+    class Said(Message):
+        """One line for the person."""
+
+        line: str
+
+    def __init__(
+        self,
+        history: History,
+        completion: Completion,
+        search: SearchLine,
+        offer: Callable[[str], Offer],
+        price: Callable[[str], int],
+        *,
+        id: str | None = None,
+    ) -> None:
+        super().__init__(price, placeholder="Ask anything, or / for commands", id=id)
         self._past = history
         self._completion = completion
+        self._search = search
+        self._offer = offer
         self._shift_enter_works = False
         self.takes_back = False
         self.painted_at = math.inf
         self._declined = ""
         self._offered = ""
+        self._runs_first = False
+        self._begins_chord = False
 
     @property
-    def draft(self) -> str:
-        """What stands in the box."""
-        return self.text
+    def searching(self) -> bool:
+        """Does what stands in the box come from a search that has not ended?"""
+        return self._search.shown
 
-    def put(self, text: str) -> None:
-        """Replace what stands in the box, with the cursor at the end."""
-        self.text = typed(text)
-        self.move_cursor(self.document.end)
+    @property
+    def own_draft(self) -> Draft:
+        """The draft, also while something else is shown for a search."""
+        return self._search.draft if self.searching else self.draft
 
     def offer(self, text: str) -> None:
         """Put `text` for the person to go on with; until they touch it, a slash begins a command instead."""
         self.put(text)
         self._offered = self.text
 
-    def type_in(self, text: str) -> None:
-        """Insert text as if it had been typed here."""
-        self.insert(typed(text))
-
     def offer_commands(self) -> None:
-        """Offer the commands that the text may become, unless they were declined."""
-        text = self.text
-        offered = complete(text) if text != self._declined else ()
-        exact = find_command(text.removeprefix("/"))
-        self._completion.show(() if offered == (exact,) else offered)
+        """Offer what the text may become, unless that was declined."""
+        text = self.text if self.document.line_count == 1 and not self.searching else ""
+        offer = self._offer("" if text == self._declined else text)
+        self._runs_first = offer.runs
+        self._completion.show(offer.choices)
 
     def grow(self) -> None:
         """As high as the text, up to six rows, or a fifth of a screen that has few."""
@@ -105,12 +127,9 @@ class PromptBox(TextArea):
         """Another width wraps otherwise."""
         self.grow()
 
-    async def _on_paste(self, event: events.Paste) -> None:
-        event.prevent_default()
-        event.stop()
-        if not self.read_only:
-            start, end = self.selection
-            self.replace(typed(event.text), start, end, maintain_selection_offset=False)
+    def leave_search(self) -> None:
+        """Give the draft back that a search began with."""
+        self.put(self._search.leave())
 
     async def _on_key(self, event: events.Key) -> None:
         """Keys that mean something else here than in a plain text area."""
@@ -118,9 +137,19 @@ class PromptBox(TextArea):
         if key == "ctrl+j" and event.time < self.painted_at:
             # Enter pressed before the terminal was in raw mode reaches us as a line feed
             key = "enter"
-        if self._handle(key):
+        character = event.character if event.is_printable else None
+        if (self.searching and self._seek(key, character)) or self._handle(key):
             event.stop()
             event.prevent_default()
+
+    async def _on_paste(self, event: events.Paste) -> None:
+        """Into the box, or into what is searched for."""
+        event.prevent_default()
+        event.stop()
+        if self.searching:
+            self._show_found(self._search.seek(event.text))
+        else:
+            self.take_in(event.text)
 
     def _give_way(self, key: str) -> None:
         """An offered text that nobody touched gives way to a command."""
@@ -133,21 +162,34 @@ class PromptBox(TextArea):
         self.offer_commands()  # keys may come faster than the news of a change
         if self._completion.shown and self._complete(key):
             return True
+        begins_chord, self._begins_chord = self._begins_chord, False
         match key:
             case "enter":
-                self._submit(self.text)
+                self._submit(self.draft)
             case "shift+enter" | "ctrl+j" | "alt+enter":
-                if key == "shift+enter" and not self._shift_enter_works:
-                    self._shift_enter_works = True
-                    self.post_message(self.NewlineKeySeen())
-                self.insert("\n")
-            case "up" if self._on_first_row:
-                self._older()
-            case "down" if self._on_last_row:
-                self._newer()
+                self._break_line(key)
+            case "up" | "down" | "ctrl+p" | "ctrl+n":
+                return self._walk(key)
+            case "ctrl+r":
+                self._show_found(self._search.begin(self._past, self.draft))
+            case "tab" if self.is_beside_paste:
+                if not self.unfold():
+                    self.post_message(self.Said(_TOO_LONG))
+            case "ctrl+x" if self.selection.is_empty:
+                self._begins_chord = True
+            case "ctrl+e" if begins_chord:
+                self.post_message(self.EditorWanted())
             case _:
                 return False
         return True
+
+    def _break_line(self, key: str) -> None:
+        if key == "shift+enter" and not self._shift_enter_works:
+            self._shift_enter_works = True
+            self.post_message(self.NewlineKeySeen())
+        self._put_in("\n")
+
+    # -- completion
 
     def _complete(self, key: str) -> bool:
         chosen = self._completion.chosen
@@ -155,9 +197,9 @@ class PromptBox(TextArea):
             case "up" | "down":
                 self._completion.move(-1 if key == "up" else 1)
             case "tab" if chosen is not None:
-                self.put(f"/{chosen.name} ")
-            case "enter" if chosen is not None:
-                self._submit(f"/{chosen.name}")
+                self.put(chosen.value if chosen.value.endswith((" ", "=")) else f"{chosen.value} ")
+            case "enter" if chosen is not None and (self._runs_first or self._completion.moved):
+                self._submit(Draft(chosen.value.rstrip()))
             case "escape":
                 self._declined = self.text
                 self.offer_commands()
@@ -165,16 +207,33 @@ class PromptBox(TextArea):
                 return False
         return True
 
-    def _submit(self, text: str) -> None:
-        self.post_message(self.Submitted(text))
+    def _submit(self, draft: Draft) -> None:
+        self.post_message(self.Submitted(draft))
         if self.text:
             self.put("")
+
+    # -- the history
+
+    def _walk(self, key: str) -> bool:
+        """Up and down: from the first row and the last the history, else a row."""
+        match key:
+            case "up" | "ctrl+p" if self._on_first_row:
+                self._older()
+            case "down" | "ctrl+n" if self._on_last_row:
+                self._newer()
+            case "ctrl+p":
+                self.action_cursor_up()
+            case "ctrl+n":
+                self.action_cursor_down()
+            case _:
+                return False
+        return True
 
     def _older(self) -> None:
         if not self.text and self.takes_back:
             self.post_message(self.TakeBack())
             return
-        older = self._past.older(self.text)
+        older = self._past.older(self.draft)
         if older is not None:
             self.put(older)
 
@@ -182,6 +241,41 @@ class PromptBox(TextArea):
         newer = self._past.newer()
         if newer is not None:
             self.put(newer)
+
+    def _seek(self, key: str, character: str | None) -> bool:
+        """A key while the history is searched; whether it belonged to the search."""
+        search = self._search
+        match key:
+            case "ctrl+r":
+                self._show_found(search.older())
+            case "backspace":
+                self._show_found(search.shorten())
+            case "escape":
+                self.leave_search()
+            case "enter" | "tab":
+                self._take_found()
+            case _ if character is not None:
+                self._show_found(search.seek(character))
+            case _:
+                self._take_found()
+                return False
+        return True
+
+    def _take_found(self) -> None:
+        """What was found is the draft now, unless nothing was."""
+        found, before = self._search.found, self._search.leave()
+        if not found:
+            self.put(before)
+        self.post_message(self.Changed(self))
+
+    def _show_found(self, draft: Draft) -> None:
+        self.put(draft)
+        at = self.text.lower().find(self._search.words.lower()) if self._search.words else -1
+        if at >= 0:
+            row, begin = self.text.count("\n", 0, at), self.text.rfind("\n", 0, at) + 1
+            start = (row, at - begin)
+            self.move_cursor(start)
+            self.move_cursor((row, at - begin + len(self._search.words)), select=True)
 
     @property
     def _on_first_row(self) -> bool:

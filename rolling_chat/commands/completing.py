@@ -1,0 +1,101 @@
+"""What a command line may become: the commands themselves, then what may follow each of them."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rolling_chat.agent import ChatError
+from rolling_chat.commands.base import Arguments, Choice, CommandContext
+from rolling_chat.commands.registry import complete, find_command
+
+_log = logging.getLogger("rolling_chat.commands")
+
+_MOST = 200  # offered; more are narrowed by typing
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """Choices whose `value` is the whole line that the draft would become.
+
+    `runs` says that Enter takes the first of them, though nobody has moved to it: what is typed is
+    the beginning of something, and nothing by itself.
+    """
+
+    choices: tuple[Choice, ...] = ()
+    runs: bool = False
+
+
+class Completer:
+    """Completes command lines; a list is asked for once a line, when it is first needed."""
+
+    def __init__(self, context: CommandContext) -> None:
+        self._context = context
+        self._lists: dict[tuple[str, str], Sequence[Choice]] = {}
+
+    def offer(self, text: str) -> Offer:
+        """What `text` may become; nothing for what is no command line, or is complete."""
+        if not text.startswith("/") or "\n" in text:
+            self._lists.clear()
+            return Offer()
+        name, space, argument = text[1:].partition(" ")
+        if not space:
+            return _commands(text)
+        command = find_command(name.lower())
+        if command is None or command.arguments is None:
+            return Offer()
+        *words, typed = argument.split(" ")
+        before = " ".join(word for word in words if word)
+        found = narrowed(self._choices(command.name, before, command.arguments), typed)
+        if [choice.value for choice in found] == [typed]:
+            return Offer()
+        begin = text[: len(text) - len(typed)]
+        lines = (Choice(begin + choice.value, choice.label, choice.note) for choice in found[:_MOST])
+        return Offer(tuple(lines), runs=command.arguments.closed and bool(typed))
+
+    def _choices(self, name: str, before: str, arguments: Arguments) -> Sequence[Choice]:
+        key = (name, before)
+        if key not in self._lists:
+            try:
+                self._lists[key] = arguments.choices(self._context, before)
+            except ChatError as error:
+                _log.warning("nothing to complete /%s with: %s", name, error)
+                self._lists[key] = ()
+        return self._lists[key]
+
+
+def narrowed(choices: Sequence[Choice], typed: str) -> list[Choice]:
+    """The choices that `typed` may mean: the same, then those that begin with it, hold it, or spell it."""
+    wanted = typed.lower()
+    if not wanted:
+        return list(choices)
+    ranked = ((_rank(choice, wanted), choice) for choice in choices)
+    met = sorted((pair for pair in ranked if pair[0] is not None), key=lambda pair: pair[0] or 0)
+    plain = [choice for rank, choice in met if rank != _SPELT]
+    return plain or [choice for _, choice in met]
+
+
+_SPELT = 4
+
+
+def _rank(choice: Choice, wanted: str) -> int | None:
+    value, label = choice.value.lower(), choice.label.lower()
+    if value == wanted:
+        return 0
+    if value.startswith(wanted) or label.startswith(wanted):
+        return 1
+    if wanted in value or wanted in label:
+        return 2
+    if wanted in choice.note.lower():
+        return 3
+    letters = iter(value)
+    return _SPELT if all(letter in letters for letter in wanted) else None
+
+
+def _commands(text: str) -> Offer:
+    found = complete(text)
+    if [command.name for command in found] == [text[1:]]:
+        return Offer()
+    lines = (Choice(f"/{command.name} ", command.signature, command.summary) for command in found)
+    return Offer(tuple(lines), runs=True)

@@ -1,0 +1,241 @@
+"""What becomes of the prompt box's draft: counted, kept, sent, queued, given back, edited elsewhere."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING
+
+from rolling_chat.commands import Completer, complete, parse
+from rolling_chat.tui.controllers.history import History
+from rolling_chat.tui.external import ExternalError, edit_text
+from rolling_chat.tui.keeping import DraftFiles, PasteFiles, Place, save_quietly
+from rolling_chat.tui.pastes import Draft
+from rolling_chat.tui.state import Offer
+from rolling_chat.tui.widgets.prompt import PromptBox
+
+if TYPE_CHECKING:
+    from textual.timer import Timer
+
+    from rolling_chat.settings.paths import Paths
+    from rolling_chat.tui.controllers.commands import CommandController
+    from rolling_chat.tui.controllers.meter import Meter
+    from rolling_chat.tui.controllers.turns import TurnController
+    from rolling_chat.tui.screens.chat import ChatScreen
+    from rolling_chat.tui.widgets.completion import Completion
+    from rolling_chat.tui.widgets.search import SearchLine
+
+_COUNT_PAUSE = 0.12  # seconds without a key before the draft is counted
+_SAVE_WITHIN = 0.3  # seconds after a key in which the draft is on disk
+_BACK = "The draft that was not sent is back; ctrl+c clears it."
+
+
+class DraftController:
+    """Between the prompt box and the rest; `paths` None keeps nothing on disk."""
+
+    def __init__(
+        self,
+        screen: ChatScreen,
+        turns: TurnController,
+        commands: CommandController,
+        meter: Meter,
+        paths: Paths | None,
+    ) -> None:
+        self._screen = screen
+        self._turns = turns
+        self._commands = commands
+        self._meter = meter
+        pastes = PasteFiles(paths.pastes_dir if paths is not None else None)
+        self._pastes = pastes
+        self._files = DraftFiles(paths.drafts_dir if paths is not None else None, pastes)
+        self._history = History(paths.history_file if paths is not None else None, pastes)
+        self._session = ""
+        self._count_timer: Timer | None = None
+        self._save_timer: Timer | None = None
+        self._counting = _OneAtATime(self._count)
+        self._saving = _OneAtATime(self._save)
+
+    def make_box(self, completion: Completion, search: SearchLine) -> PromptBox:
+        """The prompt box, with its history and its completion."""
+        offer = Completer(self._commands).offer
+        return PromptBox(self._history, completion, search, offer, self._meter.price, id="prompt")
+
+    @property
+    def _prompt(self) -> PromptBox:
+        return self._screen.prompt
+
+    # -- sent and queued
+
+    def submitted(self, draft: Draft) -> None:
+        """Run a command, send a message, queue it while the model works; Enter alone may go on."""
+        text, state = draft.whole, self._screen.state
+        parsed = parse(text)
+        if parsed is not None:
+            self._sent(draft)
+            self._screen.work(self._commands.run(parsed))
+        elif not text.strip():
+            if state.offer is Offer.CARRY_ON:
+                self._screen.work(self._turns.carry_on())
+        elif state.busy:
+            self._queue(draft)
+        else:
+            self._screen.leave_question()
+            self._sent(draft)
+            self._screen.work(self._turns.say(text))
+
+    def _queue(self, draft: Draft) -> None:
+        state = self._screen.state
+        if state.queued:
+            state.notice("One message is queued already; up in an empty box takes it back.")
+            self.give_back(draft.whole)
+        else:
+            self._sent(draft)
+            state.queue(draft.whole)
+        self._screen.paint()
+
+    def take_back(self) -> None:
+        """Put the queued message into the box again."""
+        state = self._screen.state
+        self._prompt.put(state.queued)
+        state.queue("")
+        self._screen.paint()
+
+    def give_back(self, text: str) -> None:
+        """Put text that was not sent above what is in the box."""
+        below = self._prompt.draft.whole
+        self._prompt.put(f"{text}\n{below}" if below.strip() else text)
+
+    def _sent(self, draft: Draft) -> None:
+        self._history.add(draft)
+        self._meter.draft_tokens = 0
+        self._save_soon()
+
+    # -- counted
+
+    def changed(self) -> None:
+        """Another draft stands in the box: make room for it now, count and keep it soon."""
+        self._prompt.grow()
+        self._prompt.offer_commands()
+        self._save_soon()
+        if self._count_timer is None:
+            self._count_timer = self._screen.set_timer(_COUNT_PAUSE, self.count)
+        else:
+            self._count_timer.reset()
+
+    def count(self) -> None:
+        """Count the draft, off the keys' path."""
+        self._count_timer = None
+        self._counting.ask(self._screen)
+
+    async def _count(self) -> None:
+        if not self._meter.is_ready:
+            return
+        text = self._prompt.draft.whole
+        is_command = parse(text) is not None or bool(complete(text))
+        tokens = 0 if is_command else await asyncio.to_thread(self._meter.weigh, text)
+        if self._prompt.text or not tokens:  # it may have been sent meanwhile
+            self._meter.draft_tokens = tokens
+        self._screen.paint_rows()
+
+    # -- kept
+
+    def session_opened(self) -> None:
+        """Bring back the draft that was left in this session, where the box is empty."""
+        chat = self._screen.chat
+        if chat.info.id == self._session:
+            return
+        self._session = chat.info.id
+        if self._prompt.text:
+            self._save_soon()
+            return
+        left = self._files.take(self._place)
+        said = next((one.text for one in reversed(chat.messages) if one.role == "user"), "")
+        # killed after it was sent, and before the file was gone
+        if left and left.whole.strip() != said.strip():
+            self._prompt.put(left)
+            self._screen.state.notice(_BACK)
+        self._save_soon()
+
+    def tidy(self) -> None:
+        """Delete old drafts and pastes that nobody came back for."""
+        self._screen.work(asyncio.to_thread(self._prune))
+
+    def _prune(self) -> None:
+        self._files.prune()
+        self._pastes.prune()
+
+    async def settle(self) -> None:
+        """Keep the draft as it is, before the program is left."""
+        await self._saving.ended()
+        await self._save()
+
+    @property
+    def _place(self) -> Place:
+        chat = self._screen.chat
+        return Place(chat.info.id, chat.info.folder, is_new=not chat.messages)
+
+    @property
+    def _to_keep(self) -> Draft:
+        """What would be missed: the draft, and the message that is queued."""
+        draft, queued = self._prompt.own_draft, self._screen.state.queued
+        if not queued:
+            return draft
+        return self._prompt.refolded(f"{queued}\n{draft.whole}" if draft else queued)
+
+    def _save_soon(self) -> None:
+        if self._save_timer is None:
+            self._save_timer = self._screen.set_timer(_SAVE_WITHIN, self._save_now)
+
+    def _save_now(self) -> None:
+        self._save_timer = None
+        self._saving.ask(self._screen)
+
+    async def _save(self) -> None:
+        await asyncio.to_thread(save_quietly, self._files, self._place, self._to_keep)
+
+    # -- edited elsewhere
+
+    async def edit_outside(self) -> None:
+        """Let the person edit the draft in their own editor."""
+        prompt, state = self._prompt, self._screen.state
+        before = prompt.draft.whole
+        try:
+            text = await edit_text(self._screen.app, before)
+        except ExternalError as error:
+            state.notice(str(error), warning=True)
+            self._screen.paint()
+            return
+        now = prompt.draft.whole
+        # a message that could not be sent may have come back meanwhile, above what was edited
+        text = now.removesuffix(before) + text
+        if text != now:
+            prompt.rewrite(text)
+
+
+class _OneAtATime:
+    """Does a work again as often as it is asked for, never twice at once, at last for what stands then."""
+
+    def __init__(self, work: Callable[[], Awaitable[None]]) -> None:
+        self._work = work
+        self._asked = False
+        self._free = asyncio.Event()
+        self._free.set()
+
+    def ask(self, screen: ChatScreen) -> None:
+        """Do it once more."""
+        self._asked = True
+        if self._free.is_set():
+            self._free.clear()
+            screen.work(self._run())
+
+    async def ended(self) -> None:
+        """Wait until nothing is being done."""
+        await self._free.wait()
+
+    async def _run(self) -> None:
+        try:
+            while self._asked:
+                self._asked = False
+                await self._work()
+        finally:
+            self._free.set()

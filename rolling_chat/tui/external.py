@@ -1,0 +1,165 @@
+"""Lending the terminal to another program: the person's editor, or their pager."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shlex
+import shutil
+import signal
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from textual.app import App, SuspendNotSupported
+
+from rolling_chat.text import one_line, without_controls
+
+if sys.platform != "win32":
+    import termios
+
+_VARIABLES = {"editor": ("VISUAL", "EDITOR"), "pager": ("PAGER",)}
+_OTHERWISE = {"editor": ("sensible-editor", "nano", "vi"), "pager": ("less -R", "more")}
+# ctrl+c and ctrl+\\ in the other program are meant for it alone, though the terminal sends them to both
+_FOR_THE_OTHER = ("SIGINT", "SIGQUIT")
+
+
+class ExternalError(Exception):
+    """The other program could not be used; `str()` is the one line for the person."""
+
+
+async def edit_text(app: App[Any], text: str, environ: Mapping[str, str] = os.environ) -> str:
+    """Let the person edit `text` in $VISUAL, $EDITOR or what there is; returns it as they left it.
+
+    The file is theirs only (0600) and is deleted afterwards. Raises ExternalError where there is no
+    editor, or it fails; the text is then as it was.
+    """
+    command = _command(environ, "editor")
+    with _file_of(text) as file:
+        code = await _run(app, [*command, str(file)], environ, "editor")
+        if code:
+            raise ExternalError(f"The editor {_name(command)} {_end(code)}: nothing was changed.")
+        try:
+            edited = file.read_bytes().decode(errors="replace")
+        except OSError as error:
+            raise ExternalError(f"What the editor left cannot be read: {error.strerror}.") from error
+    return edited if text.endswith("\n") else edited.removesuffix("\n")
+
+
+async def page_text(app: App[Any], text: str, environ: Mapping[str, str] = os.environ) -> None:
+    """Show `text` in $PAGER, or in less, its control characters as pictures. Raises ExternalError."""
+    command = _command(environ, "pager")
+    # a pager told to leave at once when all fits on one screen would show nothing
+    stays = {"LESS": f"{environ.get('LESS', '-R')} -+F"}
+    with _file_of(without_controls(text)) as file:
+        file.chmod(0o400)
+        code = await _run(app, [*command, str(file)], {**environ, **stays}, "pager")
+    if code:
+        raise ExternalError(f"The pager {_name(command)} {_end(code)}.")
+
+
+def _command(environ: Mapping[str, str], what: str) -> list[str]:
+    for variable in _VARIABLES[what]:
+        named = environ.get(variable, "").strip()
+        if named:
+            try:
+                return shlex.split(named)
+            except ValueError as error:
+                raise ExternalError(f"${variable} is no command: {one_line(named, 60)}.") from error
+    for command in _OTHERWISE[what]:
+        if shutil.which(command.split()[0], path=environ.get("PATH")):
+            return command.split()
+    raise ExternalError(f"There is no {what} here: set {' or '.join(_VARIABLES[what])}.")
+
+
+async def _run(app: App[Any], command: list[str], environ: Mapping[str, str], what: str) -> int:
+    """Run a program in the terminal until it ends; its exit code, negative for a signal.
+
+    What the app has to do goes on meanwhile, and is painted afterwards.
+    """
+    try:
+        with app.batch_update(), app.suspend(), _terminal_lent():
+            # nothing may be raised in here: the app would not come back
+            ended = await asyncio.gather(_wait_for(command, environ), return_exceptions=True)
+    except SuspendNotSupported as error:
+        raise ExternalError("This terminal cannot be lent to another program.") from error
+    code = ended[0]
+    if isinstance(code, (OSError, ValueError)):
+        why = getattr(code, "strerror", None) or str(code)
+        raise ExternalError(
+            f"The {what} {_name(command)} cannot be started ({why}): set {' or '.join(_VARIABLES[what])}."
+        ) from code
+    if isinstance(code, BaseException):
+        raise code
+    return code
+
+
+async def _wait_for(command: list[str], environ: Mapping[str, str]) -> int:
+    process = await asyncio.create_subprocess_exec(*command, env=dict(environ))
+    try:
+        return await process.wait()
+    finally:
+        if process.returncode is None:
+            process.terminate()
+
+
+@contextmanager
+def _terminal_lent() -> Iterator[None]:
+    """Whatever the other program leaves behind, the terminal is then as it was."""
+    handlers = {
+        number: signal.signal(number, _not_for_us)
+        for number in (getattr(signal, name, None) for name in _FOR_THE_OTHER)
+        if number is not None
+    }
+    modes = _terminal_modes()
+    try:
+        yield
+    finally:
+        if modes is not None:
+            with suppress(termios.error):
+                termios.tcsetattr(sys.__stdin__, termios.TCSANOW, modes)  # type: ignore[arg-type]
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+
+
+def _not_for_us(*_: object) -> None:
+    """A function and not SIG_IGN, which the other program would inherit."""
+
+
+def _terminal_modes() -> list[Any] | None:
+    if sys.platform == "win32" or sys.__stdin__ is None:
+        return None
+    try:
+        return termios.tcgetattr(sys.__stdin__)
+    except termios.error:
+        return None
+
+
+@contextmanager
+def _file_of(text: str) -> Iterator[Path]:
+    """A file with this text, in a folder that only the person can look into; both are gone afterwards."""
+    try:
+        folder = Path(tempfile.mkdtemp(prefix="rolling-chat-"))
+    except OSError as error:
+        raise ExternalError(f"No file can be made for it: {error.strerror}.") from error
+    try:
+        file = folder / "message.md"
+        try:
+            file.touch(mode=0o600)
+            file.write_text(text, encoding="utf-8", errors="replace", newline="\n")
+        except OSError as error:
+            raise ExternalError(f"No file can be made for it: {error.strerror}.") from error
+        yield file
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _name(command: list[str]) -> str:
+    return one_line(command[0], 60) if command else "''"
+
+
+def _end(code: int) -> str:
+    return f"ended with code {code}" if code > 0 else f"was ended by signal {-code}"

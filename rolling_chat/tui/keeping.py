@@ -1,0 +1,176 @@
+"""What the prompt box keeps on disk: long pastes by what is in them, and drafts that were not sent."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import os
+import time
+import uuid
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from rolling_chat.processes import Process, this_process
+from rolling_chat.settings.schema import SettingsError
+from rolling_chat.settings.toml_file import replace_file
+from rolling_chat.tui.pastes import Draft, restored
+
+_log = logging.getLogger("rolling_chat.tui")
+
+_KEPT_SECONDS = 30 * 24 * 3600.0
+_NAME_CHARACTERS = 40
+
+
+class PasteFiles:
+    """Long pastes, each once, named by a hash of what is in it; None as folder keeps nothing.
+
+    Drafts and the history name them, so that saving either does not write a megabyte.
+    """
+
+    def __init__(self, folder: Path | None) -> None:
+        self._folder = folder
+
+    def to_json(self, draft: Draft) -> Any:
+        """A draft as JSON, its pastes kept as files. Raises SettingsError where they cannot be written."""
+        if not draft.used:
+            return draft.text
+        return {"text": draft.text, "pastes": {str(n): self._keep(text) for n, text in draft.used.items()}}
+
+    def from_json(self, value: object) -> Draft | None:
+        """A draft from JSON of any kind; of a paste that is not there any more the token is left as words."""
+        match value:
+            case str():
+                return restored(value, {})
+            case {"text": str(text), "pastes": dict(names)}:
+                return restored(text, self._read_all(names))
+            case _:
+                return None
+
+    def prune(self) -> None:
+        """Delete what nothing has named for thirty days."""
+        for file in _files(self._folder, "*.txt"):
+            _delete_if_old(file)
+
+    def _keep(self, text: str) -> str:
+        name = hashlib.sha256(text.encode()).hexdigest()[:_NAME_CHARACTERS]
+        if self._folder is not None:
+            file = self._folder / f"{name}.txt"
+            if file.exists():
+                with suppress(OSError):
+                    os.utime(file)
+            else:
+                replace_file(file, text)
+        return name
+
+    def _read_all(self, names: Mapping[object, object]) -> dict[int, str]:
+        found: dict[int, str] = {}
+        for number, name in names.items():
+            # only names that `_keep` can have given: a file is no place to take a path from
+            if isinstance(number, str) and number.isdecimal() and isinstance(name, str) and name.isalnum():
+                text = self._read(name)
+                if text is not None:
+                    found[int(number)] = text
+        return found
+
+    def _read(self, name: str) -> str | None:
+        if self._folder is None:
+            return None
+        try:
+            return (self._folder / f"{name}.txt").read_bytes().decode(errors="replace")
+        except OSError:
+            return None
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a draft belongs: its session, the folder, and whether nothing was said in the session yet."""
+
+    session: str
+    folder: str
+    is_new: bool
+
+    def takes(self, other: Place) -> bool:
+        """Does a draft left at `other` come back here? One of a new session does in the next new one."""
+        return self.session == other.session or (self.is_new and other.is_new and self.folder == other.folder)
+
+
+class DraftFiles:
+    """The draft of this process, and those that others left; None as folder keeps nothing.
+
+    Each process writes one file of its own. One is taken over only when its process is gone, and by
+    renaming it, which only one can. Raises SettingsError where the folder cannot be written.
+    """
+
+    def __init__(self, folder: Path | None, pastes: PasteFiles) -> None:
+        self._folder = folder
+        self._pastes = pastes
+        self._own = folder / f"{uuid.uuid4().hex}.json" if folder is not None else None
+
+    def save(self, place: Place, draft: Draft) -> None:
+        """Keep the draft; an empty one leaves nothing."""
+        if self._own is None:
+            return
+        if not draft.text.strip():
+            with suppress(OSError):
+                self._own.unlink(missing_ok=True)
+            return
+        kept = {
+            "place": asdict(place),
+            "process": asdict(this_process()),
+            "saved_at": time.time(),
+            "draft": self._pastes.to_json(draft),
+        }
+        replace_file(self._own, json.dumps(kept))
+
+    def take(self, place: Place) -> Draft:
+        """The newest draft that was left for this place, ours from now on; empty where there is none."""
+        if self._own is None:
+            return Draft()
+        left = sorted(self._left_for(place), key=lambda found: found[0], reverse=True)
+        for _, file, draft in left:
+            with suppress(OSError):
+                file.rename(self._own)
+                return draft
+        return Draft()
+
+    def prune(self) -> None:
+        """Delete what was left thirty days ago."""
+        for file in _files(self._folder, "*.json"):
+            if file != self._own:
+                _delete_if_old(file)
+
+    def _left_for(self, place: Place) -> Iterator[tuple[float, Path, Draft]]:
+        for file in _files(self._folder, "*.json"):
+            with suppress(OSError, ValueError, TypeError, KeyError, RecursionError):
+                kept = json.loads(file.read_bytes())
+                if place.takes(Place(**kept["place"])) and Process(**kept["process"]).is_gone():
+                    draft = self._pastes.from_json(kept["draft"])
+                    if draft:
+                        yield float(kept["saved_at"]), file, draft
+
+
+def save_quietly(files: DraftFiles, place: Place, draft: Draft) -> None:
+    """Keep the draft; a folder that cannot be written costs the draft and nothing else."""
+    try:
+        files.save(place, draft)
+    except SettingsError as error:
+        _log.warning("the draft is not kept: %s", error)
+
+
+def _files(folder: Path | None, pattern: str) -> list[Path]:
+    if folder is None:
+        return []
+    try:
+        return list(folder.glob(pattern))
+    except OSError:
+        return []
+
+
+def _delete_if_old(file: Path) -> None:
+    with suppress(OSError):
+        if time.time() - file.stat().st_mtime > _KEPT_SECONDS:
+            file.unlink()

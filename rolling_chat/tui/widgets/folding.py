@@ -1,0 +1,190 @@
+"""A text area in which a long paste is one token: drawn, skipped and deleted as one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import ClassVar
+
+from rich.text import Text
+from textual import events
+from textual.document._document import EditResult, Location, Selection
+from textual.document._edit import Edit
+from textual.widgets import TextArea
+
+from rolling_chat.tui.pastes import (
+    Draft,
+    clean,
+    drawn,
+    folded,
+    is_long,
+    may_stand_open,
+    spans,
+    token,
+)
+
+_KNOWN = 8  # pastes of drafts that have left; one that comes back as text is folded again
+
+
+class FoldingArea(TextArea):
+    """Folds what is pasted; `price` says what a text comes to in tokens, 0 where nobody knows yet."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"folding-area--token"}
+    DEFAULT_CSS = """
+    FoldingArea .folding-area--token { color: $primary; text-style: bold; }
+    """
+
+    def __init__(self, price: Callable[[str], int], *, placeholder: str = "", id: str | None = None) -> None:
+        super().__init__(
+            id=id,
+            compact=True,
+            show_line_numbers=False,
+            highlight_cursor_line=False,
+            placeholder=placeholder,
+        )
+        self._price = price
+        self._pastes: dict[int, str] = {}
+        self._known: list[str] = []
+
+    @property
+    def draft(self) -> Draft:
+        """What stands in the box."""
+        return Draft(self.text, self._pastes.copy())
+
+    def put(self, draft: Draft | str) -> None:
+        """Replace what stands in the box, with the cursor at the end."""
+        self._remember(self.draft.used.values())
+        if isinstance(draft, str):
+            draft = folded(draft, self._known, self._price)
+        self._pastes = dict(draft.pastes)
+        self.text = draft.text
+        self.move_cursor(self.document.end)
+
+    def rewrite(self, text: str) -> None:
+        """Replace what stands in the box by plain text; undo takes that back."""
+        self._remember(self.draft.used.values())
+        draft = folded(text, self._known, self._price, first=self._next_number)
+        self._pastes |= draft.pastes
+        self.replace(draft.text, (0, 0), self.document.end, maintain_selection_offset=False)
+
+    def refolded(self, text: str) -> Draft:
+        """Plain text as a draft, with the pastes of this box folded in it."""
+        return folded(text, [*self._known, *self.draft.used.values()], self._price)
+
+    def wipe(self) -> None:
+        """Empty the box; undo brings back what stood there."""
+        self.clear()
+
+    def take_in(self, text: str) -> None:
+        """Insert text as pasted: a long one folded, the same one once more unfolds it."""
+        text = clean(text)
+        if not is_long(text):
+            self._put_in(text)
+        elif not (
+            self.selection.is_empty and self._pastes.get(self._number_before) == text and self.unfold()
+        ):
+            number = self._next_number
+            self._pastes[number] = text
+            self._put_in(token(number, text, self._price(text)))
+
+    def unfold(self) -> bool:
+        """Put the text of the paste beside the cursor in its place; whether the box can hold it."""
+        row, column = self.cursor_location
+        for number, start, end in spans(self.document.get_line(row)):
+            if column in (start, end):
+                text = self._pastes[number]
+                fits = may_stand_open(text) and may_stand_open(self.text)
+                if fits:
+                    self.replace(text, (row, start), (row, end), maintain_selection_offset=False)
+                return fits
+        return False
+
+    @property
+    def is_beside_paste(self) -> bool:
+        """Is the cursor next to a folded paste?"""
+        row, column = self.cursor_location
+        return any(column in (start, end) for _, start, end in spans(self.document.get_line(row)))
+
+    @property
+    def selected_text(self) -> str:
+        """The selection, with every paste whole."""
+        return Draft(super().selected_text, self._pastes).whole
+
+    @property
+    def _next_number(self) -> int:
+        # never one that was used in this box: undo may bring back its token
+        return max(self._pastes, default=0) + 1
+
+    @property
+    def _number_before(self) -> int:
+        row, column = self.cursor_location
+        return next((number for number, _, end in spans(self.document.get_line(row)) if end == column), 0)
+
+    def _put_in(self, text: str) -> None:
+        start, end = self.selection
+        self.replace(text, start, end, maintain_selection_offset=False)
+
+    def _remember(self, pastes: Iterable[str]) -> None:
+        new = list(pastes)
+        self._known = [*(paste for paste in self._known if paste not in new), *new][-_KNOWN:]
+
+    # -- a token is one
+
+    def edit(self, edit: Edit) -> EditResult:
+        """Whatever takes a part of a token takes it whole."""
+        top, bottom = self._edges(edit.top)[0], self._edges(edit.bottom)[1]
+        return super().edit(replace(edit, from_location=top, to_location=bottom))
+
+    def _validate_selection(self, selection: Selection) -> Selection:
+        selection = super()._validate_selection(selection)
+        before = self.selection
+        return Selection(
+            self._outside(selection.start, before.start), self._outside(selection.end, before.end)
+        )
+
+    def _outside(self, location: Location, before: Location) -> Location:
+        """Past the token that a move from `before` has landed in."""
+        first, last = self._edges(location)
+        return first if location < before else last
+
+    def _edges(self, location: Location) -> tuple[Location, Location]:
+        """The two ends of the token around a place; the place itself where none is."""
+        row, column = location
+        if row < self.document.line_count:
+            for _, start, end in spans(self.document.get_line(row)):
+                if start < column < end:
+                    return (row, start), (row, end)
+        return location, location
+
+    def get_line(self, line_index: int) -> Text:
+        """The line as it is drawn."""
+        line = super().get_line(line_index)
+        found = list(spans(line.plain))
+        if found:
+            line.plain = drawn(line.plain)
+            style = self.get_component_rich_style("folding-area--token", partial=True)
+            for _, start, end in found:
+                line.stylize(style, start, end)
+        return line
+
+    def find_matching_bracket(self, bracket: str, search_from: Location) -> None:  # noqa: ARG002
+        """None: looking for it would read the whole text at every key."""
+        return
+
+    # -- what comes in and goes out
+
+    async def _on_paste(self, event: events.Paste) -> None:
+        event.prevent_default()
+        event.stop()
+        self.take_in(event.text)
+
+    def action_paste(self) -> None:
+        """From the program's own clipboard."""
+        self.take_in(self.app.clipboard)
+
+    def action_cut(self) -> None:
+        """The selection, with every paste whole."""
+        selected = self.selected_text
+        if selected:
+            self.app.copy_to_clipboard(selected)
+            self._delete_via_keyboard(*self.selection)

@@ -1,0 +1,99 @@
+"""The line above the prompt box while the history is searched, and where that search stands."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rich.text import Text
+from textual.widget import Widget
+
+from rolling_chat.text import one_line, typed
+from rolling_chat.tui.pastes import Draft
+from rolling_chat.tui.widgets.header import cut
+
+if TYPE_CHECKING:
+    from rolling_chat.tui.controllers.history import History
+
+_MOST_WORDS = 200  # characters
+_KEYS = "ctrl+r older · enter take · esc back"
+
+
+class SearchLine(Widget):
+    """Searches backwards; every step gives the draft to show, the person's own where nothing is found."""
+
+    DEFAULT_CSS = """
+    SearchLine { height: 1; padding: 0 1; display: none; background: $panel; color: $foreground; }
+    """
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._past: History | None = None
+        self._draft = Draft()
+        self._at: int | None = None
+        self._match: Draft | None = None
+        self._at_end = False
+        self.words = ""
+
+    @property
+    def shown(self) -> bool:
+        """Is the history being searched?"""
+        return self._past is not None
+
+    @property
+    def found(self) -> bool:
+        """Does something hold the words?"""
+        return self._match is not None
+
+    @property
+    def draft(self) -> Draft:
+        """What stood in the box when the search began."""
+        return self._draft
+
+    def begin(self, past: History, draft: Draft) -> Draft:
+        """Search `past`; `draft` is given back unless something is taken."""
+        self._past, self._draft, self.words = past, draft, ""
+        self.display = True
+        return self._look(None)
+
+    def leave(self) -> Draft:
+        """End the search; the draft that it began with."""
+        self._past, self._match = None, None
+        self.display = False
+        return self._draft
+
+    def seek(self, more: str) -> Draft:
+        """More words to search for; what is shown stays where it still holds them."""
+        self.words = (self.words + " ".join(typed(more[:_MOST_WORDS]).split("\n")))[:_MOST_WORDS]
+        return self._look(None if self._at is None else self._at + 1)
+
+    def shorten(self) -> Draft:
+        """One character less to search for, from the newest again."""
+        self.words = self.words[:-1]
+        return self._look(None)
+
+    def older(self) -> Draft:
+        """The next older one; at the oldest it stays."""
+        return self._look(self._at, stays=True)
+
+    def _look(self, below: int | None, *, stays: bool = False) -> Draft:
+        sought = self._past if self.words or stays else None
+        found = sought.search(self.words, below) if sought is not None else None
+        self._at_end = found is None
+        if found is not None:
+            self._at, self._match = found
+        elif not stays:
+            self._match = None
+            if below is None:
+                self._at = None
+        self.refresh()
+        return self._match or self._draft
+
+    def render(self) -> Text:
+        """What is searched for, how that goes, and the keys."""
+        state = "" if not self.words else " · no older one" if self._match else " · not found"
+        left = f"history: {one_line(self.words)}▏{state if self._at_end else ''}"
+        width = self.size.width
+        room = width - Text(left).cell_len - 2
+        keys = _KEYS if room >= len(_KEYS) else ""
+        gap = " " * max(1, width - Text(left).cell_len - len(keys))
+        return Text(cut(f"{left}{gap}{keys}", width), no_wrap=True, end="")
