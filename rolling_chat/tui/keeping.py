@@ -134,6 +134,8 @@ class DraftFiles:
         for _, file, draft in left:
             with suppress(OSError):
                 file.rename(self._own)
+                # at once under our name: until then it says that its process is gone
+                save_quietly(self, place, draft)
                 return draft
         return Draft()
 

@@ -23,6 +23,7 @@ from wcwidth import wcwidth
 
 # How long anything may take before a test gives up; nothing waits this long when all is well.
 PATIENCE_SECONDS = 60.0
+_LOOK_EVERY = 0.1  # seconds between looks at a condition while nothing is painted
 
 _OSC_52 = re.compile(rb"\]52;[a-z]*;([A-Za-z0-9+/=]+)")
 
@@ -49,6 +50,7 @@ class Terminal:
         self._stream = pyte.ByteStream(self._screen)
         self.raw = bytearray()
         self._undrawn: deque[tuple[float, bytes]] = deque()
+        self._ended = False
         self.pid, self._master = pty.fork()
         if self.pid == 0:
             os.chdir(folder)
@@ -129,10 +131,13 @@ class Terminal:
     def wait_until(
         self, condition: Callable[[], bool], what: str, *, seconds: float = PATIENCE_SECONDS
     ) -> None:
-        """Read the terminal until `condition` holds. Raises AssertionError with the screen."""
+        """Read the terminal until `condition` holds, also one that is not about the screen.
+
+        Raises AssertionError with the screen.
+        """
         until = time.monotonic() + seconds
         while not condition():
-            if not self._read(until - time.monotonic()):
+            if not self._read(_LOOK_EVERY) and (self._ended or time.monotonic() >= until):
                 raise AssertionError(f"{what}\n{self.text}")
 
     def gather(self, seconds: float) -> bytes:
@@ -183,6 +188,16 @@ class Terminal:
         _, status = os.waitpid(self.pid, os.WUNTRACED)
         assert os.WIFSTOPPED(status), self.text
 
+    def go_on(self) -> None:
+        """What a shell's `fg` does: let the child and all that it started run again."""
+        os.killpg(self.pid, signal.SIGCONT)
+
+    @property
+    def takes_lines(self) -> bool:
+        """Is the terminal as a shell wants it: echoing, a line at a time?"""
+        modes = termios.tcgetattr(self._master)[3]
+        return bool(modes & termios.ECHO) and bool(modes & termios.ICANON)
+
     def kill(self) -> None:
         """kill -9, as a crash or an impatient person would."""
         os.kill(self.pid, signal.SIGKILL)
@@ -207,9 +222,11 @@ class Terminal:
         if not ready:
             return b""
         try:
-            return os.read(self._master, 65_536)
+            data = os.read(self._master, 65_536)
         except OSError:
-            return b""
+            data = b""
+        self._ended = not data
+        return data
 
     def _draw(self, data: bytes) -> None:
         self.raw += data

@@ -351,11 +351,11 @@ class ChatScreen(Screen[None]):
     def action_interrupt(self) -> None:
         """Copy the selection, else clear the draft, else stop; twice quits."""
         selected = self.prompt.selected_text or self.get_selected_text()
-        if selected:
+        if self.prompt.searching:
+            self.prompt.leave_search()
+        elif selected:
             self.app.copy_to_clipboard(selected)
             self.clear_selection()
-        elif self.prompt.searching:
-            self.prompt.leave_search()
         elif self.prompt.text:
             self.prompt.wipe()
         elif self._clock() < self._quit_until:

@@ -171,6 +171,11 @@ class FoldingArea(TextArea):
         """None: looking for it would read the whole text at every key."""
         return
 
+    def _recompute_cursor_offset(self) -> None:
+        # in the middle of an undo that takes lines away the cursor still stands below them
+        place = self.clamp_visitable(self.cursor_location)
+        self._cursor_offset = self.wrapped_document.location_to_offset(place)
+
     # -- what comes in and goes out
 
     async def _on_paste(self, event: events.Paste) -> None:

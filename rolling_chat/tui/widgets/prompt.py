@@ -141,6 +141,12 @@ class PromptBox(FoldingArea):
         if (self.searching and self._seek(key, character)) or self._handle(key):
             event.stop()
             event.prevent_default()
+        elif not event.is_printable and (bound := self._bindings.key_to_bindings.get(key)):
+            # here and now: on its way round by the app it would be overtaken by the keys typed after it
+            event.stop()
+            event.prevent_default()
+            self._restart_blink()
+            await self.run_action(bound[0].action)
 
     async def _on_paste(self, event: events.Paste) -> None:
         """Into the box, or into what is searched for."""

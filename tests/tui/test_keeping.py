@@ -1,0 +1,155 @@
+"""Drafts and pastes on disk: whose is taken by whom, and what a bad file costs."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+
+from rolling_chat.processes import this_process
+from rolling_chat.settings.schema import SettingsError
+from rolling_chat.tui.keeping import DraftFiles, PasteFiles, Place, save_quietly
+from rolling_chat.tui.pastes import Draft, drawn, token
+
+LOG = "a line of a log\n" * 500
+HERE = Place("session-1", "/work", is_new=False)
+NEW = Place("session-2", "/work", is_new=True)
+
+LEAVE_A_DRAFT = """
+import os, signal, sys
+from pathlib import Path
+from rolling_chat.tui.keeping import DraftFiles, PasteFiles, Place
+from rolling_chat.tui.pastes import Draft, token
+home, session, is_new, text, paste = sys.argv[1:]
+files = DraftFiles(Path(home, "drafts"), PasteFiles(Path(home, "pastes")))
+draft = Draft(text + token(1, paste, 0), {1: paste}) if paste else Draft(text)
+files.save(Place(session, "/work", is_new == "new"), draft)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def killed(home: Path, place: Place, text: str, paste: str = "") -> None:
+    """Another process keeps a draft, and is killed."""
+    is_new = "new" if place.is_new else "old"
+    argv = [sys.executable, "-c", LEAVE_A_DRAFT, str(home), place.session, is_new, text, paste]
+    assert subprocess.run(argv, check=False).returncode < 0
+
+
+def files_of(home: Path) -> DraftFiles:
+    return DraftFiles(home / "drafts", PasteFiles(home / "pastes"))
+
+
+def test_what_a_killed_process_left_comes_back_with_its_paste_and_once(tmp_path: Path) -> None:
+    killed(tmp_path, HERE, "look at ", LOG)
+    assert files_of(tmp_path).take(HERE).whole == f"look at {LOG}"
+    assert not files_of(tmp_path).take(HERE)
+
+
+def test_a_draft_of_another_session_is_left_alone(tmp_path: Path) -> None:
+    killed(tmp_path, HERE, "theirs")
+    assert not files_of(tmp_path).take(Place("session-9", "/work", is_new=False))
+    assert files_of(tmp_path).take(HERE).text == "theirs"
+
+
+def test_a_draft_of_a_session_in_which_nothing_was_said_comes_back_in_the_next_new_one(
+    tmp_path: Path,
+) -> None:
+    killed(tmp_path, NEW, "hardly begun")
+    files = files_of(tmp_path)
+    assert not files.take(HERE)
+    assert not files.take(Place("session-3", "/elsewhere", is_new=True))
+    assert files.take(Place("session-3", "/work", is_new=True)).text == "hardly begun"
+
+
+def test_a_draft_of_a_process_that_lives_is_not_taken(tmp_path: Path) -> None:
+    one, other = files_of(tmp_path), files_of(tmp_path)
+    one.save(HERE, Draft("mine"))
+    other.save(HERE, Draft("mine, too"))
+    assert not other.take(HERE)
+    kept = [json.loads(file.read_text())["draft"] for file in (tmp_path / "drafts").glob("*.json")]
+    assert sorted(kept) == ["mine", "mine, too"]
+
+
+def test_of_several_the_newest_comes_back_and_the_others_wait(tmp_path: Path) -> None:
+    killed(tmp_path, HERE, "first")
+    killed(tmp_path, HERE, "second")
+    files = files_of(tmp_path)
+    assert files.take(HERE).text == "second"
+    files.save(HERE, Draft())
+    assert files.take(HERE).text == "first"
+
+
+def test_an_empty_draft_leaves_no_file(tmp_path: Path) -> None:
+    files = files_of(tmp_path)
+    files.save(HERE, Draft("something"))
+    files.save(HERE, Draft(" \n"))
+    assert not list((tmp_path / "drafts").iterdir())
+
+
+def test_what_is_kept_is_for_its_owner_only(tmp_path: Path) -> None:
+    files_of(tmp_path).save(HERE, Draft(token(1, LOG, 0), {1: LOG}))
+    kept = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert len(kept) == 2
+    assert all(path.stat().st_mode & 0o077 == 0 for path in [*kept, *(path.parent for path in kept)])
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"{",
+        b"\xff\xfe",
+        b"[]",
+        b'{"draft": "x"}',
+        b'{"place": {"session": 1}}',
+        b"[" * 100_000,
+        json.dumps(
+            {"place": asdict(HERE), "process": asdict(this_process()) | {"pid": 0}, "draft": 7, "saved_at": 1}
+        ).encode(),
+    ],
+)
+def test_a_torn_or_foreign_file_costs_nothing_else(tmp_path: Path, content: bytes) -> None:
+    killed(tmp_path, HERE, "whole")
+    (tmp_path / "drafts" / "torn.json").write_bytes(content)
+    assert files_of(tmp_path).take(HERE).text == "whole"
+
+
+def test_a_name_in_a_draft_is_no_path(tmp_path: Path) -> None:
+    secret = tmp_path / "secret.txt"
+    secret.write_text("secret")
+    pastes = PasteFiles(tmp_path / "pastes")
+    text = token(1, LOG, 0)
+    for name in ("../secret", str(secret.with_suffix("")), "", 7):
+        draft = pastes.from_json({"text": text, "pastes": {"1": name}})
+        assert draft is not None
+        assert draft.whole == drawn(text)
+
+
+@pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="root may write anywhere")
+def test_a_folder_that_cannot_be_written_is_said_in_the_log_only(tmp_path: Path) -> None:
+    tmp_path.chmod(0o500)
+    save_quietly(files_of(tmp_path), HERE, Draft("lost"))
+
+
+def test_where_the_folder_should_be_stands_a_file(tmp_path: Path) -> None:
+    (tmp_path / "drafts").write_text("not a folder")
+    with pytest.raises(SettingsError):
+        files_of(tmp_path).save(HERE, Draft("lost"))
+    save_quietly(files_of(tmp_path), HERE, Draft("lost"))
+    assert not files_of(tmp_path).take(HERE)
+
+
+def test_old_pastes_and_drafts_go_and_what_is_used_stays(tmp_path: Path) -> None:
+    killed(tmp_path, HERE, "old", "old paste\n" * 20)
+    for path in tmp_path.rglob("*"):
+        os.utime(path, (1, 1))
+    files = files_of(tmp_path)
+    files.save(HERE, Draft(token(1, LOG, 0), {1: LOG}))
+    files.prune()
+    PasteFiles(tmp_path / "pastes").prune()
+    assert len([path for path in tmp_path.rglob("*") if path.is_file()]) == 2
