@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from rolling_chat.commands import figures
-from rolling_chat.commands.base import Command, CommandContext
+from rolling_chat.commands.base import Arguments, Choice, Command, CommandContext
+from rolling_chat.commands.pinning import message_choices
 from rolling_chat.tools.memory import piece_text, place_named, speaker_of
 
 if TYPE_CHECKING:
@@ -103,10 +104,26 @@ _WORDS: Mapping[str, Callable[[CommandContext, str], None]] = {
     "all": _all,
 }
 
+
+def _choices(context: CommandContext, before: str) -> list[Choice]:
+    match before.lower().split():
+        case []:
+            return [
+                Choice("code", "code", "the last code block, or the one of a number"),
+                Choice("message", "message", "one message, by its id"),
+                Choice("all", "all", "the whole conversation"),
+            ]
+        case ["message"]:
+            return message_choices(context)
+        case _:
+            return []
+
+
 COPY = Command(
     "copy",
     "[code [n]|message id|all]",
     "Copy the last answer, a code block, a message or everything",
     _run,
     while_busy=True,
+    arguments=Arguments(_choices, closed=True),
 )

@@ -52,7 +52,7 @@ class PasteFiles:
 
     def prune(self) -> None:
         """Delete what nothing has named for thirty days."""
-        for file in _files(self._folder, "*.txt"):
+        for file in _files(self._folder, "*"):
             _delete_if_old(file)
 
     def _keep(self, text: str) -> str:
@@ -102,12 +102,14 @@ class DraftFiles:
     """The draft of this process, and those that others left; None as folder keeps nothing.
 
     Each process writes one file of its own. One is taken over only when its process is gone, and by
-    renaming it, which only one can. Raises SettingsError where the folder cannot be written.
+    renaming it, which only one can. Raises SettingsError where the folder cannot be written; `failed`
+    says that this was logged.
     """
 
     def __init__(self, folder: Path | None, pastes: PasteFiles) -> None:
         self._folder = folder
         self._pastes = pastes
+        self.failed = False
         self._own = folder / f"{uuid.uuid4().hex}.json" if folder is not None else None
 
     def save(self, place: Place, draft: Draft) -> None:
@@ -141,7 +143,7 @@ class DraftFiles:
 
     def prune(self) -> None:
         """Delete what was left thirty days ago."""
-        for file in _files(self._folder, "*.json"):
+        for file in _files(self._folder, "*"):
             if file != self._own:
                 _delete_if_old(file)
 
@@ -160,7 +162,8 @@ def save_quietly(files: DraftFiles, place: Place, draft: Draft) -> None:
     try:
         files.save(place, draft)
     except SettingsError as error:
-        _log.warning("the draft is not kept: %s", error)
+        _log.log(logging.DEBUG if files.failed else logging.WARNING, "the draft is not kept: %s", error)
+        files.failed = True
 
 
 def _files(folder: Path | None, pattern: str) -> list[Path]:

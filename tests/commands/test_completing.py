@@ -80,6 +80,11 @@ def test_rolling_context_goes_on_word_by_word(completer: Completer) -> None:
     assert lines(completer, "/rolling-context preview trim_to=0.5") == []
 
 
+def test_what_can_be_copied_is_offered(completer: Completer) -> None:
+    assert [line.split()[1] for line in lines(completer, "/copy ")] == ["code", "message", "all"]
+    assert lines(completer, "/copy code ") == []
+
+
 def test_formats_of_an_export_are_offered_and_a_file_is_left_alone(completer: Completer) -> None:
     assert len(lines(completer, "/export ")) == 4
     offer = completer.offer("/export js")

@@ -344,7 +344,7 @@ class ChatScreen(Screen[None]):
 
     @on(TextArea.SelectionChanged, "#prompt")
     def _cursor_moved(self) -> None:
-        self.paint_rows()
+        self.query_one(KeyBar).show(key_hints(self._moment()))
 
     # -- keys
 
