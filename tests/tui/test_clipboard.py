@@ -15,7 +15,6 @@ import pytest
 
 from rolling_chat.tui.clipboard import MOST_BYTES, Clipboard, osc52
 from tests.support.tui import (
-    draft,
     idle,
     make_app,
     make_chat,

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING
+
+from textual.css.query import NoMatches
 
 from rolling_chat.commands import Completer, complete, parse
 from rolling_chat.tui.controllers.history import History
@@ -234,8 +237,9 @@ class _OneAtATime:
 
     async def _run(self) -> None:
         try:
-            while self._asked:
-                self._asked = False
-                await self._work()
+            with suppress(NoMatches):  # the screen may be going already
+                while self._asked:
+                    self._asked = False
+                    await self._work()
         finally:
             self._free.set()

@@ -344,7 +344,8 @@ class ChatScreen(Screen[None]):
 
     @on(TextArea.SelectionChanged, "#prompt")
     def _cursor_moved(self) -> None:
-        self.query_one(KeyBar).show(key_hints(self._moment()))
+        with suppress(NoMatches):  # the screen may be going already
+            self.query_one(KeyBar).show(key_hints(self._moment()))
 
     # -- keys
 
