@@ -92,7 +92,7 @@ class DraftController:
             state.notice("One message is queued already; up in an empty box takes it back.")
             self.give_back(draft.whole)
         else:
-            self._sent(draft)
+            self._sent(draft, queued=True)
             state.queue(draft.whole)
         self._screen.paint()
 
@@ -108,9 +108,9 @@ class DraftController:
         below = self._prompt.draft.whole
         self._prompt.put(f"{text}\n{below}" if below.strip() else text)
 
-    def _sent(self, draft: Draft) -> None:
+    def _sent(self, draft: Draft, *, queued: bool = False) -> None:
         self._history.add(draft)
-        self._meter.draft_tokens = 0
+        self._meter.send_draft(queued=queued)
         self._save_soon()
 
     # -- counted
@@ -137,7 +137,7 @@ class DraftController:
         is_command = parse(text) is not None or bool(complete(text))
         tokens = 0 if is_command else await asyncio.to_thread(self._meter.weigh, text)
         if self._prompt.text or not tokens:  # it may have been sent meanwhile
-            self._meter.draft_tokens = tokens
+            self._meter.show_draft(text, tokens)
         self._screen.paint_rows()
 
     # -- kept
