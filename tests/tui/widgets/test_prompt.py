@@ -65,7 +65,7 @@ class TestFoldedPastes:
             await pilot.press(*" ok")
             assert seen(pilot) == "see [paste 1: 10,000 lines, ~129k tokens] ok"
             assert "[paste 1: 10,000 lines, ~129k tokens]" in shown(pilot)
-            await wait_until(pilot, lambda: "this message +129k tokens" in shown(pilot))
+            await wait_until(pilot, lambda: "+129k tokens" in shown(pilot))
             await pilot.press("enter")
             await idle(pilot)
             assert chat.messages[0].text == f"see {LOG} ok"
