@@ -35,7 +35,7 @@ def run_chat(options: Options, paths: Paths) -> int:
 
     code, chat = run_app(open_chat, settings=settings, themes=themes, paths=paths, folder=str(here()))
     if chat is not None:
-        if chat.messages and chat.resume_command:
+        if chat.recent and chat.resume_command:
             print(f"Go on with: {chat.resume_command}")
         chat.close()
     return code

@@ -42,7 +42,7 @@ def start(open_chat: Callable[[], Chat], home: Path) -> StartingApp:
 
 async def open_up(pilot: Pilot[None], slow: Slow) -> None:
     slow.go.set()
-    await wait_until(pilot, lambda: isinstance(pilot.app.screen, ChatScreen))
+    await wait_until(pilot, lambda: isinstance(pilot.app.screen, ChatScreen) and pilot.app.screen.is_mounted)
 
 
 async def test_what_is_typed_while_the_chat_is_opened_is_seen_at_once_and_kept(tmp_path: Path) -> None:
