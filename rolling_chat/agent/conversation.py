@@ -17,7 +17,7 @@ from rolling_chat.sessions.store import SessionStore
 log = logging.getLogger("rolling_chat.agent.conversation")
 
 _FIRST = 300  # messages that are read at once: more than any screen shows
-_SLICE = 500  # messages that are read at a time afterwards: a few milliseconds
+_SLICE = 250  # messages that are read at a time afterwards, and shown: a few milliseconds
 
 
 class Conversation:

@@ -54,11 +54,9 @@ def stretch(connection: sqlite3.Connection, head: int | None, most: int) -> Stre
     """The newest of a branch, some `most` of its messages: results are never without their call."""
     messages: list[Message] = []
     while head is not None and (not messages or messages[0].role == "tool"):
-        messages = _newest(connection, head, most) + messages
-        row = connection.execute(
-            "SELECT parent FROM message WHERE number = ?", (message_number(messages[0].id),)
-        ).fetchone()
-        head = row["parent"]
+        messages[:0] = _newest(connection, head, 1 if messages else most)
+        first = message_number(messages[0].id)
+        head = connection.execute("SELECT parent FROM message WHERE number = ?", (first,)).fetchone()[0]
     return Stretch(messages, "" if head is None else message_id(head))
 
 
