@@ -9,7 +9,7 @@ from textual.containers import Horizontal
 from textual.screen import Screen
 from textual.widgets import Static, TextArea
 
-from rolling_chat.tui.widgets.header import Header
+from rolling_chat.tui.widgets.header import Header, short_folder
 
 if TYPE_CHECKING:
     from textual.app import ComposeResult
@@ -56,7 +56,7 @@ class StartScreen(Screen[None]):
 
     def on_mount(self) -> None:
         """Take keys."""
-        self.query_one(Header).show("", "", self._folder)
+        self.query_one(Header).show("", short_folder(self._folder), "")
         self.set_focus(self.query_one(TextArea))
 
     def action_clear(self) -> None:
