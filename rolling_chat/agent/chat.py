@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -24,6 +24,7 @@ from rolling_chat.agent.streamed import Prices, StreamedReply
 from rolling_chat.agent.summaries import Summaries
 from rolling_chat.agent.switching import Switches
 from rolling_chat.agent.turn import RunningTurn
+from rolling_chat.agent.upcoming import Upcoming
 from rolling_chat.context import PromptReport, count_tokens
 from rolling_chat.context.tokens import estimator_for
 from rolling_chat.events import AskLeave, Event, Outcome, TurnEnded, TurnStarted
@@ -42,9 +43,10 @@ _BUSY = "The model is still answering: Esc stops it."
 class Chat:
     """One open session: the only door for the screen, the commands and `-p`.
 
-    A session that another process has open is opened to follow: `holder` says who has it, `send`
-    raises, `refresh` reads what the other wrote, `fork` makes a copy that is ours. `summaries` are
-    made in the background after a turn.
+    Of a long session the newest messages are there at once (`recent`); `on_older` is told of what
+    is read above them later. A session that another process has open is opened to follow: `holder`
+    says who has it, `send` raises, `refresh` reads what the other wrote, `fork` makes a copy that is
+    ours. `summaries` are made in the background after a turn.
     """
 
     def __init__(
@@ -61,8 +63,9 @@ class Chat:
         self._tools = tools
         self._turn: RunningTurn | None = None
         self._closed = False
-        self._report: tuple[object, PromptReport] | None = None
+        self.on_older: Callable[[Sequence[Message]], None] | None = None
         self._session = self._enter(info, choice.model, rolling)
+        self._upcoming = Upcoming(lambda: self._session)
         self.summaries = Summaries(runtime, lambda: self._session)
         self._switches = Switches(runtime, lambda: self._session)
         self._moves = Moves(runtime, lambda: self._session)
@@ -107,8 +110,23 @@ class Chat:
 
     @property
     def messages(self) -> Sequence[Message]:
-        """The current branch, root first; a reply that is being streamed is not in it yet."""
-        return self._session.conversation.messages
+        """The current branch, root first; a reply that is being streamed is not in it yet.
+
+        The whole of it: what was not read yet is read now, which takes a while; `ready` waits for it
+        off the event loop. Raises ChatError.
+        """
+        with in_words():
+            return self._session.conversation.messages
+
+    @property
+    def recent(self) -> Sequence[Message]:
+        """The newest of the current branch: what was read of it so far, and some of it always is."""
+        return self._session.conversation.recent
+
+    @property
+    def is_whole(self) -> bool:
+        """Was all of the branch read?"""
+        return self._session.conversation.is_whole
 
     @property
     def model(self) -> str:
@@ -162,11 +180,23 @@ class Chat:
 
     def report(self) -> PromptReport:
         """The report of the next request, kept until the conversation changes; of one too long, too."""
-        planner, version = self._session.planner, self._session.conversation.version
-        state = (version, planner.revision, self.model, self.rolling, self.info.id)
-        if self._report is None or self._report[0] != state:
-            self._report = (state, planner.preview(self.messages))
-        return self._report[1]
+        with in_words():
+            return self._upcoming.report()
+
+    @property
+    def is_ready(self) -> bool:
+        """Can the report be had at once: is the branch whole, and no report being made?"""
+        return self._upcoming.is_ready
+
+    async def warm_report(self) -> None:
+        """Read the rest of the branch and make its report, off the event loop. Raises ChatError."""
+        with in_words():
+            await self._upcoming.warm()
+
+    async def ready(self) -> None:
+        """Wait until the branch is whole, and for its report where one is being made. Raises ChatError."""
+        with in_words():
+            await self._upcoming.ready()
 
     def count_draft(self, text: str) -> int:
         """What `text` would add to the next request, in tokens."""
@@ -196,7 +226,7 @@ class Chat:
         Raises ChatError when there is nothing to go on with.
         """
         self._may_run()
-        last = self.messages[-1] if self.messages else None
+        last = self.recent[-1] if self.recent else None
         if last is None or (last.role == "assistant" and last.ending is Ending.COMPLETE):
             raise ChatError("There is nothing to go on with: the last answer is complete.")
         return self._run(GO_ON if last.role == "assistant" else None)
@@ -420,7 +450,7 @@ class Chat:
         )  # fmt: skip
         return AgentLoop(
             session.conversation, planner, runtime.provider, calls,
-            max_iterations=runtime.settings.agent.max_tool_iterations,
+            ready=self._upcoming.ready, max_iterations=runtime.settings.agent.max_tool_iterations,
             log_file=str(runtime.paths.log_file),
         )  # fmt: skip
 
@@ -434,14 +464,19 @@ class Chat:
     def _enter(self, info: SessionInfo, model: str, rolling: bool) -> OpenSession:
         """Take up a session: claim it, read it, and mend what a process that died left open."""
         session = OpenSession(self._runtime, info, model=model, rolling=rolling, tools=self._tools)
+        session.conversation.on_older = self._older_read
         self._approvals.forget()
-        self._report = None
         return session
+
+    def _older_read(self, older: Sequence[Message]) -> None:
+        if self.on_older is not None:
+            self.on_older(older)
 
     def _move_to(self, info: SessionInfo, model: str) -> None:
         """Leave this session for another, once that could be opened."""
         before, self._session = self._session, self._enter(info, model, info.rolling)
         self.summaries.leave_session()
+        before.conversation.on_older = None
         before.let_go()
         log.info("left session %s for %s", before.info.id, info.id)
 

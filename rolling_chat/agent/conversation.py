@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 
 from rolling_chat.agent.text import sound_text
 from rolling_chat.messages import Ending, FileTouch, MadeBy, Message, ToolCall
+from rolling_chat.providers.background import in_background
+from rolling_chat.sessions.records import Stretch
 from rolling_chat.sessions.store import SessionStore
 
 log = logging.getLogger("rolling_chat.agent.conversation")
 
+_FIRST = 300  # messages that are read at once: more than any screen shows
+_SLICE = 250  # messages that are read at a time afterwards, and shown: a few milliseconds
+
 
 class Conversation:
     """The messages of the current branch, root first; every change is in the store before it shows.
+
+    The newest are read when it is made, the rest when it is asked for, or by `read_rest`. `on_older`
+    is told what comes in above what was read before.
 
     At most one reply is open (being streamed) at a time, and the calls of the last reply may be
     unanswered. `settle` ends both, so that whatever happened, what is kept can be sent again.
@@ -25,22 +35,67 @@ class Conversation:
         self.store = store
         self.session_id = session_id
         self.version = 0  # grows with every change
-        self._messages: list[Message] = store.branch(session_id)
+        self.on_older: Callable[[Sequence[Message]], None] | None = None
+        self._messages, self._above = store.stretch(session_id, _FIRST)
         self._counted = _count_sizes(self._messages)  # by id, the counts that are stored
         self._open: _OpenReply | None = None
+        self._reading = asyncio.Lock()
 
     @property
     def messages(self) -> Sequence[Message]:
-        """The branch, root first; an open reply is not in it yet."""
+        """The branch, root first; an open reply is not in it yet.
+
+        What was not read of it yet is read now: nobody takes a part of it for the whole. Raises StoreError.
+        """
+        while self._above:
+            self._put_before(self._read_up_from(self._above), self._above)
         return self._messages
 
+    @property
+    def recent(self) -> Sequence[Message]:
+        """The newest of the branch: as much of it as was read by now, and never nothing of something."""
+        return self._messages
+
+    @property
+    def is_whole(self) -> bool:
+        """Was all of the branch read?"""
+        return not self._above
+
+    async def read_rest(self) -> None:
+        """Read what was not read of the branch yet, newest first, off the event loop. Raises StoreError.
+
+        `on_older` is told of every part as it comes in.
+        """
+        async with self._reading:
+            while above := self._above:
+                self._put_before(await in_background(partial(self._read_up_from, above)), above)
+
+    def _read_up_from(self, message_id: str) -> Stretch:
+        return self.store.stretch(self.session_id, _SLICE, message_id)
+
+    def _put_before(self, older: Stretch, above: str) -> None:
+        """Take older messages in, unless the conversation has gone another way while they were read."""
+        if self._above != above:
+            return
+        self._messages[:0] = older.messages
+        self._above = older.above
+        self._counted |= _count_sizes(older.messages)
+        if self.on_older is not None:
+            self.on_older(older.messages)
+
     def reload(self) -> bool:
-        """Read the branch again; whether it had changed."""
-        fresh = self.store.branch(self.session_id)
-        if fresh == self._messages:
+        """Read the newest of the branch again; whether it had changed."""
+        fresh, above = self.store.stretch(self.session_id, _FIRST)
+        # what stands above a message never changes: what was read of that stays
+        at = _place_of(fresh[0].id, self._messages) if fresh else 0
+        if at is None:
+            self._messages, self._above = fresh, above
+        elif fresh == self._messages[at:]:
             return False
-        self._messages = fresh
-        self._counted = _count_sizes(fresh)
+        else:
+            self._messages[at:] = fresh
+            self._above = self._above if at else above
+        self._counted |= _count_sizes(fresh)
         self.version += 1
         return True
 
@@ -49,6 +104,7 @@ class Conversation:
         ids = [message.id for message in self._messages]
         if not head or head in ids:
             del self._messages[ids.index(head) + 1 if head else 0 :]
+            self._above = self._above if head else ""
             self.version += 1
         else:
             self.reload()
@@ -56,11 +112,11 @@ class Conversation:
     def save_counts(self) -> None:
         """Keep what was counted since the last time, so that no later process counts it again."""
         fresh = [
-            message for message in self._messages if len(message.counts) != self._counted.get(message.id)
+            message for message in self._messages if len(message.counts) != self._counted.get(message.id, 0)
         ]
-        if fresh:
-            self.store.save_counts(fresh)
-            self._counted |= _count_sizes(fresh)
+        for at in range(0, len(fresh), _SLICE):  # in parts: others may want to write meanwhile
+            self.store.save_counts(fresh[at : at + _SLICE])
+        self._counted |= _count_sizes(fresh)
 
     def add_user(self, text: str) -> Message:
         """Append what the person said."""
@@ -135,8 +191,12 @@ class Conversation:
         self.version += 1
 
 
+def _place_of(id: str, messages: Sequence[Message]) -> int | None:
+    return next((at for at in range(len(messages) - 1, -1, -1) if messages[at].id == id), None)
+
+
 def _count_sizes(messages: Sequence[Message]) -> dict[str, int]:
-    return {message.id: len(message.counts) for message in messages}
+    return {message.id: len(message.counts) for message in messages if message.counts}
 
 
 class _OpenReply:

@@ -6,7 +6,7 @@ import asyncio
 import itertools
 import logging
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Literal
@@ -32,15 +32,17 @@ RESENDS = 2
 class AgentLoop:
     """One turn, from a conversation that ends with what the model has to answer.
 
-    `run` yields what happens and ends with exactly one TurnEnded, whatever goes wrong; only then,
-    or when it is closed early, nothing is open any more: a reply cut off is sealed and marked,
-    one that never got a byte is gone, every call has its answer.
+    `ready` is waited for before anything is planned. `run` yields what happens and ends with
+    exactly one TurnEnded, whatever goes wrong; only then, or when it is closed early, nothing is
+    open any more: a reply cut off is sealed and marked, one that never got a byte is gone, every
+    call has its answer.
     """
 
     conversation: Conversation
     planner: Planner
     provider: Provider
     calls: CallRunner
+    ready: Callable[[], Awaitable[None]]
     max_iterations: int
     log_file: str = ""
     usage: Usage = field(default_factory=Usage)
@@ -69,6 +71,7 @@ class AgentLoop:
         yield TurnEnded(self._outcome, self.usage, time.monotonic() - started, self._error)
 
     async def _iterations(self) -> AsyncGenerator[Event]:
+        await self.ready()
         for iteration in itertools.count(1):
             is_last = iteration > self.max_iterations
             if is_last:

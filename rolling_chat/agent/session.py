@@ -12,7 +12,7 @@ from rolling_chat.agent.errors import ChatError, in_words
 from rolling_chat.agent.held import PinnedIds
 from rolling_chat.agent.prompt import Planner
 from rolling_chat.agent.runtime import Runtime
-from rolling_chat.messages import Ending, Usage
+from rolling_chat.messages import Ending
 from rolling_chat.sessions.records import SessionChanges, SessionInfo, StoreError
 from rolling_chat.tools import Tool
 
@@ -40,7 +40,7 @@ class OpenSession:
         )  # fmt: skip
         self._read_plan()
         self._read_pins()
-        self.usage = sum((record.usage for record in runtime.store.requests(info.id)), Usage())
+        self.usage = runtime.store.usage(info.id)
         self.notices = list(self._notices(offers_tools=bool(tools)))
         if self._holder is not None:
             return
@@ -124,7 +124,7 @@ class OpenSession:
         if self._holder is not None:
             return
         try:
-            if not self.conversation.messages and store.is_blank(self.info.id):
+            if not self.conversation.recent and store.is_blank(self.info.id):
                 store.delete(self.info.id)
             else:
                 store.release(self.info.id)

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import os
 import sys
+from typing import TYPE_CHECKING
 
+from rolling_chat.cli.configured import here, settings_of
 from rolling_chat.cli.exits import Exit, Failure
-from rolling_chat.cli.opening import open_chat, settings_of
 from rolling_chat.cli.options import Options
 from rolling_chat.settings.paths import Paths
 from rolling_chat.settings.themes import find_theme, load_themes
+
+if TYPE_CHECKING:
+    from rolling_chat.agent import Chat
 
 
 def run_chat(options: Options, paths: Paths) -> int:
@@ -21,13 +25,19 @@ def run_chat(options: Options, paths: Paths) -> int:
     settings = settings_of(options, paths)
     themes = load_themes(paths.themes_dir)
     find_theme(themes, settings.theme)
-    chat = open_chat(options, settings, paths)
-    from rolling_chat.tui import run_app
+    from rolling_chat.tui.start import run_app
 
-    code = run_app(chat, settings=settings, themes=themes, paths=paths)
-    if chat.messages and chat.resume_command:
-        print(f"Go on with: {chat.resume_command}")
-    chat.close()
+    def open_chat() -> Chat:
+        # imports the agent and the store: the screen is painted before
+        from rolling_chat.cli import opening
+
+        return opening.open_chat(options, settings, paths)
+
+    code, chat = run_app(open_chat, settings=settings, themes=themes, paths=paths, folder=str(here()))
+    if chat is not None:
+        if chat.recent and chat.resume_command:
+            print(f"Go on with: {chat.resume_command}")
+        chat.close()
     return code
 
 

@@ -11,8 +11,8 @@ from importlib.metadata import PackageNotFoundError, version
 
 from rolling_chat import __version__
 from rolling_chat.agent.window import Knowledge, knowledge_of, offers_tools, window_of
+from rolling_chat.cli.configured import here, settings_of
 from rolling_chat.cli.exits import Exit
-from rolling_chat.cli.opening import here, settings_of
 from rolling_chat.cli.options import Options
 from rolling_chat.context.encodings import ENCODINGS, find_encoding
 from rolling_chat.providers.discovery import choose_model

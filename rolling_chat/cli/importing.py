@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from rolling_chat.agent.importing import Imported, import_transcript
+from rolling_chat.cli.configured import here
 from rolling_chat.cli.exits import Exit, Failure
-from rolling_chat.cli.opening import here, open_store
+from rolling_chat.cli.opening import open_store
 from rolling_chat.cli.options import Options
 from rolling_chat.replay import TranscriptError, read_transcripts
 from rolling_chat.sessions.records import StoreError

@@ -1,36 +1,20 @@
-"""From options to an open chat: settings, store, session, model."""
+"""From options and settings to an open chat: store, session, model."""
 
 from __future__ import annotations
 
-import json
 import os
-from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from types import MappingProxyType
 
 from rolling_chat.agent import Chat, ChatError, Runtime, SessionInfo
+from rolling_chat.cli.configured import here
 from rolling_chat.cli.exits import Exit, Failure
 from rolling_chat.cli.options import Options
 from rolling_chat.events import AskLeave
 from rolling_chat.sessions.records import SessionAmbiguous, SessionNotFound, StoreError
 from rolling_chat.sessions.store import SessionStore
-from rolling_chat.settings.load import load_settings
 from rolling_chat.settings.paths import Paths
 from rolling_chat.settings.schema import Settings
-
-
-def here() -> Path:
-    """The working folder. Raises Failure where it was deleted under us."""
-    try:
-        return Path.cwd()
-    except OSError as error:
-        raise Failure("the working folder is gone; change to another and try again", Exit.USAGE) from error
-
-
-def settings_of(options: Options, paths: Paths) -> Settings:
-    """The settings in force, the options of this run included. Raises SettingsError."""
-    return load_settings(paths, here(), os.environ, [*_as_settings(options), *options.settings])
 
 
 def open_store(paths: Paths) -> SessionStore:
@@ -89,16 +73,6 @@ def _session_of(options: Options, store: SessionStore, folder: str) -> SessionIn
     if newest is None:
         raise Failure(f"there is no session of {folder} to continue; start one with rolling-chat", Exit.USAGE)
     return newest
-
-
-def _as_settings(options: Options) -> Iterator[str]:
-    if options.approvals:
-        yield f'agent.approvals="{options.approvals}"'
-    if options.max_iterations:
-        yield f"agent.max_tool_iterations={options.max_iterations}"
-    if options.tools is not None:
-        names = [name.strip() for name in options.tools.split(",") if name.strip()]
-        yield f"agent.tools={json.dumps(names[0] if names in (['none'], ['all']) else names)}"
 
 
 def _use_address(runtime: Runtime, model: str, address: str) -> None:

@@ -12,8 +12,9 @@ from pathlib import Path
 from types import MappingProxyType
 
 from rolling_chat.agent.window import Knowledge, context_config, knowledge_of
+from rolling_chat.cli.configured import settings_of
 from rolling_chat.cli.exits import Exit, Failure
-from rolling_chat.cli.opening import open_store, settings_of
+from rolling_chat.cli.opening import open_store
 from rolling_chat.cli.options import Options
 from rolling_chat.context import ContextConfig
 from rolling_chat.messages import JsonObject

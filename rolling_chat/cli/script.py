@@ -12,8 +12,9 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 
 from rolling_chat.agent import Chat, ChatError
+from rolling_chat.cli.configured import settings_of
 from rolling_chat.cli.exits import Exit, Failure
-from rolling_chat.cli.opening import open_chat, settings_of
+from rolling_chat.cli.opening import open_chat
 from rolling_chat.cli.options import Options
 from rolling_chat.cli.pipe import read_pipe
 from rolling_chat.context import PromptReport

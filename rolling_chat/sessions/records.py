@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal, TypedDict
+from typing import Literal, NamedTuple, TypedDict
 
-from rolling_chat.messages import FileTouch, Json, JsonObject, Usage
+from rolling_chat.messages import FileTouch, Json, JsonObject, Message, Usage
 
 
 class StoreError(Exception):
@@ -74,6 +74,13 @@ class LeftBranch:
     own: int
     written_at: float
     begins: str
+
+
+class Stretch(NamedTuple):
+    """A part of a branch, oldest first; `above` is the message before its first, empty at the root."""
+
+    messages: list[Message]
+    above: str
 
 
 class SessionChanges(TypedDict, total=False):

@@ -74,6 +74,18 @@ def of_session(connection: sqlite3.Connection, session: int, session_id: str) ->
     return [_record(row, session_id) for row in rows]
 
 
+def usage_of(connection: sqlite3.Connection, session: int) -> Usage:
+    """What the requests of a session came to."""
+    # the sum of nothing is NULL: no cost that is known, but a count of 0
+    row = connection.execute(
+        "SELECT coalesce(sum(input_tokens), 0), coalesce(sum(output_tokens), 0),"
+        " coalesce(sum(cached_read_tokens), 0), coalesce(sum(cached_write_tokens), 0),"
+        " coalesce(sum(reasoning_tokens), 0), sum(cost) FROM request WHERE session = ?",
+        (session,),
+    ).fetchone()
+    return Usage(*row)
+
+
 def find(connection: sqlite3.Connection, id_start: str) -> RequestRecord:
     """The one request whose id begins so; a whole id is always its own. Raises StoreError."""
     start = id_start.strip().lower()

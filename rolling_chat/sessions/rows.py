@@ -6,6 +6,8 @@ import json
 import math
 import sqlite3
 from collections.abc import Mapping
+from functools import lru_cache
+from sys import intern
 from typing import Any, cast
 
 from rolling_chat.messages import Content, Ending, Json, JsonObject, MadeBy, Message, Role, ToolCall, Usage
@@ -118,17 +120,17 @@ def read_message(row: sqlite3.Row) -> Message:
     number, role, text, parts, calls, call_id, name, extras, provider, model, ending, created, counts = row
     content: Content = unpack(text) if parts is None else tuple(unpack_json(parts))
     return Message(
-        role=cast(Role, role),
+        role=cast(Role, intern(role)),  # what many messages have is held once
         content=content,
         tool_calls=() if calls is None else tuple(ToolCall(*call) for call in unpack_json(calls)),
         tool_call_id=_optional(call_id),
-        name=_optional(name),
+        name=None if name is None else intern(unpack(name)),
         id=message_id(number),
         extras=None if extras is None else cast(JsonObject, unpack_json(extras)),
-        made_by=None if provider is None else MadeBy(unpack(provider), unpack(model)),
+        made_by=None if provider is None else _made_by(provider, model),
         ending=_ENDINGS[ending],
         created_at=created,
-        counts={} if counts is None else json.loads(counts),
+        counts={} if counts is None else {intern(by): count for by, count in json.loads(counts).items()},
     )
 
 
@@ -163,6 +165,11 @@ def update(connection: sqlite3.Connection, table: str, number: int, columns: Map
     settings = ", ".join(f"{column} = ?" for column in columns)
     statement = f"UPDATE {table} SET {settings} WHERE {key} = ?"  # noqa: S608 - our own names
     return connection.execute(statement, (*columns.values(), number)).rowcount > 0
+
+
+@lru_cache(maxsize=256)
+def _made_by(provider: str | bytes, model: str | bytes) -> MadeBy:
+    return MadeBy(unpack(provider), unpack(model))
 
 
 def _optional(value: str | bytes | None) -> str | None:

@@ -27,6 +27,7 @@ from rolling_chat.sessions.records import (
     StoreDamaged,
     StoredSummary,
     StoreError,
+    Stretch,
 )
 from rolling_chat.sessions.rows import message_id, message_number
 from rolling_chat.sessions.search import search
@@ -170,6 +171,16 @@ class SessionStore:
             tip = info.head if head is None else head
             return tree.branch(connection, tree.require_message(connection, tip) if tip else None)
 
+    def stretch(self, session_id: str, most: int, head: str | None = None) -> Stretch:
+        """The newest of the branch that ends at `head` (None: the session's own), `most` or a few more.
+
+        It begins with no tool's result, unless the branch does.
+        """
+        with _naming(session_id), self._database.read() as connection:
+            session = directory.exact(connection, session_id)
+            tip = directory.info(connection, session).head if head is None else head
+            return tree.stretch(connection, tree.require_message(connection, tip) if tip else None, most)
+
     def append(self, session_id: str, message: Message, touched: Iterable[FileTouch] = ()) -> Message:
         """Add `message` below the head and move the head; return it with its id and time.
 
@@ -279,6 +290,11 @@ class SessionStore:
         """The requests of a session, oldest first."""
         with self._database.read() as connection:
             return requests.of_session(connection, directory.exact(connection, session_id), session_id)
+
+    def usage(self, session_id: str) -> Usage:
+        """What all requests of a session came to."""
+        with self._database.read() as connection:
+            return requests.usage_of(connection, directory.exact(connection, session_id))
 
     def request(self, id_start: str) -> RequestRecord:
         """The request whose id begins so. Raises StoreError where there is none, or several."""

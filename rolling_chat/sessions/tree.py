@@ -13,7 +13,7 @@ from typing import Any
 
 from rolling_chat.messages import Ending, MadeBy, Message
 from rolling_chat.sessions.claims import Owner, is_left
-from rolling_chat.sessions.records import StoreError
+from rolling_chat.sessions.records import StoreError, Stretch
 from rolling_chat.sessions.rows import (
     MESSAGE_COLUMNS,
     REASONING,
@@ -36,16 +36,32 @@ _BRANCH = f"""
         SELECT ?
         UNION ALL
         SELECT message.parent FROM branch JOIN message USING (number) WHERE message.parent IS NOT NULL
+        LIMIT ?
     )
     SELECT {", ".join(MESSAGE_COLUMNS)} FROM branch JOIN message USING (number)
 """  # noqa: S608 - our own names
 
 
+_ALL = -1
+
+
 def branch(connection: sqlite3.Connection, head: int | None) -> list[Message]:
     """The messages from the root to `head`; a reply still growing has the text it has by now."""
-    if head is None:
-        return []
-    rows = connection.execute(_BRANCH, (head,)).fetchall()
+    return [] if head is None else _newest(connection, head, _ALL)
+
+
+def stretch(connection: sqlite3.Connection, head: int | None, most: int) -> Stretch:
+    """The newest of a branch, some `most` of its messages: results are never without their call."""
+    messages: list[Message] = []
+    while head is not None and (not messages or messages[0].role == "tool"):
+        messages[:0] = _newest(connection, head, 1 if messages else most)
+        first = message_number(messages[0].id)
+        head = connection.execute("SELECT parent FROM message WHERE number = ?", (first,)).fetchone()[0]
+    return Stretch(messages, "" if head is None else message_id(head))
+
+
+def _newest(connection: sqlite3.Connection, head: int, most: int) -> list[Message]:
+    rows = connection.execute(_BRANCH, (head, most)).fetchall()
     # a child's number is above its parent's; SQL would sort the texts along with the numbers
     messages = [read_message(row) for row in sorted(rows, key=itemgetter(0))]
     growing = {message_id(row["message"]) for row in connection.execute("SELECT message FROM growing")}

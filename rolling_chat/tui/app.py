@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar
@@ -15,14 +14,13 @@ from textual.filter import LineFilter, NoColor
 
 from rolling_chat.tui.clipboard import Clipboard
 from rolling_chat.tui.hangup import die_of_hangup, on_signal, terminal_is_gone
-from rolling_chat.tui.screens.chat import ChatScreen
 from rolling_chat.tui.theming import textual_theme
 
 if TYPE_CHECKING:
     from rolling_chat.agent import Chat
     from rolling_chat.settings.paths import Paths
-    from rolling_chat.settings.schema import Settings
     from rolling_chat.settings.themes import ThemeSpec
+    from rolling_chat.tui.screens.chat import ChatScreen
 
 _log = logging.getLogger("rolling_chat.tui")
 
@@ -30,7 +28,7 @@ _LOOK_FOR_TERMINAL_EVERY = 2.0  # seconds
 
 
 class RollingChatApp(App[None]):
-    """Shows one chat.
+    """Shows one chat, which may be None until `show_first` has seen to one.
 
     `paths` None keeps neither the prompt history nor a changed theme. `clock` is monotonic, in
     seconds.
@@ -45,7 +43,7 @@ class RollingChatApp(App[None]):
 
     def __init__(
         self,
-        chat: Chat,
+        chat: Chat | None,
         *,
         theme: str,
         themes: Mapping[str, ThemeSpec],
@@ -54,7 +52,8 @@ class RollingChatApp(App[None]):
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         super().__init__()
-        self.chat = chat
+        self._chat = chat
+        self._chat_screen: ChatScreen | None = None
         self.theme_names: Sequence[str] = tuple(themes)
         self.crash = ""
         self._paths = paths
@@ -66,8 +65,8 @@ class RollingChatApp(App[None]):
             self.theme = theme
 
     def on_mount(self) -> None:
-        """The one screen; and what to do when the terminal or the system wants us gone."""
-        self.push_screen(self.chat_screen())
+        """The first screen; and what to do when the terminal or the system wants us gone."""
+        self.show_first()
         if not self.is_headless:
             on_signal("SIGTERM", lambda: self.call_later(self.action_quit))
             on_signal("SIGHUP", lambda: self.call_later(self._terminal_lost))
@@ -77,9 +76,23 @@ class RollingChatApp(App[None]):
         """NO_COLOR leaves none at all; Textual's own reading of it, greys, are colours to a terminal."""
         return [NoColor()] if self.no_color else super().get_line_filters()
 
+    @property
+    def chat(self) -> Chat:
+        """The open chat. Raises RuntimeError before there is one."""
+        if self._chat is None:
+            raise RuntimeError("no chat is open yet")
+        return self._chat
+
+    def show_first(self) -> None:
+        """Push the first screen: the chat's."""
+        self.push_screen(self.chat_screen())
+
     def chat_screen(self) -> ChatScreen:
-        """The screen of this chat."""
-        return ChatScreen(self, self.chat, self._paths, self._clock, self._first_message)
+        """A screen for the chat."""
+        from rolling_chat.tui.screens.chat import ChatScreen  # noqa: PLC0415  # imports every command
+
+        self._chat_screen = ChatScreen(self, self.chat, self._paths, self._clock, self._first_message)
+        return self._chat_screen
 
     def copy_to_clipboard(self, text: str) -> None:
         """Copy `text` by whatever way leads out of this terminal."""
@@ -93,10 +106,9 @@ class RollingChatApp(App[None]):
         environ = {} if self.is_headless else os.environ
         file = self._paths.data_dir / "clipboard.txt" if self._paths is not None else None
         line = Clipboard(self._driver.write, environ, file).put(text)
-        for screen in self.screen_stack if line else ():
-            if isinstance(screen, ChatScreen):
-                screen.state.notice(f"{line}.", warning=True)
-                screen.paint()
+        if line and self._chat_screen is not None:
+            self._chat_screen.state.notice(f"{line}.", warning=True)
+            self._chat_screen.paint()
         return not line
 
     async def action_quit(self) -> None:
@@ -105,9 +117,8 @@ class RollingChatApp(App[None]):
         self.exit()
 
     async def _settle(self) -> None:
-        for screen in self.screen_stack:
-            if isinstance(screen, ChatScreen):
-                await screen.settle()
+        if self._chat_screen is not None:
+            await self._chat_screen.settle()
 
     async def _look_for_terminal(self) -> None:
         if terminal_is_gone():
@@ -117,7 +128,8 @@ class RollingChatApp(App[None]):
         """Leave the session in order; there is nothing to restore and nobody to tell."""
         _log.info("the terminal is gone")
         await self._settle()
-        self.chat.close()
+        if self._chat is not None:
+            self._chat.close()
         die_of_hangup()
 
     def fault(self, what: str, error: Exception) -> str:
@@ -134,26 +146,3 @@ class RollingChatApp(App[None]):
     def _fatal_error(self) -> None:
         """Leave without Textual's picture of the traceback: it is in the log."""
         self._close_messages_no_wait()
-
-
-def run_app(
-    chat: Chat,
-    *,
-    settings: Settings,
-    themes: Mapping[str, ThemeSpec],
-    paths: Paths,
-    first_message: str = "",
-) -> int:
-    """Show `chat` until the person leaves; 0, or 1 after a fault, which one line on stderr names.
-
-    The caller closes the chat and prints its resume command.
-    """
-    app = RollingChatApp(chat, theme=settings.theme, themes=themes, paths=paths, first_message=first_message)
-    try:
-        app.run()
-    except Exception as error:  # outside the app's own loop: a terminal that cannot be had
-        app.crash = app.crash or app.fault("The screen broke", error)
-    if app.crash:
-        print(f"rolling-chat: {app.crash}", file=sys.stderr)  # noqa: T201  # the terminal is the shell's again
-        return 1
-    return 0

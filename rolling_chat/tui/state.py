@@ -78,8 +78,7 @@ class Offer(StrEnum):
 class ScreenState:
     """All that the screen shows of the conversation and of the turn that runs.
 
-    `revision` grows with every change. `streamed_chars` counts what came in since the last
-    report, for a gauge that moves while a reply streams.
+    `revision` grows with every change.
     """
 
     items: ItemList = field(default_factory=ItemList)
@@ -89,7 +88,6 @@ class ScreenState:
     turn_began: float = 0.0
     reply_began: float = 0.0
     reply_chars: int = 0
-    streamed_chars: int = 0
     rate: float = 0.0
     last: str = ""
     offer: Offer = Offer.NOTHING
@@ -177,7 +175,7 @@ class ScreenState:
             case TurnStarted(message):
                 self._add(user_item(message))
             case PromptPlanned():
-                self.streamed_chars = 0
+                pass
             case RequestStarted(model, _, _):
                 self._request(model, now)
             case RetryWaiting():
@@ -253,11 +251,6 @@ class ScreenState:
                 return f"~{self.reply_chars / _ABOUT_CHARS_PER_TOKEN / passed:.0f} tokens/s"
         return ""
 
-    @property
-    def streamed_tokens(self) -> int:
-        """About how many tokens came in since the last report."""
-        return self.streamed_chars // _ABOUT_CHARS_PER_TOKEN
-
     def _doing(self) -> str:
         match self.activity:
             case Activity.WAITING if self.subject:
@@ -289,7 +282,6 @@ class ScreenState:
         if not self.reply_chars:
             self.reply_began = now
         self.reply_chars += len(text)
-        self.streamed_chars += len(text)
         index = self._reply_items.get(item_id)
         if index is None:
             self._reply_items[item_id] = self._add(Item(item_id, kind, text, Status.LIVE))
@@ -323,7 +315,6 @@ class ScreenState:
         index = self._call_index(call)
         self.items.put(index, answered(self.items.at(index), message, seconds))
         self._open_calls.remove(index)
-        self.streamed_chars += len(message.text)
         self._do(Activity.WAITING, "", now)
 
     def _call_index(self, call: ToolCall) -> int:
@@ -377,7 +368,6 @@ class ScreenState:
         self._open_calls.clear()
         self.last = last
         self.activity, self.subject = Activity.IDLE, ""
-        self.streamed_chars = 0
         self.revision += 1
 
     def _add(self, item: Item) -> int:

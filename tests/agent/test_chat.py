@@ -11,7 +11,7 @@ import pytest
 from rolling_chat.agent import Chat, ChatError, Runtime
 from rolling_chat.events import Outcome
 from rolling_chat.messages import Ending, MadeBy, Message
-from rolling_chat.sessions.records import StoreDamaged
+from rolling_chat.sessions.records import StoreDamaged, Stretch
 from rolling_chat.sessions.store import SessionStore
 from tests.support.agent import (
     MODEL,
@@ -331,14 +331,14 @@ async def test_a_session_that_cannot_be_read_leaves_the_open_one_as_it_is(
     broken = chat.info.id
     chat.start_new()
     await collect(chat.send("second"))
-    read = runtime.store.branch
+    read = runtime.store.stretch
 
-    def damaged(session: str, head: str | None = None) -> list[Message]:
+    def damaged(session: str, most: int, head: str | None = None) -> Stretch:
         if session == broken:
             raise StoreDamaged(f"session {session} cannot be read")
-        return read(session, head)
+        return read(session, most, head)
 
-    monkeypatch.setattr(runtime.store, "branch", damaged)
+    monkeypatch.setattr(runtime.store, "stretch", damaged)
     with pytest.raises(ChatError, match=f"session {broken} cannot be read"):
         chat.resume(broken)
     assert chat.info.id != broken

@@ -1,14 +1,17 @@
-"""What the first paint waits for: nothing heavy."""
+"""What the first paint waits for: nothing heavy, and no chat."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
 
+import pytest
+
 from tests.support.program import program_environment
 from tests.terminal.conftest import Desk
 
-HEAVY = (
+# packages and modules that only what comes after the first paint may import
+LATER = (
     "litellm",
     "openai",
     "pydantic",
@@ -16,35 +19,43 @@ HEAVY = (
     "httpx",
     "jinja2",
     "tokenizers",
+    "tiktoken",
     "boto3",
     "numpy",
     "requests",
+    "sqlite3",
+    "rolling_chat.agent",
+    "rolling_chat.commands",
+    "rolling_chat.context",
+    "rolling_chat.events",
+    "rolling_chat.messages",
+    "rolling_chat.replay",
+    "rolling_chat.sessions",
+    "rolling_chat.settings.catalog",
+    "rolling_chat.tools",
+    "rolling_chat.tui.controllers",
+    "rolling_chat.tui.screens.chat",
+    "rolling_chat.tui.state",
 )
 
-# Paints the real app once without a terminal, and says what was imported by then.
+# Runs the real program without a terminal, and says what was imported when it painted first.
 SCRIPT = """
-import asyncio, os, sys
-from rolling_chat.cli.opening import open_chat, settings_of
-from rolling_chat.cli.options import read_options
-from rolling_chat.settings.paths import find_paths
-from rolling_chat.settings.themes import load_themes
-options = read_options([])
-paths = find_paths(os.environ)
-settings = settings_of(options, paths)
-chat = open_chat(options, settings, paths)
-from rolling_chat.tui.app import RollingChatApp
+import sys
+from textual.app import App
+from rolling_chat.cli import chat, run
+from rolling_chat.tui.start import StartingApp
 seen = []
-class Watched(RollingChatApp):
-    async def on_event(self, event):
-        await super().on_event(event)
-    def _display(self, screen, renderable):
-        super()._display(screen, renderable)
-        if renderable is not None and not seen:
-            seen.append(sorted({name.partition('.')[0] for name in sys.modules}))
-            self.exit()
-app = Watched(chat, theme=settings.theme, themes=load_themes(paths.themes_dir), paths=paths)
-app.run(headless=True, size=(80, 24))
-print(' '.join(seen[0]))
+def display(self, screen, renderable):
+    App._display(self, screen, renderable)
+    if renderable is not None and not seen:
+        seen.extend(sys.modules)
+        self.exit()
+StartingApp._display = display
+StartingApp.run = lambda self: App.run(self, headless=True, size=(80, 24))
+chat._has_terminal = lambda: True
+code = run([])
+print(*seen)
+sys.exit(code)
 """
 
 
@@ -61,5 +72,24 @@ def test_nothing_heavy_is_imported_before_the_first_paint(desk: Desk) -> None:
     )
     assert done.returncode == 0, done.stderr
     imported = set(done.stdout.split())
-    assert "textual" in imported
-    assert not imported & set(HEAVY)
+    assert "rolling_chat.tui.screens.start" in imported
+    assert not imported & set(LATER)
+
+
+@pytest.mark.parametrize(
+    ("argv", "code", "line"),
+    [
+        (("--resume", "nowhere"), 2, "rolling-chat: no session"),
+        (("--continue",), 2, "rolling-chat: there is no session of"),
+        (("--model", "gtp-4o"), 2, 'rolling-chat: Unknown model "gtp-4o"'),
+        (("-c", "theme=midnite"), 2, 'rolling-chat: unknown theme "midnite"'),
+    ],
+)
+def test_what_cannot_be_opened_is_told_on_the_shells_screen(
+    desk: Desk, argv: tuple[str, ...], code: int, line: str
+) -> None:
+    terminal = desk.open(*argv, columns=160)
+    assert terminal.leave() == code
+    told = terminal.raw.rpartition(b"\x1b[?1049l")[2].decode()
+    assert line in told
+    assert told.count("\n") == 1

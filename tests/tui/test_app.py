@@ -11,9 +11,9 @@ from rich.color import Color
 
 from rolling_chat.settings.schema import Settings
 from rolling_chat.settings.themes import load_themes
-from rolling_chat.tui import run_app
 from rolling_chat.tui.app import RollingChatApp
 from rolling_chat.tui.screens.chat import ChatScreen
+from rolling_chat.tui.start import run_app
 from rolling_chat.tui.state import ScreenState
 from tests.support.tui import (
     ScriptedProvider,
@@ -32,7 +32,8 @@ from tests.support.tui import (
 
 def test_nothing_heavy_is_imported_with_the_screen() -> None:
     heavy = ("litellm", "pydantic", "httpx", "aiohttp", "openai", "markdown_it", "pygments", "tiktoken")
-    code = f"import sys, rolling_chat.tui; print([name for name in {heavy!r} if name in sys.modules])"
+    imports = "sys, rolling_chat.tui.start, rolling_chat.tui.screens.chat"
+    code = f"import {imports}; print([name for name in {heavy!r} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
 
@@ -83,10 +84,11 @@ def test_a_fault_of_the_screen_is_one_line_and_no_traceback(
     monkeypatch.setattr(ChatScreen, "paint", broken)
     monkeypatch.setattr(RollingChatApp, "run", headless)
     paths = make_paths(tmp_path)
-    code = run_app(
-        make_chat(tmp_path), settings=Settings(), themes=load_themes(paths.themes_dir), paths=paths
+    chat = make_chat(tmp_path)
+    code, opened = run_app(
+        lambda: chat, settings=Settings(), themes=load_themes(paths.themes_dir), paths=paths
     )
-    assert code == 1
+    assert (code, opened) == (1, chat)
     shown_to_person = capsys.readouterr().err
     assert shown_to_person.count("\n") == 1
     assert "ZeroDivisionError" in shown_to_person

@@ -112,6 +112,7 @@ def test_what_is_kept_is_for_its_owner_only(tmp_path: Path) -> None:
             {"place": asdict(HERE), "process": asdict(this_process()) | {"pid": 0}, "draft": 7, "saved_at": 1}
         ).encode(),
     ],
+    ids=["empty", "torn", "not utf-8", "a list", "a text", "half", "deep", "of another kind"],
 )
 def test_a_torn_or_foreign_file_costs_nothing_else(tmp_path: Path, content: bytes) -> None:
     killed(tmp_path, HERE, "whole")

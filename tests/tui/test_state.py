@@ -190,13 +190,6 @@ def test_a_queued_message_stays_below_everything_that_comes() -> None:
     assert [item.text for item in state.items] == ["hello", "Because", "the same call again"]
 
 
-def test_what_streams_moves_the_gauge_until_the_next_report() -> None:
-    state = _after(SENT, TextAdded("r1", "x" * 400))
-    assert state.streamed_tokens == 100
-    state.apply(_ended(Outcome.DONE), 5.0)
-    assert state.streamed_tokens == 0
-
-
 def test_loading_another_session_forgets_the_offer_of_the_last() -> None:
     state = _after(ASKED, _ended(Outcome.CUT))
     state.load([Message("user", "other", id="u9")])

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from rolling_chat.agent import ChatError
 from rolling_chat.commands import ParsedCommand, run_command
 from rolling_chat.settings.schema import SettingsError
 from rolling_chat.settings.write import save_setting
@@ -29,6 +31,8 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger("rolling_chat.tui")
 
+_AT_ONCE = {"help", "quit"}  # no word of them is about the conversation
+
 
 class CommandController:
     """What a command may do to the screen: `rolling_chat.commands.CommandContext`."""
@@ -50,6 +54,9 @@ class CommandController:
     async def run(self, parsed: ParsedCommand) -> None:
         """Run a command; a fault of ours is one line."""
         try:
+            if parsed.name not in _AT_ONCE:
+                with suppress(ChatError):  # whatever needs what cannot be read says so itself
+                    await self.chat.ready()
             await run_command(parsed, self, busy=self._screen.state.busy)
         except Exception as error:  # a fault of ours must not take the screen with it
             self.say(self._fault(f"/{parsed.name} broke", error), warning=True)

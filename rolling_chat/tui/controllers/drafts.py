@@ -152,7 +152,7 @@ class DraftController:
             self._save_soon()
             return
         left = self._files.take(self._place)
-        said = next((one.text for one in reversed(chat.messages) if one.role == "user"), "")
+        said = next((one.text for one in reversed(chat.recent) if one.role == "user"), "")
         # killed after it was sent, and before the file was gone
         if left and left.whole.strip() != said.strip():
             self._prompt.put(left)
@@ -175,7 +175,7 @@ class DraftController:
     @property
     def _place(self) -> Place:
         chat = self._screen.chat
-        return Place(chat.info.id, chat.info.folder, is_new=not chat.messages)
+        return Place(chat.info.id, chat.info.folder, is_new=not chat.recent)
 
     @property
     def _to_keep(self) -> Draft:

@@ -135,7 +135,7 @@ class Meter:
         )
 
     def _newest_report(self) -> PromptReport | None:
-        if not self._has_begun:
+        if not self._has_begun or not self._chat.is_ready:
             return None
         try:
             self._report = self._chat.report()

@@ -17,6 +17,7 @@ from textual.screen import Screen
 from textual.widgets import Static, TextArea
 
 from rolling_chat.commands import ParsedCommand
+from rolling_chat.tui.controllers.backlog import Backlog
 from rolling_chat.tui.controllers.commands import CommandController
 from rolling_chat.tui.controllers.drafts import DraftController
 from rolling_chat.tui.controllers.meter import Meter
@@ -90,6 +91,7 @@ class ChatScreen(Screen[None]):
         self._turns = TurnController(chat, self.state, self._meter, self, clock=clock, fault=app.fault)
         self._commands = CommandController(app, self, self._meter, paths, app.fault)
         self._drafts = DraftController(self, self._turns, self._commands, self._meter, paths)
+        self._backlog = Backlog(chat, self.state, self)
         self._answer: asyncio.Future[str] | None = None
         self._newline_key = "ctrl+j"
         self._held_line = ""
@@ -123,7 +125,7 @@ class ChatScreen(Screen[None]):
         self.chat.summaries.listener = self._summary_changed
         self._frames = self.set_interval(_FRAME, self._frame, pause=True)
         self.prompt.focus()
-        self.load()
+        self._show()
         self._drafts.tidy()
         self.call_after_refresh(self._after_first_paint)
 
@@ -136,14 +138,19 @@ class ChatScreen(Screen[None]):
 
     def load(self) -> None:
         """Show the chat's conversation, at its end."""
+        self._show()
+        if not self.chat.is_whole:
+            self.work(self._backlog.catch_up())
+
+    def _show(self) -> None:
         self._load()
         self._drafts.session_opened()
         self.query_one(Transcript).scroll_to_newest()
         self.paint()
 
     def _load(self) -> None:
-        self.state.load(self.chat.messages)
-        if not self.chat.messages:
+        self.state.load(self.chat.recent)
+        if not self.chat.recent:
             self.state.notice(self.chat.model_line)
         holder = self.chat.holder
         for line in self.chat.notices:
@@ -156,7 +163,8 @@ class ChatScreen(Screen[None]):
         self._mark()
 
     def _mark(self) -> None:
-        self.state.mark(item_marks(self.chat.messages, self.chat.pins.held))
+        if self.chat.is_whole:
+            self.state.mark(item_marks(self.chat.messages, self.chat.pins.held))
 
     def paint(self) -> None:
         """Draw everything that has changed."""
@@ -441,6 +449,7 @@ class ChatScreen(Screen[None]):
         """Load what the gauge and the first request need; where that fails, the first request says why."""
         try:
             await self.chat.warm_counting()
+            await self._backlog.catch_up()
             self._meter.begin()
             self._drafts.count()
             self.paint()
@@ -459,12 +468,15 @@ class ChatScreen(Screen[None]):
         if not changed and not self._coming and self.chat.holder == holder:
             return
         self._load()
+        if not self.chat.is_whole:
+            self.work(self._backlog.catch_up())
         self._coming = changed and bool(self.chat.holder)
         if self._coming:
             self.state.still_coming()
         if not self.chat.holder:
             self.state.notice("The other terminal has left this session; you can go on in it here.")
-        self.refresh_report()
+        if self.chat.is_whole:
+            self.refresh_report()
 
     def _wake(self) -> None:
         if self._frames is not None:

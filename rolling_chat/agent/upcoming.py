@@ -1,0 +1,63 @@
+"""The report of the next request, made once for every state of the conversation."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from functools import partial
+
+from rolling_chat.agent.session import OpenSession
+from rolling_chat.context import PromptReport
+from rolling_chat.providers.background import in_background
+
+
+class Upcoming:
+    """Keeps the report until the conversation, or what it is planned by, changes.
+
+    `session` is whichever is open at the time. Every method raises StoreError where the branch
+    cannot be read.
+    """
+
+    def __init__(self, session: Callable[[], OpenSession]) -> None:
+        self._session = session
+        self._report: tuple[object, PromptReport] | None = None
+        self._making = asyncio.Lock()
+
+    def report(self) -> PromptReport:
+        """The report, also of a request that is too long; made now if there is none."""
+        session, state = self._session(), self._state
+        if self._report is None or self._report[0] != state:
+            self._report = (state, session.planner.preview(session.conversation.messages))
+        return self._report[1]
+
+    async def warm(self) -> None:
+        """Read the rest of the branch and make the report, off the event loop.
+
+        What is counted for it is stored, so that no later process counts it again.
+        """
+        await self._session().conversation.read_rest()
+        async with self._making:
+            session, state = self._session(), self._state
+            branch = tuple(session.conversation.messages)
+            if self._report is None or self._report[0] != state:
+                self._report = (state, await in_background(partial(session.planner.preview, branch)))
+            if not session.is_held:
+                await in_background(session.conversation.save_counts)
+
+    @property
+    def is_ready(self) -> bool:
+        """Is the branch whole, and no report being made?"""
+        return self._session().conversation.is_whole and not self._making.locked()
+
+    async def ready(self) -> None:
+        """Wait until the branch is whole, and until no report is being made."""
+        await self._session().conversation.read_rest()
+        async with self._making:
+            pass
+
+    @property
+    def _state(self) -> object:
+        session = self._session()
+        planner = session.planner
+        # the session itself, not its id: one that is opened again has another planner
+        return (session, session.conversation.version, planner.revision, planner.model, planner.rolling)

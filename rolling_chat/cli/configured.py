@@ -1,0 +1,38 @@
+"""The settings in force for one run."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from rolling_chat.cli.exits import Exit, Failure
+from rolling_chat.cli.options import Options
+from rolling_chat.settings.load import load_settings
+from rolling_chat.settings.paths import Paths
+from rolling_chat.settings.schema import Settings
+
+
+def here() -> Path:
+    """The working folder. Raises Failure where it was deleted under us."""
+    try:
+        return Path.cwd()
+    except OSError as error:
+        raise Failure("the working folder is gone; change to another and try again", Exit.USAGE) from error
+
+
+def settings_of(options: Options, paths: Paths) -> Settings:
+    """The settings in force, the options of this run included. Raises SettingsError."""
+    return load_settings(paths, here(), os.environ, [*_as_settings(options), *options.settings])
+
+
+def _as_settings(options: Options) -> Iterator[str]:
+    if options.approvals:
+        yield f'agent.approvals="{options.approvals}"'
+    if options.max_iterations:
+        yield f"agent.max_tool_iterations={options.max_iterations}"
+    if options.tools is not None:
+        import json  # most runs name no tools
+
+        names = [name.strip() for name in options.tools.split(",") if name.strip()]
+        yield f"agent.tools={json.dumps(names[0] if names in (['none'], ['all']) else names)}"

@@ -1,0 +1,145 @@
+"""Starting: the screen is there and takes keys before anything else is loaded."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import math
+import sys
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from textual import events
+
+from rolling_chat.tui.app import RollingChatApp
+from rolling_chat.tui.screens.start import StartScreen
+
+if TYPE_CHECKING:
+    from rolling_chat.agent import Chat
+    from rolling_chat.settings.paths import Paths
+    from rolling_chat.settings.schema import Settings
+    from rolling_chat.settings.themes import ThemeSpec
+
+_log = logging.getLogger("rolling_chat.tui")
+
+# what these do is done at once, and not once more when the keys are typed again
+_DONE_AT_ONCE = {"ctrl+q", "ctrl+z"}
+
+
+class StartingApp(RollingChatApp):
+    """Opens its chat after the first paint, off the event loop; what is typed meanwhile is kept.
+
+    `failure` is what kept the chat from being opened. `folder` is shown until it is open.
+    """
+
+    def __init__(self, open_chat: Callable[[], Chat], *, folder: str = "", **rest: Any) -> None:
+        super().__init__(None, **rest)
+        self.failure: Exception | None = None
+        self._open_chat = open_chat
+        self._folder = folder
+        self._typed: list[events.Key | events.Paste] = []
+        self._moving = self._caught_up = False
+        self._painted_at = math.inf
+
+    @property
+    def opened(self) -> Chat | None:
+        """The chat, if it could be opened."""
+        return self._chat
+
+    def show_first(self) -> None:
+        """A screen that takes keys; the chat's takes its place."""
+        start = StartScreen(self._folder)
+        self.push_screen(start)
+        start.call_after_refresh(self._after_first_paint)
+
+    async def on_event(self, event: events.Event) -> None:
+        """Keep what is typed until there is a prompt box to type it into."""
+        if isinstance(event, events.Key | events.Paste) and self._keeps(event):
+            self._typed.append(self._again(event))
+            if self._moving:
+                return
+        await super().on_event(event)
+
+    def _keeps(self, event: events.Key | events.Paste) -> bool:
+        if self._caught_up or event.is_forwarded:
+            return False
+        return not (isinstance(event, events.Key) and event.key in _DONE_AT_ONCE)
+
+    def _again(self, event: events.Key | events.Paste) -> events.Key | events.Paste:
+        """The same, as if it came once more."""
+        match event:
+            case events.Paste():
+                return events.Paste(event.text)
+            case events.Key(key="ctrl+j") if event.time < self._painted_at:
+                # Enter pressed before the terminal was in raw mode reaches us as a line feed
+                return events.Key("enter", "\r")
+        return events.Key(event.key, event.character)
+
+    def _after_first_paint(self) -> None:
+        self._painted_at = events.Event().time
+        self.run_worker(self._show_chat(), exit_on_error=True)
+
+    async def _show_chat(self) -> None:
+        try:
+            # a thread that is waited for: a chat that was opened has to be closed
+            await asyncio.to_thread(self._load)
+        except Exception as error:  # it is told once the terminal is the shell's again
+            self.failure = error
+            self.exit()
+            return
+        self._moving = True  # from here on no key reaches the first screen, nor the next one too soon
+        screen = self.chat_screen()
+        await self.switch_screen(screen)
+        painted = asyncio.Event()
+        screen.call_after_refresh(painted.set)
+        await painted.wait()
+        screen.set_focus(screen.prompt)
+        while self._typed:  # more may come meanwhile, and it comes after these
+            await self._type(self._typed.pop(0))
+        self._caught_up = True
+
+    def _load(self) -> None:
+        from rolling_chat.tui.screens import chat  # noqa: F401, PLC0415  # imports every command
+
+        self._chat = self._open_chat()
+
+    async def _type(self, event: events.Key | events.Paste) -> None:
+        """Let an event do all that it does: what a key is bound to is done later than a letter is typed."""
+        await super().on_event(event)
+        for pump in (self.focused or self.screen).ancestors_with_self:
+            done = asyncio.Event()
+            pump.call_later(done.set)
+            await done.wait()
+
+
+def run_app(
+    open_chat: Callable[[], Chat],
+    *,
+    settings: Settings,
+    themes: Mapping[str, ThemeSpec],
+    paths: Paths,
+    folder: str = "",
+    first_message: str = "",
+) -> tuple[int, Chat | None]:
+    """Show a chat until the person leaves; 0, or 1 after a fault, which one line on stderr names.
+
+    The caller closes the chat that is returned, if it was opened, and prints its resume command.
+    Raises what `open_chat` raises, which runs in a thread, once the terminal is as it was.
+    """
+    app = StartingApp(
+        open_chat,
+        folder=folder,
+        theme=settings.theme,
+        themes=themes,
+        paths=paths,
+        first_message=first_message,
+    )
+    try:
+        app.run()
+    except Exception as error:  # outside the app's own loop: a terminal that cannot be had
+        app.crash = app.crash or app.fault("The screen broke", error)
+    if app.failure is not None:
+        raise app.failure
+    if app.crash:
+        print(f"rolling-chat: {app.crash}", file=sys.stderr)  # noqa: T201  # the terminal is the shell's again
+    return (1 if app.crash else 0), app.opened

@@ -1,0 +1,112 @@
+"""A long session on the screen: its end first, what is above it later."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pytest
+from textual.pilot import Pilot
+
+from rolling_chat.agent import Chat, conversation
+from rolling_chat.messages import Message
+from rolling_chat.sessions.records import StoreDamaged, Stretch
+from rolling_chat.sessions.store import SessionStore
+from tests.support.tui import (
+    draft,
+    idle,
+    make_app,
+    make_chat,
+    says,
+    screen_of,
+    shown,
+    transcript,
+    type_line,
+    wait_until,
+)
+
+LONG = 90  # messages
+SAID = [f"{what} {turn}." for turn in range(LONG // 2) for what in ("question", "answer")]
+
+
+def items(pilot: Pilot[None]) -> list[str]:
+    """What the transcript has, from the top."""
+    return [item.text for item in screen_of(pilot).state.items]
+
+
+@pytest.fixture
+def gate(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
+    """Holds back every part of a session but the newest until it is set."""
+    monkeypatch.setattr(conversation, "_FIRST", 30)
+    monkeypatch.setattr(conversation, "_SLICE", 20)
+    read, opened = SessionStore.stretch, threading.Event()
+
+    def slow(store: SessionStore, session: str, most: int, head: str | None = None) -> Stretch:
+        assert head is None or opened.wait(30)
+        return read(store, session, most, head)
+
+    monkeypatch.setattr(SessionStore, "stretch", slow)
+    return opened
+
+
+def long_chat(home: Path) -> Chat:
+    chat = make_chat(home, says("fine"))
+    for turn in range(LONG // 2):
+        chat._runtime.store.append(chat.info.id, Message("user", f"question {turn}."))
+        chat._runtime.store.append(chat.info.id, Message("assistant", f"answer {turn}."))
+    session = chat._runtime.store.session(chat.info.id)
+    return Chat.open(chat._runtime, session=session)
+
+
+async def test_the_end_is_shown_and_keys_are_taken_before_the_rest_is_read(
+    tmp_path: Path, gate: threading.Event
+) -> None:
+    chat = long_chat(tmp_path)
+    async with make_app(chat, tmp_path).run_test() as pilot:
+        await wait_until(pilot, lambda: "answer 44." in shown(pilot))
+        assert "question 20." not in items(pilot)
+        await pilot.press(*"typed")
+        assert draft(pilot) == "typed"
+        assert not chat.is_whole
+        gate.set()
+        await wait_until(pilot, lambda: "rolling: off" in shown(pilot))  # the gauge has its report
+        assert "answer 44." in shown(pilot)
+        assert items(pilot) == SAID
+
+
+async def test_what_is_sent_or_asked_for_meanwhile_waits_for_the_rest(
+    tmp_path: Path, gate: threading.Event
+) -> None:
+    chat = long_chat(tmp_path)
+    async with make_app(chat, tmp_path).run_test() as pilot:
+        await wait_until(pilot, lambda: "answer 44." in shown(pilot))
+        await type_line(pilot, "one more")
+        await wait_until(pilot, lambda: "one more" in shown(pilot))
+        assert screen_of(pilot).state.busy
+        gate.set()
+        await idle(pilot)
+        assert chat.messages[-1].text == "fine"
+        assert len(chat.report().rows) == LONG + 3
+        assert items(pilot) == [*SAID, "one more", "fine"]
+
+
+async def test_a_part_that_cannot_be_read_is_a_line_and_the_session_can_be_left(
+    tmp_path: Path, gate: threading.Event, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gate.set()
+    chat, read = long_chat(tmp_path), SessionStore.stretch
+
+    def damaged(store: SessionStore, session: str, most: int, head: str | None = None) -> Stretch:
+        if head is not None:
+            raise StoreDamaged("a part of it cannot be read")
+        return read(store, session, most, head)
+
+    monkeypatch.setattr(SessionStore, "stretch", damaged)
+    async with make_app(chat, tmp_path).run_test() as pilot:
+        await wait_until(pilot, lambda: "a part of it cannot be read" in shown(pilot))
+        assert "answer 44." in items(pilot)
+        await type_line(pilot, "/new")
+        await wait_until(pilot, lambda: not chat.recent)
+        await type_line(pilot, "hello")
+        await idle(pilot)
+        assert "fine" in transcript(pilot)
