@@ -101,6 +101,9 @@ async def _agree(pilot: Pilot[None]) -> Figures:
 
 async def _painted(pilot: Pilot[None]) -> None:
     screen = screen_of(pilot)
+    # a text that came back into the box is counted a moment later
+    await wait_until(pilot, lambda: not screen.prompt.text.strip() or screen._meter.draft_tokens)
+    screen = screen_of(pilot)
     await pilot.pause()
     await wait_until(pilot, lambda: screen.query_one(Gauge)._report == screen._meter.reading())
     await pilot.pause()
