@@ -9,6 +9,7 @@ from pathlib import Path
 
 from rolling_chat.agent.approvals import Approvals
 from rolling_chat.agent.calls import CallRunner
+from rolling_chat.agent.counting import count_long
 from rolling_chat.agent.errors import ChatError, in_words
 from rolling_chat.agent.exporting import export_session, session_as_markdown
 from rolling_chat.agent.files import FileState, file_states
@@ -433,6 +434,7 @@ class Chat:
                 yield said
             async for event in turn.events():
                 if isinstance(event, TurnEnded):
+                    await count_long(session.conversation.messages, self.model)
                     self._end_turn(event.outcome)
                 yield event
         finally:

@@ -13,6 +13,7 @@ from typing import Literal
 
 from rolling_chat.agent.calls import CallRunner
 from rolling_chat.agent.conversation import Conversation
+from rolling_chat.agent.counting import count_long
 from rolling_chat.agent.prompt import PlannedRequest, Planner
 from rolling_chat.agent.refusals import Lesson, is_near_limit, read_refusal
 from rolling_chat.agent.reply import Reply
@@ -100,6 +101,7 @@ class AgentLoop:
         """Plan a request and send it; what is refused as too long is planned again, at most twice."""
         lesson = Lesson()
         for attempt in itertools.count():
+            await count_long(self.conversation.messages, self.planner.model)
             planned = self._plan(tool_choice, lesson)
             yield PromptPlanned(planned.report)
             try:
@@ -158,6 +160,7 @@ class AgentLoop:
             async with aclosing(reply.events()) as events:
                 async for event in events:
                     yield event
+            await count_long(self.conversation.messages, self.planner.model)
             error = ""
         except Exception as failure:
             error = str(failure) or type(failure).__name__

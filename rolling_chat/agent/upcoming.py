@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable
 from functools import partial
 
+from rolling_chat.agent.counting import uncounted
 from rolling_chat.agent.session import OpenSession
 from rolling_chat.context import PromptReport
 from rolling_chat.providers.background import in_background
@@ -46,8 +47,9 @@ class Upcoming:
 
     @property
     def is_ready(self) -> bool:
-        """Is the branch whole, and no report being made?"""
-        return self._session().conversation.is_whole and not self._making.locked()
+        """Is the branch whole, and counted where that takes long, and no report being made?"""
+        conversation = self._session().conversation
+        return conversation.is_whole and not self._making.locked() and not uncounted(conversation.messages)
 
     async def ready(self) -> None:
         """Wait until the branch is whole, and until no report is being made."""

@@ -26,6 +26,7 @@ from rolling_chat.tui.fates import item_fates
 from rolling_chat.tui.screens.help import HelpScreen
 from rolling_chat.tui.state import Offer, ScreenState
 from rolling_chat.tui.transcript.items import item_marks, place_of
+from rolling_chat.tui.transcript.render import warm_up
 from rolling_chat.tui.transcript.view import Transcript
 from rolling_chat.tui.widgets.banner import Banner
 from rolling_chat.tui.widgets.completion import Completion
@@ -455,6 +456,7 @@ class ChatScreen(Screen[None]):
             self.paint()
             if self._first_message.strip():
                 self.work(self._turns.say(self._first_message))
+            await asyncio.to_thread(warm_up)
             await self.chat.warm_up()
         except Exception as error:  # nothing has been asked for yet: the screen stays
             _log.warning("warming up failed", exc_info=error)

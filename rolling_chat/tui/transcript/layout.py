@@ -16,9 +16,9 @@ from rolling_chat.tui.transcript.plain import PlainSplitter
 from rolling_chat.tui.transcript.render import Look, body_lines, foot_lines, head_lines, lead_lines
 
 KEPT_LINES = 8_000
-_FED_CHARS = 65_536  # characters made fit for the terminal at a time
+_FED_CHARS = 16_384  # characters made fit for the terminal at a time
 _SHORT_CALL = 60  # characters that the head shows of a call on most screens
-_SOON = 0.03  # seconds that an item may take before it is looked at unfinished
+_SOON = 0.02  # seconds that an item may take before it is looked at unfinished
 
 
 class _Flow(Protocol):
@@ -109,6 +109,7 @@ class ItemLayout:
         self._held = ""  # the end of it, which more text may turn into something else
         self._flow: _Flow = PlainSplitter()
         self._settled = 0  # blocks of the flow that are pieces
+        self._is_behind = False  # the flow has more to settle
         self._body = 0  # where the body's pieces begin
         self._begin()
 
@@ -120,7 +121,7 @@ class ItemLayout:
     @property
     def is_whole(self) -> bool:
         """Is all of its text in pieces?"""
-        return self._shown >= len(self._source)
+        return not self._is_behind and self._shown >= len(self._source)
 
     def lines(self, at: int) -> list[Line]:
         """The lines of a piece."""
@@ -186,7 +187,7 @@ class ItemLayout:
 
     def _advance(self, seconds: float) -> None:
         """Feed the source on, a slice at a time, and make pieces of what settles; the end is drawn anew."""
-        until = self._clock() + seconds
+        self._is_behind = not self._settle_more(self._clock() + seconds)
         kept = {
             piece.block: piece
             for piece in self.pieces[self._body + self._settled :]
@@ -194,21 +195,26 @@ class ItemLayout:
         }
         while len(self.pieces) > self._body + self._settled:
             self._pop()
-        while True:
-            while self._flow.step():
-                if self._clock() > until:
-                    break
-            if self._clock() > until or not self._feed():
-                break
         settled = self._flow.settled
         for block in settled[self._settled :]:
             self._append(kept.pop(block) if block in kept else Piece(Part.BODY, block))
         self._settled = len(settled)
-        for block in self._flow.tail():
+        for block in () if self._is_behind else self._flow.tail():
             self._append(kept.pop(block) if block in kept else Piece(Part.BODY, block))
         for piece in kept.values():
             self._cache.forget(piece)
         self._append(Piece(Part.FOOT))
+
+    def _settle_more(self, until: float) -> bool:
+        """Settle what has come until a time; whether nothing is left to settle."""
+        while True:
+            while self._flow.step():
+                if self._clock() > until:
+                    return False
+            if not self._feed():
+                return True
+            if self._clock() > until:
+                return False
 
     def _feed(self) -> bool:
         """Hand a slice of the source to the flow; False where there is no more."""

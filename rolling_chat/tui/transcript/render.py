@@ -11,7 +11,7 @@ from rich.style import Style
 from rolling_chat.commands import figures
 from rolling_chat.commands.marks import Mark
 from rolling_chat.text import one_line
-from rolling_chat.tui.transcript.blocks import Block, Links
+from rolling_chat.tui.transcript.blocks import Block, BlockKind, Links
 from rolling_chat.tui.transcript.diff import diff_lines, is_diff
 from rolling_chat.tui.transcript.items import Item, Kind, Status
 from rolling_chat.tui.transcript.lines import Line, cells, folded, framed, padded, wrapped
@@ -45,6 +45,14 @@ class Look:
 
     width: int
     palette: Palette
+
+
+def warm_up() -> None:
+    """Load what the first answer is drawn with, some 60 ms of it; from any thread."""
+    from rolling_chat.tui.transcript import splitter  # noqa: F401, PLC0415
+    from rolling_chat.tui.transcript.markdown import block_lines  # noqa: PLC0415
+
+    block_lines(Block(BlockKind.CODE, "x = 1", 0, info="python"), 40, Palette(), {})
 
 
 def gap_before(item: Item, above: Item | None) -> int:
