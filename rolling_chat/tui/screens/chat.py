@@ -51,6 +51,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger("rolling_chat.tui")
 
 _FRAME = 1 / 25
+_ROWS_EVERY = 0.12  # seconds between two looks at what stands below the transcript while a turn runs
 _FOLLOW_EVERY = 2.0  # seconds between looks at a session that another terminal writes
 _QUIT_TWICE = 2.0  # seconds within which ctrl+c has to come again
 _LEAST_WIDTH, _LEAST_HEIGHT, _LOW_HEIGHT = 40, 10, 16
@@ -101,6 +102,7 @@ class ChatScreen(Screen[None]):
         self._painted = -1
         self._fated: PromptReport | None = None
         self._paint_after = 0.0
+        self._rows_after = 0.0
         self._frames: Timer | None = None
 
     def compose(self) -> ComposeResult:
@@ -170,16 +172,20 @@ class ChatScreen(Screen[None]):
     def paint(self) -> None:
         """Draw everything that has changed."""
         with suppress(NoMatches):  # the screen may be going already
-            transcript = self.query_one(Transcript)
-            transcript.show(self.state.items)
-            self._painted = self.state.revision
-            self._paint_after = self._clock() + max(_FRAME, _PAINT_SHARE * transcript.paint_cost)
+            transcript = self._paint_transcript()
             info = self.chat.info
             self.query_one(Header).show(info.title or "new session", self.chat.model, info.folder)
             self.query_one(Banner).show(shown=self.chat.summaries.is_worth_saying)
             self.prompt.takes_back = bool(self.state.queued)
             self.paint_rows()
             self._show_fates(transcript)
+
+    def _paint_transcript(self) -> Transcript:
+        transcript = self.query_one(Transcript)
+        transcript.show(self.state.items)
+        self._painted = self.state.revision
+        self._paint_after = self._clock() + max(_FRAME, _PAINT_SHARE * transcript.paint_cost)
+        return transcript
 
     def _show_fates(self, transcript: Transcript) -> None:
         """What becomes of the messages is drawn from the report that the gauge draws."""
@@ -218,15 +224,16 @@ class ChatScreen(Screen[None]):
         )
 
     def _frame(self) -> None:
-        """While a turn runs: the transcript as often as it can be afforded, the rest always."""
+        """While a turn runs: the transcript as often as it can be afforded, the rest now and then."""
         now = self._clock()
-        if self.state.revision != self._painted and now >= self._paint_after:
-            self.paint()
-        else:
-            self.paint_rows()
         still = not self.state.busy and now >= self._quit_until and self.state.revision == self._painted
         if still and self._frames is not None:
             self._frames.pause()
+        if still or now >= self._rows_after:
+            self._rows_after = now + _ROWS_EVERY
+            self.paint()
+        elif self.state.revision != self._painted and now >= self._paint_after:
+            self._paint_transcript()
 
     @on(Banner.Dismissed)
     def _dismiss_banner(self) -> None:

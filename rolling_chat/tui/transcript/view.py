@@ -13,6 +13,7 @@ from textual.cache import LRUCache
 from textual.geometry import Offset, Region, Size
 from textual.message import Message
 from textual.scroll_view import ScrollView
+from textual.scrollbar import ScrollBar
 from textual.selection import Selection
 from textual.strip import Strip
 from textual.widget import Widget
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 _SLICE = 0.008  # seconds of laying out at a time, so that keys are answered in between
 _SLICE_EVERY = 0.02
 _KEPT_STRIPS = 1_000
+_KEPT_ROWS = 200
 _WHEEL_LINES = 3
 
 
@@ -79,11 +81,13 @@ class Transcript(ScrollView, can_focus=False):
         self._document = Document(ItemList(), Look(0, Palette()), self._facts)
         self.viewport = Viewport(self._document)
         self._strips: LRUCache[int, tuple[Line, Strip]] = LRUCache(_KEPT_STRIPS)
+        self._ready: LRUCache[int, tuple[Line, object, Strip]] = LRUCache(_KEPT_ROWS)
         self._drawn: list[tuple[Row, Item]] = []
         self._backlog: Timer | None = None
         self._found: tuple[str, Pattern[str] | None] = ("", None)
         self._is_settling = False
         self._had_news = False
+        self._thumb: tuple[object, ...] = ()
 
     # -- what is shown
 
@@ -242,10 +246,20 @@ class Transcript(ScrollView, can_focus=False):
         if not 0 <= y < len(self._drawn):
             return Strip.blank(width, base)
         row, item = self._drawn[y]
+        news = self.viewport.is_new_below and y == self.viewport.height - 1
+        is_bare = not news and self._found[1] is None and self.text_selection is None
+        state = (row.place, item.status is Status.LIVE, self._is_dimmed(item), width)
+        ready = self._ready.get(id(row.line)) if is_bare else None
+        if ready is not None and ready[0] is row.line and ready[1] == state:
+            return ready[2]
         strip = self._over(self._strip(row.line), row, item)
-        if self.viewport.is_new_below and y == self.viewport.height - 1:
+        if news:
             strip = self._with_news(strip, width)
-        return strip.adjust_cell_length(width, base).apply_offsets(0, key_of(row.place))
+        strip = strip.adjust_cell_length(width, base).apply_offsets(0, key_of(row.place))
+        if is_bare:
+            self._ready.discard(id(row.line))  # setting a key that is there would keep what it had
+            self._ready[id(row.line)] = (row.line, state, strip)
+        return strip
 
     def lines(self) -> list[str]:
         """Every line, as plain text; all of it is laid out for that."""
@@ -368,6 +382,7 @@ class Transcript(ScrollView, can_focus=False):
             return
         if look != self._document.look:
             self._strips.clear()
+            self._ready.clear()
             self.screen.clear_selection()
         self._document.sync()
         self.viewport.resize(look, self.scrollable_content_region.height)
@@ -414,10 +429,20 @@ class Transcript(ScrollView, can_focus=False):
             self.set_reactive(Widget.scroll_y, float(top))
             self.set_reactive(Widget.scroll_target_y, float(top))
             if self.show_vertical_scrollbar:
-                bar = self.vertical_scrollbar
-                bar.window_virtual_size, bar.window_size, bar.position = total, height, top
+                self._move_thumb(height, top, total)
         finally:
             self._is_settling = False
+
+    def _move_thumb(self, height: int, top: int, total: int) -> None:
+        """The bar is drawn anew only where its thumb would not be the same: it has eighths of a row."""
+        bar, scale = self.vertical_scrollbar, 8 * height / max(1, total)
+        thumb = (height, total > height, round(top * scale), round((top + height) * scale))
+        if thumb != self._thumb:
+            self._thumb = thumb
+            bar.window_virtual_size, bar.window_size, bar.position = total, height, top
+            return
+        for name, value in (("window_virtual_size", total), ("window_size", height), ("position", top)):
+            bar.set_reactive(getattr(ScrollBar, name), value)
 
 
 def _point(offset: Offset | None) -> Point | None:

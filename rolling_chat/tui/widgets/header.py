@@ -22,12 +22,17 @@ class Header(Widget):
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
+        self._said = ("", "", "")
         self._title = ""
         self._model = ""
         self._folder = ""
 
     def show(self, title: str, model: str, folder: str) -> None:
         """Draw these; all three may come from anywhere and are taken as data."""
+        said = (title, model, folder)
+        if said == self._said:
+            return
+        self._said = said
         self._title, self._model = one_line(title), one_line(model)
         self._folder = one_line(short_folder(folder))
         self.refresh()
