@@ -23,6 +23,7 @@ from rolling_chat.tui.controllers.drafts import DraftController
 from rolling_chat.tui.controllers.meter import Meter
 from rolling_chat.tui.controllers.turns import TurnController
 from rolling_chat.tui.fates import item_fates
+from rolling_chat.tui.garbage import spare_what_is_loaded
 from rolling_chat.tui.screens.help import HelpScreen
 from rolling_chat.tui.state import Offer, ScreenState
 from rolling_chat.tui.transcript.items import item_marks, place_of
@@ -464,7 +465,9 @@ class ChatScreen(Screen[None]):
             if self._first_message.strip():
                 self.work(self._turns.say(self._first_message))
             await asyncio.to_thread(warm_up)
+            spare_what_is_loaded()
             await self.chat.warm_up()
+            spare_what_is_loaded()
         except Exception as error:  # nothing has been asked for yet: the screen stays
             _log.warning("warming up failed", exc_info=error)
 
