@@ -12,10 +12,12 @@ MOST_LINES = 4 * PIECE_LINES  # and so is one of more lines: a line costs as muc
 
 
 def is_long(source: str) -> bool:
+    """Is a block too long to be drawn as one?"""
     return len(source) > MOST or source.count("\n") > MOST_LINES
 
 
 def first_lines(text: str, count: int, *, is_all: bool) -> tuple[str, bool]:
+    """At most `count` lines of a text, and whether that is all there will be."""
     lines = text.split("\n", count)
     few = text if len(lines) <= count else text[: -len(lines[-1]) or None]
     return few, is_all and len(few) == len(text)

@@ -8,9 +8,8 @@ by rows, a paragraph by its characters.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 from rolling_chat.tui.transcript.blocks import Block, BlockKind, Frame, Links
 from rolling_chat.tui.transcript.cuts import (
@@ -25,6 +24,17 @@ from rolling_chat.tui.transcript.cuts import (
     some_rows,
     whole_character,
 )
+from rolling_chat.tui.transcript.modes import (
+    InFence,
+    InIndented,
+    InParagraph,
+    Inside,
+    InTable,
+    ListState,
+    Mode,
+    Normal,
+)
+from rolling_chat.tui.transcript.prefixes import after, closing_of, dedented, item_indent, unframed
 from rolling_chat.tui.transcript.tops import Top, find_tops
 
 if TYPE_CHECKING:
@@ -35,64 +45,6 @@ _LONG_LINE = 1024  # what such a line begins is known before its end has come
 _WINDOW = 2 * MOST + _LONG_LINE  # characters looked at in one step
 _WINDOW_LINES = 2 * MOST_LINES
 _FORGET = 1 << 20  # characters that are settled, kept until they are worth dropping
-
-_QUOTED = re.compile(r" {0,3}> ?")
-_MARKER = re.compile(r"( {0,3})([-+*]|\d{1,9}[.)])( {1,4}(?! )| |\t|(?=\n|\Z))")
-
-
-@dataclass(frozen=True, slots=True)
-class _Normal:
-    pass
-
-
-@dataclass(frozen=True, slots=True)
-class _Paragraph:
-    """In the middle of a paragraph that is cut."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Fence:
-    """In a fence that is cut: what closes it, and the code above."""
-
-    closing: re.Pattern[str]
-    indent: int
-    info: str
-    above: str
-    mid_line: bool
-
-
-@dataclass(frozen=True, slots=True)
-class _Indented:
-    """In a line of indented code that is cut."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Table:
-    """In a table that is cut: its header and first rows, as they were drawn."""
-
-    head: str
-
-
-@dataclass(frozen=True, slots=True)
-class _Inside:
-    """In a long quote or list item, whose text without its prefix goes to a splitter of its own."""
-
-    inner: Splitter
-    frame: Frame
-    is_first_line: bool
-    mid_line: bool
-
-
-_Mode: TypeAlias = _Normal | _Paragraph | _Fence | _Indented | _Table | _Inside
-
-
-@dataclass(frozen=True, slots=True)
-class _List:
-    """A list that goes on at `at`: the number of its next item, and whether a blank line is above it."""
-
-    at: int
-    number: int | None
-    is_loose: bool
 
 
 @dataclass
@@ -111,9 +63,9 @@ class Splitter:
     _at: int = 0  # of the first character that is not settled, in `_text`
     _dropped: int = 0  # characters before `_text`
     _ended: bool = False
-    _mode: _Mode = field(default_factory=_Normal)
+    _mode: Mode = field(default_factory=Normal)
     _is_cut: bool = False  # what comes next is a part of the block before
-    _list: _List | None = None
+    _list: ListState | None = None
     _unopened: int = 0  # innermost frames that have no block yet
     _any: bool = False
 
@@ -131,17 +83,17 @@ class Splitter:
     def step(self) -> bool:
         """Settle something, a few kilobytes at most; False when nothing can be for now."""
         match self._mode:
-            case _Inside() as inside:
+            case Inside() as inside:
                 return self._step_inside(inside)
             case _ if self._at >= len(self._text):
                 return False
-            case _Fence() as fence:
+            case InFence() as fence:
                 return self._step_fence(fence)
-            case _Indented():
+            case InIndented():
                 return self._step_indented()
-            case _Table() as table:
+            case InTable() as table:
                 return self._step_table(table)
-            case _Paragraph():
+            case InParagraph():
                 return self._step_normal("x")  # whatever follows an x goes on with a paragraph
             case _:
                 return self._step_normal("")
@@ -161,13 +113,13 @@ class Splitter:
     def clone(self) -> Splitter:
         """One that goes on from here by itself."""
         links, mode = dict(self.links), self._mode
-        if isinstance(mode, _Inside):
+        if isinstance(mode, Inside):
             inner = mode.inner.clone()
             inner.links = links
             mode = replace(mode, inner=inner)
         return replace(self, settled=[], links=links, _mode=mode)
 
-    def _moved_list(self, by: int) -> _List | None:
+    def _moved_list(self, by: int) -> ListState | None:
         return replace(self._list, at=self._list.at - by) if self._list is not None else None
 
     def _known(self) -> tuple[str, bool]:
@@ -204,7 +156,7 @@ class Splitter:
         )  # fmt: skip
         self._any, self._is_cut, self._unopened = True, False, 0
 
-    def _cut(self, length: int, mode: _Mode) -> bool:
+    def _cut(self, length: int, mode: Mode) -> bool:
         """What was settled last goes on after `length` more characters."""
         self._at += length
         self._mode, self._is_cut = mode, True
@@ -223,21 +175,21 @@ class Splitter:
         for place, top in enumerate(tops):
             if not self._define(known[reached : top.begin], base + reached, environment):
                 return True
-            self._at, self._mode = base + top.begin, _Normal()
+            self._at, self._mode = base + top.begin, Normal()
             source, waits = known[top.begin : top.end], not is_all and place == len(tops) - 1
             in_paragraph = bool(prefix) and not place
             if not self._take(top, source, waits, in_paragraph=in_paragraph):
-                if self._at == base + top.begin and in_paragraph and isinstance(self._mode, _Normal):
+                if self._at == base + top.begin and in_paragraph and isinstance(self._mode, Normal):
                     self._mode = mode
                 return (self._at, self._mode) != (base, mode)
             reached = top.end
         rest = known[reached:]
         if not is_all and rest.strip() and len(rest.lstrip("\n")) <= MOST:  # a title may follow
-            self._at, self._mode = base + reached, _Normal() if tops else mode
+            self._at, self._mode = base + reached, Normal() if tops else mode
             return bool(tops)
         if self._define(rest, base + reached, environment):
             self._at = base + len(known)
-        self._mode = _Normal()
+        self._mode = Normal()
         return True
 
     def _define(self, text: str, at: int, environment: dict[str, Any]) -> bool:
@@ -256,7 +208,7 @@ class Splitter:
             return True
         cut = code_cut(shown) or len(shown)
         self._settle(BlockKind.PLAIN, shown[:cut].rstrip("\n"))
-        self._cut(cut, _Normal())
+        self._cut(cut, Normal())
         return False
 
     def _take(self, top: Top, source: str, waits: bool, *, in_paragraph: bool) -> bool:
@@ -287,7 +239,7 @@ class Splitter:
     def _cut_paragraph(self, source: str) -> bool:
         at, joint = paragraph_cut(source)
         self._settle(BlockKind.INLINE, source[:at].rstrip("\n"), joint=joint)
-        return self._cut(at + len(joint or ""), _Paragraph())
+        return self._cut(at + len(joint or ""), InParagraph())
 
     # -- lists and quotes
 
@@ -307,16 +259,16 @@ class Splitter:
             is_last = place == len(top.items) - 1
             if is_long(item) and len(self.frames) < _MOST_FRAMES:
                 marker = "•" if number is None else f"{number}."
-                self._list = _List(-1, _after(number), False)
-                return self._enter(Frame(marker, _item_indent(item)), gap=gap)
+                self._list = ListState(-1, after(number), False)
+                return self._enter(Frame(marker, item_indent(item)), gap=gap)
             if is_long(item):
                 self._is_cut = self._is_cut or not gap
                 return self._cut_paragraph(item)
             if is_last and waits:
-                self._list = _List(self._at, number, loose) if place or goes_on else None
+                self._list = ListState(self._at, number, loose) if place or goes_on else None
                 return False
             self._settle(BlockKind.MARKDOWN, item.rstrip("\n"), gap=gap, number=number)
-            number = _after(number)
+            number = after(number)
             loose = item.endswith("\n\n") or item.rstrip(" \t").endswith("\n\n")
         return True
 
@@ -326,18 +278,18 @@ class Splitter:
         inner.lead = (gap and not self._is_cut) if self._any else self.lead
         inner._dropped = self._dropped + self._at
         inner._unopened = self._unopened + 1
-        self._mode = _Inside(inner, frame, True, False)
+        self._mode = Inside(inner, frame, True, False)
         self._any, self._is_cut, self._unopened = True, False, 0
         return False
 
-    def _step_inside(self, inside: _Inside) -> bool:
+    def _step_inside(self, inside: Inside) -> bool:
         known, is_all = self._known()
         if not known and not self._ended:
             return False
         inner, is_first, mid_line = inside.inner, inside.is_first_line, inside.mid_line
         left = is_all and not known
         for line in known.splitlines(keepends=True):
-            text = line if mid_line else _unframed(line, inside.frame, is_first=is_first)
+            text = line if mid_line else unframed(line, inside.frame, is_first=is_first)
             if text is None:
                 left = True
                 break
@@ -350,7 +302,7 @@ class Splitter:
             pass
         self.settled += inner.settled
         inner.settled.clear()
-        self._mode = _Normal() if left or is_all else _Inside(inner, inside.frame, is_first, mid_line)
+        self._mode = Normal() if left or is_all else Inside(inner, inside.frame, is_first, mid_line)
         if left and self._list is not None:
             self._list = replace(self._list, at=self._at)
         return True
@@ -359,7 +311,7 @@ class Splitter:
 
     def _take_fence(self, token: Token, source: str, waits: bool) -> bool:
         opening, _, code = source.partition("\n")
-        closing = _closing(token.markup)
+        closing = closing_of(token.markup)
         found = next(closing.finditer(code), None)
         if found is not None:
             code = code[: found.start()]
@@ -368,16 +320,16 @@ class Splitter:
         if at is not None:
             mid_line = not code[:at].endswith("\n")
             self._code(code[:at], indent, info, "", "" if mid_line else None)
-            return self._cut(len(opening) + 1 + at, _Fence(closing, indent, info, code[:at], mid_line))
+            return self._cut(len(opening) + 1 + at, InFence(closing, indent, info, code[:at], mid_line))
         if waits:
             return False
         self._code(code, indent, info, "", None)
         return True
 
     def _code(self, code: str, indent: int, info: str, above: str, joint: str | None) -> None:
-        self._settle(BlockKind.CODE, _dedented(code, indent), info=info, context=above, joint=joint)
+        self._settle(BlockKind.CODE, dedented(code, indent), info=info, context=above, joint=joint)
 
-    def _step_fence(self, fence: _Fence) -> bool:
+    def _step_fence(self, fence: InFence) -> bool:
         known, is_all = self._known()
         first = known.find("\n") + 1 if fence.mid_line else 0
         found = next(fence.closing.finditer(known, first), None) if first or not fence.mid_line else None
@@ -394,7 +346,7 @@ class Splitter:
             self._code(code, fence.indent, fence.info, fence.above, None)
         end = len(known) if found is None else found.end()
         self._at += end + known.startswith("\n", end)
-        self._mode, self._is_cut = _Normal(), False
+        self._mode, self._is_cut = Normal(), False
         return True
 
     def _take_indented(self, source: str, waits: bool) -> bool:
@@ -402,7 +354,7 @@ class Splitter:
         if at is not None:
             mid_line = not source[:at].endswith("\n")
             self._code(source[:at], 4, "", "", "" if mid_line else None)
-            return self._cut(at, _Indented() if mid_line else _Normal())
+            return self._cut(at, InIndented() if mid_line else Normal())
         if waits:
             return False
         self._code(source, 4, "", "", None)
@@ -415,7 +367,7 @@ class Splitter:
         end = known.find("\n", 0, PIECE_CHARS) + 1
         at = end or whole_character(known, PIECE_CHARS)
         self._code(known[:at], 0, "", "", None if end else "")
-        self._cut(at, _Normal() if end or at == len(known) else _Indented())
+        self._cut(at, Normal() if end or at == len(known) else InIndented())
         return True
 
     # -- tables
@@ -427,9 +379,9 @@ class Splitter:
         head = "".join(lines[:2])
         head += "".join(some_rows(lines[2:], PIECE_CHARS - len(head)))
         self._settle(BlockKind.MARKDOWN, head.rstrip("\n"))
-        return self._cut(len(head), _Table(head) if len(head) > len("".join(lines[:2])) else _Normal())
+        return self._cut(len(head), InTable(head) if len(head) > len("".join(lines[:2])) else Normal())
 
-    def _step_table(self, table: _Table) -> bool:
+    def _step_table(self, table: InTable) -> bool:
         known, is_all = self._known()
         if not known:
             return False
@@ -447,36 +399,5 @@ class Splitter:
             self._settle(BlockKind.ROWS, taken.rstrip("\n"), context=table.head)
             self._cut(len(taken), table)
             return True
-        self._mode, self._is_cut = _Normal(), False
+        self._mode, self._is_cut = Normal(), False
         return True
-
-
-def _after(number: int | None) -> int | None:
-    return None if number is None else number + 1
-
-
-def _closing(markup: str) -> re.Pattern[str]:
-    return re.compile(rf"^ {{0,3}}{re.escape(markup[0])}{{{len(markup)},}}[ \t]*$", re.MULTILINE)
-
-
-def _dedented(code: str, indent: int) -> str:
-    return re.sub(rf"^ {{0,{indent}}}", "", code, flags=re.MULTILINE) if indent else code
-
-
-def _item_indent(item: str) -> int:
-    found = _MARKER.match(item)
-    return len(found[0]) if found else 2
-
-
-def _unframed(line: str, frame: Frame, *, is_first: bool) -> str | None:
-    """A line without what makes it part of a quote or an item; None where it is none."""
-    if not frame.marker:
-        found = _QUOTED.match(line)
-        return line[found.end() :] if found and ">" in found[0] else None
-    if is_first:
-        found = _MARKER.match(line)
-        return line[found.end() :] if found else line
-    if not line.strip():
-        return "\n" if line.endswith("\n") else ""
-    shown = line.expandtabs(4) if line[0] in "\t " and "\t" in line[: frame.indent] else line
-    return shown[frame.indent :] if not shown[: frame.indent].strip() else None
