@@ -27,9 +27,12 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger("rolling_chat.tui")
 
-_PARSER = MarkdownIt("commonmark", {"html": False}).enable(["strikethrough", "table"])
+_MOST_NESTED = 100  # the parser drops what is nested deeper
+_PARSER = MarkdownIt("commonmark", {"html": False, "maxNesting": _MOST_NESTED})
+_PARSER.enable(["strikethrough", "table"])
 _LEAST_WIDTH = 8  # frames within frames may not take more
 _BAR = "▌ "
+_CONTAINERS = ("bullet_list_open", "ordered_list_open", "blockquote_open")
 
 
 def block_lines(block: Block, width: int, palette: Palette, links: Links) -> list[Line]:
@@ -105,7 +108,10 @@ class _Pen:
                 tokens = _PARSER.parseInline(block.source, self._environment)
                 return self._text(tokens[0].children or (), width, base)
             case BlockKind.MARKDOWN:
-                nodes = _tree(_PARSER.parse(block.source, self._environment))
+                tokens = _PARSER.parse(block.source, self._environment)
+                if any(token.level >= _MOST_NESTED - 1 for token in tokens):
+                    return self.plain(block.source, width)
+                nodes = _tree(tokens)
                 if block.number is not None and nodes:
                     nodes[0].token.attrSet("start", str(block.number))
                 return self._nodes(nodes, block.source.split("\n"), width, base)
@@ -154,6 +160,9 @@ class _Pen:
 
     def _node(self, node: _Node, source: Sequence[str], width: int, base: Style) -> list[Line]:
         token = node.token
+        if token.type in _CONTAINERS and width < _LEAST_WIDTH:
+            first, last = token.map or (0, len(source))
+            return self.plain("\n".join(line.strip() for line in source[first:last]), width)
         match token.type:
             case "heading_open":
                 return self._heading(node, width)
@@ -266,7 +275,7 @@ def _apart(above: _Node, below: _Node, source: Sequence[str]) -> bool:
 
 def _has_blank_above(below: _Node, source: Sequence[str]) -> bool:
     first = (below.token.map or (0, 0))[0]
-    return 0 < first <= len(source) and not source[first - 1].strip()
+    return 0 < first <= len(source) and not source[first - 1].strip(" \t>")
 
 
 def lines_of_blocks(blocks: Sequence[Block], width: int, palette: Palette, links: Links) -> Iterator[Line]:
