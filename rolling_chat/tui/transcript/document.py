@@ -135,12 +135,12 @@ class Document:
     @property
     def first(self) -> Place:
         """The first line."""
-        return Place(self.items.ordinals.start)
+        return Place(self.ordinals.start)
 
     def forward(self, place: Place, count: int) -> Stretch:
         """`count` rows from a place on, drawn; fewer at the end, or where a long text is not laid out yet."""
         rows: list[Row] = []
-        ordinals = self.items.ordinals
+        ordinals = self.ordinals
         ordinal, at, skip = max(place.ordinal, ordinals.start), place.piece, place.line
         if ordinal != place.ordinal:
             at = skip = 0
@@ -159,7 +159,7 @@ class Document:
     def backward(self, place: Place, count: int) -> list[Row]:
         """`count` rows that end above a place, drawn, the uppermost first."""
         rows: list[Row] = []
-        ordinals = self.items.ordinals
+        ordinals = self.ordinals
         ordinal, at, end = place
         if ordinal >= ordinals.stop:
             ordinal, at, end = ordinals.stop, 0, 0
@@ -184,18 +184,18 @@ class Document:
         return rows
 
     @property
-    def items_end(self) -> int:
-        """One more than the last ordinal that was taken in."""
-        return self.heights.end
+    def ordinals(self) -> range:
+        """The ordinals of the items that were taken in."""
+        return range(self.heights.start, self.heights.end)
 
     @property
     def end(self) -> Place:
         """The place below the last line."""
-        return Place(self.items.ordinals.stop)
+        return Place(self.ordinals.stop)
 
     def row(self, place: Place) -> int:
         """About how many rows are above a place; exact where all of them were drawn once."""
-        if place.ordinal >= self.items.ordinals.stop:
+        if place.ordinal >= self.ordinals.stop:
             return self.heights.total
         within = (
             self._layouts[place.ordinal].heights.before(place.piece) if place.ordinal in self._layouts else 0
@@ -205,7 +205,7 @@ class Document:
     def place(self, row: int) -> Place:
         """The place of a row, as far as it is known."""
         ordinal, left = self.heights.find(row)
-        if ordinal >= self.items.ordinals.stop:
+        if ordinal >= self.ordinals.stop:
             return self.end
         layout = self.layout(ordinal)
         if layout.height <= left:
@@ -216,7 +216,7 @@ class Document:
 
     def at_source(self, place: Place, source: int) -> Place:
         """The line of a piece in which a place of the source stands: the text at the top stays there."""
-        if place.ordinal not in self.items.ordinals:
+        if place.ordinal not in self.ordinals:
             return place
         layout = self.layout(place.ordinal)
         at = min(place.piece, len(layout.pieces) - 1)
@@ -278,7 +278,7 @@ class Document:
         self.heights.set(ordinal, layout.height)
 
     def _gap(self, ordinal: int) -> int:
-        above = self.items.at(ordinal - 1) if ordinal > self.items.ordinals.start else None
+        above = self.items.at(ordinal - 1) if ordinal > self.ordinals.start else None
         return gap_before(self.items.at(ordinal), above)
 
     def _about(self, ordinal: int) -> int:

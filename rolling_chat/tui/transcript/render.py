@@ -67,8 +67,9 @@ def lead_lines(gap: int, rule: str, look: Look) -> list[Line]:
     if not rule:
         return [Line(())] * gap
     muted = look.palette.style(look.palette.muted)
-    words = f"── {rule} "
-    text = set_cell_size(words, look.width) if cell_len(words) >= look.width else words.ljust(look.width, "─")
+    words, here = f"── {rule} ", " context ──"
+    room = look.width - cell_len(words) - len(here)
+    text = words + "─" * room + here if room > 0 else set_cell_size(words, look.width)
     drawn = Line((Segment(text, muted),), gutter=len(text))
     return [*([Line(())] * gap), drawn, Line(())]
 

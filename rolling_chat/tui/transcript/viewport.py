@@ -47,12 +47,12 @@ class Viewport:
 
     def sync(self) -> None:
         """Take in what changed in the items; what is looked at stays."""
-        before = self.document.items_end
+        before = self.document.ordinals.stop
         changes = self.document.sync()
         if changes.is_new:
             self._find_again()
         lowest = self.rows[-1].place.ordinal if self.rows else 0
-        grew = self.document.items_end > before or any(at >= lowest for at in changes.changed)
+        grew = self.document.ordinals.stop > before or any(at >= lowest for at in changes.changed)
         self.is_new_below = not self.follow and (self.is_new_below or grew)
         self.prepare()
 
@@ -67,7 +67,7 @@ class Viewport:
             self.rows = ahead.rows
         self._anchor = self.rows[0].place if self.rows else document.end
         ordinal = self._anchor.ordinal
-        self._anchor_id = document.items.at(ordinal).id if ordinal in document.items.ordinals else ""
+        self._anchor_id = document.items.at(ordinal).id if ordinal in document.ordinals else ""
 
     def _find_again(self) -> None:
         """Of other items, what is looked at is the one of the same name, else the end."""
@@ -130,9 +130,9 @@ class Viewport:
         ordinal = here.ordinal
         inside = bool(self.rows) and here != self._beginning(ordinal)
         ordinal += 0 if step < 0 and inside else step
-        while ordinal in items.ordinals and items.at(ordinal).kind not in kinds:
+        while ordinal in self.document.ordinals and items.at(ordinal).kind not in kinds:
             ordinal += step
-        if ordinal in items.ordinals:
+        if ordinal in self.document.ordinals:
             self._go(self._beginning(ordinal))
         elif step > 0:
             self.to_end()
@@ -141,7 +141,7 @@ class Viewport:
 
     def _beginning(self, ordinal: int) -> Place:
         """Where an item begins, below the empty line above it."""
-        if ordinal not in self.document.items.ordinals:
+        if ordinal not in self.document.ordinals:
             return self.document.end
         layout = self.document.layout(ordinal)
         if layout.heights[0] == 1:  # nothing but the empty line
