@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 import tempfile
 import time
@@ -49,6 +50,8 @@ class Desk:
         return self._open(["-m", "tests.benchmarks.screen.bare_stream"], script)
 
     def _open(self, argv: list[str], script: Path | None = None) -> Terminal:
+        for kept in self.home.rglob("drafts"):  # a draft that comes back would be taken for what is typed
+            shutil.rmtree(kept)
         scripted = {} if script is None else {
             SCRIPT_VARIABLE: str(script), "PYTHONPATH": str(_ROOT), "OPENAI_API_KEY": "sk-none"
         }  # fmt: skip
