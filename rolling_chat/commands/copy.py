@@ -91,10 +91,24 @@ def _answers(messages: Sequence[Message]) -> Iterator[tuple[int, Message]]:
 
 def code_blocks(text: str) -> list[str]:
     """The code blocks of a Markdown text in order, as in the source: tabs kept, no newline at the end."""
+    return [code for code, _ in _code_blocks(text)]
+
+
+def code_block_at(text: str, line: int) -> str | None:
+    """The code block that a line of a Markdown text, counted from 0, stands in; None for none."""
+    return next((code for code, lines in _code_blocks(text) if line in lines), None)
+
+
+def _code_blocks(text: str) -> list[tuple[str, range]]:
+    """The code blocks, and their lines, the fences among them."""
     from markdown_it import MarkdownIt  # noqa: PLC0415  # not before the first paint
 
     tokens = MarkdownIt("commonmark").parse(text)
-    return [token.content.removesuffix("\n") for token in tokens if token.type in {"fence", "code_block"}]
+    return [
+        (token.content.removesuffix("\n"), range(*(token.map or (0, 0))))
+        for token in tokens
+        if token.type in {"fence", "code_block"}
+    ]
 
 
 _WORDS: Mapping[str, Callable[[CommandContext, str], None]] = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rolling_chat.messages import Message
 from tests.support.terminal import Terminal
-from tests.terminal.conftest import Desk
+from tests.terminal.conftest import SLOW, Desk
 
 _ASKED, _FACT = "What does the lexer drop?", "The lexer drops tabs in column eight."
 
@@ -54,3 +54,35 @@ def test_a_selection_from_one_message_into_the_next_holds_both(desk: Desk) -> No
     (copied,) = terminal.copied
     assert copied.startswith(_ASKED)
     assert copied.endswith(_FACT)
+
+
+def test_a_selection_over_the_edge_scrolls_and_takes_what_comes(desk: Desk) -> None:
+    facts = "\n\n".join(f"fact{number} is {number}." for number in range(60))
+    desk.remember(Message("user", _ASKED), Message("assistant", facts))
+    terminal = desk.open("--continue", columns=80, rows=20)
+    terminal.see("rolling: off", "fact59 is 59.")
+    column, row = place_of(terminal, "fact58 is")
+    terminal.type(f"\x1b[<0;{column};{row}M")
+    for above in range(row - 1, 0, -1):  # up to the title, which is none of the transcript
+        terminal.type(f"\x1b[<32;{column};{above}M")
+    terminal.see("fact30 is")
+    terminal.type(f"\x1b[<0;{column};1m\x03")
+    terminal.wait_until(lambda: bool(terminal.copied), "nothing was copied")
+    facts_taken = [line for line in terminal.copied[0].splitlines() if line]
+    assert len(facts_taken) >= 28
+    assert facts_taken[-2] == "fact57 is 57."
+    assert all(line in facts.splitlines() for line in facts_taken[:-1])
+
+
+def test_a_selection_stays_on_its_text_while_an_answer_streams(desk: Desk) -> None:
+    desk.write_facts()
+    terminal = desk.open(columns=90, rows=24, ROLLING_CHAT_OFFLINE_DELAY=SLOW)
+    terminal.see("rolling: off")
+    terminal.say("read facts.txt")
+    terminal.see("fact3 is 3,", "answering")
+    column, row = place_of(terminal, "read facts.txt")
+    drag(terminal, (column, row), (column + len("read facts.tx"), row))
+    terminal.see("fact5 is 5,")
+    terminal.type("\x03")
+    terminal.wait_until(lambda: bool(terminal.copied), "nothing was copied")
+    assert terminal.copied == ["read facts.txt"]

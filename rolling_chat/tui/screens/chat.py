@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, ClassVar
 
@@ -13,7 +13,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.css.query import NoMatches
 from textual.message import Message
-from textual.screen import Screen
+from textual.widget import Widget
 from textual.widgets import Static, TextArea
 
 from rolling_chat.commands import ParsedCommand
@@ -25,12 +25,14 @@ from rolling_chat.tui.controllers.turns import TurnController
 from rolling_chat.tui.fates import item_fates
 from rolling_chat.tui.garbage import spare_what_is_loaded
 from rolling_chat.tui.screens.help import HelpScreen
+from rolling_chat.tui.screens.reader import ReaderScreen
 from rolling_chat.tui.state import Offer, ScreenState
 from rolling_chat.tui.transcript.items import item_marks, place_of
 from rolling_chat.tui.transcript.render import warm_up
 from rolling_chat.tui.transcript.view import Transcript
 from rolling_chat.tui.widgets.banner import Banner
 from rolling_chat.tui.widgets.completion import Completion
+from rolling_chat.tui.widgets.find import FindBar
 from rolling_chat.tui.widgets.gauge import Gauge
 from rolling_chat.tui.widgets.header import Header
 from rolling_chat.tui.widgets.keys import KeyBar, Moment, key_hints
@@ -59,7 +61,7 @@ _LEAST_WIDTH, _LEAST_HEIGHT, _LOW_HEIGHT = 40, 10, 16
 _PAINT_SHARE = 4  # a paint is followed by at least so many times its own cost of nothing
 
 
-class ChatScreen(Screen[None]):
+class ChatScreen(ReaderScreen):
     """The state is the truth; `paint` draws it."""
 
     CSS_PATH = "chat.tcss"
@@ -69,12 +71,6 @@ class ChatScreen(Screen[None]):
         Binding("ctrl+o", "details", show=False, priority=True),
         Binding("f1", "help", show=False, priority=True),
         Binding("ctrl+g", "context", show=False, priority=True),
-        Binding("pageup", "scroll_pages(-1)", show=False, priority=True),
-        Binding("pagedown", "scroll_pages(1)", show=False, priority=True),
-        Binding("ctrl+up", "scroll_lines(-1)", show=False, priority=True),
-        Binding("ctrl+down", "scroll_lines(1)", show=False, priority=True),
-        Binding("ctrl+home", "scroll_to_edge(-1)", show=False, priority=True),
-        Binding("ctrl+end", "scroll_to_edge(1)", show=False, priority=True),
     ]
 
     def __init__(
@@ -115,6 +111,7 @@ class ChatScreen(Screen[None]):
         yield Vertical(id="question-slot")
         yield completion
         yield search
+        yield FindBar(id="find")
         yield StatusLine(id="status")
         yield Gauge(id="gauge")
         with Horizontal(id="prompt-row"):
@@ -133,11 +130,6 @@ class ChatScreen(Screen[None]):
         self._drafts.tidy()
         self.call_after_refresh(self._after_first_paint)
 
-    @property
-    def prompt(self) -> PromptBox:
-        """The prompt box."""
-        return self.query_one(PromptBox)
-
     # -- painting
 
     def load(self) -> None:
@@ -149,7 +141,7 @@ class ChatScreen(Screen[None]):
     def _show(self) -> None:
         self._load()
         self._drafts.session_opened()
-        self.query_one(Transcript).scroll_to_newest()
+        self.transcript.scroll_to_newest()
         self.paint()
 
     def _load(self) -> None:
@@ -182,10 +174,11 @@ class ChatScreen(Screen[None]):
             self._show_fates(transcript)
 
     def _paint_transcript(self) -> Transcript:
-        transcript = self.query_one(Transcript)
+        transcript = self.transcript
         transcript.show(self.state.items)
         self._painted = self.state.revision
         self._paint_after = self._clock() + max(_FRAME, _PAINT_SHARE * transcript.paint_cost)
+        self.finding.look_again()
         return transcript
 
     def _show_fates(self, transcript: Transcript) -> None:
@@ -201,11 +194,13 @@ class ChatScreen(Screen[None]):
         hints = self._meter.draft_hints(busy=state.busy)
         self.query_one(StatusLine).show(self._status(now), hints, busy=state.busy, now=now)
         self.query_one(Gauge).show(self._meter.reading(), self._meter.cost)
-        self.query_one(KeyBar).show(key_hints(self._moment()))
+        self._hint_keys()
 
     def _status(self, now: float) -> str:
         if now < self._quit_until:
             return "ctrl+c again quits"
+        if self.reading.said:
+            return self.reading.said
         if self.state.offer is Offer.CARRY_ON:
             return f"{self.state.last} · enter on an empty prompt goes on"
         return self.state.status(now) or "ready"
@@ -218,10 +213,12 @@ class ChatScreen(Screen[None]):
             completing=self.query_one(Completion).shown,
             can_carry_on=self.state.offer is Offer.CARRY_ON and not self.prompt.text,
             searching=self.prompt.searching,
+            finding=self.finding.is_open,
             beside_paste=self.prompt.is_beside_paste,
-            scrolled_up=not self.query_one(Transcript).follow,
+            scrolled_up=not self.transcript.follow,
             newline_key=self._newline_key,
             answers=question.hints if question else (),
+            reading=self.reading.hints if self.reading.is_on else (),
         )
 
     def _frame(self) -> None:
@@ -263,7 +260,7 @@ class ChatScreen(Screen[None]):
     def show_message(self, message_id: str, words: str = "") -> None:
         """Scroll to a message, with `words` marked in it; of a result that is folded, all is opened."""
         item_id, is_folded = place_of(self.chat.messages, message_id)
-        transcript = self.query_one(Transcript)
+        transcript = self.transcript
         if is_folded and not transcript.details:
             transcript.set_details(True)
         transcript.show_found(item_id, words)
@@ -297,7 +294,7 @@ class ChatScreen(Screen[None]):
             self._answer = None
             with suppress(NoMatches):
                 question.remove()
-                self.prompt.focus()
+                self.take_focus()
             self.call_after_refresh(self.paint)
 
     def give_back(self, text: str) -> None:
@@ -333,7 +330,7 @@ class ChatScreen(Screen[None]):
     @on(PromptBox.Submitted)
     def _submitted(self, event: PromptBox.Submitted) -> None:
         if event.draft.text.strip():
-            self.query_one(Transcript).scroll_to_newest()
+            self.transcript.scroll_to_newest()
         self._drafts.submitted(event.draft)
 
     @on(PromptBox.TakeBack)
@@ -362,6 +359,9 @@ class ChatScreen(Screen[None]):
 
     @on(TextArea.SelectionChanged, "#prompt")
     def _cursor_moved(self) -> None:
+        self._hint_keys()
+
+    def _hint_keys(self) -> None:
         with suppress(NoMatches):  # the screen may be going already
             self.query_one(KeyBar).show(key_hints(self._moment()))
 
@@ -372,9 +372,13 @@ class ChatScreen(Screen[None]):
         selected = self.prompt.selected_text or self.get_selected_text()
         if self.prompt.searching:
             self.prompt.leave_search()
+        elif self.reading.copies():
+            pass
         elif selected:
             self.app.copy_to_clipboard(selected)
             self.clear_selection()
+        elif self.finding.is_open:
+            self.finding.close()
         elif self.prompt.text:
             self.prompt.wipe()
         elif self._clock() < self._quit_until:
@@ -386,7 +390,10 @@ class ChatScreen(Screen[None]):
         self.paint_rows()
 
     def action_stop(self) -> None:
-        """Stop the answer; where none comes, hide what has been read."""
+        """Stop finding, else the answer; where none comes, hide what has been read."""
+        if self.finding.is_open:
+            self.finding.close()
+            return
         if not self.state.busy and self.query_one(Banner).shown:
             self._dismiss_banner()
         self._turns.stop()
@@ -394,7 +401,7 @@ class ChatScreen(Screen[None]):
 
     def action_details(self) -> None:
         """Open or fold thinking and tool results."""
-        transcript = self.query_one(Transcript)
+        transcript = self.transcript
         transcript.set_details(not transcript.details)
 
     def action_help(self) -> None:
@@ -404,22 +411,6 @@ class ChatScreen(Screen[None]):
     def action_context(self) -> None:
         """The next request, message by message."""
         self.work(self._commands.run(ParsedCommand("context", "")))
-
-    def action_scroll_pages(self, pages: int) -> None:
-        """Scroll the transcript."""
-        self.query_one(Transcript).scroll_pages(pages)
-        self.paint_rows()
-
-    def action_scroll_lines(self, lines: int) -> None:
-        """Scroll the transcript."""
-        self.query_one(Transcript).move_lines(lines)
-        self.paint_rows()
-
-    def action_scroll_to_edge(self, edge: int) -> None:
-        """To the beginning or the end of the transcript."""
-        transcript = self.query_one(Transcript)
-        (transcript.scroll_to_start if edge < 0 else transcript.scroll_to_newest)()
-        self.paint_rows()
 
     async def settle(self) -> None:
         """Stop what runs and wait for its end, before the program is left; the draft is kept."""
@@ -434,15 +425,16 @@ class ChatScreen(Screen[None]):
         width, height = event.size
         too_small = width < _LEAST_WIDTH or height < _LEAST_HEIGHT
         if self.has_class("-too-small") and not too_small:
-            self.call_after_refresh(self._take_focus)  # what is hidden loses it
+            self.call_after_refresh(self.take_focus)  # what is hidden loses it
         self.set_class(too_small, "-too-small")
         self.set_class(height < _LOW_HEIGHT, "-low")
         self.query_one("#too-small", Static).update(
             f"The terminal is too small:\n{width} × {height}; {_LEAST_WIDTH} × {_LEAST_HEIGHT} is the least."
         )
 
-    def _take_focus(self) -> None:
-        (self._question or self.prompt).focus()
+    def takes_keys(self) -> Widget:
+        """The question that is asked, else the prompt box."""
+        return self._question or self.prompt
 
     @on(Question.HintsChanged)
     def _hints_changed(self) -> None:
@@ -493,7 +485,3 @@ class ChatScreen(Screen[None]):
     def _wake(self) -> None:
         if self._frames is not None:
             self._frames.resume()
-
-    def work(self, work: Coroutine[None, None, None]) -> None:
-        """Do something beside the keys; a fault of ours ends the program, and is told."""
-        self.run_worker(work, exit_on_error=True)

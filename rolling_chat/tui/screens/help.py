@@ -29,7 +29,12 @@ KEYS: tuple[tuple[str, str], ...] = (
     ("ctrl+o", "open or fold thinking and tool results"),
     ("ctrl+g", "the next request, message by message, as /context"),
     ("pageup, pagedown", "scroll; at the end it follows again"),
+    ("ctrl+up, ctrl+down", "scroll by a line"),
     ("ctrl+home, ctrl+end", "to the beginning, to the end"),
+    ("alt+up, alt+down", "the previous, the next message"),
+    ("alt+p, alt+n", "your previous, your next message; also alt+shift+up, alt+shift+down"),
+    ("ctrl+f", "find in the conversation; enter or down next, up or shift+enter previous, esc closes"),
+    ("f6, shift+tab", "read by keys, with a cursor; what else is typed goes to the prompt"),
     ("f1", "this help"),
     ("ctrl+_, ctrl+y", "undo and redo in the prompt box"),
     ("ctrl+a, ctrl+e", "to the beginning, the end of the line"),
@@ -38,6 +43,21 @@ KEYS: tuple[tuple[str, str], ...] = (
     ("ctrl+u, ctrl+k", "delete to the beginning, the end of the line"),
     ("ctrl+z", "back to the shell; fg returns"),
     ("ctrl+q", "quit; the session is kept"),
+)
+
+READING_KEYS: tuple[tuple[str, str], ...] = (
+    ("up, down, j, k", "a line; left, right, ctrl+left, ctrl+right: a character, a word"),
+    ("home, end, g, G", "to the beginning, to the end; pages as ever"),
+    ("p, n", "the previous, the next message"),
+    ("u, U", "your previous, your next message"),
+    ("shift+arrows", "select; with ctrl words; shift+home, shift+end to the ends of the row"),
+    ("v", "select with the plain keys; esc ends it"),
+    ("y, ctrl+c", "copy the selection, or the line"),
+    ("c, m", "copy the code block, the message under the cursor"),
+    ("e, o", "open the message in $VISUAL or $EDITOR, as a copy; in $PAGER"),
+    ("enter", "open or fold thinking and a tool's work"),
+    ("/", "find"),
+    ("esc", "back to the prompt"),
 )
 
 
@@ -62,6 +82,8 @@ class HelpScreen(FramedScreen[None]):
             with VerticalScroll():
                 yield Static(Text("Keys", bold))
                 yield Static(_grid(KEYS))
+                yield Static(Text("\nWhile you read (f6)", bold))
+                yield Static(_grid(READING_KEYS))
                 yield Static(Text("\nCommands", bold))
                 yield Static(_grid([(command.signature, command.summary) for command in all_commands()]))
                 yield Static(Text("\nThe gauge, from the left", bold))

@@ -214,6 +214,13 @@ class Document:
         at = min(at, len(layout.pieces) - 1)
         return Place(ordinal, at, min(line, max(0, len(self._lines(ordinal, layout, at)) - 1)))
 
+    def beginning(self, ordinal: int) -> Place:
+        """Where an item begins, below the empty line above it."""
+        if ordinal not in self.ordinals:
+            return self.end
+        is_gap = self.layout(ordinal).heights[0] == 1  # nothing but the empty line
+        return Place(ordinal, 1 if is_gap else 0, 0)
+
     def at_source(self, place: Place, source: int) -> Place:
         """The line of a piece in which a place of the source stands: the text at the top stays there."""
         if place.ordinal not in self.ordinals:

@@ -309,3 +309,8 @@ def _source(item: Item, *, is_open: bool) -> str:
             return item.detail if says_it_all else f"{item.text}\n{item.detail}"
         case _:
             return item.text
+
+
+def text_when_open(item: Item) -> str:
+    """All text that an item shows below its head when it is open."""
+    return _source(item, is_open=True)

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection
-from re import Pattern
+from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, ClassVar
 
-from rich.segment import Segment
 from rich.style import Style
 from textual.cache import LRUCache
 from textual.geometry import Offset, Region, Size
@@ -21,13 +19,15 @@ from textual.widget import Widget
 from rolling_chat.commands.marks import Mark
 from rolling_chat.tui.fates import Fates
 from rolling_chat.tui.theming import palette_of
+from rolling_chat.tui.transcript import overlays
+from rolling_chat.tui.transcript.cursor import Cursor
 from rolling_chat.tui.transcript.document import Document, ItemFacts, Place, Row
 from rolling_chat.tui.transcript.items import FOLDED_KINDS, Item, Kind, Status
 from rolling_chat.tui.transcript.lines import Line
 from rolling_chat.tui.transcript.listing import ItemList
-from rolling_chat.tui.transcript.marks import marked, words_pattern
+from rolling_chat.tui.transcript.marks import Found, Marked, marked, marks_in, words_pattern
 from rolling_chat.tui.transcript.palette import Palette
-from rolling_chat.tui.transcript.render import LIVE_MARK, Look
+from rolling_chat.tui.transcript.render import Look
 from rolling_chat.tui.transcript.selection import Point, key_of, line_at, place_of_key, selected_text, word_at
 from rolling_chat.tui.transcript.viewport import MESSAGES, Viewport
 
@@ -72,7 +72,7 @@ class Transcript(ScrollView, can_focus=False):
             self.address = address
 
     class Moved(Message):
-        """Something else is looked at."""
+        """It follows the end again, or no longer, or something new came below."""
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
@@ -84,10 +84,13 @@ class Transcript(ScrollView, can_focus=False):
         self._ready: LRUCache[int, tuple[Line, object, Strip]] = LRUCache(_KEPT_ROWS)
         self._drawn: list[tuple[Row, Item]] = []
         self._backlog: Timer | None = None
-        self._found: tuple[str, Pattern[str] | None] = ("", None)
+        self._found = Found()
+        self._marks: list[tuple[Marked, ...]] = []
         self._is_settling = False
-        self._had_news = False
         self._thumb: tuple[object, ...] = ()
+        self._had_news, self._followed = False, True
+        self.cursor: Cursor | None = None
+        self.takes_key: Callable[[events.Key], bool] | None = None
 
     # -- what is shown
 
@@ -115,6 +118,9 @@ class Transcript(ScrollView, can_focus=False):
             items.is_seen_anew()
         if self._document.look.width > 0:
             self.viewport.sync()
+            if self.cursor is not None:
+                self.cursor.find_again(self._document)
+                self._have_in_sight(self.cursor.point.place)
             self._settle()
         self.paint_cost = time.perf_counter() - began
 
@@ -129,10 +135,17 @@ class Transcript(ScrollView, can_focus=False):
         self._document.open_all(is_open=shown)
         self._prepare()
 
-    def find_words(self, pattern: Pattern[str] | None) -> None:
-        """Mark what a pattern finds, in every item."""
-        self._found = ("", pattern)
-        self.refresh()
+    def mark_found(self, found: Found) -> None:
+        """Mark what was found."""
+        self._found = found
+        self._settle()
+
+    def turn(self, ordinal: int) -> None:
+        """Open an item, or fold it."""
+        self._document.turn(ordinal)
+        if self.cursor is not None and self.cursor.point.place.ordinal == ordinal:
+            self.cursor.to(self._document.beginning(ordinal))
+        self._prepare()
 
     # -- moving
 
@@ -143,28 +156,72 @@ class Transcript(ScrollView, can_focus=False):
     def move_lines(self, lines: int) -> None:
         """Scroll by lines; at the end it follows again."""
         self.viewport.move(lines)
-        self._settle()
+        self._moved()
 
     def scroll_to_start(self) -> None:
         """Show the first item."""
         self.viewport.to_start()
-        self._settle()
+        self._moved()
 
     def scroll_to_newest(self) -> None:
         """Show the end, and follow it."""
         self.viewport.to_end()
-        self._settle()
+        self._moved()
 
     def scroll_items(self, step: int, kinds: Collection[Kind] = MESSAGES) -> None:
         """To the next or the previous message of some kinds."""
         self.viewport.by_items(step, kinds)
-        self._settle()
+        self._moved()
 
     def show_place(self, place: Place) -> None:
         """Have a place in sight, a third of the way down unless it is in sight already."""
         if all(row.place != place for row in self.viewport.rows):
             self.viewport.to_place(place, above=self.viewport.height // 3)
-        self._settle(all_rows=True)
+        self._moved()
+
+    def hold(self) -> None:
+        """Follow the end no longer."""
+        self.viewport.hold()
+        self._settle()
+
+    def let_go(self) -> None:
+        """Follow the end again, where that is what is looked at."""
+        if self.cursor is None:
+            self.viewport.let_go()
+            self._settle()
+
+    def read_from(self, place: Place | None) -> None:
+        """Put the reader's cursor on a row, or take it away."""
+        if place is None:
+            self.cursor = None
+            self.let_go()
+            return
+        self.cursor = Cursor(self._document, place)
+        self.hold()
+
+    def cursor_moved(self) -> None:
+        """Have the cursor in sight, and draw it."""
+        if self.cursor is not None:
+            self._have_in_sight(self.cursor.point.place)
+            self._settle()
+            self.refresh()
+
+    def _have_in_sight(self, place: Place) -> None:
+        """Scroll no further than is needed to see a row."""
+        rows, height = self.viewport.rows, self.viewport.height
+        if not rows or rows[0].place <= place <= rows[-1].place:
+            return
+        self.viewport.to_place(place, above=height - 1 if place > rows[-1].place else 0)
+
+    def _moved(self) -> None:
+        """The person looks at something else: the cursor comes along."""
+        rows = self.viewport.rows
+        if self.cursor is not None and rows:
+            place = self.cursor.point.place
+            if not rows[0].place <= place <= rows[-1].place:
+                self.cursor.to(rows[0].place if place < rows[0].place else rows[-1].place)
+            self.refresh()
+        self._settle()
 
     def show_found(self, item_id: str, words: str) -> None:
         """Scroll to an item, with the words that were looked for marked in it."""
@@ -172,7 +229,7 @@ class Transcript(ScrollView, can_focus=False):
         if ordinal is None or self._document.look.width <= 0:
             return
         pattern = words_pattern(words)
-        self._found = (item_id, pattern)
+        self._found = Found(pattern, item_id)
         place = Place(ordinal)
         if pattern is not None:
             rows = self._document.forward(place, 5_000).rows
@@ -184,6 +241,10 @@ class Transcript(ScrollView, can_focus=False):
         self._settle(all_rows=True)
 
     # -- what Textual asks
+
+    def focus_on_click(self) -> bool:
+        """A click leaves the keys where they go."""
+        return False
 
     @property
     def allow_select(self) -> bool:
@@ -228,7 +289,7 @@ class Transcript(ScrollView, can_focus=False):
         message.prevent_default()
         if message.y is not None:
             self.viewport.to_row(round(message.y))
-            self._settle()
+            self._moved()
 
     def _on_scroll_up(self, message: ScrollUp) -> None:
         message.stop()
@@ -247,14 +308,16 @@ class Transcript(ScrollView, can_focus=False):
             return Strip.blank(width, base)
         row, item = self._drawn[y]
         news = self.viewport.is_new_below and y == self.viewport.height - 1
-        is_bare = not news and self._found[1] is None and self.text_selection is None
+        marks = self._marks[y] if y < len(self._marks) else ()
+        is_here = self.cursor is not None and self.cursor.point.place == row.place
+        is_bare = not news and not marks and not is_here and self.text_selection is None
         state = (row.place, item.status is Status.LIVE, self._is_dimmed(item), width)
         ready = self._ready.get(id(row.line)) if is_bare else None
         if ready is not None and ready[0] is row.line and ready[1] == state:
             return ready[2]
-        strip = self._over(self._strip(row.line), row, item)
+        strip = self._over(self._strip(row.line), row, item, marks)
         if news:
-            strip = self._with_news(strip, width)
+            strip = overlays.with_news(strip, width, self._document.look.palette)
         strip = strip.adjust_cell_length(width, base).apply_offsets(0, key_of(row.place))
         if is_bare:
             self._ready.discard(id(row.line))  # setting a key that is there would keep what it had
@@ -298,8 +361,13 @@ class Transcript(ScrollView, can_focus=False):
         if address and not self.text_selection:
             self.post_message(self.LinkClicked(address))
         elif item.kind in FOLDED_KINDS and not self.text_selection and _is_head(row):
-            self._document.turn(row.place.ordinal)
-            self._prepare()
+            self.turn(row.place.ordinal)
+
+    def on_key(self, event: events.Key) -> None:
+        """While it is read the keys are whoever's asked for them."""
+        if self.takes_key is not None and self.takes_key(event):
+            event.stop()
+            event.prevent_default()
 
     def _select_around(self, row: Row, column: int, *, whole_line: bool) -> None:
         if whole_line:
@@ -329,49 +397,27 @@ class Transcript(ScrollView, can_focus=False):
         self._strips[id(line)] = (line, strip)
         return strip
 
-    def _over(self, strip: Strip, row: Row, item: Item) -> Strip:
+    def _over(self, strip: Strip, row: Row, item: Item, marks: tuple[Marked, ...]) -> Strip:
         palette = self._document.look.palette
         if item.kind is Kind.ASSISTANT and item.status is Status.LIVE and row.line.gutter:
-            strip = Strip.join([Strip([Segment(LIVE_MARK, palette.style(palette.accent))]), strip.crop(2)])
+            strip = overlays.live(strip, palette)
         if self._is_dimmed(item):
-            strip = _recolored(strip, Style(color=palette.muted))
-        found, pattern = self._found
-        if pattern is not None and found in ("", item.id):
-            strip = marked(strip, pattern)
-        return self._selected(strip, row)
+            strip = overlays.recolored(strip, Style(color=palette.muted))
+        strip = marked(strip, marks)
+        span = self.text_selection.get_span(key_of(row.place)) if self.text_selection is not None else None
+        if span is not None:
+            style = self.screen.get_component_rich_style("screen--selection")
+            strip = overlays.selected(strip, row.line, span, style)
+        if self.cursor is not None and self.cursor.point.place == row.place:
+            # without colours a ground of its own cannot be seen
+            ground = Style(bgcolor=palette.raised, underline=self.app.no_color or None)
+            strip = overlays.with_cursor(strip, self.cursor.point.column, self._document.look.width, ground)
+        return strip
 
     def _is_dimmed(self, item: Item) -> bool:
         """Is nothing of an item sent any more?"""
         fate = self._fates.items.get(item.id)
         return item.mark is Mark.EXCLUDED or (fate is not None and fate.dimmed)
-
-    def _selected(self, strip: Strip, row: Row) -> Strip:
-        selection = self.text_selection
-        span = selection.get_span(key_of(row.place)) if selection is not None else None
-        if span is None:
-            return strip
-        start, end = max(span[0], row.line.gutter), span[1]
-        style = self.screen.get_component_rich_style("screen--selection")
-        # offsets count characters; strips are cut by cells
-        first = strip.index_to_cell_position(start)
-        stop = len(row.line.drawn) - row.line.margin
-        last = strip.index_to_cell_position(stop if end == -1 else min(end, stop))
-        if first >= last:
-            return strip
-        return Strip.join(
-            [strip.crop(0, first), strip.crop(first, last).apply_style(style), strip.crop(last)]
-        )
-
-    def _with_news(self, strip: Strip, width: int) -> Strip:
-        """The last row says that something came below it."""
-        palette = self._document.look.palette
-        label = Strip(
-            [Segment(" ↓ new below ", Style(color=palette.accent, bgcolor=palette.raised, bold=True))]
-        )
-        room = width - label.cell_length
-        if room < 0:
-            return strip
-        return Strip.join([strip.adjust_cell_length(room, self.rich_style), label])
 
     # -- keeping the screen right
 
@@ -386,6 +432,9 @@ class Transcript(ScrollView, can_focus=False):
             self.screen.clear_selection()
         self._document.sync()
         self.viewport.resize(look, self.scrollable_content_region.height)
+        if self.cursor is not None:
+            self.cursor.look_changed()
+            self._have_in_sight(self.cursor.point.place)
         self._settle(all_rows=True)
 
     def _prepare(self, *, all_rows: bool = False) -> None:
@@ -403,17 +452,22 @@ class Transcript(ScrollView, can_focus=False):
         """Tell the scroll bar where we are, and draw the rows that are not as they were."""
         viewport, items = self.viewport, self._document.items
         before, self._drawn = self._drawn, [(row, items.at(row.place.ordinal)) for row in viewport.rows]
+        were_marked, self._marks = self._marks, marks_in(self._document, viewport.rows, self._found)
         self._tell_scroll_bar(viewport.top, viewport.total)
         if self._backlog is not None:
             more = any(True for _ in self._document.unfinished())
             (self._backlog.resume if more else self._backlog.pause)()
-        news, self._had_news = viewport.is_new_below != self._had_news, viewport.is_new_below
+        news = viewport.is_new_below != self._had_news
+        if news or viewport.follow != self._followed:
+            self.post_message(self.Moved())
+        self._had_news, self._followed = viewport.is_new_below, viewport.follow
         changed = [
             at
             for at in range(max(len(before), len(self._drawn)))
             if all_rows
             or (news and at == viewport.height - 1)
             or not _is_same(_at(before, at), _at(self._drawn, at))
+            or were_marked[at : at + 1] != self._marks[at : at + 1]
         ]
         if len(changed) > viewport.height // 2:
             self.refresh()
@@ -465,10 +519,4 @@ def _is_same(before: tuple[Row, Item] | None, after: tuple[Row, Item] | None) ->
         before[0].line == after[0].line
         and before[0].place == after[0].place
         and before[1].status is after[1].status
-    )
-
-
-def _recolored(strip: Strip, style: Style) -> Strip:
-    return Strip(
-        [Segment(text, (own or Style()) + style, control) for text, own, control in strip], strip.cell_length
     )

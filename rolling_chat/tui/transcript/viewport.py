@@ -24,6 +24,7 @@ class Viewport:
         self.follow = True
         self.rows: list[Row] = []
         self.is_new_below = False
+        self._is_held = False  # does it stay although there is nothing below?
         self._anchor = document.end
         self._anchor_id = ""
         self._source: int | None = None  # what stood at the top before the size changed, since the last move
@@ -61,7 +62,8 @@ class Viewport:
         document = self.document
         ahead = None if self.follow else document.forward(self._anchor, self.height)
         if ahead is None or (ahead.is_end and len(ahead.rows) < self.height):
-            self.follow, self.is_new_below, self._source = True, False, None
+            if not self._is_held:
+                self.follow, self.is_new_below, self._source = True, False, None
             self.rows = document.backward(document.end, self.height)
         else:
             self.rows = ahead.rows
@@ -103,13 +105,23 @@ class Viewport:
         below = self.document.forward(self.anchor, lines + 1).rows
         self._go(below[-1].place)
 
+    def hold(self) -> None:
+        """Stay where it is, also at the end, until somebody moves."""
+        self.follow, self._is_held = False, True
+        self.prepare()
+
+    def let_go(self) -> None:
+        """Who holds at the end follows it again."""
+        if self.rows and not self.follow and not self._is_below():
+            self.to_end()
+
     def to_start(self) -> None:
         """The first line."""
         self._go(self.document.first)
 
     def to_end(self) -> None:
         """The end, and follow it."""
-        self.follow, self.is_new_below, self._source = True, False, None
+        self.follow, self.is_new_below, self._source, self._is_held = True, False, None, False
         self.prepare()
 
     def to_row(self, row: int) -> None:
@@ -128,31 +140,26 @@ class Viewport:
         """To the beginning of the next or the previous item of some kinds; past the last to the end."""
         items, here = self.document.items, self.anchor
         ordinal = here.ordinal
-        inside = bool(self.rows) and here != self._beginning(ordinal)
+        inside = bool(self.rows) and here != self.document.beginning(ordinal)
         ordinal += 0 if step < 0 and inside else step
         while ordinal in self.document.ordinals and items.at(ordinal).kind not in kinds:
             ordinal += step
         if ordinal in self.document.ordinals:
-            self._go(self._beginning(ordinal))
+            self._go(self.document.beginning(ordinal))
         elif step > 0:
             self.to_end()
         else:
             self.to_start()
 
-    def _beginning(self, ordinal: int) -> Place:
-        """Where an item begins, below the empty line above it."""
-        if ordinal not in self.document.ordinals:
-            return self.document.end
-        layout = self.document.layout(ordinal)
-        if layout.heights[0] == 1:  # nothing but the empty line
-            return Place(ordinal, 1, 0)
-        return Place(ordinal, 0, 0)
-
     def _go(self, place: Place) -> None:
         """Have a place at the top, or the end where there is less below it than the screen has rows."""
-        self.follow, self._anchor, self._source = False, place, None
+        self.follow, self._anchor, self._source, self._is_held = False, place, None, False
         self.prepare()
+        if not self._is_below():
+            self.to_end()
+
+    def _is_below(self) -> bool:
+        """Is there something below what is looked at, or will there be?"""
         after = self.rows[-1].place if self.rows else self.document.first
         left = self.document.forward(after._replace(line=after.line + 1), 1)
-        if left.is_end and not left.rows:
-            self.to_end()
+        return bool(left.rows) or not left.is_end

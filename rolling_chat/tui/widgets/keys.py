@@ -52,6 +52,8 @@ class Moment:
     can_carry_on: bool = False
     scrolled_up: bool = False
     searching: bool = False
+    finding: bool = False
+    reading: Sequence[KeyHint] = ()
     beside_paste: bool = False
     newline_key: str = "ctrl+j"
     answers: tuple[KeyHint, ...] = ()
@@ -65,6 +67,10 @@ def key_hints(moment: Moment) -> list[KeyHint]:
         return [("tab", "complete"), ("enter", "run"), ("↑↓", "choose"), ("esc", "close")]
     if moment.searching:
         return [("ctrl+r", "older"), ("enter", "take"), ("esc", "back")]
+    if moment.finding:
+        return [("enter", "next"), ("↑↓", "previous, next"), ("esc", "close"), ("ctrl+q", "quit")]
+    if moment.reading:
+        return [*moment.reading, ("ctrl+q", "quit")]
     down = [("ctrl+end", "newest")] if moment.scrolled_up else []
     unfold = [("tab", "unfold")] if moment.beside_paste else []
     rest = [
@@ -79,4 +85,4 @@ def key_hints(moment: Moment) -> list[KeyHint]:
         take_back = [("up", "take back")] if moment.queued else [("enter", "queue")]
         return [("esc", "stop"), *take_back, *rest]
     first = ("enter", "go on") if moment.can_carry_on else ("enter", "send")
-    return [first, *rest, ("ctrl+q", "quit")]
+    return [first, *rest, ("ctrl+q", "quit"), ("ctrl+f", "find"), ("f6", "read")]

@@ -6,7 +6,7 @@ import pytest
 from rich.segment import Segment
 from textual.strip import Strip
 
-from rolling_chat.tui.transcript.marks import marked, words_pattern
+from rolling_chat.tui.transcript.marks import Marked, marked, words_pattern
 
 
 @pytest.mark.parametrize(
@@ -22,7 +22,8 @@ from rolling_chat.tui.transcript.marks import marked, words_pattern
 )
 def test_words_are_marked_and_nothing_else_is_changed(words: str, text: str, wanted: list[str]) -> None:
     pattern, strip = words_pattern(words), Strip([Segment(text)])
-    found = marked(strip, pattern) if pattern else strip
+    spans = [Marked(*match.span(), is_current=False) for match in pattern.finditer(text)] if pattern else []
+    found = marked(strip, spans)
     assert found.text == text
     assert found.cell_length == strip.cell_length
-    assert [segment.text for segment in found if segment.style and segment.style.reverse] == wanted
+    assert [segment.text for segment in found if segment.style and segment.style.underline] == wanted

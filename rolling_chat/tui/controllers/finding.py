@@ -1,0 +1,241 @@
+"""Finds a text in the whole conversation while keys are answered, and goes from hit to hit."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from bisect import bisect_right
+from itertools import accumulate
+from re import Pattern
+from typing import TYPE_CHECKING
+
+from rolling_chat.tui.transcript.finding import (
+    Hits,
+    body_begins,
+    drawn_length,
+    hit_point,
+    is_laid_out,
+    needle,
+    offsets_in,
+    searched,
+    windows,
+)
+from rolling_chat.tui.transcript.items import FOLDED_KINDS
+from rolling_chat.tui.transcript.marks import Found
+from rolling_chat.tui.transcript.view import Transcript
+from rolling_chat.tui.widgets.find import FindBar
+
+if TYPE_CHECKING:
+    from rolling_chat.tui.screens.reader import ReaderScreen
+
+_TYPING_PAUSE = 0.06  # seconds without a key before it is looked for
+_LOOK_AGAIN = 0.3  # seconds in which what streams in is looked through
+_SLICE = 0.004  # seconds of looking at a time, so that keys are answered in between
+_BREATH = 0.002
+_MOST_BEFORE = 5_000  # hits that one piece of an item may hold
+_STILL_READING = "older messages are still being read"
+
+
+class FindController:
+    """Between the find bar and the transcript. What was found of an item is kept until that changes."""
+
+    def __init__(self, screen: ReaderScreen) -> None:
+        self._screen = screen
+        self._pattern: Pattern[str] | None = None
+        self._known: dict[int, Hits] = {}
+        self._ordinals: list[int] = []  # of the items with hits, in order
+        self._sums: list[int] = []  # hits down to each of them, itself counted
+        self._current: tuple[str, int] | None = None  # the item, and which of its hits
+        self._origin = 0
+        self._search = 0  # the number of the newest search
+        self._walk = 0
+        self._seen = -1  # the revision that was looked through, or is
+        self._is_done = True
+        self._began = 0.0
+
+    @property
+    def is_open(self) -> bool:
+        """Is something being looked for?"""
+        return self._bar.shown
+
+    @property
+    def _bar(self) -> FindBar:
+        return self._screen.query_one(FindBar)
+
+    @property
+    def _view(self) -> Transcript:
+        return self._screen.transcript
+
+    def open(self) -> None:
+        """Show the row, and take the keys."""
+        if not self.is_open:
+            rows = self._view.viewport.rows
+            self._origin = rows[0].place.ordinal if rows else 0
+            self._bar.open()
+            self.look_for(self._bar.words)
+        else:
+            self._bar.open()
+        self._screen.paint_rows()
+
+    def close(self) -> None:
+        """Hide the row and the marks; what is looked at stays."""
+        self._bar.close()
+        self._forget()
+        self._view.mark_found(Found())
+        self._view.let_go()
+        self._screen.take_focus()
+        self._screen.paint_rows()
+
+    def look_for(self, words: str) -> None:
+        """Other words: from what was looked at when the row was opened."""
+        self._forget()
+        self._pattern = needle(words)
+        self._view.mark_found(Found(self._pattern))
+        self._look(_TYPING_PAUSE)
+
+    def look_again(self) -> None:
+        """The conversation may have changed."""
+        if self.is_open and self._is_done and self._seen != self._screen.state.revision:
+            self._look(_LOOK_AGAIN)
+
+    def step(self, step: int) -> None:
+        """To the next hit or the previous one; after the last comes the first."""
+        if not self._ordinals:
+            return
+        at = self._at()
+        at = (at + step) % self._sums[-1] if at is not None else 0
+        index = bisect_right(self._sums, at)
+        before = self._sums[index - 1] if index else 0
+        self._go(self._ordinals[index], at - before)
+
+    # -- looking
+
+    def _forget(self) -> None:
+        self._search += 1
+        self._walk += 1
+        self._known, self._ordinals, self._sums = {}, [], []
+        self._current, self._is_done, self._seen = None, True, -1
+
+    def _look(self, pause: float) -> None:
+        self._search += 1
+        self._is_done = self._pattern is None
+        if self._pattern is not None:
+            self._screen.work(self._look_through(self._search, self._pattern, pause))
+        self._say()
+
+    async def _look_through(self, search: int, pattern: Pattern[str], pause: float) -> None:
+        await asyncio.sleep(pause)
+        items, self._seen = self._screen.state.items, self._screen.state.revision
+        self._began = time.perf_counter()
+        known: dict[int, Hits] = {}
+        for ordinal in items.ordinals:
+            if search != self._search or ordinal not in items.ordinals:
+                break
+            hits = self._known.get(ordinal)
+            item = items.at(ordinal)
+            if hits is None or hits.item is not item:
+                hits = Hits(item)
+                text = searched(item)
+                for begin, end in windows(text):
+                    hits.offsets.extend(offsets_in(text, pattern, begin, end))
+                    await self._breathe()
+            known[ordinal] = hits
+            await self._breathe()
+        if search != self._search or not self._screen.is_mounted:
+            return
+        self._known, self._is_done = known, True
+        self._ordinals = [ordinal for ordinal, hits in known.items() if hits]
+        self._sums = list(accumulate(len(known[ordinal]) for ordinal in self._ordinals))
+        if self._current is None and self._ordinals:
+            self._go_to_first()
+        self._say()
+        self.look_again()
+
+    async def _breathe(self) -> None:
+        """Let keys be answered."""
+        if time.perf_counter() - self._began > _SLICE:
+            await asyncio.sleep(_BREATH)
+            self._began = time.perf_counter()
+
+    # -- going
+
+    def _go_to_first(self) -> None:
+        """To the first hit from where the search began, else to the last above that."""
+        index = bisect_right(self._ordinals, self._origin - 1)
+        if index < len(self._ordinals):
+            self._go(self._ordinals[index], 0)
+        else:
+            self._go(self._ordinals[-1], len(self._known[self._ordinals[-1]]) - 1)
+
+    def _go(self, ordinal: int, nth: int) -> None:
+        self._current = (self._known[ordinal].item.id, nth)
+        self._walk += 1
+        self._say()
+        if self._pattern is not None:
+            self._screen.work(self._show(self._walk, ordinal, nth, self._pattern))
+
+    async def _show(self, walk: int, ordinal: int, nth: int, pattern: Pattern[str]) -> None:
+        """Open what is folded, lay out what is long, have the hit in sight."""
+        hits, view = self._known[ordinal], self._view
+        item, offset = hits.item, hits.offsets[nth]
+        if ordinal not in view.document.ordinals:
+            return
+        body, begins = None, body_begins(item)
+        if offset >= begins:
+            if item.kind in FOLDED_KINDS and not view.document.is_open(item):
+                view.turn(ordinal)
+            body = await self._drawn_offset(searched(item), begins, offset)
+            while (
+                walk == self._walk
+                and ordinal in view.document.ordinals
+                and not is_laid_out(view.document, ordinal, body)
+            ):
+                view.document.advance(ordinal, _SLICE)
+                await asyncio.sleep(_BREATH)
+        if walk != self._walk or ordinal not in view.document.ordinals:
+            return
+        before = [offset - other for other in hits.offsets[max(0, nth - _MOST_BEFORE) : nth]]
+        point = hit_point(view.document, ordinal, pattern, body, before)
+        view.mark_found(Found(pattern, current=point))
+        view.show_place(point.place)
+        view.hold()
+        if view.cursor is not None:
+            view.cursor.to_point(point)
+            view.cursor_moved()
+
+    async def _drawn_offset(self, text: str, begin: int, end: int) -> int:
+        """How many characters are drawn of a part of a text."""
+        drawn = 0
+        self._began = time.perf_counter()
+        for first, last in windows(text[begin:end]):
+            drawn += drawn_length(text[begin + first : begin + last])
+            await self._breathe()
+        return drawn
+
+    # -- saying
+
+    def _at(self) -> int | None:
+        """How many hits are above the current one."""
+        if self._current is None:
+            return None
+        item_id, nth = self._current
+        ordinal = self._screen.state.items.ordinal(item_id)
+        if ordinal is None or ordinal not in self._known:
+            return None
+        index = bisect_right(self._ordinals, ordinal) - 1
+        if index < 0 or self._ordinals[index] != ordinal:
+            return None
+        before = self._sums[index - 1] if index else 0
+        return before + min(nth, len(self._known[ordinal]) - 1)
+
+    def _say(self) -> None:
+        parts = []
+        if self._pattern is not None:
+            at = self._at()
+            if self._sums:
+                parts.append(f"{1 if at is None else at + 1:,} of {self._sums[-1]:,}")
+            else:
+                parts.append("not found" if self._is_done else "…")
+            if not self._screen.chat.is_whole:
+                parts.append(_STILL_READING)
+        self._bar.say(" · ".join(parts))

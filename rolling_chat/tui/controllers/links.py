@@ -1,0 +1,35 @@
+"""A link is opened only when the person says so, and only where it leads to a page or a letter."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from rolling_chat.text import visible
+from rolling_chat.tui.screens.confirm import ConfirmScreen
+
+if TYPE_CHECKING:
+    from rolling_chat.tui.screens.reader import ReaderScreen
+
+_OPENED = re.compile(r"(?:https?://|mailto:)\S+", re.IGNORECASE)
+
+
+def may_be_opened(address: str) -> bool:
+    """May a browser be given this address? Only http, https and mailto, and no blanks or controls in it."""
+    return _OPENED.fullmatch(address) is not None and visible(address) == address
+
+
+async def ask_and_open(screen: ReaderScreen, address: str) -> None:
+    """Show the whole address; open it, or where no browser may have it copy it, if the person says so."""
+    opens = may_be_opened(address)
+    question = (
+        "The address of the link:" if opens else "No browser is given such an address; it can be copied:"
+    )
+    answer = "open it" if opens else "copy it"
+    title = "Open a link" if opens else "Copy a link"
+    if not await screen.app.push_screen_wait(ConfirmScreen(title, question, address, answer)):
+        return
+    if opens:
+        screen.app.open_url(address)
+    else:
+        screen.copy(address)

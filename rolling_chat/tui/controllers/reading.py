@@ -1,0 +1,295 @@
+"""Reading: a cursor in the transcript that keys move, select by and take from."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING
+
+from textual import events
+from textual.widget import Widget
+
+from rolling_chat.commands.copy import code_block_at
+from rolling_chat.commands.figures import plural
+from rolling_chat.text import visible
+from rolling_chat.tui.external import ExternalError, edit_text, page_text
+from rolling_chat.tui.transcript.cursor import By, Cursor
+from rolling_chat.tui.transcript.items import FOLDED_KINDS, Item, Kind
+from rolling_chat.tui.transcript.selection import Point, line_at
+from rolling_chat.tui.transcript.view import Transcript
+from rolling_chat.tui.transcript.viewport import MESSAGES
+from rolling_chat.tui.widgets.keys import KeyHint
+
+if TYPE_CHECKING:
+    from rolling_chat.tui.screens.reader import ReaderScreen
+
+_ROWS = {"up": -1, "k": -1, "down": 1, "j": 1}
+_EDGES = {"home": -1, "g": -1, "ctrl+home": -1, "end": 1, "G": 1, "ctrl+end": 1}
+_ITEMS = {"p": (-1, MESSAGES), "n": (1, MESSAGES), "u": (-1, (Kind.USER,)), "U": (1, (Kind.USER,))}
+_ALONG: dict[str, tuple[int, By]] = {
+    "left": (-1, "character"),
+    "right": (1, "character"),
+    "ctrl+left": (-1, "word"),
+    "ctrl+right": (1, "word"),
+    "ctrl+a": (-1, "edge"),
+    "ctrl+e": (1, "edge"),
+}
+_SHIFTED: dict[str, tuple[int, By]] = {
+    **{key.replace("ctrl+", "ctrl+shift+"): how for key, how in _ALONG.items() if "ctrl" in key},
+    "shift+left": (-1, "character"),
+    "shift+right": (1, "character"),
+    "shift+home": (-1, "edge"),
+    "shift+end": (1, "edge"),
+}
+_NO_CODE = "There is no code block under the cursor."
+_A_COPY = "What the editor opened was a copy: the message is as it was."
+
+
+class ReadingController:
+    """Takes the transcript's keys while `is_on`; what is typed otherwise goes to the prompt box."""
+
+    def __init__(self, screen: ReaderScreen) -> None:
+        self._screen = screen
+        self._mark: Point | None = None  # where a selection by keys began
+        self._extends = False  # do the plain keys select, too?
+        self.said = ""  # what came of the last key, until the next
+        self._takes: dict[str, Callable[[Cursor], None]] = {
+            "enter": self._fold,
+            "v": self._select_by_keys,
+            "y": self._copy_selected,
+            "c": self._copy_code,
+            "m": self._copy_message,
+            "e": partial(self._open, is_editor=True),
+            "o": partial(self._open, is_editor=False),
+        }
+
+    @property
+    def is_on(self) -> bool:
+        """Is the transcript read by keys?"""
+        return self._view.cursor is not None
+
+    @property
+    def hints(self) -> list[KeyHint]:
+        """The keys that work."""
+        if self._extends:
+            return [("↑↓←→", "select"), ("y", "copy"), ("esc", "end")]
+        return [
+            ("esc", "back"),
+            ("↑↓", "move"),
+            ("n/p", "messages"),
+            ("v", "select"),
+            ("y", "copy"),
+            ("/", "find"),
+            ("c", "code"),
+            ("m", "message"),
+            ("enter", "open"),
+            ("e", "editor"),
+            ("o", "pager"),
+            ("u/U", "yours"),
+            ("g/G", "ends"),
+        ]
+
+    @property
+    def _view(self) -> Transcript:
+        return self._screen.transcript
+
+    def begin(self) -> None:
+        """Put the cursor on the last row in sight; a second time ends it."""
+        view = self._view
+        rows = [row for row in view.viewport.rows if row.line.text.strip()]
+        if self.is_on or not rows:
+            self.end()
+            return
+        view.read_from(rows[-1].place)
+        view.takes_key = self.key
+        view.can_focus = True
+        view.focus(scroll_visible=False)
+        self._screen.paint_rows()
+
+    def end(self) -> None:
+        """Back to the prompt box; what is looked at stays."""
+        self._let_go()
+        self._screen.take_focus()
+        self._screen.paint_rows()
+
+    def focus_moved(self, widget: Widget) -> None:
+        """Whoever takes the keys away, but to find something, ends it."""
+        if self.is_on and widget is not self._view and not self._screen.finding.is_open:
+            self._let_go()
+
+    def _let_go(self) -> None:
+        self._mark, self._extends, self.said = None, False, ""
+        self._view.read_from(None)
+        self._view.refresh()
+
+    def key(self, event: events.Key) -> bool:
+        """What a key does; whether it does anything."""
+        cursor, key = self._view.cursor, event.character if event.is_printable else event.key
+        self.said = ""
+        if cursor is None:  # typed before the focus had moved
+            return self._to_prompt(event)
+        if key == "escape":
+            self._leave()
+        elif key == "/":
+            self._screen.finding.open()
+        elif key in self._takes:
+            self._takes[key](cursor)
+        elif self._moves(cursor, key or ""):
+            self._view.cursor_moved()
+        elif event.is_printable:
+            self.end()
+            return self._to_prompt(event)
+        else:
+            return False
+        self._screen.paint_rows()
+        return True
+
+    def pasted(self, text: str) -> None:
+        """What is pasted is meant for the prompt box."""
+        if self.is_on:
+            self.end()
+            self._screen.prompt.take_in(text)
+
+    def page(self, pages: int) -> None:
+        """A page up or down, the cursor with it."""
+        cursor, view = self._view.cursor, self._view
+        if cursor is None:
+            return
+        self._before(cursor, selects=self._extends)
+        above = view.viewport.top
+        view.scroll_pages(pages)
+        left = pages * max(1, view.viewport.height - 2) - (view.viewport.top - above)
+        cursor.by_rows(view.viewport.top - above if not left else pages * view.viewport.height)
+        self._after(cursor)
+
+    def move(self, how: Callable[[Cursor], object]) -> None:
+        """Move the cursor by a key that works also outside."""
+        cursor = self._view.cursor
+        if cursor is not None:
+            self._before(cursor, selects=self._extends)
+            how(cursor)
+            self._after(cursor)
+
+    def copies(self) -> bool:
+        """Ctrl+c: copy what is selected, else the line; False where nothing is being read."""
+        if self._view.cursor is None:
+            return False
+        self._copy_selected(self._view.cursor)
+        return True
+
+    # -- moving and selecting
+
+    def _moves(self, cursor: Cursor, key: str) -> bool:
+        if key in ("pageup", "pagedown"):
+            self.page(-1 if key == "pageup" else 1)
+            return True
+        shifted = key in _SHIFTED or key in ("shift+up", "shift+down")
+        self._before(cursor, selects=shifted or self._extends)
+        if key in _ROWS or key in ("shift+up", "shift+down"):
+            cursor.by_rows(_ROWS[key.removeprefix("shift+")])
+        elif key in _EDGES:
+            cursor.to_edge(_EDGES[key])
+            if _EDGES[key] > 0:
+                cursor.along(1, "edge")
+        elif key in _ITEMS:
+            step, kinds = _ITEMS[key]
+            if not cursor.by_items(step, kinds) and step > 0:
+                cursor.to_edge(1)
+        elif key in _ALONG or key in _SHIFTED:
+            cursor.along(*(_ALONG.get(key) or _SHIFTED[key]))
+        else:
+            return False
+        self._after(cursor)
+        return True
+
+    def _before(self, cursor: Cursor, *, selects: bool) -> None:
+        """A selection begins where the cursor stands, and ends when the cursor moves without one."""
+        if not self._screen.selections:
+            self._mark = self._mark if self._extends else None
+        if selects:
+            self._mark = self._mark or cursor.point
+        elif self._mark is not None:
+            self._mark = None
+            self._screen.clear_selection()
+
+    def _after(self, cursor: Cursor) -> None:
+        if self._mark is not None:
+            self._view.select(self._mark, cursor.point)
+        self._view.cursor_moved()
+
+    def _select_by_keys(self, cursor: Cursor) -> None:
+        self._extends = not self._extends
+        self._mark = cursor.point if self._extends else self._mark
+
+    def _leave(self) -> None:
+        """Esc: first the selection, then the reading."""
+        if self._mark is None and not self._extends:
+            self.end()
+        self._mark, self._extends = None, False
+        self._screen.clear_selection()
+
+    def _to_prompt(self, event: events.Key) -> bool:
+        self._screen.prompt.post_message(events.Key(event.key, event.character))
+        return True
+
+    # -- taking
+
+    def _fold(self, cursor: Cursor) -> None:
+        if cursor.item.kind in FOLDED_KINDS:
+            self._view.turn(cursor.point.place.ordinal)
+            self._view.cursor_moved()
+
+    def _copy_selected(self, cursor: Cursor) -> None:
+        text = self._screen.get_selected_text()
+        if not text:
+            rows = self._view.document.forward(cursor.point.place, 1).rows
+            if not rows:
+                return
+            self._view.select(*line_at(self._view.document, rows[0]))
+            text = self._screen.get_selected_text() or ""
+        self._mark, self._extends = None, False
+        self._screen.clear_selection()
+        self._copy(text, f"Copied {plural(len(text), 'character')}.")
+
+    def _copy_message(self, cursor: Cursor) -> None:
+        text = _text_of(cursor.item)
+        self._copy(text, f"Copied the message ({plural(len(text), 'character')}).")
+
+    def _copy_code(self, cursor: Cursor) -> None:
+        item = cursor.item
+        shown = item.text if item.kind is Kind.ASSISTANT else ""
+        line = visible(shown, tabs=True).count("\n", 0, cursor.source)
+        self._screen.work(self._copy_code_at(shown, line))
+
+    async def _copy_code_at(self, text: str, line: int) -> None:
+        code = await asyncio.to_thread(code_block_at, text, line)
+        if code is None:
+            self._say(_NO_CODE)
+        else:
+            self._copy(code, f"Copied the code block ({plural(len(code), 'character')}).")
+
+    def _copy(self, text: str, line: str) -> None:
+        if text and self._screen.copy(text):
+            self._say(line)
+
+    def _open(self, cursor: Cursor, *, is_editor: bool) -> None:
+        self._screen.work(self._open_outside(_text_of(cursor.item), is_editor=is_editor))
+
+    async def _open_outside(self, text: str, *, is_editor: bool) -> None:
+        try:
+            if not is_editor:
+                await page_text(self._screen.app, text)
+            elif await edit_text(self._screen.app, text) != text:
+                self._say(_A_COPY)
+        except ExternalError as error:
+            self._say(str(error))
+
+    def _say(self, line: str) -> None:
+        self.said = line
+        self._screen.paint_rows()
+
+
+def _text_of(item: Item) -> str:
+    """What a message holds, as it came: of a tool's work the result."""
+    return item.detail or item.text

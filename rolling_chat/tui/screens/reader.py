@@ -1,0 +1,149 @@
+"""What of the chat screen is about reading: moving, finding, selecting and taking from the transcript."""
+
+from __future__ import annotations
+
+from collections.abc import Coroutine
+from typing import TYPE_CHECKING, ClassVar, cast
+
+from textual import events, on
+from textual.binding import Binding, BindingType
+from textual.geometry import Offset, clamp
+from textual.screen import Screen
+from textual.widget import Widget
+
+from rolling_chat.tui.controllers.finding import FindController
+from rolling_chat.tui.controllers.links import ask_and_open
+from rolling_chat.tui.controllers.moving import MOVE_KEYS, Moves
+from rolling_chat.tui.controllers.reading import ReadingController
+from rolling_chat.tui.transcript.view import Transcript
+from rolling_chat.tui.widgets.find import FindBar
+from rolling_chat.tui.widgets.prompt import PromptBox
+
+if TYPE_CHECKING:
+    from rolling_chat.agent import Chat
+    from rolling_chat.tui.app import RollingChatApp
+    from rolling_chat.tui.state import ScreenState
+
+
+class ReaderScreen(Screen[None]):
+    """Has a transcript, a find bar and a prompt box; who extends it says who takes the keys otherwise."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("ctrl+f", "find", show=False, priority=True),
+        Binding("f6,shift+tab", "read", show=False, priority=True),
+        *MOVE_KEYS,
+    ]
+
+    chat: Chat
+    state: ScreenState
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.finding = FindController(self)
+        self.reading = ReadingController(self)
+        self._moves = Moves(self, self.reading)
+
+    @property
+    def transcript(self) -> Transcript:
+        """What is read."""
+        return self.query_one(Transcript)
+
+    @property
+    def prompt(self) -> PromptBox:
+        """The prompt box."""
+        return self.query_one(PromptBox)
+
+    def takes_keys(self) -> Widget:
+        """Who takes the keys where nothing is read or looked for."""
+        return self.prompt
+
+    def paint_rows(self) -> None:
+        """Draw what stands below the transcript."""
+        raise NotImplementedError
+
+    def take_focus(self) -> None:
+        """Give the keys to whoever should have them now."""
+        owner = self.takes_keys()
+        if self.reading.is_on and owner is self.prompt:
+            owner = self.transcript
+        owner.focus(scroll_visible=False)
+
+    def copy(self, text: str) -> bool:
+        """Put `text` on the clipboard; whether it is there, else a line in the transcript says why."""
+        return cast("RollingChatApp", self.app).copied(text)
+
+    def work(self, work: Coroutine[None, None, None]) -> None:
+        """Do something beside the keys; a fault of ours ends the program, and is told."""
+        self.run_worker(work, exit_on_error=True)
+
+    # -- keys and clicks
+
+    def action_move(self, how: str, step: int) -> None:
+        """Move in the transcript."""
+        self._moves.move(how, step)
+
+    def action_find(self) -> None:
+        """Find a text in the transcript."""
+        self.finding.open()
+
+    def action_read(self) -> None:
+        """Read the transcript by keys."""
+        self.reading.begin()
+
+    @on(Transcript.Moved)
+    def _moved(self) -> None:
+        self.paint_rows()
+
+    @on(Transcript.LinkClicked)
+    def _link_clicked(self, event: Transcript.LinkClicked) -> None:
+        self.work(ask_and_open(self, event.address))
+
+    @on(FindBar.Changed)
+    def _find(self, event: FindBar.Changed) -> None:
+        self.finding.look_for(event.words)
+
+    @on(FindBar.Stepped)
+    def _find_more(self, event: FindBar.Stepped) -> None:
+        self.finding.step(event.step)
+
+    @on(FindBar.Closed)
+    def _found(self) -> None:
+        self.finding.close()
+
+    def on_descendant_focus(self, event: events.DescendantFocus) -> None:
+        """Whoever writes on, or answers, reads no longer."""
+        self.reading.focus_moved(event.widget)
+
+    def on_paste(self, event: events.Paste) -> None:
+        """What is pasted while it is read is meant for the prompt box."""
+        self.reading.pasted(event.text)
+
+    # -- selecting with the mouse
+
+    def _update_select(self) -> None:
+        """It was scrolled under a mouse that stands still: what is under that is another text now."""
+        state = self._select_state
+        if state is not None and state.end is not None:
+            widget, offset = self.get_widget_and_offset_at(*state.screen_offset)
+            if offset is not None and widget is state.end.content_widget:
+                self._select_state = state.update_end(
+                    state.screen_offset, state.end._replace(content_offset=offset)
+                )
+        super()._update_select()
+
+    def get_widget_and_offset_at(self, x: int, y: int) -> tuple[Widget | None, Offset | None]:
+        """A selection that began in the transcript stays in it, wherever the mouse is."""
+        return super().get_widget_and_offset_at(*self._kept_in(x, y))
+
+    def _check_auto_scroll(
+        self, select_widget: Widget, mouse_coordinate: tuple[float, float], delta_y: float
+    ) -> None:
+        """Beyond the edge of the transcript it scrolls as at the edge."""
+        super()._check_auto_scroll(select_widget, self._kept_in(*map(int, mouse_coordinate)), delta_y)
+
+    def _kept_in(self, x: int, y: int) -> tuple[int, int]:
+        state = self._select_state
+        if not self._selecting or state is None or not isinstance(state.start.content_widget, Transcript):
+            return x, y
+        region = state.start.content_widget.scrollable_content_region
+        return clamp(x, region.x, region.right - 1), clamp(y, region.y, region.bottom - 1)

@@ -1,0 +1,160 @@
+"""The reader's cursor: a character of a row, and how it moves over rows, words and messages."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from typing import Literal, TypeAlias
+
+from rich.cells import cell_len, split_graphemes
+
+from rolling_chat.tui.transcript.document import Document, Place, Row
+from rolling_chat.tui.transcript.items import Item, Kind
+from rolling_chat.tui.transcript.selection import Point
+
+By: TypeAlias = Literal["character", "word", "edge"]
+_WORD = re.compile(r"\w+")
+
+
+class Cursor:
+    """Stands on a character of a row; at its right end is past the last. Up and down keep the column."""
+
+    def __init__(self, document: Document, place: Place) -> None:
+        self.document = document
+        self._place = place
+        self._column = 0
+        self._goal = 0  # cells from the left that up and down aim at
+        self._source = 0
+        self._item_id = ""
+        self._stand(place, goal=0)
+
+    @property
+    def point(self) -> Point:
+        """Where it stands."""
+        return Point(self._place, self._column)
+
+    @property
+    def item(self) -> Item:
+        """The item that it stands in."""
+        return self.document.items.at(self._place.ordinal)
+
+    @property
+    def source(self) -> int:
+        """About how many characters of its item's text are above it."""
+        row = self._row(self._place)
+        return row.line.at if row is not None else 0
+
+    def find_again(self, document: Document) -> None:
+        """The items have changed: it stands in the one of the same name, else at the end."""
+        self.document = document
+        ordinal = document.items.ordinal(self._item_id)
+        if ordinal is None:
+            self.to_edge(1)
+        else:
+            self._stand(self._place._replace(ordinal=ordinal), column=self._column)
+
+    def look_changed(self) -> None:
+        """The rows are wrapped at another width: it stands in the row of the same text."""
+        self._stand(self.document.at_source(self._place, self._source), goal=self._goal)
+
+    def to(self, place: Place) -> None:
+        """To a row."""
+        self._stand(place, goal=self._goal)
+
+    def to_point(self, point: Point) -> None:
+        """To a character."""
+        self._stand(point.place, column=point.column)
+
+    def by_rows(self, rows: int) -> None:
+        """Up or down."""
+        if rows < 0:
+            above = self.document.backward(self._place, -rows)
+            if above:
+                self.to(above[0].place)
+            return
+        below = self.document.forward(self._place, rows + 1).rows
+        if below:
+            self.to(below[-1].place)
+
+    def to_edge(self, edge: int) -> None:
+        """To the first row or the last."""
+        document = self.document
+        rows = document.forward(document.first, 1).rows if edge < 0 else document.backward(document.end, 1)
+        if rows:
+            self._stand(rows[0].place, goal=0)
+
+    def by_items(self, step: int, kinds: Collection[Kind]) -> bool:
+        """To the beginning of the next or the previous item of some kinds; False where there is none."""
+        document = self.document
+        ordinal = self._place.ordinal
+        begin = document.beginning(ordinal)
+        ordinal += 0 if step < 0 and self._place > begin else step
+        while ordinal in document.ordinals and document.items.at(ordinal).kind not in kinds:
+            ordinal += step
+        if ordinal not in document.ordinals:
+            return False
+        self._stand(document.beginning(ordinal), goal=0)
+        return True
+
+    def along(self, step: int, by: By) -> None:
+        """Left or right by a character, a word, or to the end of the row; over the ends of rows."""
+        row = self._row(self._place)
+        if row is None:
+            return
+        first, last = _ends(row)
+        column = first if step < 0 else last
+        if by != "edge" and column == self._column:
+            self._over_the_end(step)
+        elif by == "character":
+            stops = _stops(row)
+            beyond = [at for at in stops if (at < self._column if step < 0 else at > self._column)]
+            self._stand(self._place, column=beyond[-1 if step < 0 else 0])
+        elif by == "word":
+            text = row.line.drawn[:last]
+            words = [word.start() if step < 0 else word.end() for word in _WORD.finditer(text, first)]
+            beyond = [at for at in words if (at < self._column if step < 0 else at > self._column)]
+            self._stand(self._place, column=beyond[-1 if step < 0 else 0] if beyond else column)
+        else:
+            self._stand(self._place, column=column)
+
+    def _over_the_end(self, step: int) -> None:
+        before = self._place
+        self.by_rows(step)
+        row = self._row(self._place)
+        if row is not None and self._place != before:
+            first, last = _ends(row)
+            self._stand(self._place, column=last if step < 0 else first)
+
+    def _stand(self, place: Place, *, column: int | None = None, goal: int | None = None) -> None:
+        """On a row, or the nearest there is; at a column, or the character nearest to some cell."""
+        row = self._row(place)
+        if row is None:
+            self._place, self._column = place, 0
+            return
+        stops = _stops(row)
+        if column is None:
+            column = max(
+                (at for at in stops if cell_len(row.line.drawn[:at]) <= (goal or 0)), default=stops[0]
+            )
+        else:
+            column = max((at for at in stops if at <= column), default=stops[0])
+        self._place, self._column = row.place, column
+        self._goal = goal if goal is not None else cell_len(row.line.drawn[:column])
+        self._source, self._item_id = row.line.at, self.document.items.at(row.place.ordinal).id
+
+    def _row(self, place: Place) -> Row | None:
+        rows = self.document.forward(place, 1).rows or self.document.backward(self.document.end, 1)
+        return rows[0] if rows else None
+
+
+def _ends(row: Row) -> tuple[int, int]:
+    return row.line.gutter, max(row.line.gutter, len(row.line.drawn) - row.line.margin)
+
+
+def _stops(row: Row) -> list[int]:
+    """The columns of a row at which a cursor may stand: never within a character and its marks."""
+    first, last = _ends(row)
+    text = row.line.drawn[first:last]
+    if text.isascii():
+        return list(range(first, last + 1))
+    return [*(first + begin for begin, _, _ in split_graphemes(text)[0]), last]

@@ -1,0 +1,116 @@
+"""The reader's cursor: over rows, characters, words and messages, and its place when these change."""
+
+from __future__ import annotations
+
+import random
+
+from rolling_chat.tui.transcript.cursor import Cursor
+from rolling_chat.tui.transcript.document import Document, ItemFacts, Place
+from rolling_chat.tui.transcript.items import Item, Kind
+from rolling_chat.tui.transcript.listing import ItemList
+from rolling_chat.tui.transcript.palette import Palette
+from rolling_chat.tui.transcript.render import Look
+from rolling_chat.tui.transcript.selection import Point, selected_text
+
+ITEMS = (
+    Item("u", Kind.USER, "the question"),
+    Item("a", Kind.ASSISTANT, "日本語 and e\u0301 👩‍👩‍👧 words\n\nsecond part " + "long " * 30),
+    Item("t", Kind.TOOL, "read_file a.py", detail="one\ntwo"),
+    Item("v", Kind.USER, "another"),
+    Item("b", Kind.ASSISTANT, "the end"),
+)
+
+
+def _document(*items: Item, width: int = 40) -> Document:
+    document = Document(ItemList(items or ITEMS), Look(width, Palette()), lambda _: ItemFacts())
+    document.sync()
+    return document
+
+
+def test_it_goes_by_characters_and_never_into_the_middle_of_one() -> None:
+    document = _document()
+    cursor = Cursor(document, document.beginning(1))
+    taken = []
+    for _ in range(16):
+        before = cursor.point
+        cursor.along(1, "character")
+        taken.append(selected_text(document, before, cursor.point))
+    assert "".join(taken[:4]) == "日本語"
+    assert "e\u0301" in taken
+    assert "👩‍👩‍👧" in taken
+    for _ in range(16):
+        cursor.along(-1, "character")
+    assert cursor.point == Cursor(document, document.beginning(1)).point
+
+
+def test_it_goes_by_words_and_to_the_ends_and_over_them() -> None:
+    document = _document()
+    cursor = Cursor(document, document.beginning(0))
+    begin = cursor.point
+    cursor.along(1, "word")
+    assert selected_text(document, begin, cursor.point) == "the"
+    cursor.along(1, "edge")
+    assert selected_text(document, begin, cursor.point) == "the question"
+    cursor.along(1, "character")
+    assert cursor.point.place > begin.place
+    cursor.along(-1, "character")
+    assert selected_text(document, begin, cursor.point) == "the question"
+
+
+def test_it_goes_from_message_to_message() -> None:
+    document = _document()
+    cursor = Cursor(document, document.beginning(2))
+    assert cursor.by_items(1, (Kind.USER,))
+    assert cursor.item.id == "v"
+    assert not cursor.by_items(1, (Kind.USER,))
+    assert cursor.by_items(-1, (Kind.ASSISTANT,))
+    cursor.by_rows(2)
+    assert cursor.by_items(-1, (Kind.ASSISTANT,)), "first to the beginning of where it stands"
+    assert cursor.point.place == document.beginning(1)
+
+
+def test_it_stands_in_its_text_at_another_width_and_when_older_items_come_above() -> None:
+    document = _document(width=60)
+    cursor = Cursor(document, document.beginning(1))
+    cursor.by_rows(4)
+    source = cursor.source
+    for width in (20, 33, 90, 60):
+        document.set_look(Look(width, Palette()))
+        cursor.look_changed()
+        row = document.forward(cursor.point.place, 1).rows[0]
+        assert row.line.at <= source
+    document.items.prepend([Item(f"o{n}", Kind.USER, "older") for n in range(9)])
+    document.sync()
+    cursor.find_again(document)
+    assert cursor.item.id == "a"
+
+
+def test_wherever_it_goes_it_stands_on_a_character_of_a_row() -> None:
+    choose = random.Random(7)
+    document = _document(width=17)
+    cursor = Cursor(document, document.first)
+    moves = (
+        lambda: cursor.by_rows(choose.choice((-9, -1, 1, 9))),
+        lambda: cursor.along(choose.choice((-1, 1)), choose.choice(("character", "word", "edge"))),
+        lambda: cursor.to_edge(choose.choice((-1, 1))),
+        lambda: cursor.by_items(choose.choice((-1, 1)), (Kind.USER, Kind.ASSISTANT)),
+        lambda: cursor.to(Place(choose.randrange(-2, 9), choose.randrange(4), choose.randrange(9))),
+        lambda: document.turn(2),
+    )
+    for _ in range(800):
+        choose.choice(moves)()
+        cursor.find_again(document)
+        row = document.forward(cursor.point.place, 1).rows[0]
+        assert row.place == cursor.point.place
+        assert row.line.gutter <= cursor.point.column <= len(row.line.drawn)
+
+
+def test_there_is_none_where_there_is_nothing() -> None:
+    document = Document(ItemList(), Look(40, Palette()), lambda _: ItemFacts())
+    document.sync()
+    cursor = Cursor(document, document.first)
+    cursor.by_rows(1)
+    cursor.along(1, "word")
+    cursor.to_edge(1)
+    cursor.find_again(document)
+    assert cursor.point == Point(document.first, 0)
