@@ -39,15 +39,15 @@ def test_hits_are_told_apart_without_colours(desk: Desk, columns: int, rows: int
     terminal.see("find: TURN 3, part 2", "1 of 1", "turn 3, part 2.")
     terminal.wait_until(lambda: "reverse" in attributes(terminal, "turn 3, part 2"), "it is not marked")
     terminal.type("\x7f" * 3)
-    terminal.see("1 of 4")
-    terminal.type("\r")
-    terminal.see("2 of 4")
-    terminal.wait_until(lambda: "reverse" in attributes(terminal, "turn 3, part 1"), "it did not move")
-    assert "underscore" in attributes(terminal, "turn 3, part 2")
+    terminal.see("4 of 4")
+    terminal.type("\x1b[A")
+    terminal.see("3 of 4")
+    terminal.wait_until(lambda: "reverse" in attributes(terminal, "turn 3, part 2"), "it did not move")
+    assert "underscore" in attributes(terminal, "turn 3, part 3")
     terminal.type("\x1b")
     terminal.wait_until(lambda: "find:" not in terminal.text, "it did not close")
-    assert "turn 3, part 1" in terminal.text
-    assert not attributes(terminal, "turn 3, part 1")
+    assert "turn 3, part 2" in terminal.text
+    assert not attributes(terminal, "turn 3, part 2")
     terminal.type("go on")
     terminal.see("❯ go on")
 
