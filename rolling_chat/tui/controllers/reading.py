@@ -104,7 +104,7 @@ class ReadingController:
         view.read_from(rows[-1].place)
         view.takes_key = self.key
         view.can_focus = True
-        view.focus(scroll_visible=False)
+        self._screen.set_focus(view, scroll_visible=False)
         self._screen.paint_rows()
 
     def end(self) -> None:
@@ -127,8 +127,9 @@ class ReadingController:
         """What a key does; whether it does anything."""
         cursor, key = self._view.cursor, event.character if event.is_printable else event.key
         self.said = ""
-        if cursor is None:  # typed before the focus had moved
-            return self._to_prompt(event)
+        owner = self._screen.focused
+        if cursor is None or owner is not self._view:  # typed before the focus had moved
+            return self._hand_on(event, owner or self._screen.prompt)
         if key == "escape":
             self._leave()
         elif key == "/":
@@ -139,7 +140,7 @@ class ReadingController:
             self._view.cursor_moved()
         elif event.is_printable:
             self.end()
-            return self._to_prompt(event)
+            return self._hand_on(event, self._screen.takes_keys())
         else:
             return False
         self._screen.paint_rows()
@@ -229,8 +230,8 @@ class ReadingController:
         self._mark, self._extends = None, False
         self._screen.clear_selection()
 
-    def _to_prompt(self, event: events.Key) -> bool:
-        self._screen.prompt.post_message(events.Key(event.key, event.character))
+    def _hand_on(self, event: events.Key, owner: Widget) -> bool:
+        owner.post_message(events.Key(event.key, event.character))
         return True
 
     # -- taking

@@ -66,7 +66,7 @@ class ReaderScreen(Screen[None]):
         owner = self.takes_keys()
         if self.reading.is_on and owner is self.prompt:
             owner = self.transcript
-        owner.focus(scroll_visible=False)
+        self.set_focus(owner, scroll_visible=False)
 
     def copy(self, text: str) -> bool:
         """Put `text` on the clipboard; whether it is there, else a line in the transcript says why."""

@@ -63,7 +63,7 @@ class FindBar(Horizontal):
         """Take the keys; what was looked for last is there, to be typed over."""
         self.display = True
         words = self.query_one(Input)
-        words.focus()
+        self.screen.set_focus(words)  # at once: what is typed next is for it
         words.action_select_all()
 
     def close(self) -> None:
