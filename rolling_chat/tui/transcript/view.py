@@ -8,13 +8,10 @@ from typing import TYPE_CHECKING, ClassVar
 
 from rich.style import Style
 from textual.cache import LRUCache
-from textual.geometry import Offset, Region, Size
+from textual.geometry import Offset, Region
 from textual.message import Message
-from textual.scroll_view import ScrollView
-from textual.scrollbar import ScrollBar
 from textual.selection import Selection
 from textual.strip import Strip
-from textual.widget import Widget
 
 from rolling_chat.commands.marks import Mark
 from rolling_chat.tui.fates import Fates
@@ -28,22 +25,21 @@ from rolling_chat.tui.transcript.listing import ItemList
 from rolling_chat.tui.transcript.marks import Found, Marked, marked, marks_in, words_pattern
 from rolling_chat.tui.transcript.palette import Palette
 from rolling_chat.tui.transcript.render import Look
+from rolling_chat.tui.transcript.scroller import RowScroller
 from rolling_chat.tui.transcript.selection import Point, key_of, line_at, place_of_key, selected_text, word_at
 from rolling_chat.tui.transcript.viewport import MESSAGES, Viewport
 
 if TYPE_CHECKING:
     from textual import events
-    from textual.scrollbar import ScrollDown, ScrollTo, ScrollUp
     from textual.timer import Timer
 
 _SLICE = 0.008  # seconds of laying out at a time, so that keys are answered in between
 _SLICE_EVERY = 0.02
 _KEPT_STRIPS = 1_000
 _KEPT_ROWS = 200
-_WHEEL_LINES = 3
 
 
-class Transcript(ScrollView, can_focus=False):
+class Transcript(RowScroller, can_focus=False):
     """Shows a list of items; follows the end until the person scrolls up.
 
     `viewport` says what is drawn; the scroll bar is told of it and never asked, but when it is dragged.
@@ -86,8 +82,6 @@ class Transcript(ScrollView, can_focus=False):
         self._backlog: Timer | None = None
         self._found = Found()
         self._marks: list[tuple[Marked, ...]] = []
-        self._is_settling = False
-        self._thumb: tuple[object, ...] = ()
         self._had_news, self._followed = False, True
         self.cursor: Cursor | None = None
         self.takes_key: Callable[[events.Key], bool] | None = None
@@ -156,6 +150,11 @@ class Transcript(ScrollView, can_focus=False):
     def move_lines(self, lines: int) -> None:
         """Scroll by lines; at the end it follows again."""
         self.viewport.move(lines)
+        self._moved()
+
+    def move_to_row(self, row: int) -> None:
+        """Scroll to a row, as the scroll bar has it."""
+        self.viewport.to_row(row)
         self._moved()
 
     def scroll_to_start(self) -> None:
@@ -264,42 +263,6 @@ class Transcript(ScrollView, can_focus=False):
         super().notify_style_update()
         if self.is_mounted:
             self._look_again()
-
-    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
-        """Who scrolls by other means than ours (a selection that is drawn over the edge) moves by lines."""
-        if self.show_vertical_scrollbar:
-            self.vertical_scrollbar.position = new_value
-        is_cut = old_value > new_value >= self.max_scroll_y  # by another size, and not by a person
-        if not self._is_settling and not is_cut and round(old_value) != round(new_value):
-            self.move_lines(round(new_value) - round(old_value))
-
-    def _on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
-        self._wheel(event, -_WHEEL_LINES)
-
-    def _on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
-        self._wheel(event, _WHEEL_LINES)
-
-    def _wheel(self, event: events.MouseEvent, lines: int) -> None:
-        event.stop()
-        event.prevent_default()
-        self.move_lines(lines)
-
-    def _on_scroll_to(self, message: ScrollTo) -> None:
-        message.stop()
-        message.prevent_default()
-        if message.y is not None:
-            self.viewport.to_row(round(message.y))
-            self._moved()
-
-    def _on_scroll_up(self, message: ScrollUp) -> None:
-        message.stop()
-        message.prevent_default()
-        self.scroll_pages(-1)
-
-    def _on_scroll_down(self, message: ScrollDown) -> None:
-        message.stop()
-        message.prevent_default()
-        self.scroll_pages(1)
 
     def render_line(self, y: int) -> Strip:
         """One row of the screen: the ready strip, and what is laid over it."""
@@ -453,7 +416,7 @@ class Transcript(ScrollView, can_focus=False):
         viewport, items = self.viewport, self._document.items
         before, self._drawn = self._drawn, [(row, items.at(row.place.ordinal)) for row in viewport.rows]
         were_marked, self._marks = self._marks, marks_in(self._document, viewport.rows, self._found)
-        self._tell_scroll_bar(viewport.top, viewport.total)
+        self.tell_scroll_bar(self._document.look.width, viewport.height, viewport.top, viewport.total)
         if self._backlog is not None:
             more = any(True for _ in self._document.unfinished())
             (self._backlog.resume if more else self._backlog.pause)()
@@ -473,30 +436,6 @@ class Transcript(ScrollView, can_focus=False):
             self.refresh()
         elif changed:
             self.refresh(*(Region(0, at, self.size.width + 2, 1) for at in changed))
-
-    def _tell_scroll_bar(self, top: int, total: int) -> None:
-        height = self.viewport.height
-        self._is_settling = True
-        try:
-            # no layout hangs on how much there is to scroll
-            self.set_reactive(Widget.virtual_size, Size(self._document.look.width, max(total, height)))
-            self.set_reactive(Widget.scroll_y, float(top))
-            self.set_reactive(Widget.scroll_target_y, float(top))
-            if self.show_vertical_scrollbar:
-                self._move_thumb(height, top, total)
-        finally:
-            self._is_settling = False
-
-    def _move_thumb(self, height: int, top: int, total: int) -> None:
-        """The bar is drawn anew only where its thumb would not be the same: it has eighths of a row."""
-        bar, scale = self.vertical_scrollbar, 8 * height / max(1, total)
-        thumb = (height, total > height, round(top * scale), round((top + height) * scale))
-        if thumb != self._thumb:
-            self._thumb = thumb
-            bar.window_virtual_size, bar.window_size, bar.position = total, height, top
-            return
-        for name, value in (("window_virtual_size", total), ("window_size", height), ("position", top)):
-            bar.set_reactive(getattr(ScrollBar, name), value)
 
 
 def _point(offset: Offset | None) -> Point | None:
