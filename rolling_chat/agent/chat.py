@@ -434,7 +434,7 @@ class Chat:
                 yield said
             async for event in turn.events():
                 if isinstance(event, TurnEnded):
-                    await count_long(session.conversation.messages, self.model)
+                    await count_long(session.conversation.recent, self.model)
                     self._end_turn(event.outcome)
                 yield event
         finally:

@@ -53,7 +53,7 @@ def test_a_slash_alone_offers_them_all() -> None:
 
 
 async def test_help_shows_every_command_with_its_summary(tmp_path: Path) -> None:
-    async with make_app(make_chat(tmp_path), tmp_path).run_test(size=(120, 80)) as pilot:
+    async with make_app(make_chat(tmp_path), tmp_path).run_test(size=(120, 120)) as pilot:
         await pilot.press("f1")
         await wait_until(pilot, lambda: isinstance(pilot.app.screen, HelpScreen))
         await wait_until(pilot, lambda: pilot.app.screen.query(Static).last().size.height)

@@ -34,7 +34,12 @@ async def takes_keys(pilot: Pilot[None]) -> bool:
     return reached
 
 
-@pytest.mark.parametrize("name", _ANSWERS)
+_SOME_AT_ONCE = [
+    pytest.param(name, marks=[pytest.mark.slow] if at % 3 else []) for at, name in enumerate(_ANSWERS)
+]
+
+
+@pytest.mark.parametrize("name", _SOME_AT_ONCE)
 async def test_a_hostile_answer_is_shown_as_text(tmp_path: Path, name: str) -> None:
     chat = make_chat(tmp_path, says(*in_pieces(_ANSWERS[name], 97)))
     async with make_app(chat, tmp_path).run_test() as pilot:

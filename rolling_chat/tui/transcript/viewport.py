@@ -120,9 +120,9 @@ class Viewport:
         self._go(self.document.first)
 
     def to_end(self) -> None:
-        """The end, and follow it."""
+        """The end, and follow it; the items may be others by now."""
         self.follow, self.is_new_below, self._source, self._is_held = True, False, None, False
-        self.prepare()
+        self.sync()
 
     def to_row(self, row: int) -> None:
         """A row as the scroll bar has it."""

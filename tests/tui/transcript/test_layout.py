@@ -36,7 +36,7 @@ def test_every_prefix_is_drawn_as_if_it_had_been_there_at_once(name: str, kind: 
     text = TEXTS[name]
     item = Item("a", kind, "", Status.LIVE)
     layout = _layout(item)
-    for end in range(1, len(text) + 1, 3):
+    for end in range(1, len(text) + 1, 7):
         item = replace(item, text=text[:end])
         layout.take(item, is_open=True)
         fresh = [line.drawn for piece in drawn_item(item, LOOK, is_open=True, gap=1) for line in piece]
