@@ -176,10 +176,10 @@ class FindController:
 
     async def _show(self, walk: int, ordinal: int, nth: int, pattern: Pattern[str]) -> None:
         """Open what is folded, lay out what is long, have the hit in sight."""
-        hits, view = self._known[ordinal], self._view
+        hits, view = self._known.get(ordinal), self._view
+        if hits is None or walk != self._walk or ordinal not in view.document.ordinals:
+            return  # other words are looked for by now
         item, offset = hits.item, hits.offsets[nth]
-        if ordinal not in view.document.ordinals:
-            return
         body, begins = None, body_begins(item)
         if offset >= begins:
             if item.kind in FOLDED_KINDS and not view.document.is_open(item):
