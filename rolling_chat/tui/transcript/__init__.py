@@ -1,1 +1,4 @@
-"""The transcript: items, how they are drawn as lines, and the view. Only `view`, `overlays` and `scroller` know Textual."""
+"""The transcript: items, how they are drawn as lines, and the view.
+
+Only `view`, `overlays` and `scroller` know Textual.
+"""
