@@ -29,6 +29,17 @@ def first_fact(terminal: Terminal) -> int:
     return -1 if found is None or _BEGINS in terminal.text else int(found[1])
 
 
+def another_second(terminal: Terminal) -> None:
+    """Wait until the answer has gone on for more than a second."""
+
+    def seconds() -> int:
+        found = re.search(r"answering · (\d+) s", terminal.text)
+        return int(found[1]) if found else -1
+
+    began = seconds()
+    terminal.wait_until(lambda: seconds() > began + 1, "the answer never went on")
+
+
 def press(terminal: Terminal, key: str) -> None:
     """Turn the wheel and wait until that has moved something."""
     before = terminal.text
@@ -66,17 +77,12 @@ def test_the_wheel_takes_the_reader_off_a_growing_answer_and_leaves_them_there(d
     terminal.see("rolling: off")
     terminal.say("read facts.txt")
     terminal.see("fact5 is 5,", "answering")
-    for _ in range(3):
-        terminal.type(WHEEL_UP)
+    terminal.type(WHEEL_UP)
     terminal.see("ctrl+end newest")
+    another_second(terminal)  # the whole screen is painted after the wheel
     facts = re.findall(r"fact\d+ is \d+,", terminal.text)
-
-    def seconds() -> int:
-        found = re.search(r"answering · (\d+) s", terminal.text)
-        return int(found[1]) if found else -1
-
-    began = seconds()
-    terminal.wait_until(lambda: seconds() > began + 1, "the answer never went on")
+    assert facts
+    another_second(terminal)
     assert re.findall(r"fact\d+ is \d+,", terminal.text)[: len(facts)] == facts
     # what is typed goes to the prompt, and does not move what is read
     terminal.type("typed while reading")

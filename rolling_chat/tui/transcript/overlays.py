@@ -39,7 +39,7 @@ def selected(strip: Strip, line: Line, span: tuple[int, int], style: Style) -> S
     first, last = cell_of(strip, start), cell_of(strip, stop if end == -1 else min(end, stop))
     if first >= last:
         return strip
-    return Strip.join([strip.crop(0, first), strip.crop(first, last).apply_style(style), strip.crop(last)])
+    return Strip.join([strip.crop(0, first), recolored(strip.crop(first, last), style), strip.crop(last)])
 
 
 def with_cursor(strip: Strip, column: int, width: int, ground: Style) -> Strip:

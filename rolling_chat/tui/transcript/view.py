@@ -369,7 +369,9 @@ class Transcript(RowScroller, can_focus=False):
         strip = marked(strip, marks)
         span = self.text_selection.get_span(key_of(row.place)) if self.text_selection is not None else None
         if span is not None:
-            style = self.screen.get_component_rich_style("screen--selection")
+            ground = self.screen.get_component_rich_style("screen--selection")
+            # without colours a ground of its own cannot be seen
+            style = Style(reverse=True) if self.app.no_color else Style(bgcolor=ground.bgcolor)
             strip = overlays.selected(strip, row.line, span, style)
         if self.cursor is not None and self.cursor.point.place == row.place:
             # without colours a ground of its own cannot be seen

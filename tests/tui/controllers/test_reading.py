@@ -86,9 +86,9 @@ async def test_a_selection_by_keys_goes_over_messages_and_is_copied(tmp_path: Pa
         await pilot.press("f6", "g", "ctrl+right", "right", "v", "n", "ctrl+right", "y")
         assert _copied(pilot) == "question\n\nHere"
         await pilot.press("n", "shift+end", "shift+down", "ctrl+c")
-        assert _copied(pilot) == "another\n"[:8].rstrip()
+        assert _copied(pilot) == "another"
         await pilot.press("p", "p", "y")
-        assert _copied(pilot) == "Here:" or _copied(pilot) == "the question"
+        assert _copied(pilot) == "Here:"
         assert screen_of(pilot).reading.is_on
         await pilot.press("shift+right", "down")
         assert not screen_of(pilot).get_selected_text()

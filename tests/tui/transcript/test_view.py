@@ -161,6 +161,20 @@ async def test_two_clicks_select_a_word_and_three_a_line(times: int, taken: str)
         assert app.screen.get_selected_text() == taken
 
 
+@pytest.mark.parametrize("colours", [True, False], ids=["colours", "no colour"])
+async def test_what_is_selected_can_be_seen(colours: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not colours:
+        monkeypatch.setenv("NO_COLOR", "1")
+    app = ViewApp(Item("a", Kind.ASSISTANT, "see src/lexer.py there"))
+    async with app.run_test(size=(60, 12)) as pilot:
+        await _shown(pilot)
+        await pilot.click(Transcript, offset=(9, 0), times=2)
+        looks = {s.text: s.style for s in app.view.render_line(0) if s.style}
+        taken, other = looks["src/lexer.py"], looks["see "]
+        assert taken.color == other.color != taken.bgcolor
+        assert (taken.bgcolor != other.bgcolor) if colours else taken.reverse
+
+
 async def test_a_selection_stays_on_its_text_when_older_items_come_above_it() -> None:
     app = ViewApp(*_items(20))
     async with app.run_test(size=(60, 12)) as pilot:
