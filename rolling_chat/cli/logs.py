@@ -7,8 +7,6 @@ import os
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
 
-from rolling_chat.providers.redaction import RedactingFilter, secrets_in
-
 _MOST_BYTES = 2_000_000
 _FORMAT = "%(asctime)s %(process)d %(levelname)s %(name)s: %(message)s"
 
@@ -32,7 +30,7 @@ def start_logging(log_file: Path) -> Path:
     except OSError:
         handler = logging.NullHandler()
     handler.setFormatter(logging.Formatter(_FORMAT))
-    handler.addFilter(RedactingFilter(secrets_in(os.environ)))
+    handler.addFilter(_Redacting())
     logging.captureWarnings(True)
     logging.raiseExceptions = False
     for name in ("rolling_chat", "py.warnings", "asyncio"):
@@ -44,3 +42,19 @@ def start_logging(log_file: Path) -> Path:
         logger.propagate = False
     logging.getLogger("rolling_chat").setLevel(logging.INFO)
     return log_file
+
+
+class _Redacting(logging.Filter):
+    """Keeps the keys of the environment out; they are looked for when there is something to log."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._redacting: logging.Filter | None = None
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if self._redacting is None:
+            # needs the list of providers: the screen is painted before
+            from rolling_chat.providers.redaction import RedactingFilter, secrets_in
+
+            self._redacting = RedactingFilter(secrets_in(os.environ))
+        return bool(self._redacting.filter(record))

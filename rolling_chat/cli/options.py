@@ -76,7 +76,7 @@ class Options(argparse.Namespace):
 
 def read_options(argv: Sequence[str]) -> Options:
     """Parse a command line. Raises Failure with one line for what it does not know."""
-    parser = _parser()
+    parser = _parser(with_commands=bool(argv))  # making them takes as long as reading the settings
     parser.refuse_unknown(argv)
     return parser.parse_args(list(argv), namespace=Options())
 
@@ -118,7 +118,7 @@ def _all_options(parser: argparse.ArgumentParser) -> Iterator[str]:
                 yield from _all_options(command)
 
 
-def _parser() -> _Parser:
+def _parser(*, with_commands: bool) -> _Parser:
     parser = _Parser(
         prog="rolling-chat",
         description="A chat agent for the terminal that never runs out of context.",
@@ -130,6 +130,12 @@ def _parser() -> _Parser:
     parser.add_argument("--version", action=_Version, nargs=0, help="show the version and exit")
     _add_chat_options(parser)
     _add_script_options(parser)
+    if with_commands:
+        _add_commands(parser)
+    return parser
+
+
+def _add_commands(parser: _Parser) -> None:
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", parser_class=_Parser)
     _add_sessions(commands)
     _add_replay(commands)
@@ -139,7 +145,6 @@ def _parser() -> _Parser:
     )
     doctor.set_defaults(run=_doctor)
     _add_settings(doctor)
-    return parser
 
 
 def _add_settings(parser: argparse.ArgumentParser) -> None:

@@ -62,7 +62,14 @@ class RollingChatApp(App[None]):
         for spec in themes.values():
             self.register_theme(textual_theme(spec))
         if theme in themes:
-            self.theme = theme
+            self._begin_with(theme)
+
+    def _begin_with(self, theme: str) -> None:
+        """Take a theme before there is anything to draw again: all style sheets would be parsed twice."""
+        self.set_reactive(App.theme, theme)
+        dark = self.current_theme.dark
+        self.set_class(dark, "-dark-mode").set_class(not dark, "-light-mode").add_class(f"-theme-{theme}")
+        self.stylesheet.set_variables(self.get_css_variables())
 
     def on_mount(self) -> None:
         """The first screen; and what to do when the terminal or the system wants us gone."""

@@ -15,6 +15,8 @@ from rolling_chat.tui.app import RollingChatApp
 from rolling_chat.tui.screens.start import StartScreen
 
 if TYPE_CHECKING:
+    from textual.app import ComposeResult
+
     from rolling_chat.agent import Chat
     from rolling_chat.settings.paths import Paths
     from rolling_chat.settings.schema import Settings
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger("rolling_chat.tui")
 
+_CHAT_MODE = "chat"
 # what these do is done at once, and not once more when the keys are typed again
 _DONE_AT_ONCE = {"ctrl+q", "ctrl+z"}
 
@@ -29,14 +32,15 @@ _DONE_AT_ONCE = {"ctrl+q", "ctrl+z"}
 class StartingApp(RollingChatApp):
     """Opens its chat after the first paint, off the event loop; what is typed meanwhile is kept.
 
-    `failure` is what kept the chat from being opened. `folder` is shown until it is open.
+    The screen that takes keys meanwhile is the app's first mode, the chat's the second. `failure` is
+    what kept the chat from being opened. `folder` is shown until it is open.
     """
 
     def __init__(self, open_chat: Callable[[], Chat], *, folder: str = "", **rest: Any) -> None:
         super().__init__(None, **rest)
         self.failure: Exception | None = None
         self._open_chat = open_chat
-        self._folder = folder
+        self._start = StartScreen(folder)
         self._typed: list[events.Key | events.Paste] = []
         self._moving = self._caught_up = False
         self._painted_at = math.inf
@@ -46,11 +50,18 @@ class StartingApp(RollingChatApp):
         """The chat, if it could be opened."""
         return self._chat
 
+    def get_default_screen(self) -> StartScreen:
+        """The screen that takes keys: the app's own first one, which costs less than one pushed over it."""
+        return self._start
+
+    def compose(self) -> ComposeResult:
+        """Its parts: what the app itself composes is there before the first key."""
+        yield from self._start.parts()
+
     def show_first(self) -> None:
-        """A screen that takes keys; the chat's takes its place."""
-        start = StartScreen(self._folder)
-        self.push_screen(start)
-        start.call_after_refresh(self._after_first_paint)
+        """Take keys, and go on once that is painted."""
+        self._start.take_keys()
+        self._start.call_after_refresh(self._after_first_paint)
 
     async def on_event(self, event: events.Event) -> None:
         """Keep what is typed until there is a prompt box to type it into."""
@@ -89,7 +100,9 @@ class StartingApp(RollingChatApp):
             return
         self._moving = True  # from here on no key reaches the first screen, nor the next one too soon
         screen = self.chat_screen()
-        await self.switch_screen(screen)
+        self.add_mode(_CHAT_MODE, lambda: screen)
+        self._start.set_focus(None)  # it stays where nobody sees it, and its cursor need not blink there
+        await self.switch_mode(_CHAT_MODE)
         painted = asyncio.Event()
         screen.call_after_refresh(painted.set)
         await painted.wait()

@@ -10,20 +10,20 @@ from typing import TYPE_CHECKING, ClassVar
 
 from textual import events, on
 from textual.binding import Binding, BindingType
-from textual.containers import Horizontal, Vertical
+from textual.containers import Vertical
 from textual.css.query import NoMatches
 from textual.message import Message
 from textual.widget import Widget
 from textual.widgets import Static, TextArea
 
 from rolling_chat.commands import ParsedCommand
+from rolling_chat.garbage import spare_what_is_loaded
 from rolling_chat.tui.controllers.backlog import Backlog
 from rolling_chat.tui.controllers.commands import CommandController
 from rolling_chat.tui.controllers.drafts import DraftController
 from rolling_chat.tui.controllers.meter import Meter
 from rolling_chat.tui.controllers.turns import TurnController
 from rolling_chat.tui.fates import item_fates
-from rolling_chat.tui.garbage import spare_what_is_loaded
 from rolling_chat.tui.screens.help import HelpScreen
 from rolling_chat.tui.screens.reader import ReaderScreen
 from rolling_chat.tui.state import Offer, ScreenState
@@ -33,6 +33,7 @@ from rolling_chat.tui.transcript.view import Transcript
 from rolling_chat.tui.widgets.banner import Banner
 from rolling_chat.tui.widgets.completion import Completion
 from rolling_chat.tui.widgets.find import FindBar
+from rolling_chat.tui.widgets.frame import PromptFrame
 from rolling_chat.tui.widgets.gauge import Gauge
 from rolling_chat.tui.widgets.header import Header
 from rolling_chat.tui.widgets.keys import KeyBar, Moment, key_hints
@@ -114,9 +115,7 @@ class ChatScreen(ReaderScreen):
         yield FindBar(id="find")
         yield StatusLine(id="status")
         yield Gauge(id="gauge")
-        with Horizontal(id="prompt-row"):
-            yield Static("❯", id="prompt-mark")
-            yield self._drafts.make_box(completion, search)
+        yield PromptFrame(self._drafts.make_box(completion, search))
         yield KeyBar(id="keys")
         yield Static("", id="too-small", markup=False)
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar
 
 from textual.binding import Binding, BindingType
-from textual.containers import Horizontal
 from textual.screen import Screen
 from textual.widgets import Static, TextArea
 
+from rolling_chat.tui.widgets.frame import PromptFrame
 from rolling_chat.tui.widgets.header import Header, short_folder
 
 if TYPE_CHECKING:
@@ -18,13 +18,10 @@ if TYPE_CHECKING:
 class StartScreen(Screen[None]):
     """Shows what is typed; whoever shows it keeps the keys and types them again where they belong."""
 
-    # the rows and the frame of the chat's own screen, which takes its place
-    CSS_PATH = "chat.tcss"
     DEFAULT_CSS = """
     StartScreen { layout: vertical; overflow: hidden; background: $background; }
-    StartScreen .space { height: 1fr; }
-    StartScreen .row { height: 1; padding: 0 1; color: $text-muted; }
-    StartScreen .keys { background: $panel; }
+    StartScreen .space { height: 1fr; padding: 0 1; color: $text-muted; content-align: left bottom; }
+    StartScreen .keys { height: 1; padding: 0 1; color: $text-muted; background: $panel; }
     StartScreen TextArea {
         height: auto; max-height: 6; padding: 0; border: none;
         background: $background; color: $foreground;
@@ -38,24 +35,22 @@ class StartScreen(Screen[None]):
         super().__init__()
         self._folder = folder
 
-    def compose(self) -> ComposeResult:
+    def parts(self) -> ComposeResult:
         """As the chat's own screen, from the top."""
         yield Header(id="header")
-        yield Static(classes="space")
-        yield Static("opening the session", classes="row", markup=False)
-        yield Static(classes="row")
-        with Horizontal(id="prompt-row"):
-            yield Static("❯", id="prompt-mark")
-            yield TextArea(
+        yield Static("opening the session\n", classes="space", markup=False)
+        yield PromptFrame(
+            TextArea(
                 compact=True,
                 show_line_numbers=False,
                 highlight_cursor_line=False,
                 placeholder="Ask anything, or / for commands",
             )
-        yield Static("ctrl+q quit", classes="row keys", markup=False)
+        )
+        yield Static("ctrl+q quit", classes="keys", markup=False)
 
-    def on_mount(self) -> None:
-        """Take keys."""
+    def take_keys(self) -> None:
+        """From here on what is typed is seen."""
         self.query_one(Header).show("", short_folder(self._folder), "")
         self.set_focus(self.query_one(TextArea))
 

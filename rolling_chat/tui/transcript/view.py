@@ -15,7 +15,7 @@ from textual.strip import Strip
 
 from rolling_chat.commands.marks import Mark
 from rolling_chat.tui.fates import Fates
-from rolling_chat.tui.theming import palette_of
+from rolling_chat.tui.palettes import palette_of
 from rolling_chat.tui.transcript import overlays
 from rolling_chat.tui.transcript.cursor import Cursor
 from rolling_chat.tui.transcript.document import Document, ItemFacts, Place, Row

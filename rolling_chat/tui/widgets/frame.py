@@ -1,0 +1,23 @@
+"""The frame around the box that takes what is typed: the first screen's and the chat's."""
+
+from __future__ import annotations
+
+from textual.containers import Horizontal
+from textual.widgets import Static, TextArea
+
+
+class PromptFrame(Horizontal):
+    """A mark and the box."""
+
+    # here and not in a file of its own: reading one more takes milliseconds of the first paint
+    DEFAULT_CSS = """
+    PromptFrame {
+        height: auto; margin: 0 1; padding: 0 1;
+        border: round $primary 60%; background: $background;
+    }
+    PromptFrame:focus-within { border: round $primary; }
+    PromptFrame > .mark { width: 2; height: 1; color: $primary; text-style: bold; }
+    """
+
+    def __init__(self, box: TextArea) -> None:
+        super().__init__(Static("❯", classes="mark"), box)
