@@ -5,29 +5,28 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
-from contextlib import suppress
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import events, on
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
-from textual.css.query import NoMatches
 from textual.message import Message
 from textual.widget import Widget
 from textual.widgets import Static, TextArea
 
 from rolling_chat.commands import ParsedCommand
 from rolling_chat.garbage import spare_what_is_loaded
-from rolling_chat.tui.controllers.backlog import Backlog
+from rolling_chat.tui.controllers.asking import Asking
 from rolling_chat.tui.controllers.commands import CommandController
 from rolling_chat.tui.controllers.drafts import DraftController
+from rolling_chat.tui.controllers.following import Following
 from rolling_chat.tui.controllers.meter import Meter
+from rolling_chat.tui.controllers.painting import Painter
 from rolling_chat.tui.controllers.turns import TurnController
-from rolling_chat.tui.fates import item_fates
 from rolling_chat.tui.screens.help import HelpScreen
 from rolling_chat.tui.screens.reader import ReaderScreen
 from rolling_chat.tui.state import Offer, ScreenState
-from rolling_chat.tui.transcript.items import item_marks, place_of
+from rolling_chat.tui.transcript.items import place_of
 from rolling_chat.tui.transcript.render import warm_up
 from rolling_chat.tui.transcript.view import Transcript
 from rolling_chat.tui.widgets.banner import Banner
@@ -36,7 +35,7 @@ from rolling_chat.tui.widgets.find import FindBar
 from rolling_chat.tui.widgets.frame import PromptFrame
 from rolling_chat.tui.widgets.gauge import Gauge
 from rolling_chat.tui.widgets.header import Header
-from rolling_chat.tui.widgets.keys import KeyBar, Moment, key_hints
+from rolling_chat.tui.widgets.keys import KeyBar, Moment
 from rolling_chat.tui.widgets.prompt import PromptBox
 from rolling_chat.tui.widgets.question import Question
 from rolling_chat.tui.widgets.search import SearchLine
@@ -44,22 +43,17 @@ from rolling_chat.tui.widgets.status import StatusLine
 
 if TYPE_CHECKING:
     from textual.app import ComposeResult
-    from textual.timer import Timer
 
     from rolling_chat.agent import Chat
-    from rolling_chat.context.report import PromptReport
     from rolling_chat.events import SummaryEvent
     from rolling_chat.settings.paths import Paths
     from rolling_chat.tui.app import RollingChatApp
 
 _log = logging.getLogger("rolling_chat.tui")
 
-_FRAME = 1 / 25
-_ROWS_EVERY = 0.12  # seconds between two looks at what stands below the transcript while a turn runs
 _FOLLOW_EVERY = 2.0  # seconds between looks at a session that another terminal writes
 _QUIT_TWICE = 2.0  # seconds within which ctrl+c has to come again
 _LEAST_WIDTH, _LEAST_HEIGHT, _LOW_HEIGHT = 40, 10, 16
-_PAINT_SHARE = 4  # a paint is followed by at least so many times its own cost of nothing
 
 
 class ChatScreen(ReaderScreen):
@@ -91,17 +85,11 @@ class ChatScreen(ReaderScreen):
         self._turns = TurnController(chat, self.state, self._meter, self, clock=clock, fault=app.fault)
         self._commands = CommandController(app, self, self._meter, paths, app.fault)
         self._drafts = DraftController(self, self._turns, self._commands, self._meter, paths)
-        self._backlog = Backlog(chat, self.state, self)
-        self._answer: asyncio.Future[str] | None = None
+        self._following = Following(chat, self.state, self)
+        self._painter = Painter(self, self._meter, clock)
+        self._asking = Asking(self)
         self._newline_key = "ctrl+j"
-        self._held_line = ""
-        self._coming = False
         self._quit_until = 0.0
-        self._painted = -1
-        self._fated: PromptReport | None = None
-        self._paint_after = 0.0
-        self._rows_after = 0.0
-        self._frames: Timer | None = None
 
     def compose(self) -> ComposeResult:
         """From the top: title, banner, transcript, question, commands, status, gauge, prompt box, keys."""
@@ -123,7 +111,7 @@ class ChatScreen(ReaderScreen):
         """Show the conversation, take keys; what is heavy waits for the first paint."""
         self.chat.ask = self._turns.give_leave
         self.chat.summaries.listener = self._summary_changed
-        self._frames = self.set_interval(_FRAME, self._frame, pause=True)
+        self._painter.begin()
         self.prompt.focus()
         self._show()
         self._drafts.tidy()
@@ -134,68 +122,28 @@ class ChatScreen(ReaderScreen):
     def load(self) -> None:
         """Show the chat's conversation, at its end."""
         self._show()
-        if not self.chat.is_whole:
-            self.work(self._backlog.catch_up())
+        self._following.catch_up_beside()
 
     def _show(self) -> None:
-        self._load()
+        self._following.load()
         self._drafts.session_opened()
         self.transcript.scroll_to_newest()
         self.paint()
 
-    def _load(self) -> None:
-        self.state.load(self.chat.recent)
-        if not self.chat.recent:
-            self.state.notice(self.chat.model_line)
-        holder = self.chat.holder
-        for line in self.chat.notices:
-            if holder and holder in line:
-                self._held_line = line
-            if line != self._held_line:
-                self.state.notice(line)
-            elif holder:
-                self.state.notice(line, warning=True)
-        self._mark()
-
-    def _mark(self) -> None:
-        if self.chat.is_whole:
-            self.state.mark(item_marks(self.chat.messages, self.chat.pins.held))
-
     def paint(self) -> None:
         """Draw everything that has changed."""
-        with suppress(NoMatches):  # the screen may be going already
-            transcript = self._paint_transcript()
-            info = self.chat.info
-            self.query_one(Header).show(info.title or "new session", self.chat.model, info.folder)
-            self.query_one(Banner).show(shown=self.chat.summaries.is_worth_saying)
-            self.prompt.takes_back = bool(self.state.queued)
-            self.paint_rows()
-            self._show_fates(transcript)
-
-    def _paint_transcript(self) -> Transcript:
-        transcript = self.transcript
-        transcript.show(self.state.items)
-        self._painted = self.state.revision
-        self._paint_after = self._clock() + max(_FRAME, _PAINT_SHARE * transcript.paint_cost)
-        self.finding.look_again()
-        return transcript
-
-    def _show_fates(self, transcript: Transcript) -> None:
-        """What becomes of the messages is drawn from the report that the gauge draws."""
-        report = self._meter.report
-        if report is not self._fated and report is not None:
-            self._fated = report
-            transcript.show_fates(item_fates(self.chat.messages, report))
+        self._painter.paint()
 
     def paint_rows(self) -> None:
         """Draw what stands below the transcript."""
-        now, state = self._clock(), self.state
-        hints = self._meter.draft_hints(busy=state.busy)
-        self.query_one(StatusLine).show(self._status(now), hints, busy=state.busy, now=now)
-        self.query_one(Gauge).show(self._meter.reading(), self._meter.cost)
-        self._hint_keys()
+        self._painter.paint_rows()
 
-    def _status(self, now: float) -> str:
+    def busy(self, now: float) -> bool:
+        """Is there something to paint frame after frame?"""
+        return self.state.busy or now < self._quit_until
+
+    def status(self, now: float) -> str:
+        """What the status line says."""
         if now < self._quit_until:
             return "ctrl+c again quits"
         if self.reading.said:
@@ -204,8 +152,9 @@ class ChatScreen(ReaderScreen):
             return f"{self.state.last} · enter on an empty prompt goes on"
         return self.state.status(now) or "ready"
 
-    def _moment(self) -> Moment:
-        question = self._question
+    def moment(self) -> Moment:
+        """What the keys mean now."""
+        question = self._asking.question
         return Moment(
             busy=self.state.busy,
             queued=bool(self.state.queued),
@@ -220,18 +169,6 @@ class ChatScreen(ReaderScreen):
             reading=self.reading.hints if self.reading.is_on else (),
         )
 
-    def _frame(self) -> None:
-        """While a turn runs: the transcript as often as it can be afforded, the rest now and then."""
-        now = self._clock()
-        still = not self.state.busy and now >= self._quit_until and self.state.revision == self._painted
-        if still and self._frames is not None:
-            self._frames.pause()
-        if still or now >= self._rows_after:
-            self._rows_after = now + _ROWS_EVERY
-            self.paint()
-        elif self.state.revision != self._painted and now >= self._paint_after:
-            self._paint_transcript()
-
     @on(Banner.Dismissed)
     def _dismiss_banner(self) -> None:
         self.chat.summaries.dismiss()
@@ -244,7 +181,7 @@ class ChatScreen(ReaderScreen):
 
     def refresh_report(self) -> None:
         """The next request has changed."""
-        self._mark()
+        self._following.mark()
         self.paint()
 
     # -- what a command needs of the screen (`controllers.commands.CommandController`)
@@ -273,48 +210,30 @@ class ChatScreen(ReaderScreen):
 
     def turn_began(self) -> None:
         """Keep painting."""
-        self._wake()
+        self._painter.wake()
         self.paint()
 
     def turn_over(self) -> None:
         """Paint the end of it."""
-        self._mark()
+        self._following.mark()
         self.paint()
 
     async def ask(self, question: Question) -> str:
         """Show a question and wait for its answer."""
-        answer: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-        self._answer = answer
-        await self.query_one("#question-slot").mount(question)
-        self.paint()
-        try:
-            return await answer
-        finally:
-            self._answer = None
-            with suppress(NoMatches):
-                question.remove()
-                self.take_focus()
-            self.call_after_refresh(self.paint)
+        return await self._asking.ask(question)
 
     def give_back(self, text: str) -> None:
         """Put text that was not sent back above what is in the box."""
         self._drafts.give_back(text)
         self.paint()
 
-    @property
-    def _question(self) -> Question | None:
-        found = self.query(Question)
-        return found.first() if found and self._answer is not None else None
-
     @on(Question.Answered)
     def _answered(self, event: Question.Answered) -> None:
-        if self._answer is not None and not self._answer.done():
-            self._answer.set_result(event.value)
+        self._asking.answer(event.value)
 
     def leave_question(self) -> None:
         """Whoever writes on has answered a question between turns: leave it."""
-        if self._answer is not None and not self._answer.done():
-            self._answer.set_result("")
+        self._asking.answer("")
 
     @on(Question.Typed)
     def _typed_elsewhere(self, event: Question.Typed) -> None:
@@ -358,11 +277,7 @@ class ChatScreen(ReaderScreen):
 
     @on(TextArea.SelectionChanged, "#prompt")
     def _cursor_moved(self) -> None:
-        self._hint_keys()
-
-    def _hint_keys(self) -> None:
-        with suppress(NoMatches):  # the screen may be going already
-            self.query_one(KeyBar).show(key_hints(self._moment()))
+        self._painter.hint_keys()
 
     # -- keys
 
@@ -385,7 +300,7 @@ class ChatScreen(ReaderScreen):
         else:
             self._turns.stop()
             self._quit_until = self._clock() + _QUIT_TWICE
-            self._wake()
+            self._painter.wake()
         self.paint_rows()
 
     def action_stop(self) -> None:
@@ -433,7 +348,7 @@ class ChatScreen(ReaderScreen):
 
     def takes_keys(self) -> Widget:
         """The question that is asked, else the prompt box."""
-        return self._question or self.prompt
+        return self._asking.question or self.prompt
 
     @on(Question.HintsChanged)
     def _hints_changed(self) -> None:
@@ -441,7 +356,7 @@ class ChatScreen(ReaderScreen):
 
     def _after_first_paint(self) -> None:
         self.prompt.painted_at = Message().time
-        self.set_interval(_FOLLOW_EVERY, self._follow)
+        self.set_interval(_FOLLOW_EVERY, self._following.look)
         self.paint()
         self.work(self._warm_up())
 
@@ -449,7 +364,7 @@ class ChatScreen(ReaderScreen):
         """Load what the gauge and the first request need; where that fails, the first request says why."""
         try:
             await self.chat.warm_counting()
-            await self._backlog.catch_up()
+            await self._following.catch_up()
             self._meter.begin()
             self._drafts.count()
             self.paint()
@@ -461,26 +376,3 @@ class ChatScreen(ReaderScreen):
             spare_what_is_loaded()
         except Exception as error:  # nothing has been asked for yet: the screen stays
             _log.warning("warming up failed", exc_info=error)
-
-    def _follow(self) -> None:
-        """Show what another terminal wrote; the rows that are looked at stay."""
-        holder = self.chat.holder
-        if not holder or self.state.busy:
-            return
-        changed = self.chat.refresh()
-        if not changed and not self._coming and self.chat.holder == holder:
-            return
-        self._load()
-        if not self.chat.is_whole:
-            self.work(self._backlog.catch_up())
-        self._coming = changed and bool(self.chat.holder)
-        if self._coming:
-            self.state.still_coming()
-        if not self.chat.holder:
-            self.state.notice("The other terminal has left this session; you can go on in it here.")
-        if self.chat.is_whole:
-            self.refresh_report()
-
-    def _wake(self) -> None:
-        if self._frames is not None:
-            self._frames.resume()

@@ -1,0 +1,48 @@
+"""Questions above the prompt box: one at a time, each waited for."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from textual.css.query import NoMatches
+
+from rolling_chat.tui.widgets.question import Question
+
+if TYPE_CHECKING:
+    from rolling_chat.tui.screens.chat import ChatScreen
+
+
+class Asking:
+    """The question that is asked on a chat screen, if any."""
+
+    def __init__(self, screen: ChatScreen) -> None:
+        self._screen = screen
+        self._answer: asyncio.Future[str] | None = None
+
+    @property
+    def question(self) -> Question | None:
+        """The question that waits for its answer."""
+        found = self._screen.query(Question)
+        return found.first() if found and self._answer is not None else None
+
+    async def ask(self, question: Question) -> str:
+        """Show a question and wait for its answer."""
+        answer: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        self._answer = answer
+        await self._screen.query_one("#question-slot").mount(question)
+        self._screen.paint()
+        try:
+            return await answer
+        finally:
+            self._answer = None
+            with suppress(NoMatches):
+                question.remove()
+                self._screen.take_focus()
+            self._screen.call_after_refresh(self._screen.paint)
+
+    def answer(self, value: str) -> None:
+        """It is answered; "" leaves it."""
+        if self._answer is not None and not self._answer.done():
+            self._answer.set_result(value)

@@ -1,0 +1,72 @@
+"""The conversation that a chat screen shows: the open session's, which another terminal may write."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rolling_chat.tui.controllers.backlog import Backlog
+from rolling_chat.tui.transcript.items import item_marks
+
+if TYPE_CHECKING:
+    from rolling_chat.agent import Chat
+    from rolling_chat.tui.screens.chat import ChatScreen
+    from rolling_chat.tui.state import ScreenState
+
+
+class Following:
+    """Takes the chat's messages, marks and notices over into the screen's state."""
+
+    def __init__(self, chat: Chat, state: ScreenState, screen: ChatScreen) -> None:
+        self._chat = chat
+        self._state = state
+        self._screen = screen
+        self._backlog = Backlog(chat, state, screen)
+        self._held_line = ""
+        self._coming = False
+
+    def load(self) -> None:
+        """Take the newest part of the conversation, and what there is to be said about the session."""
+        self._state.load(self._chat.recent)
+        if not self._chat.recent:
+            self._state.notice(self._chat.model_line)
+        holder = self._chat.holder
+        for line in self._chat.notices:
+            if holder and holder in line:
+                self._held_line = line
+            if line != self._held_line:
+                self._state.notice(line)
+            elif holder:
+                self._state.notice(line, warning=True)
+        self.mark()
+
+    def mark(self) -> None:
+        """Take over what the person pinned and what they left out."""
+        if self._chat.is_whole:
+            self._state.mark(item_marks(self._chat.messages, self._chat.pins.held))
+
+    async def catch_up(self) -> None:
+        """Read what is above the newest part, and show it."""
+        await self._backlog.catch_up()
+
+    def look(self) -> None:
+        """Show what another terminal wrote; the rows that are looked at stay."""
+        chat, holder = self._chat, self._chat.holder
+        if not holder or self._state.busy:
+            return
+        changed = chat.refresh()
+        if not changed and not self._coming and chat.holder == holder:
+            return
+        self.load()
+        self.catch_up_beside()
+        self._coming = changed and bool(chat.holder)
+        if self._coming:
+            self._state.still_coming()
+        if not chat.holder:
+            self._state.notice("The other terminal has left this session; you can go on in it here.")
+        if chat.is_whole:
+            self._screen.refresh_report()
+
+    def catch_up_beside(self) -> None:
+        """Catch up while keys are answered, where there is something above."""
+        if not self._chat.is_whole:
+            self._screen.work(self.catch_up())

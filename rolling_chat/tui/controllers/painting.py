@@ -1,0 +1,104 @@
+"""When the chat screen draws: what has changed, at once or as often as can be afforded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from textual.css.query import NoMatches
+
+from rolling_chat.tui.fates import item_fates
+from rolling_chat.tui.widgets.banner import Banner
+from rolling_chat.tui.widgets.gauge import Gauge
+from rolling_chat.tui.widgets.header import Header
+from rolling_chat.tui.widgets.keys import KeyBar, key_hints
+from rolling_chat.tui.widgets.status import StatusLine
+
+if TYPE_CHECKING:
+    from textual.timer import Timer
+
+    from rolling_chat.context.report import PromptReport
+    from rolling_chat.tui.controllers.meter import Meter
+    from rolling_chat.tui.screens.chat import ChatScreen
+    from rolling_chat.tui.transcript.view import Transcript
+
+_FRAME = 1 / 25
+_ROWS_EVERY = 0.12  # seconds between two looks at what stands below the transcript while a turn runs
+_PAINT_SHARE = 4  # a paint is followed by at least so many times its own cost of nothing
+
+
+class Painter:
+    """Draws a chat screen's state. `clock` is monotonic, in seconds."""
+
+    def __init__(self, screen: ChatScreen, meter: Meter, clock: Callable[[], float]) -> None:
+        self._screen = screen
+        self._meter = meter
+        self._clock = clock
+        self._painted = -1
+        self._fated: PromptReport | None = None
+        self._paint_after = 0.0
+        self._rows_after = 0.0
+        self._frames: Timer | None = None
+
+    def begin(self) -> None:
+        """Be ready to paint frame after frame; the screen is mounted."""
+        self._frames = self._screen.set_interval(_FRAME, self._frame, pause=True)
+
+    def wake(self) -> None:
+        """Paint frame after frame until there is nothing new."""
+        if self._frames is not None:
+            self._frames.resume()
+
+    def paint(self) -> None:
+        """Draw everything that has changed."""
+        screen = self._screen
+        with suppress(NoMatches):  # the screen may be going already
+            transcript = self._paint_transcript()
+            info = screen.chat.info
+            screen.query_one(Header).show(info.title or "new session", screen.chat.model, info.folder)
+            screen.query_one(Banner).show(shown=screen.chat.summaries.is_worth_saying)
+            screen.prompt.takes_back = bool(screen.state.queued)
+            self.paint_rows()
+            self._show_fates(transcript)
+
+    def paint_rows(self) -> None:
+        """Draw what stands below the transcript."""
+        now, screen = self._clock(), self._screen
+        busy = screen.state.busy
+        hints = self._meter.draft_hints(busy=busy)
+        screen.query_one(StatusLine).show(screen.status(now), hints, busy=busy, now=now)
+        screen.query_one(Gauge).show(self._meter.reading(), self._meter.cost)
+        self.hint_keys()
+
+    def hint_keys(self) -> None:
+        """Draw which keys do what now."""
+        with suppress(NoMatches):  # the screen may be going already
+            self._screen.query_one(KeyBar).show(key_hints(self._screen.moment()))
+
+    def _paint_transcript(self) -> Transcript:
+        transcript = self._screen.transcript
+        transcript.show(self._screen.state.items)
+        self._painted = self._screen.state.revision
+        self._paint_after = self._clock() + max(_FRAME, _PAINT_SHARE * transcript.paint_cost)
+        self._screen.finding.look_again()
+        return transcript
+
+    def _show_fates(self, transcript: Transcript) -> None:
+        """What becomes of the messages is drawn from the report that the gauge draws."""
+        report = self._meter.report
+        if report is not self._fated and report is not None:
+            self._fated = report
+            transcript.show_fates(item_fates(self._screen.chat.messages, report))
+
+    def _frame(self) -> None:
+        """While a turn runs: the transcript as often as it can be afforded, the rest now and then."""
+        now, screen = self._clock(), self._screen
+        still = not screen.busy(now) and screen.state.revision == self._painted
+        if still and self._frames is not None:
+            self._frames.pause()
+        if still or now >= self._rows_after:
+            self._rows_after = now + _ROWS_EVERY
+            self.paint()
+        elif screen.state.revision != self._painted and now >= self._paint_after:
+            self._paint_transcript()
