@@ -6,7 +6,7 @@ Kept apart because it brings pygments, which the first paint does not need.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,7 @@ from rolling_chat.tui.transcript.blocks import Block, BlockKind, Links
 from rolling_chat.tui.transcript.code import code_lines
 from rolling_chat.tui.transcript.lines import Line, folded, framed, padded, wrapped
 from rolling_chat.tui.transcript.tables import Row, column_widths, row_lines, under_header
+from rolling_chat.tui.transcript.tops import first_number
 
 if TYPE_CHECKING:
     from markdown_it.token import Token
@@ -205,9 +206,7 @@ class _Pen:
 
     def _list(self, node: _Node, source: Sequence[str], width: int, base: Style) -> list[Line]:
         lines: list[Line] = []
-        number = int(node.token.attrGet("start") or 1) if node.token.type == "ordered_list_open" else None
-        if number is not None and str(node.token.attrGet("start")) == "0":
-            number = 0
+        number = first_number(node.token)
         last = (number or 0) + len(node.children) - 1
         above: _Node | None = None
         for item in node.children:
@@ -276,11 +275,3 @@ def _apart(above: _Node, below: _Node, source: Sequence[str]) -> bool:
 def _has_blank_above(below: _Node, source: Sequence[str]) -> bool:
     first = (below.token.map or (0, 0))[0]
     return 0 < first <= len(source) and not source[first - 1].strip(" \t>")
-
-
-def lines_of_blocks(blocks: Sequence[Block], width: int, palette: Palette, links: Links) -> Iterator[Line]:
-    """All lines of some blocks, with the empty lines between them."""
-    for block in blocks:
-        if block.gap:
-            yield Line(())
-        yield from block_lines(block, width, palette, links)

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from rolling_chat.tui.transcript.blocks import Block, BlockKind, Links
 from rolling_chat.tui.transcript.cuts import code_cut
 
+_WINDOW = 4096
+
 
 @dataclass
 class PlainSplitter:
@@ -14,16 +16,14 @@ class PlainSplitter:
 
     settled: list[Block] = field(default_factory=list)
     links: Links = field(default_factory=dict)
-    _parts: list[str] = field(default_factory=list)
     _text: str = ""
     _at: int = 0
+    _dropped: int = 0
     _ended: bool = False
 
     def feed(self, text: str) -> None:
         """More text; it must be fit for a terminal already."""
         self._text, self._at, self._dropped = self._text[self._at :] + text, 0, self._dropped + self._at
-
-    _dropped: int = 0
 
     def end(self) -> None:
         """No more text will come."""
@@ -45,9 +45,6 @@ class PlainSplitter:
         """The piece of what is not settled."""
         rest = self._text[self._at :]
         return [_piece(rest, self._dropped + self._at, goes_on=False)] if rest else []
-
-
-_WINDOW = 4096
 
 
 def _piece(text: str, start: int, *, goes_on: bool) -> Block:

@@ -35,7 +35,7 @@ from rolling_chat.tui.transcript.modes import (
     Normal,
 )
 from rolling_chat.tui.transcript.prefixes import after, closing_of, dedented, item_indent, unframed
-from rolling_chat.tui.transcript.tops import Top, find_tops
+from rolling_chat.tui.transcript.tops import Top, find_tops, first_number
 
 if TYPE_CHECKING:
     from markdown_it.token import Token
@@ -246,8 +246,7 @@ class Splitter:
     def _take_list(self, top: Top, source: str, waits: bool) -> bool:
         begun, base = self._list, self._at
         goes_on = begun is not None and begun.at == base
-        start = top.token.attrGet("start")
-        number = int(1 if start is None else start) if top.token.type == "ordered_list_open" else None
+        number = first_number(top.token)
         loose = False
         if goes_on and begun is not None:
             number, loose = begun.number, begun.is_loose

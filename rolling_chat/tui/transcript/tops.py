@@ -31,6 +31,14 @@ def _block_parser() -> MarkdownIt:
 _PARSER = _block_parser()
 
 
+def first_number(token: Token) -> int | None:
+    """What a numbered list begins with; None for a list of points."""
+    if token.type != "ordered_list_open":
+        return None
+    start = token.attrGet("start")
+    return 1 if start is None else int(start)
+
+
 def find_tops(prefix: str, known: str, environment: dict[str, Any]) -> list[Top]:
     """The top-level blocks of `known`, which goes on after `prefix`; places are in `known`."""
     text = prefix + known
