@@ -11,6 +11,7 @@ from rolling_chat.messages import Json, Message
 from rolling_chat.providers import wire
 
 _SETTLED_CHARACTERS = 2_000  # what comes after is counted anew every time it is asked for
+_AT_A_TIME = 100_000  # characters counted for one question, some 10 ms; of the rest the size is inferred
 _ARGUMENT_CHARACTERS_PER_TOKEN = 4  # JSON has fewer: the real count, when it comes, is not below
 _CALL_FRAMING = 8
 
@@ -18,22 +19,27 @@ _CALL_FRAMING = 8
 class _GrowingText:
     """Counts a text that grows, its settled beginning once."""
 
-    __slots__ = ("_settled", "_tail")
+    __slots__ = ("_settled", "_settled_characters", "_tail")
 
     def __init__(self) -> None:
-        self._settled = 0
+        self._settled = self._settled_characters = 0
         self._tail = ""
 
     def add(self, text: str) -> None:
         self._tail += text
 
     def tokens(self, count: Callable[[str], int]) -> int:
-        while len(self._tail) > _SETTLED_CHARACTERS:
+        at = 0
+        while len(self._tail) - at > _SETTLED_CHARACTERS and at < _AT_A_TIME:
             # words are counted with the white space before them
-            head = self._tail[:_SETTLED_CHARACTERS]
+            head = self._tail[at : at + _SETTLED_CHARACTERS]
             cut = len(head.rsplit(maxsplit=1)[0]) if len(head.split(maxsplit=1)) > 1 else len(head)
-            self._settled += count(self._tail[:cut])
-            self._tail = self._tail[cut:]
+            self._settled += count(head[:cut])
+            at += cut
+        self._settled_characters += at
+        self._tail = self._tail[at:]
+        if len(self._tail) > _SETTLED_CHARACTERS:
+            return self._settled + self._settled * len(self._tail) // self._settled_characters
         return self._settled + count(self._tail) if self._tail else self._settled
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -45,6 +46,22 @@ def test_a_long_word_without_an_end_is_counted_too() -> None:
     for _ in range(100):
         reply.take(TextAdded("r", "abcdefgh" * 10))
     assert reply.tokens > 1000
+
+
+def test_of_a_giant_a_part_is_counted_at_a_time_and_the_rest_inferred() -> None:
+    counted: list[int] = []
+
+    def count(text: str) -> int:
+        counted.append(len(text))
+        return len(text) // 4
+
+    reply = replace(_follow(), count=count)
+    reply.take(TextAdded("r", "word " * 200_000))
+    for _ in range(12):
+        counted.clear()
+        assert 0.99 < reply.tokens / 250_000 < 1.01
+        assert sum(counted) < 110_000
+    assert sum(counted) < 10_000, "by now all is counted but the end"
 
 
 @pytest.mark.parametrize(

@@ -52,15 +52,20 @@ class Painter:
 
     def paint(self) -> None:
         """Draw everything that has changed."""
-        screen = self._screen
         with suppress(NoMatches):  # the screen may be going already
-            transcript = self._paint_transcript()
+            self._paint_transcript()
+            self._paint_around()
+
+    def _paint_around(self) -> None:
+        """Draw all but the transcript's text."""
+        screen = self._screen
+        with suppress(NoMatches):
             info = screen.chat.info
             screen.query_one(Header).show(info.title or "new session", screen.chat.model, info.folder)
             screen.query_one(Banner).show(shown=screen.chat.summaries.is_worth_saying)
             screen.prompt.takes_back = bool(screen.state.queued)
             self.paint_rows()
-            self._show_fates(transcript)
+            self._show_fates(screen.transcript)
 
     def paint_rows(self) -> None:
         """Draw what stands below the transcript."""
@@ -76,13 +81,12 @@ class Painter:
         with suppress(NoMatches):  # the screen may be going already
             self._screen.query_one(KeyBar).show(key_hints(self._screen.moment()))
 
-    def _paint_transcript(self) -> Transcript:
+    def _paint_transcript(self) -> None:
         transcript = self._screen.transcript
         transcript.show(self._screen.state.items)
         self._painted = self._screen.state.revision
         self._paint_after = self._clock() + max(_FRAME, _PAINT_SHARE * transcript.paint_cost)
         self._screen.finding.look_again()
-        return transcript
 
     def _show_fates(self, transcript: Transcript) -> None:
         """What becomes of the messages is drawn from the report that the gauge draws."""
@@ -92,13 +96,19 @@ class Painter:
             transcript.show_fates(item_fates(self._screen.chat.messages, report))
 
     def _frame(self) -> None:
-        """While a turn runs: the transcript as often as it can be afforded, the rest now and then."""
+        """While a turn runs: the transcript as often as it can be afforded, the rest now and then.
+
+        Keys are answered between the two.
+        """
         now, screen = self._clock(), self._screen
         still = not screen.busy(now) and screen.state.revision == self._painted
         if still and self._frames is not None:
             self._frames.pause()
-        if still or now >= self._rows_after:
-            self._rows_after = now + _ROWS_EVERY
+        if still:
             self.paint()
-        elif screen.state.revision != self._painted and now >= self._paint_after:
+            return
+        if screen.state.revision != self._painted and now >= self._paint_after:
             self._paint_transcript()
+        if now >= self._rows_after:
+            self._rows_after = now + _ROWS_EVERY
+            screen.call_later(self._paint_around)

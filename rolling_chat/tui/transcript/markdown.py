@@ -17,6 +17,7 @@ from rich.style import Style
 from rolling_chat.tui.transcript import inline
 from rolling_chat.tui.transcript.blocks import Block, BlockKind, Links
 from rolling_chat.tui.transcript.code import code_lines
+from rolling_chat.tui.transcript.labels import bound_labels
 from rolling_chat.tui.transcript.lines import Line, folded, framed, padded, wrapped
 from rolling_chat.tui.transcript.tables import Row, column_widths, row_lines, under_header
 from rolling_chat.tui.transcript.tops import first_number
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger("rolling_chat.tui")
 
 _MOST_NESTED = 100  # the parser drops what is nested deeper
-_PARSER = MarkdownIt("commonmark", {"html": False, "maxNesting": _MOST_NESTED})
+_PARSER = bound_labels(MarkdownIt("commonmark", {"html": False, "maxNesting": _MOST_NESTED}))
 _PARSER.enable(["strikethrough", "table"])
 _LEAST_WIDTH = 8  # frames within frames may not take more
 _BAR = "▌ "

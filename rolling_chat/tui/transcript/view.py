@@ -266,7 +266,8 @@ class Transcript(RowScroller, can_focus=False):
 
     def render_line(self, y: int) -> Strip:
         """One row of the screen: the ready strip, and what is laid over it."""
-        width, base = self._document.look.width, self.rich_style
+        look = self._document.look
+        width, base = look.width, look.palette.style(look.palette.text)
         if not 0 <= y < len(self._drawn):
             return Strip.blank(width, base)
         row, item = self._drawn[y]
@@ -280,7 +281,7 @@ class Transcript(RowScroller, can_focus=False):
             return ready[2]
         strip = self._over(self._strip(row.line), row, item, marks)
         if news:
-            strip = overlays.with_news(strip, width, self._document.look.palette)
+            strip = overlays.with_news(strip, width, look.palette)
         strip = strip.adjust_cell_length(width, base).apply_offsets(0, key_of(row.place))
         if is_bare:
             self._ready.discard(id(row.line))  # setting a key that is there would keep what it had

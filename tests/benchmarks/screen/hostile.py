@@ -31,5 +31,7 @@ def run() -> Iterator[str]:
 
 
 def _line(name: str, size: int, taken: Streamed) -> str:
-    stall = f"{1_000 * taken.stall:6.0f} ms" if taken.ended else f"not done after {PATIENCE:.0f} s"
-    return f"{name:<30}{size:>12,} characters: longest stall {stall}, {taken.cpu:5.1f} s of processor"
+    stall, work = f"{1_000 * taken.stall:6.0f} ms", f"{1_000 * taken.work:4.0f} ms at a time"
+    if not taken.ended:
+        stall = f"not done after {PATIENCE:.0f} s"
+    return f"{name:<30}{size:>12,} characters: longest stall {stall}, {work}, {taken.cpu:5.1f} s of processor"

@@ -35,9 +35,12 @@ class Script:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """In seconds: the longest stall of the event loop, and how long the deltas took to be taken."""
+    """In seconds: the longest stall of the event loop, the most work it did between two looks at the
+    clock (what other processes take is not in it), and how long the deltas took to be taken.
+    """
 
     stall: float
+    work: float
     seconds: float
 
 
@@ -46,7 +49,7 @@ class Pace:
 
     def __init__(self, script: Script) -> None:
         self._script = script
-        self._stall = 0.0
+        self._stall = self._work = 0.0
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def deltas(self) -> AsyncIterator[str]:
@@ -60,17 +63,18 @@ class Pace:
         self._tasks.add(asyncio.create_task(self._finish(beat, time.perf_counter() - began)))
 
     async def _beat(self) -> None:
-        last = time.perf_counter()
+        last, worked = time.perf_counter(), time.thread_time()
         while True:
             await asyncio.sleep(_BEAT)
-            now = time.perf_counter()
+            now, work = time.perf_counter(), time.thread_time()
             self._stall = max(self._stall, now - last - _BEAT)
-            last = now
+            self._work = max(self._work, work - worked)
+            last, worked = now, work
 
     async def _finish(self, beat: asyncio.Task[None], seconds: float) -> None:
         await asyncio.sleep(_AFTERMATH)
         beat.cancel()
         path = Path(self._script.report)
         whole = path.with_suffix(".part")
-        whole.write_text(json.dumps(asdict(Report(self._stall, seconds))), encoding="utf-8")
+        whole.write_text(json.dumps(asdict(Report(self._stall, self._work, seconds))), encoding="utf-8")
         whole.rename(path)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import AsyncIterator, Sequence
 
 from rolling_chat.messages import Json, Message, Usage
@@ -38,6 +37,6 @@ class PacedProvider:
 if __name__ == "__main__":
     # before anything of the program has taken the real one
     litellm_provider.LiteLLMProvider = PacedProvider  # type: ignore[assignment,misc]
-    from rolling_chat.cli import run
+    from rolling_chat.__main__ import main
 
-    sys.exit(run(sys.argv[1:]))
+    main()

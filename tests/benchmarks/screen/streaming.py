@@ -29,10 +29,13 @@ TEXTUALS_PATIENCE, WITH_GIANTS = 40.0, 15.0  # seconds for what is known to take
 
 @dataclass(frozen=True, slots=True)
 class Streamed:
-    """Seconds of processor and of the longest stall; `ended` False where patience did first."""
+    """Seconds of processor, of the longest stall, of the most work at a time (`pace.Report`); `ended`
+    False where patience did first.
+    """
 
     cpu: float
     stall: float
+    work: float
     keys: KeyTimes
     ended: bool
 
@@ -90,8 +93,9 @@ def stream(
                 terminal.gather(0.05)
         cpu = cpu_seconds(terminal.pid) - before
     if not report.exists():
-        return Streamed(cpu, float("nan"), keys, ended=False)
-    return Streamed(cpu, Report(**json.loads(report.read_text())).stall, keys, ended=True)
+        return Streamed(cpu, float("nan"), float("nan"), keys, ended=False)
+    told = Report(**json.loads(report.read_text()))
+    return Streamed(cpu, told.stall, told.work, keys, ended=True)
 
 
 def _line(name: str, streamed: Streamed, *, goals: bool = False) -> str:
@@ -99,7 +103,7 @@ def _line(name: str, streamed: Streamed, *, goals: bool = False) -> str:
     stall = f"{1_000 * streamed.stall:6.0f} ms" if streamed.ended else "        ?"
     parts = [f"  {name:<16}{streamed.cpu:6.1f} s of processor, longest stall {stall}"]
     if goals:
-        parts.append(" (goal 50)")
+        parts.append(f" (goal 50; most work at a time {1_000 * streamed.work:.0f})")
     if times or streamed.keys.unseen:
         worst = max(times, default=float("nan"))
         parts.append(
