@@ -137,9 +137,11 @@ def test_what_the_person_pins_stays_and_what_they_exclude_is_not_sent(
             if place in pins.pinned - pins.excluded:
                 assert row.fate not in {Fate.OMITTED, Fate.MASKED}
                 assert row.fate is not Fate.SHORTENED or row.layer == "3a"
-            if place in pins.excluded and row.fate is Fate.SENT:
-                # the system message and the request of the current turn
-                assert not any(map(_opens_turn, branch[max(1, place + 1) : end])) or not place
+            if place in pins.excluded and row.fate is Fate.SENT and branch[place].role != "system":
+                # the request that waits for its answer
+                newest = branch[end - 1]
+                assert newest.role != "assistant" or newest.tool_calls
+                assert not any(map(_opens_turn, branch[place + 1 : end]))
         again = build(branch[:end], config, model, stored(prompt.plan))
         assert again is not None
         assert (again.messages, again.plan) == (prompt.messages, prompt.plan)

@@ -21,6 +21,7 @@ from rolling_chat.context.pins import EXCLUDED_RESULT, hold
 from rolling_chat.context.turns import REPLY_LEFT
 from tests.support.conversations import MODELS, assistant, context_settings, tool, user, wild_conversations
 from tests.support.prompt_rules import broken_rules
+from tests.support.soundness import TOOLS, assert_sound, with_ids
 
 SYSTEM = {"role": "system", "content": "You are a careful assistant."}
 PAGE = "a line of output that says very little\n" * 55
@@ -77,6 +78,19 @@ def test_excluding_a_call_takes_the_iteration() -> None:
 def test_excluding_a_request_takes_the_turn_but_never_the_current_one() -> None:
     prompt = build(BRANCH, ContextConfig(), pins=excluded(1, 8))
     assert [message["content"] for message in prompt.messages[1:]] == ["next", "done", "now"]
+
+
+@pytest.mark.parametrize("answer", ["done", "", "\n\n"])
+def test_the_newest_turn_may_be_excluded_once_it_has_its_answer_whatever_that_says(answer: str) -> None:
+    config, pins = ContextConfig(max_context_tokens=4_000), excluded(3)
+    branch = with_ids([SYSTEM, user("look"), assistant("seen"), user("next"), assistant(answer), user("now")])
+    fates = []
+    for end in (4, 5, 6):
+        prompt = build_final_prompt(branch[:end], config, tools=TOOLS, model="gpt-4o", pins=pins)
+        assert_sound(branch[:end], prompt, config, "gpt-4o")
+        fates.append([row.fate for row in prompt.report.rows[3:]])
+    sent, left = Fate.SENT, Fate.EXCLUDED
+    assert fates == [[sent], [left, left], [left, left, sent]]
 
 
 def test_excluding_an_answer_leaves_a_reply_in_its_place() -> None:
