@@ -25,6 +25,7 @@ def assert_sound(
     """The prompt fits, is well-formed, and its report tells all that became of `messages`."""
     assert_fits(prompt, config, model)
     assert broken_rules([_as_dict(message) for message in prompt.messages]) == []
+    assert next((m.role for m in prompt.messages if m.role != "system"), "user") == "user"
     assert_every_message_has_one_fate(messages, prompt)
     assert_kept_in_order_and_unchanged(messages, prompt)
     assert_what_never_leaves_is_there(messages, prompt)
