@@ -136,20 +136,32 @@ class _Build:
         )
         report = draw_report(draft, self._sizes)
         if not report.within_budget and not self._is_settled:
-            raise self._overflow(report, draft)
+            plan = self._laid_aside if self._config.enabled else self._next_plan(draft, closing)
+            raise self._overflow(report, draft, plan)
         sent = [self._system_as_given(draft.system)] if draft.system else []
         sent += [self._as_given(piece) for piece in draft.pieces]
         return FinalPrompt(sent, report.token_count, True, report, self._next_plan(draft, closing))
 
     def _resume(self) -> PlanIndex:
         """What the plan has seen already, where it is still so; else nothing."""
-        index = self._plan.index if self._plan is not None else None
-        if index is not None and index.holds(self._given, self._config, self._held):
+        # with rolling off a plan's decisions are laid aside, and what it has seen is as good as ever
+        plan = self._plan if self._config.enabled else self._laid_aside
+        index = plan.index if plan is not None else None
+        if index is not None and index.holds(self._given, self._sizes.model, self._config, self._held):
             return index if index.config == self._config else self._measured_anew(index)
         # a system message that says nothing is refused by some: it is left out and reported
         is_first, unfit = opens_with_system(self._given), () if self._system else (0,)
         return PlanIndex(
-            self._config, self._held, int(is_first), (), (), Mender(), -1, unfit if is_first else ()
+            self._config,
+            self._sizes.model or "",
+            self._held,
+            int(is_first),
+            self._given[0] if is_first else None,
+            (),
+            (),
+            Mender(),
+            -1,
+            unfit if is_first else (),
         )
 
     def _decisions_before(self) -> Decisions:
@@ -298,12 +310,10 @@ class _Build:
         sizes, confirmed = self._sizes, self._sizes.confirmed
         fixed, estimate = sizes.fixed(draft.system), sizes.fixed_estimate(draft.system)
         sent = SentPrompt(sizes.model or "", tuple(draft.pieces), fixed.system + fixed.tools, estimate)
+        index = self._next_index(draft, closing)
         if not self._config.enabled:
-            plan = self._laid_aside or ContextPlan()
-            return replace(plan, pins=self._pins, confirmed=confirmed, sent=sent)
-        last = {id(piece) for piece in closing}
-        pieces = tuple(piece for piece in draft.pieces if id(piece) not in last)
-        given = tuple(self._given[piece.index] for piece in pieces if piece.index >= 0)
+            aside = self._laid_aside or ContextPlan()
+            return replace(aside, pins=self._pins, confirmed=confirmed, sent=sent, index=index)
         return ContextPlan(
             model=self._sizes.model or "",
             window=self._window,
@@ -314,7 +324,19 @@ class _Build:
             summary=draft.summary,
             confirmed=confirmed,
             sent=sent,
-            index=replace(self._index, held=self._held, seen=len(self._given), pieces=pieces, given=given),
+            index=index,
+        )
+
+    def _next_index(self, draft: Draft, closing: Sequence[Piece]) -> PlanIndex:
+        last = {id(piece) for piece in closing}
+        pieces = tuple(piece for piece in draft.pieces if id(piece) not in last)
+        return replace(
+            self._index,
+            held=self._held,
+            seen=len(self._given),
+            last=self._given[-1] if self._given else None,
+            pieces=pieces,
+            given=tuple(self._given[piece.index] for piece in pieces if piece.index >= 0),
         )
 
     def _system_as_given(self, system: Message) -> Message | dict[str, Json]:
@@ -328,7 +350,7 @@ class _Build:
         sent = given if isinstance(given, Mapping) and piece.fate is Fate.SENT else piece.message.to_dict()
         return {key: value for key, value in sent.items() if key != TURN}
 
-    def _overflow(self, report: PromptReport, draft: Draft) -> ContextOverflowError:
+    def _overflow(self, report: PromptReport, draft: Draft, plan: ContextPlan | None) -> ContextOverflowError:
         budget = self._sizes.budget(draft.system)
         parts = sorted(draft.parts(budget).items(), key=lambda part: -part[1])
         return ContextOverflowError(
@@ -337,6 +359,7 @@ class _Build:
             largest=[(name, tokens) for name, tokens in parts[:3] if tokens],
             smallest_window=_smallest_window(report.bound, self._config),
             report=report,
+            plan=plan,
         )
 
 
