@@ -98,6 +98,7 @@ class Chat:
             elif rolling is None:
                 is_rolling = session.rolling
             chat = cls(runtime, session, choice, is_rolling, tools)
+            chat._session.notices.extend(runtime.settings.warnings)
             days, now = runtime.settings.sessions.keep_days, runtime.clock()
             if deleted := delete_old_sessions(runtime.store, days, now, spare=session.id):
                 chat._session.notices.append(deleted)

@@ -25,6 +25,7 @@ from rolling_chat.context import (
     confirm_count,
     prompt_bound,
 )
+from rolling_chat.context.plan import PlanIndex
 from rolling_chat.context.tokens import bounding_estimator
 from rolling_chat.messages import Json, JsonObject, MadeBy, Message, Usage
 from rolling_chat.providers import wire
@@ -59,6 +60,15 @@ class PlannedRequest:
     record: RequestRecord
     basis: JsonObject
     room: int
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """A report of the next request, the plan that it was made `since`, and what was seen for it."""
+
+    report: PromptReport
+    since: ContextPlan | None
+    index: PlanIndex | None
 
 
 class Planner:
@@ -200,7 +210,7 @@ class Planner:
         if self._plan is None or context == self._runtime.settings.context:
             return self._plan
         config = self._config(context, rolling=True)
-        kept, anew = (self._report(config, messages, plan) for plan in (self._plan, None))
+        kept, anew = (self._foresee(config, messages, plan)[0] for plan in (self._plan, None))
         return None if not kept.within_budget or anew.token_count > kept.token_count else self._plan
 
     def learn(self, learned: Learned) -> None:
@@ -241,7 +251,25 @@ class Planner:
         """
         context = context or self._runtime.settings.context
         config = self._config(context, rolling=self.rolling if rolling is None else rolling)
-        return self._report(config, messages, self.plan_under(context, messages), pins)
+        return self._foresee(config, messages, self.plan_under(context, messages), pins)[0]
+
+    def look(self, messages: Sequence[Message]) -> Look:
+        """The report of the next request, also of one that does not fit; nothing is changed.
+
+        What was seen for it is for `keep`, so that the next look is only at what is new.
+        """
+        since = self._plan
+        report, plan = self._foresee(self.config, messages, since)
+        return Look(report, since, plan.index if plan is not None and not self.rolling else None)
+
+    def keep(self, look: Look) -> None:
+        """Remember what a look saw, unless another plan has been taken since, or waits for its count.
+
+        With rolling off only: what a request would decide is not decided by looking.
+        """
+        if look.index is None or self._plan is not look.since or (look.since and look.since.sent):
+            return
+        self._plan = replace(look.since or ContextPlan(), index=look.index)
 
     def plan(
         self, conversation: Conversation, *, tool_choice: Literal["auto", "none"] = "auto", most: int = 0
@@ -361,21 +389,23 @@ class Planner:
         total = sum(fresh[self.model.encode() + b"\0" + text] for text in sent)
         return total + prompt_bound((), tools=self._schemas(), model=self.model)
 
-    def _report(
+    def _foresee(
         self,
         config: ContextConfig,
         messages: Sequence[Message],
         plan: ContextPlan | None,
         pins: PinnedIds | None = None,
-    ) -> PromptReport:
+    ) -> tuple[PromptReport, ContextPlan | None]:
+        """The report of the next request, also of one that does not fit, and the plan that comes with it."""
         basis, pins = self._basis(config), self._pins if pins is None else pins
         try:
-            return build_final_prompt(
+            final = build_final_prompt(
                 basis.prompt(messages, self.model), config, tools=basis.tools, model=self.model,
                 plan=self._in_force(plan, config), pins=pins.on(messages), summary=self._ready(config),
-            ).report  # fmt: skip
+            )  # fmt: skip
         except ContextOverflowError as error:
-            return error.report
+            return error.report, error.plan
+        return final.report, final.plan
 
     def _ready(self, config: ContextConfig) -> Summary | None:
         """The newest summary of the branch, as the pipeline knows it; None where there is to be none."""

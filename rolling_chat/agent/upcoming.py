@@ -7,6 +7,7 @@ from collections.abc import Callable
 from functools import partial
 
 from rolling_chat.agent.counting import uncounted
+from rolling_chat.agent.prompt import Look
 from rolling_chat.agent.session import OpenSession
 from rolling_chat.context import PromptReport
 from rolling_chat.providers.background import in_background
@@ -28,7 +29,7 @@ class Upcoming:
         """The report, also of a request that is too long; made now if there is none."""
         session, state = self._session(), self._state
         if self._report is None or self._report[0] != state:
-            self._report = (state, session.planner.preview(session.conversation.messages))
+            return self._seen(session, state, session.planner.look(session.conversation.messages))
         return self._report[1]
 
     async def warm(self) -> None:
@@ -41,9 +42,14 @@ class Upcoming:
             session, state = self._session(), self._state
             branch = tuple(session.conversation.messages)
             if self._report is None or self._report[0] != state:
-                self._report = (state, await in_background(partial(session.planner.preview, branch)))
+                self._seen(session, state, await in_background(partial(session.planner.look, branch)))
             if not session.is_held:
                 await in_background(session.conversation.save_counts)
+
+    def _seen(self, session: OpenSession, state: object, look: Look) -> PromptReport:
+        session.planner.keep(look)
+        self._report = (state, look.report)
+        return look.report
 
     @property
     def is_ready(self) -> bool:

@@ -45,6 +45,8 @@ def _facts(options: Options, settings: Settings, paths: Paths) -> Iterator[tuple
     yield "sqlite", sqlite3.sqlite_version, True
     yield "folder", str(here()), True
     yield "settings", f"{paths.config_file}{'' if paths.config_file.exists() else ' (none yet)'}", True
+    for warning in settings.warnings:
+        yield "settings", warning, True
     yield "sessions", *_sessions(paths)
     yield "log", str(paths.log_file), True
     yield from _model(options, settings, paths)

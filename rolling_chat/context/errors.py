@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from rolling_chat.context.plan import ContextPlan
 from rolling_chat.context.report import PromptReport
 
 
@@ -12,7 +13,8 @@ class ContextOverflowError(ValueError):
 
     `current` is the prompt's upper bound and `maximum` what it may take, in tokens; `largest` names
     the biggest parts with their tokens; `smallest_window` is the smallest W that would do; `report`
-    is the report of the prompt that was refused.
+    is the report of the prompt that was refused. `plan` holds the decisions that were given, and may be
+    given to the next call.
     """
 
     def __init__(
@@ -23,6 +25,7 @@ class ContextOverflowError(ValueError):
         largest: Sequence[tuple[str, int]],
         smallest_window: int,
         report: PromptReport,
+        plan: ContextPlan | None = None,
     ) -> None:
         parts = ", ".join(f"{name} {tokens:,}" for name, tokens in largest)
         super().__init__(
@@ -35,3 +38,4 @@ class ContextOverflowError(ValueError):
         self.largest = tuple(largest)
         self.smallest_window = smallest_window
         self.report = report
+        self.plan = plan

@@ -25,24 +25,33 @@ class PlanIndex:
     """What the pipeline has seen, so that the next request looks only at what is new.
 
     `pieces` is what was kept of the first `seen` messages, `given` the messages that they were made
-    of; `unfit` are the places of messages that no prompt can carry. It is not stored: a plan
-    that comes from a store builds it again, once.
+    of and `last` the newest of all; `unfit` are the places of messages that no prompt can carry. It is
+    not stored: a plan that comes from a store builds it again, once. One that was built while rolling was
+    off is of no use once it is on, nor the other way round.
     """
 
     config: ContextConfig
+    model: str
     held: Held
     seen: int
+    last: Message | JsonObject | None
     pieces: tuple[Piece, ...]
     given: tuple[Message | JsonObject, ...]
     mender: Mender
     task: int
     unfit: tuple[int, ...]
 
-    def holds(self, messages: Sequence[Message | JsonObject], config: ContextConfig, held: Held) -> bool:
-        """Were the kept messages these, and shaped by this configuration and these pins?
+    def holds(
+        self, messages: Sequence[Message | JsonObject], model: str | None, config: ContextConfig, held: Held
+    ) -> bool:
+        """Were the kept messages these, sized for this model, shaped by this configuration and these pins?
 
         The same pins may come to more as a branch grows: what was excluded while its turn ran, say.
         """
+        if self.model != (model or "") or not 0 < self.seen <= len(messages):
+            return False
+        if messages[self.seen - 1] != self.last:
+            return False
         if held.before(self.seen) != self.held.before(self.seen):
             return False
         if config != self.config and _shaping(config) != _shaping(self.config):

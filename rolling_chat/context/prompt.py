@@ -10,25 +10,18 @@ from rolling_chat.context.budget import reserve_and_margin
 from rolling_chat.context.config import ContextConfig
 from rolling_chat.context.draft import Draft
 from rolling_chat.context.errors import ContextOverflowError
+from rolling_chat.context.kept import kept_of, without_their_call
 from rolling_chat.context.ladder import Ladder
 from rolling_chat.context.pieces import SUMMARISED, Decisions, Piece, Sizes
 from rolling_chat.context.pins import EXCLUDED_RESULT, Pins, hold, request_of
 from rolling_chat.context.plan import ContextPlan, PlanIndex, SentPrompt, fingerprint
 from rolling_chat.context.preamble import Preamble
-from rolling_chat.context.ranges import Ranges
 from rolling_chat.context.report import Fate, PromptReport
 from rolling_chat.context.reporting import draw_report
 from rolling_chat.context.summary import Summary, at_turn_end, most_summary_tokens
 from rolling_chat.context.tokens import TURN
 from rolling_chat.context.tool_results import first_lines
-from rolling_chat.context.turns import (
-    ODD_FIELD,
-    REPLY_LEFT,
-    Entry,
-    Mender,
-    opens_with_system,
-    without_idle_fillers,
-)
+from rolling_chat.context.turns import ODD_FIELD, Entry, Mender, opens_with_system
 from rolling_chat.message_shapes import sound_message
 from rolling_chat.messages import Json, JsonObject, Message
 
@@ -137,26 +130,38 @@ class _Build:
             current=turns[-1] if turns else [],
             decisions=outcome.decisions,
             before=before,
-            unfit=self._index.unfit,
+            unfit=tuple(place for place in self._index.unfit if place not in outcome.decisions.omitted),
             held=self._held,
             summary=outcome.preamble.summary,
         )
         report = draw_report(draft, self._sizes)
         if not report.within_budget and not self._is_settled:
-            raise self._overflow(report, draft)
+            plan = self._laid_aside if self._config.enabled else self._next_plan(draft, closing)
+            raise self._overflow(report, draft, plan)
         sent = [self._system_as_given(draft.system)] if draft.system else []
         sent += [self._as_given(piece) for piece in draft.pieces]
         return FinalPrompt(sent, report.token_count, True, report, self._next_plan(draft, closing))
 
     def _resume(self) -> PlanIndex:
         """What the plan has seen already, where it is still so; else nothing."""
-        index = self._plan.index if self._plan is not None else None
-        if index is not None and index.holds(self._given, self._config, self._held):
+        # with rolling off a plan's decisions are laid aside, and what it has seen is as good as ever
+        plan = self._plan if self._config.enabled else self._laid_aside
+        index = plan.index if plan is not None else None
+        if index is not None and index.holds(self._given, self._sizes.model, self._config, self._held):
             return index if index.config == self._config else self._measured_anew(index)
         # a system message that says nothing is refused by some: it is left out and reported
         is_first, unfit = opens_with_system(self._given), () if self._system else (0,)
         return PlanIndex(
-            self._config, self._held, int(is_first), (), (), Mender(), -1, unfit if is_first else ()
+            self._config,
+            self._sizes.model or "",
+            self._held,
+            int(is_first),
+            self._given[0] if is_first else None,
+            (),
+            (),
+            Mender(),
+            -1,
+            unfit if is_first else (),
         )
 
     def _decisions_before(self) -> Decisions:
@@ -181,12 +186,18 @@ class _Build:
 
     def _walk(self, decisions: Decisions) -> tuple[list[Piece], list[Piece]]:
         """The pieces of the branch, and those that only close it; looks at nothing that was seen before."""
-        index = self._index
-        mender, task, unfit, fresh = index.mender.copy(), index.task, list(index.unfit), []
+        index, omitted = self._index, decisions.omitted
+        mender, task, unfit = index.mender.copy(), index.task, list(index.unfit)
+        fresh: list[Entry] = []
+        # what is invented for a message that has left says nothing: only the person's excluding all that
+        # came after it can let a message leave before that is known
+        stands_on = index.mender.last
         messages, odd = self._messages_from(index.seen)
         for mended in mender.walk(messages, index.seen, self._held.left_out):
             if mended.left_out:
                 unfit.append(mended.index)
+                continue
+            if mended.index < 0 and not fresh and stands_on in omitted:
                 continue
             entry = mended
             if mended.index in odd and not mended.repair:
@@ -194,12 +205,15 @@ class _Build:
             if task < 0 and entry.opens_turn:
                 task = entry.index
             fresh.append(_emptied(entry) if entry.index in self._held.emptied else entry)
+        # what follows what the plan has seen was never omitted, and may begin amid a turn
+        kept = fresh if omitted.end <= index.seen else list(kept_of(fresh, omitted))
+        if kept is not fresh:
+            unfit += without_their_call(fresh, kept, omitted)
         self._index = replace(index, mender=mender.copy(), task=task, unfit=tuple(unfit))
         shape = self._sizes.shape
-        # what follows what the plan has seen was never omitted, and may begin amid a turn
-        kept = fresh if decisions.omitted.end <= index.seen else _kept(fresh, decisions.omitted)
         pieces = [*index.pieces, *(shape(entry, decisions) for entry in kept)]
-        return pieces, [shape(entry, decisions) for entry in mender.finish()]
+        closing = mender.finish() if mender.last not in omitted else ()
+        return pieces, [shape(entry, decisions) for entry in closing]
 
     def _messages_from(self, first: int) -> tuple[list[Message], set[int]]:
         """The messages from `first` on, and the places of those that cannot go out as they were given."""
@@ -296,12 +310,10 @@ class _Build:
         sizes, confirmed = self._sizes, self._sizes.confirmed
         fixed, estimate = sizes.fixed(draft.system), sizes.fixed_estimate(draft.system)
         sent = SentPrompt(sizes.model or "", tuple(draft.pieces), fixed.system + fixed.tools, estimate)
+        index = self._next_index(draft, closing)
         if not self._config.enabled:
-            plan = self._laid_aside or ContextPlan()
-            return replace(plan, pins=self._pins, confirmed=confirmed, sent=sent)
-        last = {id(piece) for piece in closing}
-        pieces = tuple(piece for piece in draft.pieces if id(piece) not in last)
-        given = tuple(self._given[piece.index] for piece in pieces if piece.index >= 0)
+            aside = self._laid_aside or ContextPlan()
+            return replace(aside, pins=self._pins, confirmed=confirmed, sent=sent, index=index)
         return ContextPlan(
             model=self._sizes.model or "",
             window=self._window,
@@ -312,7 +324,19 @@ class _Build:
             summary=draft.summary,
             confirmed=confirmed,
             sent=sent,
-            index=replace(self._index, held=self._held, seen=len(self._given), pieces=pieces, given=given),
+            index=index,
+        )
+
+    def _next_index(self, draft: Draft, closing: Sequence[Piece]) -> PlanIndex:
+        last = {id(piece) for piece in closing}
+        pieces = tuple(piece for piece in draft.pieces if id(piece) not in last)
+        return replace(
+            self._index,
+            held=self._held,
+            seen=len(self._given),
+            last=self._given[-1] if self._given else None,
+            pieces=pieces,
+            given=tuple(self._given[piece.index] for piece in pieces if piece.index >= 0),
         )
 
     def _system_as_given(self, system: Message) -> Message | dict[str, Json]:
@@ -326,7 +350,7 @@ class _Build:
         sent = given if isinstance(given, Mapping) and piece.fate is Fate.SENT else piece.message.to_dict()
         return {key: value for key, value in sent.items() if key != TURN}
 
-    def _overflow(self, report: PromptReport, draft: Draft) -> ContextOverflowError:
+    def _overflow(self, report: PromptReport, draft: Draft, plan: ContextPlan | None) -> ContextOverflowError:
         budget = self._sizes.budget(draft.system)
         parts = sorted(draft.parts(budget).items(), key=lambda part: -part[1])
         return ContextOverflowError(
@@ -335,6 +359,7 @@ class _Build:
             largest=[(name, tokens) for name, tokens in parts[:3] if tokens],
             smallest_window=_smallest_window(report.bound, self._config),
             report=report,
+            plan=plan,
         )
 
 
@@ -371,46 +396,6 @@ def _turns(pieces: Sequence[Piece]) -> list[list[Piece]]:
 def _is_answered(turn: Sequence[Piece]) -> bool:
     last = turn[-1].message if turn else None
     return last is not None and last.role == "assistant" and not last.tool_calls
-
-
-def _kept(entries: Sequence[Entry], omitted: Ranges) -> Iterator[Entry]:
-    """The entries that were not omitted; an invented one leaves with what it was invented for."""
-    turn: list[Entry] = []
-    for entry in entries:
-        if entry.opens_turn:
-            yield from _kept_of_past_turn(turn, omitted)
-            turn = []
-        turn.append(entry)
-    yield from _kept_of_turn(turn, omitted)
-
-
-def _kept_of_past_turn(turn: list[Entry], omitted: Ranges) -> Iterator[Entry]:
-    kept = list(_kept_of_turn(turn, omitted))
-    yield from kept
-    last = kept[-1].message if kept else None
-    if last is not None and (last.role != "assistant" or last.tool_calls):
-        yield Entry(-1, Message("assistant", REPLY_LEFT))
-
-
-def _kept_of_turn(turn: Sequence[Entry], omitted: Ranges) -> Iterator[Entry]:
-    layers = [omitted.get(entry.index) for entry in turn if entry.index >= 0]
-    if layers and all(layers):
-        return
-    yield from without_idle_fillers(list(_not_omitted(turn, omitted)))
-
-
-def _not_omitted(turn: Sequence[Entry], omitted: Ranges) -> Iterator[Entry]:
-    open_calls: set[str] = set()
-    for entry in turn:
-        message, is_omitted = entry.message, entry.index in omitted
-        if message.role != "tool":
-            # ids are used again: a call that left must not answer to the name of an older one
-            open_calls = set() if is_omitted else {call.id for call in message.tool_calls}
-        if is_omitted or (
-            message.role == "tool" and entry.index < 0 and message.tool_call_id not in open_calls
-        ):
-            continue
-        yield entry
 
 
 def _smallest_window(bound: int, config: ContextConfig) -> int:

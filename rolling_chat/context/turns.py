@@ -74,9 +74,18 @@ def opens_turn(messages: Sequence[Message | JsonObject], place: int) -> bool:
     """Does a turn begin at `place`? Whatever is no answer, no result and not sent into a running turn
     counts as a request, but for the system message."""
     message = messages[place]
-    if role_of(message) in {"assistant", "tool"} or is_same_turn(message):
+    if role_of(message) in {"assistant", "tool"}:
         return False
-    return place > 0 or not opens_with_system(messages)
+    if place == 0:
+        return not opens_with_system(messages)
+    return not is_same_turn(message) or not _is_turn_running(messages, place)
+
+
+def _is_turn_running(messages: Sequence[Message | JsonObject], place: int) -> bool:
+    """Was anything said before `place` that a turn is made of? Results alone answer nothing."""
+    while place > 0 and role_of(messages[place - 1]) == "tool":
+        place -= 1
+    return place > 1 or (place == 1 and not opens_with_system(messages))
 
 
 def mend(messages: Sequence[Message], first_index: int = 0) -> list[Entry]:
@@ -98,15 +107,18 @@ class Mender:
         before: str = "",
         open_calls: Sequence[tuple[str, ToolCall]] = (),
         skipped: bool = False,
+        last: int = -1,
     ) -> None:
-        """`open_calls` are those not yet answered, each with the id that it was given."""
+        """`open_calls` are those not yet answered, each with the id that it was given; `last` is the
+        place of the message that was walked last, -1 before the first."""
         self._before = before
         self._open = list(open_calls)
         self._skipped = skipped
+        self.last = last
 
     def copy(self) -> Mender:
         """The same place, to go on from twice."""
-        return Mender(self._before, self._open, self._skipped)
+        return Mender(self._before, self._open, self._skipped, self.last)
 
     def walk(
         self, messages: Sequence[Message], first_index: int, without: Set[int] = frozenset()
@@ -117,13 +129,16 @@ class Mender:
                 self._skipped = True
                 continue
             if message.role == "tool":
-                yield self._result(index, message)
+                entry = self._result(index, message)
+                self.last = self.last if entry.left_out else index
+                yield entry
                 continue
             yield from self.close()
             if message.role == "assistant":
                 yield from self._answer(index, message)
             else:
                 yield from self._request(index, message)
+            self.last = index
 
     def finish(self) -> Iterator[Entry]:
         """What only this prompt needs at its end: open calls answered, a request where none was made."""
@@ -167,7 +182,8 @@ class Mender:
         yield replace(entry, repair=repair) if repair and not entry.repair else entry
 
     def _request(self, index: int, message: Message) -> Iterator[Entry]:
-        same = is_same_turn(message)
+        # what began a branch was sent into no turn, whatever it says of itself
+        same = is_same_turn(message) and bool(self._before)
         if self._before in {"user", "tool"} and not same:
             yield Entry(-1, Message("assistant", REPLY_LEFT if self._skipped else MISSING_REPLY))
         is_users = message.role == "user"

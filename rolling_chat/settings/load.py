@@ -43,7 +43,8 @@ def load_settings(
     `overrides` are `key=value`, the value in TOML or, for a key that takes text, plain. A
     project's own file may set only what can neither run code nor send data elsewhere, unless the
     person's own settings list its folder in `trusted_folders`. Raises SettingsError for anything
-    that is unknown, not allowed or unreadable: the program does not start on a guess.
+    that is unknown, not allowed or unreadable: the program does not start on a guess. A variable of the
+    environment that is unknown is a warning only: it may be there for another program.
     """
     user = list(_from_file(paths.config_file))
     later = [*_from_environment(environ), *_from_overrides(overrides)]
@@ -55,7 +56,7 @@ def load_settings(
             _refuse_unsafe(project)
         values, origins = _checked([*user, *project, *later])
     everywhere = {dotted(path): "default" for path in RULES if ANY not in path}
-    return build(values, everywhere | origins)
+    return build(values, everywhere | origins, _unknown_variables(environ))
 
 
 def check_setting(path: KeyPath, value: object, origin: str, spelt: str = "") -> Any:
@@ -152,19 +153,27 @@ def _is_table(path: KeyPath) -> bool:
 
 
 def _from_environment(environ: Mapping[str, str]) -> Iterator[_Given]:
-    known = {ENVIRONMENT_PREFIX + "_".join(path).upper(): path for path in RULES if ANY not in path}
-    for variable, text in sorted(environ.items()):
-        if not variable.startswith(ENVIRONMENT_PREFIX) or variable in PROGRAM_VARIABLES:
-            continue
-        path = known.get(variable)
-        if path is None:
-            near = nearest(variable, known)
-            hint = f"; did you mean {near}?" if near else ""
-            raise SettingsError(
-                f"{_ENVIRONMENT}: unknown variable {printable(variable)} = {shown(text)}{hint}"
-            )
+    for variable, path in sorted(_variables().items()):
+        text = environ.get(variable, "")
         if text:  # an empty variable is the shell's way of taking one back
             yield _Given(path, _value(text, RULES[path]), _ENVIRONMENT, variable)
+
+
+def _unknown_variables(environ: Mapping[str, str]) -> Iterator[str]:
+    """A line for each variable that looks like one of ours and is none; what it holds may be a secret."""
+    known = {name.removeprefix(ENVIRONMENT_PREFIX) for name in {*_variables(), *PROGRAM_VARIABLES}}
+    for variable in sorted(environ):
+        name = variable.removeprefix(ENVIRONMENT_PREFIX)
+        if name == variable or name in known:
+            continue
+        near = nearest(name, sorted(known))
+        hint = f"; did you mean {ENVIRONMENT_PREFIX}{near}?" if near else ""
+        yield f"{_ENVIRONMENT}: unknown variable {printable(variable)} is not used{hint}"
+
+
+def _variables() -> dict[str, KeyPath]:
+    """The setting that each variable of the environment sets."""
+    return {ENVIRONMENT_PREFIX + "_".join(path).upper(): path for path in RULES if ANY not in path}
 
 
 def _from_overrides(overrides: Sequence[str]) -> Iterator[_Given]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Literal, TypeAlias
@@ -198,7 +198,7 @@ class Settings:
 
     `origins` tells for each dotted key where its value came from: "default", a file's path,
     "environment" or "command line". `trusted_folders` are the projects whose own settings file
-    may set every key.
+    may set every key. `warnings` are lines for people about what was given and means nothing.
     """
 
     model: str = _key("", str)
@@ -209,6 +209,7 @@ class Settings:
     agent: AgentSettings = field(default_factory=AgentSettings, metadata={"group": AgentSettings})
     sessions: SessionsSettings = field(default_factory=SessionsSettings, metadata={"group": SessionsSettings})
     origins: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}), compare=False)
+    warnings: tuple[str, ...] = field(default=(), compare=False)
 
     def for_model(self, model: str) -> ModelSettings:
         """The settings of `model`, named exactly as in `[models."…"]`; defaults where there are none."""
@@ -234,9 +235,12 @@ RULES: Mapping[KeyPath, Rule] = MappingProxyType(dict(_rules(Settings)))
 """Every key by its path; ANY stands for a name of the person's own (a model, a tool)."""
 
 
-def build(values: Mapping[KeyPath, Any], origins: Mapping[str, str]) -> Settings:
+def build(
+    values: Mapping[KeyPath, Any], origins: Mapping[str, str], warnings: Iterable[str] = ()
+) -> Settings:
     """Make the settings from checked values by path; what is not given has its default."""
-    settings: Settings = _build(Settings, values, (), origins=MappingProxyType(dict(origins)))
+    read_only = MappingProxyType(dict(origins))
+    settings: Settings = _build(Settings, values, (), origins=read_only, warnings=tuple(warnings))
     return settings
 
 

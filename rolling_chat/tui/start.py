@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from textual import events
 
 from rolling_chat.tui.app import RollingChatApp
+from rolling_chat.tui.bracketed import keep_pastes_whole
 from rolling_chat.tui.screens.start import StartScreen
 
 if TYPE_CHECKING:
@@ -147,6 +148,7 @@ def run_app(
         paths=paths,
         first_message=first_message,
     )
+    keep_pastes_whole()
     try:
         app.run()
     except Exception as error:  # outside the app's own loop: a terminal that cannot be had

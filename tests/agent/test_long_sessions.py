@@ -10,6 +10,7 @@ from dataclasses import replace
 import pytest
 
 from rolling_chat.agent import Chat, ChatError, Runtime, conversation
+from rolling_chat.context.pieces import Sizes
 from rolling_chat.events import Outcome, TurnEnded, TurnStarted
 from rolling_chat.messages import Message, ToolCall
 from rolling_chat.sessions.records import StoreDamaged, Stretch
@@ -28,7 +29,7 @@ def short_parts(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def long(opened: Opened) -> tuple[Chat, Runtime]:
     """A chat that has just been opened on a session of LONG messages."""
-    chat, runtime, _ = opened(says("fine"))
+    chat, runtime, _ = opened(*[says("fine")] * 3)
     call = ToolCall("c", "list_files", "{}")
     for turn in range(LONG // 4):
         runtime.store.append(chat.info.id, Message("user", f"question {turn}"))
@@ -76,8 +77,8 @@ async def test_a_turn_that_waits_for_the_report_can_be_stopped(
 ) -> None:
     chat, runtime = long
     go, planner = threading.Event(), chat._session.planner
-    preview = planner.preview
-    monkeypatch.setattr(planner, "preview", lambda messages: (go.wait(30), preview(messages))[1])
+    look = planner.look
+    monkeypatch.setattr(planner, "look", lambda messages: (go.wait(30), look(messages))[1])
     await chat.ready()
     warming = asyncio.create_task(chat.warm_report())
     await asyncio.sleep(0)
@@ -104,8 +105,25 @@ async def test_the_report_that_was_made_meanwhile_is_the_one_that_is_shown(
     assert len(made.rows) == LONG + 1
     # and what was counted for it is counted for good
     assert all(message.counts for message in runtime.store.branch(chat.info.id))
-    monkeypatch.setattr(chat._session.planner, "preview", lambda _: pytest.fail("made again"))
+    monkeypatch.setattr(chat._session.planner, "look", lambda _: pytest.fail("made again"))
     assert chat.report() is made
+
+
+@pytest.mark.parametrize("most", [0, 300])
+async def test_with_rolling_off_only_what_is_new_is_looked_at_also_where_nothing_fits_any_longer(
+    long: tuple[Chat, Runtime], monkeypatch: pytest.MonkeyPatch, most: int
+) -> None:
+    chat, _ = long
+    chat.set_context("max_context_tokens", str(most))
+    await chat.warm_report()
+    shaped, shape = [], Sizes.shape
+    monkeypatch.setattr(Sizes, "shape", lambda *given: (shaped.append(given[1].index), shape(*given))[1])
+    for _turn in range(3):
+        await collect(chat.send("and now?"))
+        chat.report()
+    assert min(at for at in shaped if at >= 0) > LONG
+    assert chat.report().within_budget == (not most)
+    assert chat.report() == chat._session.planner.preview(chat.messages)
 
 
 async def test_what_is_read_after_the_session_was_left_is_not_shown_in_the_next(

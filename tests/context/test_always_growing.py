@@ -137,9 +137,11 @@ def test_what_the_person_pins_stays_and_what_they_exclude_is_not_sent(
             if place in pins.pinned - pins.excluded:
                 assert row.fate not in {Fate.OMITTED, Fate.MASKED}
                 assert row.fate is not Fate.SHORTENED or row.layer == "3a"
-            if place in pins.excluded and row.fate is Fate.SENT:
-                # the system message and the request of the current turn
-                assert not any(map(_opens_turn, branch[max(1, place + 1) : end])) or not place
+            if place in pins.excluded and row.fate is Fate.SENT and branch[place].role != "system":
+                # the request that waits for its answer
+                newest = branch[end - 1]
+                assert newest.role != "assistant" or newest.tool_calls
+                assert not any(map(_opens_turn, branch[place + 1 : end]))
         again = build(branch[:end], config, model, stored(prompt.plan))
         assert again is not None
         assert (again.messages, again.plan) == (prompt.messages, prompt.plan)
@@ -197,6 +199,41 @@ def test_rolling_switched_off_and_on_again_goes_on_where_it_was(
             continue
         assert (through.messages, through.plan) == (straight.messages, straight.plan)
         plan = straight.plan
+
+
+@given(wild_conversations(), context_settings(), MODELS, st.data())
+def test_with_rolling_off_what_was_seen_before_changes_nothing(
+    messages: Messages, keys: dict[str, Any], model: str | None, data: st.DataObject
+) -> None:
+    branch, plan, pins = with_ids(messages), None, Pins()
+    for _request in range(6):
+        end = data.draw(st.integers(0, len(branch)))
+        change = data.draw(st.sampled_from(["", "", "", "on", "model", "settings", "pins", "edit"]))
+        match change:
+            case "model":
+                model = data.draw(MODELS)
+            case "settings":
+                keys = data.draw(context_settings())
+            case "pins":
+                places = st.frozensets(st.integers(0, len(branch)), max_size=3)
+                pins = Pins(data.draw(places), data.draw(places))
+            case "edit" if end:
+                branch[end - 1] = Message("user", f"edited {end}", id=f"edited {end}")
+        config = ContextConfig(**{**keys, "enabled": change == "on"})
+        warm, cold = (_seen(branch[:end], config, model, one, pins) for one in (plan, stored(plan)))
+        assert warm[:2] == cold[:2]
+        plan = warm[2]
+
+
+def _seen(
+    branch: list[Message], config: ContextConfig, model: str | None, plan: ContextPlan | None, pins: Pins
+) -> tuple[object, object, ContextPlan | None]:
+    """What is sent, what is told of it, and the plan for the next request, also of one that is refused."""
+    try:
+        prompt = build_final_prompt(branch, config, tools=TOOLS, model=model, plan=plan, pins=pins)
+    except ContextOverflowError as error:
+        return str(error), totals(error.report), error.plan
+    return prompt.messages, totals(prompt.report), prompt.plan
 
 
 @given(wild_conversations(), context_settings(), MODELS)

@@ -21,6 +21,7 @@ from rolling_chat.context.pins import EXCLUDED_RESULT, hold
 from rolling_chat.context.turns import REPLY_LEFT
 from tests.support.conversations import MODELS, assistant, context_settings, tool, user, wild_conversations
 from tests.support.prompt_rules import broken_rules
+from tests.support.soundness import TOOLS, assert_every_message_has_one_fate, assert_sound, with_ids
 
 SYSTEM = {"role": "system", "content": "You are a careful assistant."}
 PAGE = "a line of output that says very little\n" * 55
@@ -77,6 +78,29 @@ def test_excluding_a_call_takes_the_iteration() -> None:
 def test_excluding_a_request_takes_the_turn_but_never_the_current_one() -> None:
     prompt = build(BRANCH, ContextConfig(), pins=excluded(1, 8))
     assert [message["content"] for message in prompt.messages[1:]] == ["next", "done", "now"]
+
+
+@pytest.mark.parametrize("answer", ["done", "", "\n\n"])
+def test_the_newest_turn_may_be_excluded_once_it_has_its_answer_whatever_that_says(answer: str) -> None:
+    config, pins = ContextConfig(max_context_tokens=4_000), excluded(3)
+    branch = with_ids([SYSTEM, user("look"), assistant("seen"), user("next"), assistant(answer), user("now")])
+    fates = []
+    for end in (4, 5, 6):
+        prompt = build_final_prompt(branch[:end], config, tools=TOOLS, model="gpt-4o", pins=pins)
+        assert_sound(branch[:end], prompt, config, "gpt-4o")
+        fates.append([row.fate for row in prompt.report.rows[3:]])
+    sent, left = Fate.SENT, Fate.EXCLUDED
+    assert fates == [[sent], [left, left], [left, left, sent]]
+
+
+def test_what_began_the_branch_is_its_request_though_it_says_that_it_was_sent_into_a_turn() -> None:
+    torn = [{**user("look"), "turn": "same"}, assistant("seen")]
+    for branch in ([SYSTEM, *torn], torn, [SYSTEM, tool("lost", "x"), *torn]):
+        request = len(branch) - 2
+        assert hold(branch, pinned(request + 1)).kept == {request, request + 1}
+        assert hold([*branch, user("now")], excluded(request)).left_out == {request, request + 1}
+    late = [SYSTEM, *torn, torn[0], assistant("again")]
+    assert hold(late, pinned(4)).kept == {1, 4}
 
 
 def test_excluding_an_answer_leaves_a_reply_in_its_place() -> None:
@@ -168,6 +192,50 @@ def test_a_pinned_call_whose_result_is_excluded_keeps_the_line_that_says_so() ->
     prompt = build([*branch, user("now")], config, pins=Pins(frozenset({2}), frozenset({3})))
     assert broken_rules(prompt.messages) == []
     assert [row.fate for row in prompt.report.rows[2:4]] == [Fate.SENT, Fate.EXCLUDED]
+
+
+def through(steps: list[tuple[int, Pins]], branch: list[dict[str, Any]]) -> list[FinalPrompt]:
+    """The prompts of a session that is short of room, each well-formed and with a report that adds up."""
+    config = ContextConfig(max_context_tokens=120, reserved_output_tokens=0, safety_margin=0.0)
+    messages, plan, prompts = with_ids(branch), None, []
+    for end, pins in steps:
+        prompt = build_final_prompt(messages[:end], config, model="gpt-4o", plan=plan, pins=pins)
+        assert broken_rules([message.to_dict() for message in prompt.messages]) == []
+        assert_every_message_has_one_fate(messages[:end], prompt)
+        prompts.append(prompt)
+        plan = prompt.plan
+    return prompts
+
+
+LONG = "a request that is long enough " * 10
+
+
+def test_what_was_invented_for_a_turn_that_left_does_not_stay_when_the_one_after_it_is_excluded() -> None:
+    unanswered = [user(LONG), assistant("", ("a", "x"))]
+    for left in unanswered:
+        branch = [SYSTEM, left, user(LONG), assistant("yes"), user("now")]
+        out = excluded(2)
+        *_, last = through([(3, Pins()), (4, out), (5, out)], branch)
+        assert [message.text for message in last.messages[1:]] == ["now"]
+
+
+def test_a_stray_result_that_comes_back_with_its_turn_is_counted_once() -> None:
+    turn = [user("look"), assistant("", ("a", "x")), tool("a", "x"), tool("a", "stray")]
+    branch = [SYSTEM, *turn, user(LONG), assistant("", ("a", "x")), user("now")]
+    *_, last = through([(7, excluded(2)), (8, Pins())], branch)
+    assert last.report.count(Fate.OMITTED) == 6
+
+
+def test_a_result_that_answers_only_a_call_that_left_is_not_sent() -> None:
+    branch = [
+        assistant("", ("a", "x")),
+        {**user("more"), "turn": "same"},
+        tool("a", "late"),
+        user(LONG),
+        user("now"),
+    ]
+    *_, last = through([(4, Pins()), (5, excluded(1))], branch)
+    assert [row.fate for row in last.report.rows[:3]] == [Fate.OMITTED, Fate.EXCLUDED, Fate.REPAIRED]
 
 
 @pytest.mark.parametrize("pinned", [1, 2, 3, 4, 5])

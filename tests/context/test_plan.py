@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rolling_chat.context import ContextConfig, ContextPlan, build_final_prompt
+from rolling_chat.context import ContextConfig, ContextOverflowError, ContextPlan, build_final_prompt
+from rolling_chat.context.pieces import Decisions, Piece, Sizes
 from rolling_chat.context.ranges import Ranges
+from rolling_chat.context.turns import Entry
 from rolling_chat.messages import Message
 from tests.support.conversations import assistant, tool, user
 from tests.support.prompt_rules import broken_rules
@@ -46,6 +49,46 @@ def test_a_warm_plan_looks_only_at_what_is_kept_and_what_is_new() -> None:
     new = set(range(len(messages) - 1, len(watched)))
     assert watched.seen <= kept | new | {0}
     assert len(kept) < 200
+
+
+@pytest.mark.parametrize("window", [0, 4_000])
+def test_with_rolling_off_as_well_also_after_a_refusal(window: int) -> None:
+    config = ContextConfig(enabled=False, max_context_tokens=window or 10_000_000)
+    messages = [*long_chat(200), user("now?")]
+    plan = seen(messages, config, None)
+    for _turn in range(2):
+        messages += [assistant("yes"), user("and?")]
+        counted = Shaped()
+        with counted:
+            plan = seen(messages, config, plan)
+        assert counted.places == {len(messages) - 2, len(messages) - 1}
+
+
+def seen(messages: list[Any], config: ContextConfig, plan: ContextPlan | None) -> ContextPlan | None:
+    try:
+        return build_final_prompt(messages, config, model="gpt-4o", plan=plan).plan
+    except ContextOverflowError as refusal:
+        return refusal.plan
+
+
+class Shaped:
+    """The places of the messages that pieces were made of while it was entered."""
+
+    def __init__(self) -> None:
+        self.places: set[int] = set()
+        self._patch = pytest.MonkeyPatch()
+
+    def __enter__(self) -> None:
+        shape = Sizes.shape
+
+        def noted(sizes: Sizes, entry: Entry, decisions: Decisions) -> Piece:
+            self.places.add(entry.index)
+            return shape(sizes, entry, decisions)
+
+        self._patch.setattr(Sizes, "shape", noted)
+
+    def __exit__(self, *_error: object) -> None:
+        self._patch.undo()
 
 
 def test_a_changed_past_sets_the_index_aside() -> None:

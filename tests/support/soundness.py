@@ -25,6 +25,7 @@ def assert_sound(
     """The prompt fits, is well-formed, and its report tells all that became of `messages`."""
     assert_fits(prompt, config, model)
     assert broken_rules([_as_dict(message) for message in prompt.messages]) == []
+    assert next((m.role for m in prompt.messages if m.role != "system"), "user") == "user"
     assert_every_message_has_one_fate(messages, prompt)
     assert_kept_in_order_and_unchanged(messages, prompt)
     assert_what_never_leaves_is_there(messages, prompt)
@@ -73,12 +74,18 @@ def assert_kept_in_order_and_unchanged(messages: Sequence[Message], prompt: Fina
 
 
 def assert_what_never_leaves_is_there(messages: Sequence[Message], prompt: FinalPrompt) -> None:
-    """The system prompt, and the user message that opened the current turn."""
+    """The system prompt, and the user message that opened the current turn.
+
+    Once that has its answer the person may exclude it too: nothing runs that needs it.
+    """
     if messages and messages[0].role == "system" and messages[0].text.strip():
         assert messages[0].text in prompt.messages[0].text
-    opening = [m for m in messages[1:] if m.role in {"user", "system"} and not _goes_on(m)]
-    if opening and opening[-1].role == "user" and _says_something(opening[-1]):
-        assert opening[-1] in prompt.messages
+    opening = [at for at, m in enumerate(messages) if at and m.role in {"user", "system"} and not _goes_on(m)]
+    if not opening or (_is_answered(messages) and prompt.report.rows[opening[-1]].fate is Fate.EXCLUDED):
+        return
+    request = messages[opening[-1]]
+    if request.role == "user" and _says_something(request):
+        assert request in prompt.messages
 
 
 def omitted_by_notice(prompt: FinalPrompt) -> int:
@@ -103,6 +110,10 @@ def _has_no_place(row: Row) -> bool:
 
 def _goes_on(message: Message) -> bool:
     return bool(message.extras) and message.extras is not None and message.extras.get("turn") == "same"
+
+
+def _is_answered(messages: Sequence[Message]) -> bool:
+    return messages[-1].role == "assistant" and not messages[-1].tool_calls
 
 
 def _says_something(message: Message) -> bool:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from contextlib import closing
 
+import pytest
+
 from tests.terminal.conftest import Desk
 
 
@@ -57,6 +59,22 @@ def test_what_is_pasted_runs_no_key_and_no_command(desk: Desk) -> None:
     terminal.see("rolling: off")
     terminal.type(pasted("/quit\n\x11\x03harmless"))
     terminal.see("harmless", "rolling: off")
+    terminal.type("!")
+    terminal.see("harmless!")
+    assert said(desk) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["\x1b\rharmless", "\x1b[31mred\x1b[0m\r\nrm -rf harmless", "\x1b[200~\x1b\x1b\r\x1b[13uharmless\x1b"],
+)
+def test_a_paste_with_escape_sequences_in_it_presses_no_key(desk: Desk, text: str) -> None:
+    terminal = desk.open()
+    terminal.see("rolling: off")
+    paste = f"\x1b[200~{text}\x1b[201~"
+    for part in (paste[:-3], paste[-3:]):
+        terminal.type(part)
+    terminal.see("harmless")
     terminal.type("!")
     terminal.see("harmless!")
     assert said(desk) == []

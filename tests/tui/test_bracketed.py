@@ -1,0 +1,72 @@
+"""What is pasted is text, however it is read and whatever it holds."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from textual import events
+from textual.message import Message
+
+from rolling_chat.tui.bracketed import PasteParser
+
+START, END = "\x1b[200~", "\x1b[201~"
+# what could be taken for keys, for marks, or for parts of them
+PARTS = ["\x1b", "\r", "\n", "\x03", "[", "200~", "201", "~", "\x1b[31m", "\x1b[I", "\x1b[A", START, "é", "a"]
+PASTED = (
+    st.lists(st.sampled_from(PARTS), max_size=12).map("".join).filter(lambda text: END not in text + END[:5])
+)
+
+
+def read(*reads: str) -> list[str]:
+    """The events of a terminal that was read so: keys by name, pastes as `<text>`."""
+    parser = PasteParser()
+    return [_name(event) for data in reads for event in parser.feed(data)]
+
+
+def _name(event: Message) -> str:
+    match event:
+        case events.Key():
+            return event.key
+        case events.Paste():
+            return f"<{event.text}>"
+    return type(event).__name__
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "\x1b\r",
+        "\x1b[31mred\x1b[0m\r\nrm -rf",
+        "a\x1bb",
+        "at the end\x1b",
+        f"nested {START} mark",
+        "\x1b[I and \x1b[48;24;80;480;800t",
+        "\x1b[13u",
+        "\x1b]0;" + "a title " * 9 + "\r",
+        "",
+    ],
+)
+def test_a_paste_is_one_text(text: str) -> None:
+    assert read(f"b{START}{text}{END}a") == ["b", f"<{text}>", "a"]
+
+
+def test_a_mark_that_comes_in_parts_is_a_mark() -> None:
+    whole = f"{START}one\x1b\r{END}x{START}two{END}\r"
+    assert read(*whole) == ["<one\x1b\r>", "x", "<two>", "enter"]
+
+
+def test_keys_go_on_as_they_came() -> None:
+    assert read("\x1b[A", "\x1b[", "B", "x", "\r", END, "y") == ["up", "down", "x", "enter", "y"]
+
+
+def test_a_paste_that_is_never_ended_presses_nothing() -> None:
+    assert read(f"{START}rm -rf\x1b\r", "\r", "") == []
+
+
+@given(PASTED, PASTED, st.data())
+def test_however_it_is_read_it_is_the_same(one: str, two: str, data: st.DataObject) -> None:
+    whole = f"a{START}{one}{END}b{START}{two}{END}\r"
+    cuts = sorted(data.draw(st.sets(st.integers(1, len(whole) - 1), max_size=6)))
+    reads = [whole[start:end] for start, end in zip([0, *cuts], [*cuts, len(whole)], strict=True)]
+    assert read(*reads) == ["a", f"<{one}>", "b", f"<{two}>", "enter"]
