@@ -93,16 +93,17 @@ def framed(lines: Iterable[Line], first: Segment, rest: Segment, *, is_text: boo
         front = first if not drawn else rest
         keeps = is_text and not goes_on and not line.gutter
         gutter = 0 if keeps else line.gutter + len(front.text)
-        drawn.append(replace(line, segments=_before(front, line.segments), gutter=gutter))
+        drawn.append(replace(line, segments=_before(front, line), gutter=gutter))
         goes_on = line.joint is not None
     return drawn
 
 
-def _before(front: Segment, segments: tuple[Segment, ...]) -> tuple[Segment, ...]:
+def _before(front: Segment, line: Line) -> tuple[Segment, ...]:
     """Put something before a row; frames within frames, fifty perhaps, become one segment."""
-    if segments and segments[0].style is front.style:
-        return (Segment(front.text + segments[0].text, front.style), *segments[1:])
-    return (front, *segments)
+    first, *others = line.segments or (Segment(""),)
+    if first.style is front.style and 0 < len(first.text) <= line.gutter:
+        return (Segment(front.text + first.text, front.style), *others)
+    return (front, *line.segments)
 
 
 def padded(line: Line, width: int, style: Style) -> Line:
