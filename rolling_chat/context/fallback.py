@@ -10,27 +10,42 @@ from __future__ import annotations
 import re
 
 # The order matters: the long mixed runs (base64, hashes, uuids) are taken before the words in them.
-_RUNS = re.compile(
-    r"(?P<blob>(?=[A-Za-z+/=_-]{0,40}[0-9])[A-Za-z0-9+/=_-]{24,}|[A-Za-z+/]{40,})"
-    r"|(?P<word>[A-Za-z]+)"
-    r"|(?P<digits>[0-9]+)"
-    r"|(?P<blank>[ \t\r\n\f\v]+)"
-    r"|(?P<marks>[!-/:-@\[-`{-~]+)"
-    r"|(?P<wide>[\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uffef]+)"
-    r"|(?P<latin>[\u00a1-\u024f\u0370-\u052f]+)"
-    r"|(?P<astral>[\U00010000-\U0010ffff]+)"
-    r"|(?P<other>[^\x21-\x7e])",
-)
+_KINDS = {
+    "blob": r"(?=[A-Za-z+/=_-]{0,40}[0-9])[A-Za-z0-9+/=_-]{24,}|[A-Za-z+/]{40,}",
+    "word": r"[A-Za-z]+",
+    "digits": r"[0-9]+",
+    "blank": r"[ \t\r\n\f\v]+",
+    "marks": r"[!-/:-@\[-`{-~]+",
+    "wide": r"[\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uffef]+",
+    "latin": r"[\u00a1-\u024f\u0370-\u052f]+",
+    "astral": r"[\U00010000-\U0010ffff]+",
+    "other": r"[^\x21-\x7e]",
+}
+_KIND = re.compile("|".join(f"(?P<{kind}>{pattern})" for kind, pattern in _KINDS.items()))
+# What most runs are comes first here: blanks, and what ends before it could be a blob.
+_NO_BLOB = r"{1,23}+(?![A-Za-z0-9+/=_-])"
+_RUNS = re.compile("|".join((_KINDS["blank"], f"[A-Za-z]{_NO_BLOB}", f"[0-9]{_NO_BLOB}", *_KINDS.values())))
+# The runs of a text take many times its memory; those of a longer one are taken one by one.
+_LONG = 1_000_000  # characters
 
 _NO_WORD = re.compile(r"[b-df-hj-np-tv-xzB-DF-HJ-NP-TV-XZ]{5,}")
 
 
 def count_by_class(text: str) -> int:
     """Tokens of `text` by character class; linear in its length, never above its UTF-8 bytes."""
-    total = 0.0
-    for run in _RUNS.finditer(text):
-        total += _weigh(run.lastgroup or "", run.end() - run.start(), run.group())
+    runs = _RUNS.findall(text) if len(text) < _LONG else map(re.Match.group, _RUNS.finditer(text))
+    total = sum(map(_Weights().__getitem__, runs))
     return min(int(total + 0.999), len(text.encode("utf-8", "surrogatepass")))
+
+
+class _Weights(dict[str, float]):
+    """Tokens by run; the same words come again and again, and are weighed once."""
+
+    def __missing__(self, run: str) -> float:
+        match = _KIND.match(run)
+        weight = _weigh((match and match.lastgroup) or "", len(run), run)
+        self[run] = weight
+        return weight
 
 
 def _weigh(kind: str, length: int, run: str) -> float:

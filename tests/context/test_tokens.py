@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rolling_chat.context import count_tokens, estimate_tokens, prompt_bound, register_estimator
+from rolling_chat.context import count_tokens, estimate_tokens, fallback, prompt_bound, register_estimator
 from rolling_chat.context import tokens as tokens_module
 from rolling_chat.context.encodings import find_encoding
 from rolling_chat.context.fallback import count_by_class
@@ -112,6 +112,14 @@ def test_the_fallback_stays_at_or_above_every_encoding_at_hand(text: str) -> Non
 @given(st.text(max_size=400))
 def test_the_fallback_is_never_negative_and_never_above_the_bytes(text: str) -> None:
     assert 0 <= count_by_class(text) <= len(text.encode("utf-8", "surrogatepass"))
+
+
+@given(st.text(max_size=100) | st.text("aB0+/=_- \n\t(中😀").map(lambda text: text * 9))
+def test_a_text_of_any_length_is_counted_alike(text: str) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(fallback, "_LONG", 0)
+        counted = count_by_class(text)
+    assert counted == count_by_class(text)
 
 
 @given(st.text(max_size=200), st.text(max_size=200))
