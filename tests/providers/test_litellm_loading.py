@@ -86,6 +86,8 @@ def test_a_log_file_that_cannot_be_written_is_no_fault(tmp_path: Path) -> None:
         from pathlib import Path
         from rolling_chat.providers.litellm_loading import load_litellm
         load_litellm(Path("a-file/log.txt"))
+        import gc
+        assert gc.isenabled()
     """
     done = _run(code, tmp_path)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
