@@ -25,7 +25,9 @@ from wcwidth import wcwidth
 PATIENCE_SECONDS = 60.0
 _LOOK_EVERY = 0.1  # seconds between looks at a condition while nothing is painted
 
-_OSC_52 = re.compile(rb"\]52;[a-z]*;([A-Za-z0-9+/=]+)")
+_OSC_52 = re.compile(rb"\]52;[a-z]*;([A-Za-z0-9+/=]+)[\x07\x1b]")  # with its end: it may come in pieces
+# Is a paint marked where it begins and ends? Yes, and this is the mode in between.
+_ASKS_FOR_MARKS, _HAS_MARKS, _PAINTING = b"\x1b[?2026$p", "\x1b[?2026;2$y", 2026
 
 
 class Terminal:
@@ -133,10 +135,10 @@ class Terminal:
     ) -> None:
         """Read the terminal until `condition` holds, also one that is not about the screen.
 
-        Raises AssertionError with the screen.
+        Nothing is looked at in the middle of a paint. Raises AssertionError with the screen.
         """
         until = time.monotonic() + seconds
-        while not condition():
+        while _PAINTING in self.modes or not condition():
             if not self._read(_LOOK_EVERY) and (self._ended or time.monotonic() >= until):
                 raise AssertionError(f"{what}\n{self.text}")
 
@@ -230,6 +232,8 @@ class Terminal:
 
     def _draw(self, data: bytes) -> None:
         self.raw += data
+        if self.raw.find(_ASKS_FOR_MARKS, max(0, len(self.raw) - len(data) - len(_ASKS_FOR_MARKS) + 1)) >= 0:
+            self._answer(_HAS_MARKS)
         self._stream.feed(data)
 
     def _row(self, number: int) -> str:

@@ -62,8 +62,9 @@ class Desk:
             store.append_all(made.id, said)
 
     def write_facts(self, name: str = "facts.txt") -> None:
-        """A file of which the offline model shows twenty lines, some 400 tokens."""
-        lines = (f"fact{number} is {number}, and it says so at some length." for number in range(200))
+        """A file of which the offline model shows twenty lines, some 400 tokens: the first come soon."""
+        rest = "and it says so at some length, which takes its time."
+        lines = (f"fact{number} is {number}, {'yes.' if number < 6 else rest}" for number in range(200))
         (self.folder / name).write_text("\n".join(lines))
 
 

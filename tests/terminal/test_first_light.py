@@ -21,7 +21,7 @@ def test_type_stream_roll_quit_and_continue(desk: Desk) -> None:
     before = tokens_on_gauge(terminal)
     terminal.say("The parser lives in lexer.py. Where does the parser live?")
     terminal.see("done in")
-    assert tokens_on_gauge(terminal) > before
+    terminal.wait_until(lambda: tokens_on_gauge(terminal) > before, "the gauge did not move")
     assert "$" not in terminal.text  # what costs nothing has no price
     terminal.say("/rolling-context")
     terminal.see("rolling: on")
@@ -94,7 +94,7 @@ def test_what_no_longer_fits_is_asked_about_once_and_goes_on_with_rolling_contex
     terminal.see("nothing was sent", "enter turn rolling context on")
     terminal.type("\r")
     terminal.see("Rolling context is on.", f"part{turn}.txt begins with:", "done in", "rolling: on")
-    assert question not in terminal.text
+    terminal.wait_until(lambda: question not in terminal.text, "it still asks")
 
 
 def test_a_terminal_too_small_says_so_and_comes_back(desk: Desk) -> None:

@@ -31,6 +31,7 @@ def test_a_few_pasted_lines_stand_in_the_box_and_are_sent_only_by_enter(desk: De
     terminal.type("\r")
     terminal.see_either("waiting for demo/offline", "done in")
     terminal.see("❯ line 0 of what was pasted", lines[-1])
+    terminal.wait_until(lambda: bool(said(desk)), "nothing was sent")
     assert said(desk) == ["\n".join(lines)]
 
 
@@ -44,6 +45,7 @@ def test_hundreds_of_pasted_lines_are_sent_whole_with_what_is_typed_around_them(
     terminal.see(" after")
     terminal.type("\r")
     terminal.see_either("waiting for demo/offline", "done in")
+    terminal.wait_until(lambda: bool(said(desk)), "nothing was sent")
     (message,) = said(desk)
     assert "\n".join(lines) in message
     assert (

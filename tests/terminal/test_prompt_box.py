@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import stat
 import sys
-import tempfile
 from pathlib import Path
 
 import pytest
@@ -112,7 +111,7 @@ def test_what_was_sent_is_not_brought_back(desk: Desk) -> None:
     terminal.see("done in")
     terminal.kill()
     again = desk.open("--continue")
-    again.see("What colour is the kettle?", "Ask anything")
+    again.see("rolling: off", "What colour is the kettle?", "Ask anything")
     assert "The draft that was not sent" not in again.text
 
 
@@ -213,20 +212,22 @@ def test_ctrl_z_in_the_editor_stops_both_and_fg_returns_to_the_editor(desk: Desk
 def test_a_text_is_shown_in_the_pager_and_its_control_characters_are_not_obeyed(desk: Desk) -> None:
     script = desk.home / "paging.py"
     script.write_text(PAGING)
-    before = set(Path(tempfile.gettempdir()).glob("rolling-chat-*"))
+    temporary = desk.home / "temporary"
+    temporary.mkdir()
     with Terminal(
         [sys.executable, str(script)],
-        environ=program_environment(desk.home, PAGER="less", LESS="FRX"),
+        environ=program_environment(desk.home, PAGER="less", LESS="FRX", TMPDIR=str(temporary)),
         folder=desk.folder,
     ) as terminal:
         terminal.see("the app")
         terminal.type("p")
         terminal.see("␛[31mfirst", "(END)")
+        assert list(temporary.glob("rolling-chat-*"))
         terminal.type("q")
         terminal.see("the app")
         terminal.type("\x11")
         assert terminal.leave() == 0
-    assert set(Path(tempfile.gettempdir()).glob("rolling-chat-*")) == before
+    assert not list(temporary.iterdir())
 
 
 def test_the_history_of_another_terminal_is_searched(desk: Desk) -> None:

@@ -43,11 +43,13 @@ def test_hits_are_told_apart_without_colours(desk: Desk, columns: int, rows: int
     terminal.type("\x1b[A")
     terminal.see("3 of 4")
     terminal.wait_until(lambda: "reverse" in attributes(terminal, "turn 3, part 2"), "it did not move")
-    assert "underscore" in attributes(terminal, "turn 3, part 3")
+    terminal.wait_until(
+        lambda: "underscore" in attributes(terminal, "turn 3, part 3"), "the other hits are not marked"
+    )
     terminal.type("\x1b")
     terminal.wait_until(lambda: "find:" not in terminal.text, "it did not close")
     assert "turn 3, part 2" in terminal.text
-    assert not attributes(terminal, "turn 3, part 2")
+    terminal.wait_until(lambda: not attributes(terminal, "turn 3, part 2"), "the marks stay")
     terminal.type("go on")
     terminal.see("❯ go on")
 
@@ -72,7 +74,8 @@ def test_keys_go_from_message_to_message_from_the_prompt(desk: Desk) -> None:
     terminal.type(ALT_UP)
     terminal.see("ctrl+end newest")
     terminal.type(ALT_SHIFT_UP + ALT_P)
-    terminal.see("❯ question 8")
-    assert terminal.lines[1].strip() == "❯ question 8"
+    terminal.wait_until(
+        lambda: terminal.lines[1].strip() == "❯ question 8", "alt+shift+up and alt+p did not move"
+    )
     terminal.type(ALT_DOWN)
     terminal.wait_until(lambda: terminal.lines[1].strip() == "turn 8, part 0.", "alt+down did not move")

@@ -21,6 +21,6 @@ def test_a_second_terminal_follows_the_first_and_goes_on_when_it_is_gone(desk: D
 
     first.kill()
     second.see("has left this session", "❯ may I?")
-    assert "open in another terminal" not in second.text
+    second.wait_until(lambda: "open in another terminal" not in second.text, "it still follows")
     second.type("\r")
     second.see("waiting for demo/offline")
