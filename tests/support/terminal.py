@@ -28,6 +28,7 @@ _LOOK_EVERY = 0.1  # seconds between looks at a condition while nothing is paint
 _OSC_52 = re.compile(rb"\]52;[a-z]*;([A-Za-z0-9+/=]+)[\x07\x1b]")  # with its end: it may come in pieces
 # Is a paint marked where it begins and ends? Yes, and this is the mode in between.
 _ASKS_FOR_MARKS, _HAS_MARKS, _PAINTING = b"\x1b[?2026$p", "\x1b[?2026;2$y", 2026
+_PAINTED = b"\x1b[?2026l"
 
 
 class Terminal:
@@ -52,6 +53,7 @@ class Terminal:
         self._stream = pyte.ByteStream(self._screen)
         self.raw = bytearray()
         self._undrawn: deque[tuple[float, bytes]] = deque()
+        self._begun = b""  # of a paint that has not come whole
         self._ended = False
         self.pid, self._master = pty.fork()
         if self.pid == 0:
@@ -216,10 +218,16 @@ class Terminal:
     def _read(self, seconds: float) -> bool:
         """Feed what comes to the emulator; False at the end of the child or of patience."""
         data = self._take(seconds)
-        self._draw(data)
+        # a screen that is painted without a pause is still seen between two paints
+        whole = data.rfind(_PAINTED) + len(_PAINTED) if _PAINTED in data else len(data)
+        self._begun = data[whole:]
+        self._draw(data[:whole])
         return bool(data)
 
     def _take(self, seconds: float) -> bytes:
+        if self._begun:
+            data, self._begun = self._begun, b""
+            return data
         ready, _, _ = select.select([self._master], [], [], max(0.0, seconds))
         if not ready:
             return b""
