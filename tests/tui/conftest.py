@@ -19,7 +19,7 @@ def _look_at_messages_and_not_at_the_clock(monkeypatch: pytest.MonkeyPatch) -> N
     """After every key Textual sleeps 20 ms and more, to see by its processor time whether the program works.
 
     On a busy machine that is no sign, and most of the time of these tests went into it. So: a quarter of
-    that, and then until no message waits. What comes later than that is awaited by name, with `wait_until`.
+    that, and then until no message and no layout waits. What comes later is awaited by name: `wait_until`.
     """
     look = _wait.wait_for_idle
 
@@ -28,7 +28,7 @@ def _look_at_messages_and_not_at_the_clock(monkeypatch: pytest.MonkeyPatch) -> N
         quiet = 0
         for _ in range(_MOST_TURNS):
             await asyncio.sleep(0)
-            quiet = 0 if _has_messages() else quiet + 1
+            quiet = 0 if _has_work() else quiet + 1
             if quiet == _QUIET_TURNS:
                 return
 
@@ -38,8 +38,9 @@ def _look_at_messages_and_not_at_the_clock(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(textual.pilot, "wait_for_idle", wait_for_idle)
 
 
-def _has_messages() -> bool:
+def _has_work() -> bool:
     app = active_app.get()
     screens = app.screen_stack if app.is_running else []
     pumps = [app, *(node for screen in screens for node in screen.walk_children(with_self=True))]
-    return any(not pump._message_queue.empty() for pump in pumps)
+    waits = any(not pump._message_queue.empty() for pump in pumps)
+    return waits or any(screen._layout_required for screen in screens)

@@ -18,7 +18,7 @@ from rolling_chat.context.report import PromptReport
 from rolling_chat.messages import Message, Usage
 from rolling_chat.providers.protocol import Finished, TextDelta, ToolCallDelta
 from rolling_chat.settings.schema import ContextSettings, ModelSettings, Settings
-from rolling_chat.tui.screens import chat as chat_screen
+from rolling_chat.tui.controllers import painting
 from rolling_chat.tui.screens.inspector import InspectorScreen
 from rolling_chat.tui.widgets.gauge import Gauge
 from tests.support.tui import (
@@ -259,7 +259,7 @@ async def test_they_agree_while_a_turn_runs(tmp_path: Path, kind: str) -> None:
 async def test_it_never_jumps_back_while_a_turn_with_tools_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(chat_screen, "_ROWS_EVERY", 0.0)  # so that every frame has its figure
+    monkeypatch.setattr(painting, "_ROWS_EVERY", 0.0)  # so that every frame has its figure
     (tmp_path / "a.txt").write_text("ok")
     gates: list[asyncio.Event] = []
 

@@ -61,7 +61,7 @@ async def test_it_goes_from_hit_to_hit_and_around(tmp_path: Path, size: tuple[in
             await wait_until(pilot, lambda row=row: f"message {row} of" in _current(pilot))  # type: ignore[misc]
         top = screen_of(pilot).transcript.viewport.rows[0]
         await pilot.press("escape")
-        assert "find:" not in shown(pilot)
+        await wait_until(pilot, lambda: "find:" not in shown(pilot))
         assert screen_of(pilot).transcript.viewport.rows[0].place == top.place
         await pilot.press("x")
         assert draft(pilot) == "x"
@@ -103,7 +103,7 @@ async def test_nothing_found_says_so(tmp_path: Path) -> None:
         await pilot.press("ctrl+f", *"zz[(")
         await _see(pilot, "not found")
         await pilot.press("enter", "up", "escape", "ctrl+f", "ctrl+c")
-        assert "find:" not in shown(pilot)
+        await wait_until(pilot, lambda: "find:" not in shown(pilot))
 
 
 async def test_messages_that_are_still_being_read_are_told(
