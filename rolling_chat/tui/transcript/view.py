@@ -6,8 +6,6 @@ import time
 from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, ClassVar
 
-from rich.style import Style
-from textual.cache import LRUCache
 from textual.geometry import Offset, Region
 from textual.message import Message
 from textual.selection import Selection
@@ -16,13 +14,12 @@ from textual.strip import Strip
 from rolling_chat.commands.marks import Mark
 from rolling_chat.tui.fates import Fates
 from rolling_chat.tui.palettes import palette_of
-from rolling_chat.tui.transcript import overlays
 from rolling_chat.tui.transcript.cursor import Cursor
 from rolling_chat.tui.transcript.document import Document, ItemFacts, Place, Row
+from rolling_chat.tui.transcript.drawer import RowDrawer, Shown
 from rolling_chat.tui.transcript.items import FOLDED_KINDS, Item, Kind, Status
-from rolling_chat.tui.transcript.lines import Line
 from rolling_chat.tui.transcript.listing import ItemList
-from rolling_chat.tui.transcript.marks import Found, Marked, marked, marks_in, words_pattern
+from rolling_chat.tui.transcript.marks import Found, Marked, marks_in, words_pattern
 from rolling_chat.tui.transcript.palette import Palette
 from rolling_chat.tui.transcript.render import Look
 from rolling_chat.tui.transcript.scroller import RowScroller
@@ -35,8 +32,6 @@ if TYPE_CHECKING:
 
 _SLICE = 0.008  # seconds of laying out at a time, so that keys are answered in between
 _SLICE_EVERY = 0.02
-_KEPT_STRIPS = 1_000
-_KEPT_ROWS = 200
 
 
 class Transcript(RowScroller, can_focus=False):
@@ -76,8 +71,7 @@ class Transcript(RowScroller, can_focus=False):
         self._fates = Fates()
         self._document = Document(ItemList(), Look(0, Palette()), self._facts)
         self.viewport = Viewport(self._document)
-        self._strips: LRUCache[int, tuple[Line, Strip]] = LRUCache(_KEPT_STRIPS)
-        self._ready: LRUCache[int, tuple[Line, object, Strip]] = LRUCache(_KEPT_ROWS)
+        self._drawer = RowDrawer()
         self._drawn: list[tuple[Row, Item]] = []
         self._backlog: Timer | None = None
         self._found = Found()
@@ -265,28 +259,40 @@ class Transcript(RowScroller, can_focus=False):
             self._look_again()
 
     def render_line(self, y: int) -> Strip:
-        """One row of the screen: the ready strip, and what is laid over it."""
-        look = self._document.look
-        width, base = look.width, look.palette.style(look.palette.text)
+        """One row of the screen, without what is around it."""
         if not 0 <= y < len(self._drawn):
-            return Strip.blank(width, base)
+            return self._drawer.blank(self._document.look.width)
+        return self._drawer.content(self._drawn[y][0].line, self._shown(y, self.text_selection))
+
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """The rows as they go to the terminal.
+
+        Textual's own way from `render_line` to here makes ten strips of a row that is ready: it is for
+        borders and opacity, which this widget has not.
+        """
+        width, left = self.size.width + self.scrollbar_size_vertical, self.styles.padding.left
+        selection, drawn = self.text_selection, self._drawn
+        strips = [
+            self._drawer.whole(drawn[y][0].line, self._shown(y, selection), left, width)
+            if 0 <= y < len(drawn)
+            else self._drawer.blank(width)
+            for y in crop.line_range
+        ]
+        return [strip.crop(crop.x, crop.right) for strip in strips]
+
+    def _shown(self, y: int, selection: Selection | None) -> Shown:
         row, item = self._drawn[y]
-        news = self.viewport.is_new_below and y == self.viewport.height - 1
-        marks = self._marks[y] if y < len(self._marks) else ()
-        is_here = self.cursor is not None and self.cursor.point.place == row.place
-        is_bare = not news and not marks and not is_here and self.text_selection is None
-        state = (row.place, item.status is Status.LIVE, self._is_dimmed(item), width)
-        ready = self._ready.get(id(row.line)) if is_bare else None
-        if ready is not None and ready[0] is row.line and ready[1] == state:
-            return ready[2]
-        strip = self._over(self._strip(row.line), row, item, marks)
-        if news:
-            strip = overlays.with_news(strip, width, look.palette)
-        strip = strip.adjust_cell_length(width, base).apply_offsets(0, key_of(row.place))
-        if is_bare:
-            self._ready.discard(id(row.line))  # setting a key that is there would keep what it had
-            self._ready[id(row.line)] = (row.line, state, strip)
-        return strip
+        fate, cursor = self._fates.items.get(item.id), self.cursor
+        return Shown(
+            row.place,
+            is_live=item.kind is Kind.ASSISTANT and item.status is Status.LIVE and row.line.gutter > 0,
+            # is nothing of it sent any more?
+            is_dimmed=item.mark is Mark.EXCLUDED or (fate is not None and fate.dimmed),
+            has_news=self.viewport.is_new_below and y == self.viewport.height - 1,
+            marks=self._marks[y] if y < len(self._marks) else (),
+            selected=selection.get_span(key_of(row.place)) if selection is not None else None,
+            cursor=cursor.point.column if cursor is not None and cursor.point.place == row.place else None,
+        )
 
     def lines(self) -> list[str]:
         """Every line, as plain text; all of it is laid out for that."""
@@ -337,7 +343,7 @@ class Transcript(RowScroller, can_focus=False):
         if whole_line:
             self.select(*line_at(self._document, row))
             return
-        strip = self._strip(row.line)
+        strip = self._drawer.line(row.line)
         place = len(strip.crop(0, column).text)
         first, last = word_at(row, place)
         if first < last:
@@ -351,40 +357,6 @@ class Transcript(RowScroller, can_focus=False):
         rule = fates.rule if item_id == fates.boundary else ""
         return ItemFacts(rule, fate.note if fate is not None else "")
 
-    def _strip(self, line: Line) -> Strip:
-        kept = self._strips.get(id(line))
-        if kept is not None and kept[0] is line:
-            return kept[1]
-        palette = self._document.look.palette
-        strip = Strip(line.segments).apply_style(palette.style(palette.text))
-        self._strips.discard(id(line))  # setting a key that is there would keep what it had
-        self._strips[id(line)] = (line, strip)
-        return strip
-
-    def _over(self, strip: Strip, row: Row, item: Item, marks: tuple[Marked, ...]) -> Strip:
-        palette = self._document.look.palette
-        if item.kind is Kind.ASSISTANT and item.status is Status.LIVE and row.line.gutter:
-            strip = overlays.live(strip, palette)
-        if self._is_dimmed(item):
-            strip = overlays.recolored(strip, Style(color=palette.muted))
-        strip = marked(strip, marks)
-        span = self.text_selection.get_span(key_of(row.place)) if self.text_selection is not None else None
-        if span is not None:
-            ground = self.screen.get_component_rich_style("screen--selection")
-            # without colours a ground of its own cannot be seen
-            style = Style(reverse=True) if self.app.no_color else Style(bgcolor=ground.bgcolor)
-            strip = overlays.selected(strip, row.line, span, style)
-        if self.cursor is not None and self.cursor.point.place == row.place:
-            # without colours a ground of its own cannot be seen
-            ground = Style(bgcolor=palette.raised, underline=self.app.no_color or None)
-            strip = overlays.with_cursor(strip, self.cursor.point.column, self._document.look.width, ground)
-        return strip
-
-    def _is_dimmed(self, item: Item) -> bool:
-        """Is nothing of an item sent any more?"""
-        fate = self._fates.items.get(item.id)
-        return item.mark is Mark.EXCLUDED or (fate is not None and fate.dimmed)
-
     # -- keeping the screen right
 
     def _look_again(self) -> None:
@@ -393,8 +365,12 @@ class Transcript(RowScroller, can_focus=False):
         if look.width <= 0:
             return
         if look != self._document.look:
-            self._strips.clear()
-            self._ready.clear()
+            self._drawer.begin(
+                look,
+                selection=self.screen.get_component_rich_style("screen--selection"),
+                filters=self.get_line_filters(),
+                has_colors=not self.app.no_color,
+            )
             self.screen.clear_selection()
         self._document.sync()
         self.viewport.resize(look, self.scrollable_content_region.height)
