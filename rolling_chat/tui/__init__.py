@@ -1,1 +1,24 @@
 """The screen: a Textual app that draws what an agent turn tells, and knows no more of it."""
+
+from __future__ import annotations
+
+import os
+
+_FRAMES = "TEXTUAL_FPS"
+
+
+def _paint_at_once() -> None:
+    """Have Textual look for what is to be painted 200 times a second instead of 60.
+
+    A key typed right after a paint is seen one or two such looks later: up to 33 ms by default. Textual
+    reads its variable when it is imported; what we start must not inherit it.
+    """
+    if _FRAMES in os.environ:
+        return
+    os.environ[_FRAMES] = "200"
+    import textual.constants  # noqa: F401, PLC0415  # reads the variable
+
+    del os.environ[_FRAMES]
+
+
+_paint_at_once()
