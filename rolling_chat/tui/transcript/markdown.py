@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger("rolling_chat.tui")
 
-_MOST_NESTED = 100  # the parser drops what is nested deeper
+_MOST_NESTED = 40  # twenty quotes or lists within each other; the parser drops what is nested deeper
 _PARSER = bound_labels(MarkdownIt("commonmark", {"html": False, "maxNesting": _MOST_NESTED}))
 _PARSER.enable(["strikethrough", "table"])
 _LEAST_WIDTH = 8  # frames within frames may not take more
