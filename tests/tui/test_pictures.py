@@ -168,6 +168,54 @@ def test_approval(snap_compare: Compare, tmp_path: Path, size: tuple[int, int]) 
 
 
 @pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("look", ["daylight", "no colour"])
+def test_conversation_in_other_looks(
+    snap_compare: Compare,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    size: tuple[int, int],
+    look: str,
+) -> None:
+    """With text selected, and a draft that has its price."""
+    if look == "no colour":
+        monkeypatch.setenv("NO_COLOR", "1")
+
+    async def scene(pilot: Pilot[None]) -> None:
+        if look != "no colour":
+            pilot.app.theme = look
+        await _ask(pilot, "Why does the lexer drop trailing tabs?")
+        await pilot.press(*"and the fix?")
+        await wait_until(pilot, lambda: "this message +8 tokens" in shown(pilot))
+        await pilot.press("f6", "shift+up", "shift+up", "shift+up")
+
+    assert _draw(snap_compare, _conversation(tmp_path), tmp_path, size, scene)
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("look", ["daylight", "no colour"])
+def test_approval_in_other_looks(
+    snap_compare: Compare,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    size: tuple[int, int],
+    look: str,
+) -> None:
+    clock = Clock()
+    if look == "no colour":
+        monkeypatch.setenv("NO_COLOR", "1")
+
+    async def scene(pilot: Pilot[None]) -> None:
+        if look != "no colour":
+            pilot.app.theme = look
+        await _ask(pilot, "Why does the lexer drop trailing tabs?")
+        await type_line(pilot, "Run its tests.")
+        await wait_until(pilot, lambda: pilot.app.screen.query(Question) and "asks leave" in shown(pilot))
+        await listens(pilot, clock)
+
+    assert _draw(snap_compare, _conversation(tmp_path), tmp_path, size, scene, clock=clock)
+
+
+@pytest.mark.parametrize("size", SIZES)
 def test_pins(snap_compare: Compare, tmp_path: Path, size: tuple[int, int]) -> None:
     chat = _uncounted(tmp_path)
 

@@ -64,7 +64,7 @@ class RowDrawer:
         self._base = palette.style(palette.text)
         ground = selection.bgcolor if selection is not None else None
         self._selected = Style(bgcolor=ground) if has_colors else Style(reverse=True)
-        self._at_cursor = Style(bgcolor=palette.raised, underline=None if has_colors else True)
+        self._cursor_row = Style(bgcolor=palette.raised, underline=None if has_colors else True)
         self._lines.clear()
         self._rows.clear()
 
@@ -114,10 +114,12 @@ class RowDrawer:
         if shown.is_dimmed:
             strip = overlays.recolored(strip, Style(color=palette.muted))
         strip = marked(strip, shown.marks)
+        if shown.cursor is not None:
+            strip = overlays.on_ground(strip, self._width, self._cursor_row)
         if shown.selected is not None:
             strip = overlays.selected(strip, line, shown.selected, self._selected)
         if shown.cursor is not None:
-            strip = overlays.with_cursor(strip, shown.cursor, self._width, self._at_cursor)
+            strip = overlays.with_cursor(strip, shown.cursor, self._width)
         return overlays.with_news(strip, self._width, palette) if shown.has_news else strip
 
     def _finished(self, content: Strip, left: int, width: int) -> Strip:

@@ -12,7 +12,6 @@ from rolling_chat.tui.transcript.palette import Palette
 from rolling_chat.tui.transcript.render import LIVE_MARK
 
 _NEWS = " ↓ new below "
-_AT_CURSOR = Style(reverse=True)
 
 
 def cell_of(strip: Strip, place: int) -> int:
@@ -42,13 +41,19 @@ def selected(strip: Strip, line: Line, span: tuple[int, int], style: Style) -> S
     return Strip.join([strip.crop(0, first), recolored(strip.crop(first, last), style), strip.crop(last)])
 
 
-def with_cursor(strip: Strip, column: int, width: int, ground: Style) -> Strip:
-    """The row of the reader's cursor on a ground of its own, the character under it in reverse."""
-    first, last = cell_of(strip, column), cell_of(strip, column + 1)
-    row = recolored(strip.adjust_cell_length(width, ground), ground)
-    first = min(first, width - 1)
-    last = max(last, first + 1)
-    return Strip.join([row.crop(0, first), recolored(row.crop(first, last), _AT_CURSOR), row.crop(last)])
+def on_ground(strip: Strip, width: int, ground: Style) -> Strip:
+    """A row on a ground of its own, to its end."""
+    return recolored(strip.adjust_cell_length(width, ground), ground)
+
+
+def with_cursor(strip: Strip, column: int, width: int) -> Strip:
+    """A row of `width` with the reader's cursor: the character under it the other way round."""
+    first = min(cell_of(strip, column), width - 1)
+    last = max(cell_of(strip, column + 1), first + 1)
+    under = strip.crop(first, last)
+    is_reversed = any(style is not None and style.reverse for _, style, _ in under)
+    at_cursor = recolored(under, Style(reverse=not is_reversed))
+    return Strip.join([strip.crop(0, first), at_cursor, strip.crop(last)])
 
 
 def with_news(strip: Strip, width: int, palette: Palette) -> Strip:
