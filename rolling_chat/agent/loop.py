@@ -14,7 +14,8 @@ from typing import Literal
 from rolling_chat.agent.calls import CallRunner
 from rolling_chat.agent.conversation import Conversation
 from rolling_chat.agent.counting import count_long
-from rolling_chat.agent.prompt import PlannedRequest, Planner
+from rolling_chat.agent.planned import PlannedRequest
+from rolling_chat.agent.prompt import Planner
 from rolling_chat.agent.refusals import Lesson, is_near_limit, read_refusal
 from rolling_chat.agent.reply import Reply
 from rolling_chat.context import ContextOverflowError

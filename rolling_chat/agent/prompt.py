@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
 
 from rolling_chat.agent.basis import Basis, canonical, digest, wire_hash
 from rolling_chat.agent.conversation import Conversation
 from rolling_chat.agent.held import HeldIds, PinnedIds, held_on
 from rolling_chat.agent.instructions import MAX_BYTES, read_instructions, system_prompt
+from rolling_chat.agent.planned import Look, PlannedRequest, as_summary, does_not_fit, reserve_of, room_of
 from rolling_chat.agent.runtime import Runtime
 from rolling_chat.agent.window import context_config, knowledge_of, offers_tools, output_limit, window_of
 from rolling_chat.context import (
@@ -25,9 +26,8 @@ from rolling_chat.context import (
     confirm_count,
     prompt_bound,
 )
-from rolling_chat.context.plan import PlanIndex
 from rolling_chat.context.tokens import bounding_estimator
-from rolling_chat.messages import Json, JsonObject, MadeBy, Message, Usage
+from rolling_chat.messages import Json, Message, Usage
 from rolling_chat.providers import wire
 from rolling_chat.providers.protocol import Request
 from rolling_chat.sessions.records import Learned, RequestRecord, StoredSummary
@@ -45,30 +45,6 @@ _CACHE_SECONDS = 300.0
 """How long providers keep a prompt in their cache after it was last used."""
 
 _WIRE_ATTEMPTS = 3  # plans that are tried when the wire form comes out longer than what was planned
-
-
-@dataclass(frozen=True, slots=True)
-class PlannedRequest:
-    """A request that fits, its report, and the record of it that goes to the store.
-
-    `basis` is what it was made from; `room` what its upper bound might be at most, in tokens.
-    """
-
-    request: Request
-    report: PromptReport
-    made_by: MadeBy
-    record: RequestRecord
-    basis: JsonObject
-    room: int
-
-
-@dataclass(frozen=True, slots=True)
-class Look:
-    """A report of the next request, the plan that it was made `since`, and what was seen for it."""
-
-    report: PromptReport
-    since: ContextPlan | None
-    index: PlanIndex | None
 
 
 class Planner:
@@ -281,7 +257,7 @@ class Planner:
         self._notice_idleness()
         branch = conversation.messages
         config = replace(self.config, input_limit=most)
-        room = min(_room(config), most) if most else _room(config)
+        room = min(room_of(config), most) if most else room_of(config)
         for _ in range(_WIRE_ATTEMPTS):
             planned, added = self._attempt(branch, config, tool_choice)
             if planned.report.within_budget:
@@ -289,7 +265,7 @@ class Planner:
             # The wire copy adds a little of its own: leave that much room for it, and plan again.
             config = replace(config, input_limit=max(room - added, 1))
         else:
-            raise _does_not_fit(planned.report)
+            raise does_not_fit(planned.report)
         conversation.save_counts()
         self.revision += planned.report.trimmed  # what left stays away: the report of before is another
         self._previous_length = len(planned.request.messages)
@@ -323,7 +299,7 @@ class Planner:
         request = self._request(tuple(final.messages), tool_choice)
         sent = [canonical(message) for message in self._runtime.provider.wire_form(request)]
         bound = final.report.bound + self._surplus(sent, final.messages, config)
-        room, reserve = _room(config), reserve_of(config)
+        room, reserve = room_of(config), reserve_of(config)
         report = replace(final.report, bound=bound, reserve=reserve, within_budget=bound <= room)
         request = replace(request, max_tokens=self._max_tokens(bound))
         self._plan = final.plan
@@ -450,34 +426,3 @@ class Planner:
 
     def _schemas(self, *, rolling: bool | None = None) -> list[dict[str, Json]]:
         return [tool.schema for tool in self._offered(rolling=self.rolling if rolling is None else rolling)]
-
-
-def as_summary(stored: StoredSummary | None) -> Summary | None:
-    """A stored summary as the pipeline knows it; None for one that only takes back."""
-    if stored is None or not stored.text:
-        return None
-    return Summary(stored.text, stored.place, stored.generation)
-
-
-def _room(config: ContextConfig) -> int:
-    """W - R - M, as the pipeline divides the window."""
-    window = config.max_context_tokens
-    return window - reserve_of(config) - int(window * config.safety_margin)
-
-
-def reserve_of(config: ContextConfig) -> int:
-    """R, without what an input limit adds to it."""
-    window = config.max_context_tokens
-    return min(config.reserved_output_tokens, window // 3, config.max_output_tokens or window)
-
-
-def _does_not_fit(report: PromptReport) -> ContextOverflowError:
-    room = report.window - report.reserve - report.margin
-    share = 1 - (report.reserve + report.margin) / report.window
-    return ContextOverflowError(
-        current=report.bound,
-        maximum=room,
-        largest=[("history", report.history), ("current turn", report.current), ("system", report.system)],
-        smallest_window=math.ceil(report.bound / share) if share > 0 else report.bound,
-        report=report,
-    )

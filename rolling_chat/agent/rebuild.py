@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from rolling_chat.agent.basis import Basis, canonical, wire_hash
-from rolling_chat.agent.prompt import reserve_of
+from rolling_chat.agent.planned import reserve_of
 from rolling_chat.context import (
     ContextOverflowError,
     ContextPlan,

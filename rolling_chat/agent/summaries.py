@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from rolling_chat.agent.errors import ChatError, in_words
-from rolling_chat.agent.prompt import as_summary
+from rolling_chat.agent.planned import as_summary
 from rolling_chat.agent.runtime import Runtime
 from rolling_chat.agent.session import OpenSession
 from rolling_chat.agent.summariser import Subject, Summariser

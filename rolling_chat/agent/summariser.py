@@ -14,7 +14,8 @@ from functools import partial
 
 from rolling_chat.agent.basis import Basis, canonical, digest, wire_hash
 from rolling_chat.agent.batches import batches
-from rolling_chat.agent.prompt import MAX_ANSWER, PIPELINE_VERSION, as_summary, reserve_of
+from rolling_chat.agent.planned import as_summary, reserve_of
+from rolling_chat.agent.prompt import MAX_ANSWER, PIPELINE_VERSION
 from rolling_chat.agent.runtime import Runtime
 from rolling_chat.agent.text import sound_text
 from rolling_chat.agent.window import context_config, knowledge_of, output_limit, window_of

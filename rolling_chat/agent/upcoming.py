@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import partial
 
 from rolling_chat.agent.counting import uncounted
-from rolling_chat.agent.prompt import Look
+from rolling_chat.agent.planned import Look
 from rolling_chat.agent.session import OpenSession
 from rolling_chat.context import PromptReport
 from rolling_chat.providers.background import in_background

@@ -11,7 +11,7 @@ import pytest
 import pytest_asyncio
 
 from rolling_chat.agent import Chat, Runtime
-from rolling_chat.agent.prompt import PlannedRequest
+from rolling_chat.agent.planned import PlannedRequest
 from rolling_chat.agent.rebuild import rebuild_request
 from rolling_chat.agent.refusals import read_refusal
 from rolling_chat.context.report import PromptReport
