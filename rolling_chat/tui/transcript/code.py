@@ -15,7 +15,6 @@ from rolling_chat.tui.transcript.diff import diff_lines
 
 if TYPE_CHECKING:
     from pygments.lexer import Lexer
-    from rich.syntax import SyntaxTheme
 
     from rolling_chat.tui.transcript.inline import Line
     from rolling_chat.tui.transcript.palette import Palette
@@ -40,7 +39,7 @@ def code_lines(code: str, info: str, above: str, palette: Palette) -> list[Line]
     except Exception:  # a lexer that breaks on half a program must not hide it
         _log.debug("code could not be coloured", exc_info=True)
         return [[(line, base)] for line in code.split("\n")]
-    theme = _theme(palette.dark)
+    styles = _styles(palette)
     lines: list[Line] = [[]]
     skip = len(above)
     for kind, text in tokens:
@@ -48,7 +47,7 @@ def code_lines(code: str, info: str, above: str, palette: Palette) -> list[Line]
         skip = max(0, skip - len(text))
         if not shown:
             continue
-        style = base + _foreground(theme, kind)
+        style = styles[kind]
         first, *others = shown.split("\n")
         lines[-1].append((first, style))
         lines.extend([(other, style)] for other in others)
@@ -65,12 +64,21 @@ def _lexer(language: str) -> Lexer | None:
         return None
 
 
-@lru_cache(maxsize=2)
-def _theme(dark: bool) -> SyntaxTheme:
-    return Syntax.get_theme(_DARK if dark else _LIGHT)
+@lru_cache(maxsize=16)
+def _styles(palette: Palette) -> _TokenStyles:
+    return _TokenStyles(palette)
 
 
-@lru_cache(maxsize=512)
-def _foreground(theme: SyntaxTheme, kind: object) -> Style:
-    style = theme.get_style_for_token(kind)  # type: ignore[arg-type]
-    return Style(color=style.color, bold=style.bold, italic=style.italic, underline=style.underline)
+class _TokenStyles(dict[object, Style]):
+    """Styles by kind of token, each made once: a screen of code has thousands of tokens."""
+
+    def __init__(self, palette: Palette) -> None:
+        super().__init__()
+        self._base = palette.style(palette.text, raised=True)
+        self._theme = Syntax.get_theme(_DARK if palette.dark else _LIGHT)
+
+    def __missing__(self, kind: object) -> Style:
+        style = self._theme.get_style_for_token(kind)  # type: ignore[arg-type]
+        look = Style(color=style.color, bold=style.bold, italic=style.italic, underline=style.underline)
+        self[kind] = self._base + look
+        return self[kind]
