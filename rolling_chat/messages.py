@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Literal, TypeAlias, cast
 
 from rolling_chat.message_shapes import sound_message, sound_role
+from rolling_chat.packing import Packed, pack, text_slot
 
 Json: TypeAlias = Any
 JsonObject: TypeAlias = Mapping[str, Json]
@@ -80,9 +81,10 @@ class Message:
     @property
     def text(self) -> str:
         """The text of the content; images and other parts are left out."""
-        if isinstance(self.content, str):
-            return self.content
-        parts = (part.get("text") for part in self.content if part.get("type") == "text")
+        content = self.content
+        if isinstance(content, str):
+            return content
+        parts = (part.get("text") for part in content if part.get("type") == "text")
         return "\n".join(text for text in parts if isinstance(text, str))
 
     @classmethod
@@ -107,10 +109,11 @@ class Message:
     def to_dict(self, *, with_extras: bool = True) -> dict[str, Json]:
         """Write the message in OpenAI's format, ready for JSON."""
         data: dict[str, Json] = {"role": self.role}
-        if isinstance(self.content, str):
-            data["content"] = self.content or (None if self.tool_calls else "")
+        content = self.content
+        if isinstance(content, str):
+            data["content"] = content or (None if self.tool_calls else "")
         else:
-            data["content"] = [dict(part) for part in self.content]
+            data["content"] = [dict(part) for part in content]
         if self.name is not None:
             data["name"] = self.name
         if self.tool_calls:
@@ -127,6 +130,14 @@ class Message:
         if with_extras and self.extras:
             data.update(self.extras)
         return data
+
+
+_CONTENT = text_slot(Message, "content", Packed)
+
+
+def pack_contents(messages: Iterable[Message]) -> None:
+    """Hold the texts of messages that are seldom read in less memory; their value stays what it is."""
+    pack(_CONTENT, messages)
 
 
 @dataclass(frozen=True, slots=True)

@@ -436,6 +436,7 @@ class Chat:
             async for event in turn.events():
                 if isinstance(event, TurnEnded):
                     await count_long(session.conversation.recent, self.model)
+                    await session.conversation.pack_old()
                     self._end_turn(event.outcome)
                 yield event
         finally:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import partial
 
 from rolling_chat.agent.text import sound_text
-from rolling_chat.messages import Ending, FileTouch, MadeBy, Message, ToolCall
+from rolling_chat.messages import Ending, FileTouch, MadeBy, Message, ToolCall, pack_contents
 from rolling_chat.providers.background import in_background
 from rolling_chat.sessions.records import Stretch
 from rolling_chat.sessions.store import SessionStore
@@ -17,6 +17,8 @@ from rolling_chat.sessions.store import SessionStore
 log = logging.getLogger("rolling_chat.agent.conversation")
 
 _FIRST = 300  # messages that are read at once: more than any screen shows
+_PLAIN = 2_000  # newest messages whose texts are kept as they are: what prompts are mostly made of
+_MOST_PACKED = 1_000  # messages a turn: more than a turn has
 _SLICE = 250  # messages that are read at a time afterwards, and shown: a few milliseconds
 
 
@@ -68,7 +70,16 @@ class Conversation:
         """
         async with self._reading:
             while above := self._above:
-                self._put_before(await in_background(partial(self._read_up_from, above)), above)
+                older = await in_background(partial(self._read_up_from, above))
+                self._put_before(older, above)
+                if len(self._messages) > _PLAIN:  # packed when they were shown, before many are read
+                    await in_background(partial(pack_contents, older.messages))
+
+    async def pack_old(self) -> None:
+        """Hold in less memory what a session that grows has left behind, off the event loop."""
+        # by whole slices: a page of the two messages of a turn would save little
+        end = max(0, len(self._messages) - _PLAIN) // _SLICE * _SLICE
+        await in_background(partial(pack_contents, self._messages[max(0, end - _MOST_PACKED) : end]))
 
     def _read_up_from(self, message_id: str) -> Stretch:
         return self.store.stretch(self.session_id, _SLICE, message_id)

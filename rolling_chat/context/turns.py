@@ -216,16 +216,16 @@ def _filled(index: int, message: Message) -> Entry:
 
     Text of white space alone is nothing, but in a result; beside signed reasoning it stays.
     """
-    content = _content_said(message)
-    if content is message.content:
+    given = message.content
+    content = _content_said(message, given)
+    if content is given:
         return Entry(index, message)
     if not content and not message.tool_calls:
         content = EMPTY_CONTENT
     return Entry(index, replace(message, content=content, counts={}), "empty content")
 
 
-def _content_said(message: Message) -> Content:
-    content = message.content
+def _content_said(message: Message, content: Content) -> Content:
     if isinstance(content, str):
         is_said = bool(content.strip()) or (bool(content) and message.role == "tool")
         if is_said or (message.tool_calls and (not content or is_signed(message))):

@@ -12,10 +12,12 @@ import pytest
 from rolling_chat.agent import Chat, ChatError, Runtime, conversation
 from rolling_chat.context.pieces import Sizes
 from rolling_chat.events import Outcome, TurnEnded, TurnStarted
-from rolling_chat.messages import Message, ToolCall
+from rolling_chat.messages import _CONTENT, Message, ToolCall
+from rolling_chat.packing import Packed
+from rolling_chat.sessions.export import FORMATS, export
 from rolling_chat.sessions.records import StoreDamaged, Stretch
 from rolling_chat.sessions.store import SessionStore
-from tests.support.agent import Opened, assert_well_formed, collect, says
+from tests.support.agent import Opened, assert_well_formed, call, calls, collect, says
 
 LONG = 60  # messages
 
@@ -30,10 +32,10 @@ def short_parts(monkeypatch: pytest.MonkeyPatch) -> None:
 def long(opened: Opened) -> tuple[Chat, Runtime]:
     """A chat that has just been opened on a session of LONG messages."""
     chat, runtime, _ = opened(*[says("fine")] * 3)
-    call = ToolCall("c", "list_files", "{}")
+    listing = ToolCall("c", "list_files", "{}")
     for turn in range(LONG // 4):
         runtime.store.append(chat.info.id, Message("user", f"question {turn}"))
-        runtime.store.append(chat.info.id, Message("assistant", "", tool_calls=(call,)))
+        runtime.store.append(chat.info.id, Message("assistant", "", tool_calls=(listing,)))
         runtime.store.append(chat.info.id, Message("tool", "none", tool_call_id="c", name="list_files"))
         runtime.store.append(chat.info.id, Message("assistant", f"answer {turn}"))
     return Chat.open(runtime, session=runtime.store.session(chat.info.id)), runtime
@@ -211,3 +213,64 @@ async def test_a_part_that_cannot_be_read_fails_the_turn_in_words_and_the_chat_c
     assert texts(chat.recent)[-1] == "still there?"
     chat.start_new()
     assert (await collect(chat.send("hello")))[-1].outcome is Outcome.DONE
+
+
+def is_packed(message: Message) -> bool:
+    return isinstance(_CONTENT.held(message), Packed)
+
+
+RECALLS = [call("recall", '{"search": "needle7"}'), call("recall", '{"id": "r7"}')]
+
+
+@pytest.fixture
+def wordy(opened: Opened, monkeypatch: pytest.MonkeyPatch) -> tuple[Chat, Chat, Runtime]:
+    """Two chats on the same long texts: one is to be read as the screen does, the other was at once."""
+    monkeypatch.setattr(conversation, "_PLAIN", 10)
+    chat, runtime, _ = opened(*[*map(calls, RECALLS), says("fine")] * 2, *[says("fine")] * 10)
+    listing = ToolCall("c", "list_files", "{}")
+    for turn in range(LONG // 4):
+        said = f"turn {turn} has a needle{turn} and \ud83d 🙂 " * 20
+        runtime.store.append(chat.info.id, Message("user", f"question {said}"))
+        runtime.store.append(chat.info.id, Message("assistant", "", tool_calls=(listing,)))
+        runtime.store.append(
+            chat.info.id, Message("tool", f"a.py {said}", tool_call_id="c", name="list_files")
+        )
+        runtime.store.append(chat.info.id, Message("assistant", f"answer {said}"))
+    sessions = runtime.store.session(chat.info.id), runtime.store.fork(chat.info.id)
+    packed, plain = (Chat.open(runtime, session=session) for session in sessions)
+    assert len(plain.messages) == LONG
+    return packed, plain, runtime
+
+
+@pytest.mark.parametrize("window", ["0", "16000"])
+async def test_what_is_packed_is_planned_exported_and_recalled_as_what_is_not(
+    wordy: tuple[Chat, Chat, Runtime], window: str
+) -> None:
+    packed, plain, runtime = wordy
+    await packed.warm_report()
+    for chat in (packed, plain):
+        chat.set_rolling(True)
+        chat.set_context("max_context_tokens", window)
+        chat.set_context("summarize", "off")  # in the background, and so among the requests anywhere
+    assert sum(map(is_packed, packed.messages)) > LONG // 2
+    assert not any(map(is_packed, plain.messages))
+    assert list(packed.messages) == list(plain.messages)
+    assert packed.report() == plain.report()
+    for kind in FORMATS:
+        assert export(plain.info, packed.messages, kind) == export(plain.info, plain.messages, kind)
+    for chat in (packed, plain):
+        await collect(chat.send("and now?"))
+    sent = [request.messages for request in runtime.provider.requests]  # type: ignore[attr-defined]
+    half = len(RECALLS) + 1
+    assert "needle7" in sent[1][-1].text
+    assert "needle1" in sent[2][-1].text
+    assert [texts(prompt) for prompt in sent[:half]] == [texts(prompt) for prompt in sent[half:]]
+
+
+async def test_what_a_session_that_grows_leaves_behind_is_packed(wordy: tuple[Chat, Chat, Runtime]) -> None:
+    _, chat, runtime = wordy
+    for _ in range(12):
+        await collect(chat.send("and " * 40))
+    assert all(is_packed(message) for message in chat.messages[:-14] if len(message.text) >= 100)
+    assert not any(map(is_packed, chat.messages[-10:]))
+    assert list(chat.messages) == runtime.store.branch(chat.info.id)

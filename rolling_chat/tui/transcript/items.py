@@ -7,11 +7,12 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from rolling_chat.commands import figures
 from rolling_chat.commands.marks import Mark, mark_of
 from rolling_chat.messages import Ending, Message, ToolCall
+from rolling_chat.packing import text_slot
 
 if TYPE_CHECKING:
     from rolling_chat.agent import HeldIds
@@ -66,6 +67,11 @@ class Item:
     note: str = ""
     took: str = ""
     mark: Mark = Mark.NONE
+
+
+# an item takes its message for a text, so that a text is held once, and packed where the message's is
+text_slot(Item, "text", Message)
+text_slot(Item, "detail", Message)
 
 
 _STRONGER = (Mark.NONE, Mark.ALONG, Mark.PINNED, Mark.EXCLUDED)
@@ -142,7 +148,7 @@ def place_of(messages: Sequence[Message], message_id: str) -> tuple[str, bool]:
 
 def user_item(message: Message) -> Item:
     """The item of the person's message."""
-    return Item(message.id, Kind.USER, message.text)
+    return Item(message.id, Kind.USER, _text_of(message))
 
 
 def reply_items(message: Message) -> list[Item]:
@@ -153,7 +159,7 @@ def reply_items(message: Message) -> list[Item]:
     if thought:
         items.append(Item(reasoning_id(message.id), Kind.REASONING, thought))
     if message.text.strip() or status is not Status.DONE:
-        items.append(Item(message.id, Kind.ASSISTANT, message.text, status))
+        items.append(Item(message.id, Kind.ASSISTANT, _text_of(message), status))
     for index, call in enumerate(message.tool_calls):
         items.append(Item(call_id(message.id, index), Kind.TOOL, describe_call(call), Status.FORMING))
     return items
@@ -180,7 +186,7 @@ def answered(item: Item, message: Message, seconds: float | None = None) -> Item
     return replace(
         item,
         status=status_of(message.ending),
-        detail=message.text,
+        detail=_text_of(message),
         note=result_note(message),
         took=f"{seconds:.0f} s" if seconds is not None and seconds >= 1 else "",
     )
@@ -188,13 +194,14 @@ def answered(item: Item, message: Message, seconds: float | None = None) -> Item
 
 def result_note(message: Message) -> str:
     """What stands at the right of a tool's line until a report knows it: `52k → 8k tokens · head`."""
-    cut = _INDICATOR.search(message.text)
+    text = message.text
+    cut = _INDICATOR.search(text)
     if cut:
         kept, whole, how = int(cut[1]), int(cut[2]), cut[3]
         return f"{figures.tokens(whole)} → {figures.tokens(kept)} tokens · {how}"
     if message.counts:
         return f"{figures.tokens(max(message.counts.values()))} tokens"
-    return f"~{figures.tokens(len(message.text) // _ABOUT_CHARS_PER_TOKEN)} tokens"
+    return f"~{figures.tokens(len(text) // _ABOUT_CHARS_PER_TOKEN)} tokens"
 
 
 def describe_call(call: ToolCall) -> str:
@@ -210,6 +217,11 @@ def describe_call(call: ToolCall) -> str:
     parts = [call.name, *(_plain(arguments[key]) for key in main)]
     parts += [f"{key}={_plain(arguments[key])}" for key in rest]
     return " ".join(parts)
+
+
+def _text_of(message: Message) -> str:
+    """What stands for the text of a message in a slot of its item."""
+    return cast(str, message)
 
 
 def _plain(value: object) -> str:

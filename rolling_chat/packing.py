@@ -1,0 +1,106 @@
+"""Texts that are seldom read, held in a fraction of their memory.
+
+A character costs one byte or, from a text's first emoji on, four. Packed, some two dozen texts make a
+page of compressed UTF-8; who asks for one of them gets it as it was.
+"""
+
+from __future__ import annotations
+
+import zlib
+from array import array
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from typing import Any, Protocol
+
+_SHORTEST = 100  # characters: below it the place in a page costs what the text does
+_LONGEST = 65_536  # characters: above it unpacking would be felt, and few are
+_PAGE = 32  # texts; more compress hardly better, and are unpacked for nothing
+_OPEN = 32  # pages, one behind another where a conversation is walked through
+
+
+class _Page:
+    """Some texts, compressed one behind the other."""
+
+    __slots__ = ("compressed", "ends")
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        parts = [text.encode("utf-8", "surrogatepass") for text in texts]
+        self.ends = array("I", [0])
+        for part in parts:
+            self.ends.append(self.ends[-1] + len(part))
+        self.compressed = zlib.compress(b"".join(parts), level=1)
+
+
+class Packed:
+    """A text in a page."""
+
+    __slots__ = ("_at", "_page")
+
+    def __init__(self, page: _Page, at: int) -> None:
+        self._page = page
+        self._at = at
+
+    @property
+    def text(self) -> str:
+        """The text as it was; some microseconds, where a neighbour was read lately one."""
+        page, at = self._page, self._at
+        return _opened(page)[page.ends[at] : page.ends[at + 1]].decode("utf-8", "surrogatepass")
+
+
+class HasText(Protocol):
+    """What can stand for a text in a slot."""
+
+    @property
+    def text(self) -> str:
+        """The text."""
+        ...
+
+
+class TextSlot:
+    """A slot of a class that takes, in the place of a text, what has it.
+
+    Whoever reads the slot reads the text: its value never shows how it is held.
+    """
+
+    def __init__(self, slot: Any, holder: type[HasText]) -> None:
+        self._slot = slot
+        self._holder = holder
+
+    def __get__(self, owner: Any, _: type | None = None) -> Any:
+        if owner is None:
+            return self
+        value = self._slot.__get__(owner)
+        return value.text if type(value) is self._holder else value
+
+    def __set__(self, owner: Any, value: Any) -> None:
+        self._slot.__set__(owner, value)
+
+    def held(self, owner: Any) -> Any:
+        """What the slot holds."""
+        return self._slot.__get__(owner)
+
+
+def text_slot(owner: type, name: str, holder: type[HasText]) -> TextSlot:
+    """Let a slot of `owner` take things of exactly the type `holder` in the place of a text."""
+    slot = TextSlot(owner.__dict__[name], holder)
+    setattr(owner, name, slot)
+    return slot
+
+
+def pack(slot: TextSlot, owners: Iterable[Any]) -> None:
+    """Pack the texts in a slot of `owners`, but for short and giant ones. Safe while others read them."""
+    plain = [owner for owner in owners if _is_worth_it(slot.held(owner))]
+    for begin in range(0, len(plain), _PAGE):
+        part = plain[begin : begin + _PAGE]
+        page = _Page([slot.held(owner) for owner in part])
+        for at, owner in enumerate(part):
+            slot.__set__(owner, Packed(page, at))
+
+
+def _is_worth_it(value: object) -> bool:
+    return isinstance(value, str) and _SHORTEST <= len(value) <= _LONGEST
+
+
+@lru_cache(maxsize=_OPEN)
+def _opened(page: _Page) -> bytes:
+    return zlib.decompress(page.compressed)
