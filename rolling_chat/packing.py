@@ -1,6 +1,6 @@
 """Texts that are seldom read, held in a fraction of their memory.
 
-A character costs one byte or, from a text's first emoji on, four. Packed, some two dozen texts make a
+A character costs one byte or, from a text's first emoji on, four. Packed, some thirty texts make a
 page of compressed UTF-8; who asks for one of them gets it as it was.
 """
 

@@ -78,8 +78,9 @@ class Conversation:
     async def pack_old(self) -> None:
         """Hold in less memory what a session that grows has left behind, off the event loop."""
         # by whole slices: a page of the two messages of a turn would save little
-        end = max(0, len(self._messages) - _PLAIN) // _SLICE * _SLICE
-        await in_background(partial(pack_contents, self._messages[max(0, end - _MOST_PACKED) : end]))
+        end = (len(self._messages) - _PLAIN) // _SLICE * _SLICE
+        if end > 0:
+            await in_background(partial(pack_contents, self._messages[max(0, end - _MOST_PACKED) : end]))
 
     def _read_up_from(self, message_id: str) -> Stretch:
         return self.store.stretch(self.session_id, _SLICE, message_id)

@@ -9,7 +9,7 @@ import pytest
 from textual.pilot import Pilot
 
 from rolling_chat.agent import Chat, conversation
-from rolling_chat.messages import Message
+from rolling_chat.messages import Message, pack_contents
 from rolling_chat.sessions.records import StoreDamaged, Stretch
 from rolling_chat.sessions.store import SessionStore
 from tests.support.tui import (
@@ -49,11 +49,11 @@ def gate(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
     return opened
 
 
-def long_chat(home: Path) -> Chat:
+def long_chat(home: Path, more: str = "") -> Chat:
     chat = make_chat(home, says("fine"))
     for turn in range(LONG // 2):
-        chat._runtime.store.append(chat.info.id, Message("user", f"question {turn}."))
-        chat._runtime.store.append(chat.info.id, Message("assistant", f"answer {turn}."))
+        chat._runtime.store.append(chat.info.id, Message("user", f"question {turn}.{more}"))
+        chat._runtime.store.append(chat.info.id, Message("assistant", f"answer {turn}.{more}"))
     session = chat._runtime.store.session(chat.info.id)
     return Chat.open(chat._runtime, session=session)
 
@@ -110,3 +110,37 @@ async def test_a_part_that_cannot_be_read_is_a_line_and_the_session_can_be_left(
         await type_line(pilot, "hello")
         await idle(pilot)
         assert "fine" in transcript(pilot)
+
+
+async def walk_through(home: Path) -> list[str]:
+    """All that is seen of a long session from its top to its end, of a search in it, and after a resize."""
+    chat = long_chat(home, f" {'🙂 and *so* on' * 20}\n\n- one\n- two")
+    async with make_app(chat, home).run_test(size=(80, 24)) as pilot:
+        await wait_until(pilot, lambda: chat.is_ready and "rolling: off" in shown(pilot))
+        await pilot.press("ctrl+home")
+        await wait_until(pilot, lambda: "question 0." in transcript(pilot))
+        seen = [transcript(pilot)]
+        while "answer 44." not in seen[-1]:
+            await pilot.press("pagedown")
+            await wait_until(pilot, lambda: transcript(pilot) != seen[-1])
+            seen.append(transcript(pilot))
+        await pilot.press("ctrl+f", *"question 7.")
+        await wait_until(pilot, lambda: "1 of 1" in shown(pilot))
+        seen.append(transcript(pilot))
+        await pilot.resize_terminal(50, 20)
+        await wait_until(pilot, lambda: transcript(pilot) != seen[-1])
+        return [*seen, transcript(pilot), *items(pilot)]
+
+
+async def test_what_is_packed_is_shown_and_found_as_what_is_not(
+    tmp_path: Path, gate: threading.Event, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gate.set()
+    plain = await walk_through(tmp_path / "plain")
+    monkeypatch.setattr(conversation, "_PLAIN", 10)
+    packed: list[Message] = []
+    monkeypatch.setattr(
+        conversation, "pack_contents", lambda part: (packed.extend(part), pack_contents(part))
+    )
+    assert await walk_through(tmp_path / "packed") == plain
+    assert len(packed) == LONG - 30

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from rolling_chat.agent import HeldIds
 from rolling_chat.commands.marks import Mark
-from rolling_chat.messages import Ending, Message, ToolCall
+from rolling_chat.messages import Ending, Message, ToolCall, pack_contents
 from rolling_chat.tui.transcript.items import (
     Kind,
     Status,
@@ -50,6 +52,23 @@ def test_results_go_to_calls_by_order_for_ids_repeat() -> None:
         ("read_file a", "of a"),
         ("read_file b", "of b"),
     ]
+
+
+def test_an_item_shows_what_its_message_holds_packed_or_not() -> None:
+    call = _call("read_file", '{"path": "a.py"}')
+    messages = [
+        Message("user", "a long question " * 20, id="u"),
+        Message("assistant", "a long answer " * 20, tool_calls=(call,), id="r"),
+        Message("tool", "a long result " * 20, tool_call_id="c1", id="t"),
+        Message("user", ({"type": "text", "text": "a part"}, {"type": "image_url"}), id="v"),
+    ]
+    items = items_of(messages)
+    texts = [(item.text, item.detail) for item in items]
+    assert [item.text for item in items] == [messages[0].text, messages[1].text, "read_file a.py", "a part"]
+    pack_contents(messages)
+    assert [(item.text, item.detail) for item in items] == texts
+    assert items_of(messages) == items
+    assert replace(items[0], status=Status.LIVE).text == messages[0].text
 
 
 def test_a_call_that_was_never_answered_stays_open() -> None:
