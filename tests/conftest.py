@@ -1,4 +1,4 @@
-"""What every test shares: how many cases a property is tried with.
+"""What every test shares: how many cases a property is tried with, and how many run at a time.
 
 The fast tier tries hundreds. `HYPOTHESIS_PROFILE=full` tries tens of thousands, and then a property is
 one of the slow tests: `HYPOTHESIS_PROFILE=full pytest -m slow` runs them all, with a path only those there.
@@ -28,3 +28,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items if _PROFILE == "full" else ():
         if is_hypothesis_test(getattr(item, "obj", None)):
             item.add_marker(pytest.mark.slow)
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    """One worker more than there are processors: tests of terminals wait for paints half of their time."""
+    return (os.cpu_count() or 1) + 1
