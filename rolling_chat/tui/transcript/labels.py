@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 # Characters looked through in a block before its brackets are taken for what they are. A block has some
 # 4,000 at most, and a real link is as long as its label.
-_MOST = 10_000
+_MOST = 20_000
 _LOOKED_THROUGH = "label_characters"
 
 
