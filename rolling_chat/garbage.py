@@ -8,8 +8,10 @@ import gc
 # imports of a start are looked through again and again for nothing, a tenth of its time.
 _AT_THE_START = (20_000, 50, 20)
 # Then a look must be short: some 20,000 of the objects that a screen is painted with take 10 to 50 ms,
-# and a full look, which by default comes every few seconds of streaming, 60 ms and more.
-_WHILE_KEYS_ARE_TYPED = (2_000, 5, 100)
+# and a full look 60 to 200 ms. By default that comes every few seconds of streaming; here it waits until
+# nobody types (`tidy_up`), or for as much as hours leave behind.
+_WHILE_KEYS_ARE_TYPED = (2_000, 5, 1_000)
+_WORTH_A_FULL_LOOK = 30  # looks at the middle generation, some 300,000 objects that stayed
 
 
 def look_seldom() -> None:
@@ -21,3 +23,9 @@ def spare_what_is_loaded() -> None:
     """Never again look for garbage in what is loaded by now: modules and their tables stay to the end."""
     gc.freeze()
     gc.set_threshold(*_WHILE_KEYS_ARE_TYPED)
+
+
+def tidy_up() -> None:
+    """Look through everything that was made since, where that is worth it: for when nobody waits."""
+    if gc.get_count()[2] >= _WORTH_A_FULL_LOOK:
+        gc.collect()

@@ -15,7 +15,7 @@ from textual.widget import Widget
 from textual.widgets import Static, TextArea
 
 from rolling_chat.commands import ParsedCommand
-from rolling_chat.garbage import spare_what_is_loaded
+from rolling_chat.garbage import spare_what_is_loaded, tidy_up
 from rolling_chat.tui.controllers.asking import Asking
 from rolling_chat.tui.controllers.commands import CommandController
 from rolling_chat.tui.controllers.drafts import DraftController
@@ -52,6 +52,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger("rolling_chat.tui")
 
 _FOLLOW_EVERY = 2.0  # seconds between looks at a session that another terminal writes
+_QUIET = 5.0  # seconds without a key after which nobody is taken to type
 _QUIT_TWICE = 2.0  # seconds within which ctrl+c has to come again
 _LEAST_WIDTH, _LEAST_HEIGHT, _LOW_HEIGHT = 40, 10, 16
 
@@ -89,7 +90,7 @@ class ChatScreen(ReaderScreen):
         self._painter = Painter(self, self._meter, clock)
         self._asking = Asking(self)
         self._newline_key = "ctrl+j"
-        self._quit_until = 0.0
+        self._quit_until = self._typed_at = 0.0
 
     def compose(self) -> ComposeResult:
         """From the top: title, banner, transcript, question, commands, status, gauge, prompt box, keys."""
@@ -272,6 +273,7 @@ class ChatScreen(ReaderScreen):
     @on(TextArea.Changed, "#prompt")
     def _draft_changed(self) -> None:
         self._quit_until = 0.0
+        self._typed_at = self._clock()
         self._drafts.changed()
         self.paint_rows()
 
@@ -357,8 +359,13 @@ class ChatScreen(ReaderScreen):
     def _after_first_paint(self) -> None:
         self.prompt.painted_at = Message().time
         self.set_interval(_FOLLOW_EVERY, self._following.look)
+        self.set_interval(_QUIET, self._tidy_up)
         self.paint()
         self.work(self._warm_up())
+
+    def _tidy_up(self) -> None:
+        if not self.state.busy and self._clock() - self._typed_at > _QUIET:
+            tidy_up()
 
     async def _warm_up(self) -> None:
         """Load what the gauge and the first request need; where that fails, the first request says why."""

@@ -1,0 +1,51 @@
+"""The full look for garbage waits until it is worth it."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from collections.abc import Iterator
+
+import pytest
+
+from rolling_chat import garbage
+
+
+class Ring:
+    """Garbage that only the collector finds."""
+
+    def __init__(self) -> None:
+        self.itself = self
+
+
+@pytest.fixture(autouse=True)
+def as_it_was() -> Iterator[None]:
+    thresholds = gc.get_threshold()
+    yield
+    gc.set_threshold(*thresholds)
+
+
+def test_what_came_together_goes_and_for_little_nobody_looks() -> None:
+    gc.collect()
+    gc.set_threshold(100_000, 100_000, 100_000)
+    ring = Ring()
+    watched = weakref.ref(ring)
+    del ring
+    garbage.tidy_up()
+    assert watched() is not None
+    for _ in range(40):
+        gc.collect(1)  # the ring is old by then, and past these
+    old = Ring()
+    gc.collect(1)
+    watched = weakref.ref(old)
+    del old
+    garbage.tidy_up()
+    assert watched() is None
+
+
+def test_at_the_start_it_is_looked_for_seldom_and_later_in_short_looks() -> None:
+    garbage.look_seldom()
+    assert gc.get_threshold()[0] > 10_000
+    garbage.spare_what_is_loaded()
+    gc.unfreeze()
+    assert gc.get_threshold()[0] < 10_000
