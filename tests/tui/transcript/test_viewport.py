@@ -154,13 +154,15 @@ def _of_items(history: History) -> None:
     viewport = history.viewport
     left_alone = not viewport.follow and viewport.rows
     before = [(row.place, row.line.drawn) for row in viewport.rows]
-    live, happened = history.live, history.chance.choice(OF_ITEMS)
+    top = history.items.at(before[0][0].ordinal) if before else None
+    happened = history.chance.choice(OF_ITEMS)
     happened(history)
     viewport.sync()
     if left_alone and happened is not History.tell and not viewport.follow:
         place, drawn = before[0]
         assert viewport.rows[0].place.ordinal == place.ordinal
-        if place.ordinal not in (live, history.live) and place.piece:
+        # the item at the top may itself be the one that grew or was taken back
+        if history.items.at(place.ordinal) is top and place.piece:
             assert (viewport.rows[0].place, viewport.rows[0].line.drawn) == (place, drawn)
 
 
