@@ -21,7 +21,7 @@ from rolling_chat.context.reporting import draw_report
 from rolling_chat.context.summary import Summary, at_turn_end, most_summary_tokens
 from rolling_chat.context.tokens import TURN
 from rolling_chat.context.tool_results import first_lines
-from rolling_chat.context.turns import ODD_FIELD, Entry, Mender, opens_with_system
+from rolling_chat.context.turns import ODD_FIELD, Entry, Mender, opens_with_system, said_content
 from rolling_chat.message_shapes import sound_message
 from rolling_chat.messages import Json, JsonObject, Message
 
@@ -381,7 +381,11 @@ def _system_of(messages: Sequence[Message | JsonObject]) -> Message | None:
         return None
     first = messages[0]
     message = first if isinstance(first, Message) else Message.from_dict(first)
-    return message if message.role == "system" and message.text.strip() else None
+    if message.role != "system" or not message.text.strip():
+        return None
+    given = message.content
+    content = said_content(message, given)
+    return message if content is given else replace(message, content=content, counts={})
 
 
 def _turns(pieces: Sequence[Piece]) -> list[list[Piece]]:

@@ -217,7 +217,7 @@ def _filled(index: int, message: Message) -> Entry:
     Text of white space alone is nothing, but in a result; beside signed reasoning it stays.
     """
     given = message.content
-    content = _content_said(message, given)
+    content = said_content(message, given)
     if content is given:
         return Entry(index, message)
     if not content and not message.tool_calls:
@@ -225,7 +225,8 @@ def _filled(index: int, message: Message) -> Entry:
     return Entry(index, replace(message, content=content, counts={}), "empty content")
 
 
-def _content_said(message: Message, content: Content) -> Content:
+def said_content(message: Message, content: Content) -> Content:
+    """`content` of `message` without the texts that say nothing; the same object where none is left out."""
     if isinstance(content, str):
         is_said = bool(content.strip()) or (bool(content) and message.role == "tool")
         if is_said or (message.tool_calls and (not content or is_signed(message))):

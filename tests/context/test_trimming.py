@@ -80,6 +80,12 @@ def test_odd_messages_make_a_prompt_that_is_not_odd(
     json.dumps([prompt.messages, prompt.plan.to_json()])
 
 
+def test_a_part_of_the_system_message_that_says_nothing_is_not_sent() -> None:
+    parts = [{"type": "text", "text": "Be brief."}, {"type": "text", "text": ""}]
+    prompt = build_final_prompt([{"role": "system", "content": parts}, user("hi")], ContextConfig())
+    assert prompt.messages[0]["content"] == parts[:1]
+
+
 def test_what_is_no_message_is_left_out() -> None:
     assert trim_conversation([None, "hello", user("hi"), 7], 1_000) == [user("hi")]  # type: ignore[list-item]
     assert trim_conversation({"role": "user"}, 10) == []  # type: ignore[arg-type]
