@@ -7,18 +7,17 @@ and logs to the terminal, all of which environment variables set before the impo
 from __future__ import annotations
 
 import asyncio
-import gc
 import importlib
 import logging
 import os
 import threading
 import warnings
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from rolling_chat.garbage import kept_to_the_end
 from rolling_chat.providers.redaction import RedactingFilter
 
 _BEFORE_IMPORT = {
@@ -51,7 +50,7 @@ def load_litellm(log_file: Path | None, secrets: Iterable[str] = ()) -> ModuleTy
         if _loaded is None:
             os.environ.update(_BEFORE_IMPORT)
             _route_logs(log_file, secrets)
-            with _kept_to_the_end():
+            with kept_to_the_end():
                 module = importlib.import_module("litellm")
                 _route_logs(log_file, secrets)  # its own handlers write to the terminal, and came with it
                 _make_quiet(module)
@@ -59,22 +58,6 @@ def load_litellm(log_file: Path | None, secrets: Iterable[str] = ()) -> ModuleTy
                 importlib.import_module("openai.resources")  # else half a second, on the event loop, later
             _loaded = module
     return _loaded
-
-
-@contextmanager
-def _kept_to_the_end() -> Iterator[None]:
-    """Look for no garbage while all this is made, nor among it later.
-
-    Else a quarter of the import's time goes into looking, and a second at the end of the program.
-    """
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-        gc.freeze()
-    finally:
-        if was_on:
-            gc.enable()
 
 
 async def warm_up(litellm: Any) -> None:

@@ -7,28 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 from textual.theme import Theme
 
+from rolling_chat.settings.themes import COLORS
+
 if TYPE_CHECKING:
     from rolling_chat.settings.themes import ThemeSpec
-
-_COLORS = frozenset(
-    (
-        "primary",
-        "secondary",
-        "accent",
-        "foreground",
-        "background",
-        "surface",
-        "panel",
-        "success",
-        "warning",
-        "error",
-    )
-)
 
 
 def textual_theme(spec: ThemeSpec) -> Theme:
     """Textual's theme of a theme file."""
-    colors: dict[str, Any] = {name: value for name, value in spec.colors.items() if name in _COLORS}
+    colors: dict[str, Any] = {name: value for name, value in spec.colors.items() if name in COLORS}
     colors.setdefault("primary", "#7aa2f7")
     return Theme(
         name=spec.name, dark=spec.dark, variables={**_scroll_bars(colors), **spec.variables}, **colors

@@ -36,6 +36,7 @@ from tests.support.tui import (
     wait_until,
 )
 
+NO_COLOR = "no colour"
 SIZES = [pytest.param((80, 24), id="80x24"), pytest.param((160, 50), id="160x50")]
 
 ANSWER = """\
@@ -118,6 +119,21 @@ async def _ask(pilot: Pilot[None], text: str) -> None:
     screen_of(pilot).paint()
 
 
+async def _draft(pilot: Pilot[None]) -> None:
+    """An answered question, and a draft of the next with its price."""
+    await _ask(pilot, "Why does the lexer drop trailing tabs?")
+    await pilot.press(*"and the fix?")
+    await wait_until(pilot, lambda: "this message +8 tokens" in shown(pilot))
+
+
+async def _ask_leave(pilot: Pilot[None], clock: Clock) -> None:
+    """An answered question, and a command that waits for leave."""
+    await _ask(pilot, "Why does the lexer drop trailing tabs?")
+    await type_line(pilot, "Run its tests.")
+    await wait_until(pilot, lambda: pilot.app.screen.query(Question) and "asks leave" in shown(pilot))
+    await listens(pilot, clock)
+
+
 def _draw(
     compare: Compare,
     chat: Chat,
@@ -126,14 +142,20 @@ def _draw(
     scene: Callable[[Pilot[None]], Awaitable[None]],
     *,
     clock: Clock | None = None,
+    look: str = "midnight",
 ) -> bool:
     async def before(pilot: Pilot[None]) -> None:
+        pilot.app.theme = "midnight" if look == NO_COLOR else look
         screen_of(pilot).query_one(PromptBox).cursor_blink = False
         await wait_until(pilot, lambda: "/ 32k" in shown(pilot))
         await scene(pilot)
         await pilot.pause()
 
-    return compare(make_app(chat, tmp_path, clock=clock or Clock()), terminal_size=size, run_before=before)
+    with pytest.MonkeyPatch.context() as patch:
+        if look == NO_COLOR:
+            patch.setenv("NO_COLOR", "1")
+        app = make_app(chat, tmp_path, clock=clock or Clock())
+        return compare(app, terminal_size=size, run_before=before)
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -147,9 +169,7 @@ def test_first_screen(snap_compare: Compare, tmp_path: Path, size: tuple[int, in
 @pytest.mark.parametrize("size", SIZES)
 def test_conversation(snap_compare: Compare, tmp_path: Path, size: tuple[int, int]) -> None:
     async def scene(pilot: Pilot[None]) -> None:
-        await _ask(pilot, "Why does the lexer drop trailing tabs?")
-        await pilot.press(*"and the fix?")
-        await wait_until(pilot, lambda: "this message +8 tokens" in shown(pilot))
+        await _draft(pilot)
 
     assert _draw(snap_compare, _conversation(tmp_path), tmp_path, size, scene)
 
@@ -159,60 +179,42 @@ def test_approval(snap_compare: Compare, tmp_path: Path, size: tuple[int, int]) 
     clock = Clock()
 
     async def scene(pilot: Pilot[None]) -> None:
-        await _ask(pilot, "Why does the lexer drop trailing tabs?")
-        await type_line(pilot, "Run its tests.")
-        await wait_until(pilot, lambda: pilot.app.screen.query(Question) and "asks leave" in shown(pilot))
-        await listens(pilot, clock)
+        await _ask_leave(pilot, clock)
 
     assert _draw(snap_compare, _conversation(tmp_path), tmp_path, size, scene, clock=clock)
 
 
 @pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize("look", ["daylight", "no colour"])
+@pytest.mark.parametrize("look", ["daylight", NO_COLOR])
 def test_conversation_in_other_looks(
     snap_compare: Compare,
     tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
     size: tuple[int, int],
     look: str,
 ) -> None:
     """With text selected, and a draft that has its price."""
-    if look == "no colour":
-        monkeypatch.setenv("NO_COLOR", "1")
 
     async def scene(pilot: Pilot[None]) -> None:
-        if look != "no colour":
-            pilot.app.theme = look
-        await _ask(pilot, "Why does the lexer drop trailing tabs?")
-        await pilot.press(*"and the fix?")
-        await wait_until(pilot, lambda: "this message +8 tokens" in shown(pilot))
+        await _draft(pilot)
         await pilot.press("f6", "shift+up", "shift+up", "shift+up")
 
-    assert _draw(snap_compare, _conversation(tmp_path), tmp_path, size, scene)
+    assert _draw(snap_compare, _conversation(tmp_path), tmp_path, size, scene, look=look)
 
 
 @pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize("look", ["daylight", "no colour"])
+@pytest.mark.parametrize("look", ["daylight", NO_COLOR])
 def test_approval_in_other_looks(
     snap_compare: Compare,
     tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
     size: tuple[int, int],
     look: str,
 ) -> None:
     clock = Clock()
-    if look == "no colour":
-        monkeypatch.setenv("NO_COLOR", "1")
 
     async def scene(pilot: Pilot[None]) -> None:
-        if look != "no colour":
-            pilot.app.theme = look
-        await _ask(pilot, "Why does the lexer drop trailing tabs?")
-        await type_line(pilot, "Run its tests.")
-        await wait_until(pilot, lambda: pilot.app.screen.query(Question) and "asks leave" in shown(pilot))
-        await listens(pilot, clock)
+        await _ask_leave(pilot, clock)
 
-    assert _draw(snap_compare, _conversation(tmp_path), tmp_path, size, scene, clock=clock)
+    assert _draw(snap_compare, _conversation(tmp_path), tmp_path, size, scene, clock=clock, look=look)
 
 
 @pytest.mark.parametrize("size", SIZES)

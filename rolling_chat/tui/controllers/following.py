@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rolling_chat.tui.controllers.backlog import Backlog
+from rolling_chat.agent import ChatError
 from rolling_chat.tui.transcript.items import item_marks
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from rolling_chat.agent import Chat
+    from rolling_chat.messages import Message
     from rolling_chat.tui.screens.chat import ChatScreen
     from rolling_chat.tui.state import ScreenState
 
@@ -20,9 +23,9 @@ class Following:
         self._chat = chat
         self._state = state
         self._screen = screen
-        self._backlog = Backlog(chat, state, screen)
         self._held_line = ""
         self._coming = False
+        chat.on_older = self._put_above
 
     def load(self) -> None:
         """Take the newest part of the conversation, and what there is to be said about the session."""
@@ -45,8 +48,12 @@ class Following:
             self._state.mark(item_marks(self._chat.messages, self._chat.pins.held))
 
     async def catch_up(self) -> None:
-        """Read what is above the newest part, and show it."""
-        await self._backlog.catch_up()
+        """Read what is above the newest part, make the report, show both; a fault is one line."""
+        try:
+            await self._chat.warm_report()
+        except ChatError as error:
+            self._state.notice(str(error), warning=True)
+        self._screen.refresh_report()
 
     def look(self) -> None:
         """Show what another terminal wrote; the rows that are looked at stay."""
@@ -70,3 +77,6 @@ class Following:
         """Catch up while keys are answered, where there is something above."""
         if not self._chat.is_whole:
             self._screen.work(self.catch_up())
+
+    def _put_above(self, older: Sequence[Message]) -> None:
+        self._state.prepend(older)

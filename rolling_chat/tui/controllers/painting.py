@@ -101,7 +101,7 @@ class Painter:
         Keys are answered between the two.
         """
         now, screen = self._clock(), self._screen
-        still = not screen.busy(now) and screen.state.revision == self._painted
+        still = not screen.keeps_painting(now) and screen.state.revision == self._painted
         if still and self._frames is not None:
             self._frames.pause()
         if still:

@@ -139,7 +139,7 @@ class ChatScreen(ReaderScreen):
         """Draw what stands below the transcript."""
         self._painter.paint_rows()
 
-    def busy(self, now: float) -> bool:
+    def keeps_painting(self, now: float) -> bool:
         """Is there something to paint frame after frame?"""
         return self.state.busy or now < self._quit_until
 

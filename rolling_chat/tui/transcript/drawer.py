@@ -62,8 +62,9 @@ class RowDrawer:
         palette = look.palette
         self._width, self._palette, self._filters = look.width, palette, filters
         self._base = palette.style(palette.text)
-        ground = selection.bgcolor if selection is not None else None
-        self._selected = Style(bgcolor=ground) if has_colors else Style(reverse=True)
+        self._ground = Color.parse(palette.background)
+        selected = selection.bgcolor if selection is not None else None
+        self._selected = Style(bgcolor=selected) if has_colors else Style(reverse=True)
         self._cursor_row = Style(bgcolor=palette.raised, underline=None if has_colors else True)
         self._lines.clear()
         self._rows.clear()
@@ -127,7 +128,6 @@ class RowDrawer:
         return self._filtered(Strip([around, *content]).adjust_cell_length(width, self._base))
 
     def _filtered(self, strip: Strip) -> Strip:
-        ground = Color.parse(self._palette.background)
         for line_filter in self._filters:
-            strip = strip.apply_filter(line_filter, ground)
+            strip = strip.apply_filter(line_filter, self._ground)
         return strip
