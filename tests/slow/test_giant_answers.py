@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.answers import GIANTS, hostile_answers, in_pieces
-from tests.support.tui import draft, make_app, make_chat, says, screen_of, shown, type_line, wait_until
+from tests.support.tui import draft, make_app, make_chat, reads, says, screen_of, type_line, wait_until
 
 pytestmark = pytest.mark.slow
 
@@ -34,7 +34,7 @@ async def test_a_giant_answer_is_shown_and_keys_are_taken_after_it(tmp_path: Pat
         await type_line(pilot, "go")
         screen = screen_of(pilot)
         await wait_until(pilot, lambda: not screen.state.busy and not chat.busy, seconds=_PATIENCE)
-        await wait_until(pilot, lambda: "done in" in shown(pilot))
+        await reads(pilot, "done in")
         await pilot.press("ctrl+home", "pagedown", "ctrl+end", "x")
         await wait_until(pilot, lambda: draft(pilot) == "x", seconds=_PATIENCE)
     assert chat.messages[-1].text == text

@@ -172,6 +172,11 @@ async def wait_until(pilot: Pilot[None], predicate: Callable[[], object], second
         await pilot.pause(0.01)
 
 
+async def reads(pilot: Pilot[None], *words: str) -> None:
+    """Wait until all these words stand on the screen: its parts are not drawn in one frame."""
+    await wait_until(pilot, lambda: all(each in shown(pilot) for each in words))
+
+
 async def idle(pilot: Pilot[None]) -> None:
     """Wait until no turn runs and everything is painted."""
     screen = screen_of(pilot)

@@ -21,9 +21,9 @@ from tests.support.tui import (
     make_app,
     make_chat,
     make_paths,
+    reads,
     says,
     screen_of,
-    shown,
     transcript,
     type_line,
     wait_until,
@@ -42,7 +42,7 @@ async def test_the_provider_is_warmed_after_the_first_paint(tmp_path: Path) -> N
     provider = ScriptedProvider()
     async with make_app(make_chat(tmp_path, provider=provider), tmp_path).run_test() as pilot:
         await wait_until(pilot, lambda: provider.warmed == 1)
-        assert "rolling-chat" in shown(pilot)
+        await reads(pilot, "rolling-chat")
 
 
 async def test_a_provider_that_cannot_be_warmed_leaves_the_screen_alone(tmp_path: Path) -> None:
@@ -98,7 +98,7 @@ def test_a_fault_of_the_screen_is_one_line_and_no_traceback(
 async def test_an_unknown_theme_of_the_settings_does_not_keep_the_screen_away(tmp_path: Path) -> None:
     app = RollingChatApp(make_chat(tmp_path), theme="no-such", themes=load_themes(tmp_path))
     async with app.run_test() as pilot:
-        assert "rolling-chat" in shown(pilot)
+        await reads(pilot, "rolling-chat")
 
 
 async def test_without_colour_everything_can_still_be_read(
@@ -108,7 +108,7 @@ async def test_without_colour_everything_can_still_be_read(
     async with make_app(make_chat(tmp_path, says("fine"), window=8192), tmp_path).run_test() as pilot:
         await type_line(pilot, "hi")
         await idle(pilot)
-        assert "█" in shown(pilot)
+        await reads(pilot, "█")
         for strip in pilot.app.screen._compositor.render_strips():
             (no_color,) = pilot.app.get_line_filters()
             for segment in strip.apply_filter(no_color, pilot.app.screen.background_colors[1]):

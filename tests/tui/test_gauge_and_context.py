@@ -28,6 +28,7 @@ from tests.support.tui import (
     idle,
     make_app,
     make_chat,
+    reads,
     says,
     screen_of,
     shown,
@@ -137,7 +138,7 @@ def _lines(*lines: str) -> Do:
 
 async def _draft(pilot: Pilot[None]) -> None:
     screen_of(pilot).prompt.put("a draft of some words " * 20)
-    await wait_until(pilot, lambda: "this message +" in shown(pilot))
+    await reads(pilot, "this message +")
 
 
 async def _nothing(pilot: Pilot[None]) -> None:
@@ -167,7 +168,7 @@ async def _nothing(pilot: Pilot[None]) -> None:
 async def test_they_agree_after(tmp_path: Path, do: Do) -> None:
     chat = make_chat(tmp_path, *_answers(6), settings=_settings())
     async with make_app(chat, tmp_path).run_test(size=WIDE) as pilot:
-        await wait_until(pilot, lambda: "/ 8.2k" in shown(pilot))
+        await reads(pilot, "/ 8.2k")
         if do is _nothing:
             await _agree(pilot)
         await _talk(pilot, 3)
@@ -198,7 +199,7 @@ async def test_they_agree_right_after_a_resume_and_with_what_was_shown_before(
     session = chat.info.id
     again = Chat.open(chat._runtime, session=chat._runtime.store.session(session))
     async with make_app(again, tmp_path).run_test(size=WIDE) as pilot:
-        await wait_until(pilot, lambda: "/ 8.2k" in shown(pilot))
+        await reads(pilot, "/ 8.2k")
         assert await _agree(pilot) == before
         assert before.used.startswith("~"), "the model has confirmed nothing"
 
@@ -211,7 +212,7 @@ async def test_after_a_resume_a_count_is_an_estimate_or_the_one_that_was_confirm
     assert not before.used.startswith("~")
     again = Chat.open(chat._runtime, session=chat._runtime.store.session(chat.info.id))
     async with make_app(again, tmp_path).run_test(size=WIDE) as pilot:
-        await wait_until(pilot, lambda: "/ 8.2k" in shown(pilot))
+        await reads(pilot, "/ 8.2k")
         after = await _agree(pilot)
     assert after.used.startswith("~") or after.used == before.used
 
@@ -237,7 +238,7 @@ async def test_they_agree_while_a_turn_runs(tmp_path: Path, kind: str) -> None:
     }
     chat = make_chat(tmp_path, *held[kind], folder=tmp_path, settings=_settings())
     async with make_app(chat, tmp_path).run_test(size=WIDE) as pilot:
-        await wait_until(pilot, lambda: "/ 8.2k" in shown(pilot))
+        await reads(pilot, "/ 8.2k")
         before = screen_of(pilot).query_one(Gauge)._report
         await type_line(pilot, "go")
         provider = chat._runtime.provider
@@ -280,7 +281,7 @@ async def test_it_never_jumps_back_while_a_turn_with_tools_runs(
     frames = 0
     chat = make_chat(tmp_path, *replies, folder=tmp_path, settings=_settings())
     async with make_app(chat, tmp_path).run_test(size=WIDE) as pilot:
-        await wait_until(pilot, lambda: "/ 8.2k" in shown(pilot))
+        await reads(pilot, "/ 8.2k")
         screen = screen_of(pilot)
         gauge, show = screen.query_one(Gauge), Gauge.show
 
@@ -293,13 +294,13 @@ async def test_it_never_jumps_back_while_a_turn_with_tools_runs(
 
         gauge.show = watch  # type: ignore[method-assign]
         screen.prompt.put("look at a.txt, please")
-        await wait_until(pilot, lambda: "this message +" in shown(pilot))
+        await reads(pilot, "this message +")
         await pilot.press("enter")
         for one in gates:
             soon = frames + 2  # whatever came of the step before is painted
             await wait_until(pilot, lambda soon=soon: frames >= soon)  # type: ignore[misc]
             one.set()
-        await wait_until(pilot, lambda: "done in" in shown(pilot))
+        await reads(pilot, "done in")
         await idle(pilot)
     # words that join those before them may be fewer tokens than they were apart
     assert all(after >= before - 2 for before, after in pairwise(seen)), seen
@@ -323,7 +324,7 @@ async def test_the_draft_says_what_it_pushes_out(
     async with make_app(chat, tmp_path).run_test(size=(100, 30)) as pilot:
         await _talk(pilot, 6)
         screen_of(pilot).prompt.put("word " * words)
-        await wait_until(pilot, lambda: says_so in shown(pilot))
+        await reads(pilot, says_so)
         if words == 20:
             assert "leave" not in shown(pilot)
             assert "does not fit" not in shown(pilot)
@@ -335,7 +336,7 @@ async def test_what_a_draft_does_is_said_in_any_width(tmp_path: Path, columns: i
     async with make_app(chat, tmp_path).run_test(size=(columns, 20)) as pilot:
         await _talk(pilot, 1)
         screen_of(pilot).prompt.put("word " * 9000)
-        await wait_until(pilot, lambda: words in shown(pilot))
+        await reads(pilot, words)
 
 
 async def test_a_price_that_is_unknown_is_on_neither(tmp_path: Path) -> None:

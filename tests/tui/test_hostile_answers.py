@@ -10,7 +10,7 @@ import pytest
 from textual.pilot import Pilot
 
 from tests.support.answers import hostile_answers, in_pieces
-from tests.support.tui import Reply, draft, idle, make_app, make_chat, says, shown, type_line
+from tests.support.tui import Reply, draft, idle, make_app, make_chat, reads, says, shown, type_line
 
 _ANSWERS = hostile_answers(2_000)
 _SIZES = ((80, 24), (41, 11), (160, 50))
@@ -46,7 +46,7 @@ async def test_a_hostile_answer_is_shown_as_text(tmp_path: Path, name: str) -> N
         await type_line(pilot, "go")
         await idle(pilot)
         assert is_sound(shown(pilot))
-        assert "done in" in shown(pilot)
+        await reads(pilot, "done in")
         await pilot.press("pageup")
         await pilot.resize_terminal(45, 12)
         await pilot.pause()

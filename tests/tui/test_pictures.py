@@ -28,6 +28,7 @@ from tests.support.tui import (
     listens,
     make_app,
     make_chat,
+    reads,
     says,
     screen_of,
     shown,
@@ -123,7 +124,7 @@ async def _draft(pilot: Pilot[None]) -> None:
     """An answered question, and a draft of the next with its price."""
     await _ask(pilot, "Why does the lexer drop trailing tabs?")
     await pilot.press(*"and the fix?")
-    await wait_until(pilot, lambda: "this message +8 tokens" in shown(pilot))
+    await reads(pilot, "this message +8 tokens")
 
 
 async def _ask_leave(pilot: Pilot[None], clock: Clock) -> None:
@@ -147,7 +148,7 @@ def _draw(
     async def before(pilot: Pilot[None]) -> None:
         pilot.app.theme = "midnight" if look == NO_COLOR else look
         screen_of(pilot).query_one(PromptBox).cursor_blink = False
-        await wait_until(pilot, lambda: "/ 32k" in shown(pilot))
+        await reads(pilot, "/ 32k")
         await scene(pilot)
         await pilot.pause()
 
@@ -241,7 +242,7 @@ def test_inspector(
         await type_line(pilot, "/context")
         await wait_until(pilot, lambda: isinstance(pilot.app.screen, InspectorScreen))
         await pilot.press("p")
-        await wait_until(pilot, lambda: "esc leaves" in shown(pilot))
+        await reads(pilot, "esc leaves")
 
     assert _draw(snap_compare, _uncounted(tmp_path), tmp_path, size, scene)
 
@@ -259,6 +260,6 @@ def test_help(snap_compare: Compare, tmp_path: Path, size: tuple[int, int]) -> N
 def test_commands(snap_compare: Compare, tmp_path: Path, size: tuple[int, int]) -> None:
     async def scene(pilot: Pilot[None]) -> None:
         await pilot.press("/")
-        await wait_until(pilot, lambda: "/rolling-context" in shown(pilot))
+        await reads(pilot, "/rolling-context")
 
     assert _draw(snap_compare, _chat(tmp_path), tmp_path, size, scene)

@@ -19,7 +19,7 @@ from rolling_chat.settings.themes import load_themes
 from rolling_chat.tui.screens.chat import ChatScreen
 from rolling_chat.tui.screens.start import StartScreen
 from rolling_chat.tui.start import StartingApp, run_app
-from tests.support.tui import draft, idle, make_chat, make_paths, says, shown, transcript, wait_until
+from tests.support.tui import draft, idle, make_chat, make_paths, reads, says, transcript, wait_until
 
 
 class Slow:
@@ -51,7 +51,7 @@ async def test_what_is_typed_while_the_chat_is_opened_is_seen_at_once_and_kept(t
         await pilot.press(*"abc", "left", "backspace")
         pilot.app.post_message(events.Paste("é\nf"))
         await wait_until(pilot, lambda: pilot.app.screen.query_one(TextArea).text == "aé\nfc")
-        assert "opening the session" in shown(pilot)
+        await reads(pilot, "opening the session")
         await open_up(pilot, slow)
         await pilot.press(*"XY")
         await wait_until(pilot, lambda: draft(pilot) == "aé\nfXYc")

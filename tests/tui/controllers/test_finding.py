@@ -15,6 +15,7 @@ from tests.support.tui import (
     idle,
     make_app,
     make_chat,
+    reads,
     says,
     screen_of,
     shown,
@@ -35,7 +36,7 @@ def _many(count: int) -> list[Item]:
 
 
 async def _see(pilot: Pilot[None], text: str) -> None:
-    await wait_until(pilot, lambda: text in shown(pilot))
+    await reads(pilot, text)
 
 
 def _current(pilot: Pilot[None]) -> str:
@@ -75,7 +76,7 @@ async def test_what_is_folded_is_found_and_opens_when_it_is_gone_to(tmp_path: Pa
         assert "│ " not in shown(pilot)[:400]
         await pilot.press("ctrl+f", *"needle")
         await _see(pilot, "│ the needle")
-        assert "1 of 1" in shown(pilot)
+        await reads(pilot, "1 of 1")
         assert _current(pilot) == "│ the needle"
 
 

@@ -17,6 +17,7 @@ from tests.support.tui import (
     idle,
     make_app,
     make_chat,
+    reads,
     says,
     screen_of,
     shown,
@@ -63,14 +64,14 @@ async def test_the_end_is_shown_and_keys_are_taken_before_the_rest_is_read(
 ) -> None:
     chat = long_chat(tmp_path)
     async with make_app(chat, tmp_path).run_test() as pilot:
-        await wait_until(pilot, lambda: "answer 44." in shown(pilot))
+        await reads(pilot, "answer 44.")
         assert "question 20." not in items(pilot)
         await pilot.press(*"typed")
         assert draft(pilot) == "typed"
         assert not chat.is_whole
         gate.set()
-        await wait_until(pilot, lambda: "rolling: off" in shown(pilot))  # the gauge has its report
-        assert "answer 44." in shown(pilot)
+        await reads(pilot, "rolling: off")  # the gauge has its report
+        await reads(pilot, "answer 44.")
         assert items(pilot) == SAID
 
 
@@ -79,9 +80,9 @@ async def test_what_is_sent_or_asked_for_meanwhile_waits_for_the_rest(
 ) -> None:
     chat = long_chat(tmp_path)
     async with make_app(chat, tmp_path).run_test() as pilot:
-        await wait_until(pilot, lambda: "answer 44." in shown(pilot))
+        await reads(pilot, "answer 44.")
         await type_line(pilot, "one more")
-        await wait_until(pilot, lambda: "one more" in shown(pilot))
+        await reads(pilot, "one more")
         assert screen_of(pilot).state.busy
         gate.set()
         await idle(pilot)
@@ -103,7 +104,7 @@ async def test_a_part_that_cannot_be_read_is_a_line_and_the_session_can_be_left(
 
     monkeypatch.setattr(SessionStore, "stretch", damaged)
     async with make_app(chat, tmp_path).run_test() as pilot:
-        await wait_until(pilot, lambda: "a part of it cannot be read" in shown(pilot))
+        await reads(pilot, "a part of it cannot be read")
         assert "answer 44." in items(pilot)
         await type_line(pilot, "/new")
         await wait_until(pilot, lambda: not chat.recent)
@@ -125,7 +126,7 @@ async def walk_through(home: Path) -> list[str]:
             await wait_until(pilot, lambda: transcript(pilot) != seen[-1])
             seen.append(transcript(pilot))
         await pilot.press("ctrl+f", *"question 7.")
-        await wait_until(pilot, lambda: "1 of 1" in shown(pilot))
+        await reads(pilot, "1 of 1")
         seen.append(transcript(pilot))
         await pilot.resize_terminal(50, 20)
         await wait_until(pilot, lambda: transcript(pilot) != seen[-1])

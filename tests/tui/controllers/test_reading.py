@@ -12,7 +12,7 @@ from rolling_chat.tui.controllers.links import may_be_opened
 from rolling_chat.tui.screens.confirm import ConfirmScreen
 from rolling_chat.tui.transcript.items import Item, Kind, Status
 from rolling_chat.tui.transcript.view import Transcript
-from tests.support.tui import draft, idle, make_app, make_chat, screen_of, shown, wait_until
+from tests.support.tui import draft, idle, make_app, make_chat, reads, screen_of, shown, wait_until
 
 CODE = "def f(x):\n\tif x:\n\t\treturn 1"
 ITEMS = (
@@ -104,18 +104,18 @@ async def test_code_messages_and_results_are_taken_from_under_the_cursor(
         while "if x:" not in _row(pilot):
             await pilot.press("j")
         await pilot.press("c")
-        await wait_until(pilot, lambda: "Copied the code block" in shown(pilot))
+        await reads(pilot, "Copied the code block")
         assert _copied(pilot) == CODE
         await pilot.press("m")
         assert _copied(pilot) == ITEMS[1].text
         await pilot.press("g", "c")
-        await wait_until(pilot, lambda: "no code block" in shown(pilot))
+        await reads(pilot, "no code block")
         while "read_file" not in _row(pilot):
             await pilot.press("j")
         await pilot.press("enter", "j")
         assert _row(pilot) == "│ result one"
         await pilot.press("k", "enter")
-        assert "result one" not in shown(pilot)
+        await wait_until(pilot, lambda: "result one" not in shown(pilot))
         await pilot.press("m")
         assert _copied(pilot) == "result one\nresult two"
 
@@ -167,7 +167,7 @@ async def test_the_editor_gets_a_copy(tmp_path: Path, monkeypatch: pytest.Monkey
         await idle(pilot)
         _fill(pilot)
         await pilot.press("f6", "e")
-        await wait_until(pilot, lambda: "was a copy" in shown(pilot))
+        await reads(pilot, "was a copy")
         assert seen == ["the last answer"]
 
 

@@ -25,6 +25,7 @@ from tests.support.tui import (
     listens,
     make_app,
     make_chat,
+    reads,
     says,
     screen_of,
     shown,
@@ -43,7 +44,7 @@ async def test_what_is_sent_and_what_is_answered_is_read_on_the_screen(tmp_path:
         assert "❯ Why?" in transcript(pilot)
         assert "Because strip() eats tabs." in transcript(pilot)
         assert draft(pilot) == ""
-        assert "done in" in shown(pilot)
+        await reads(pilot, "done in")
 
 
 async def test_the_answer_streams_in_while_it_comes(tmp_path: Path) -> None:
@@ -51,9 +52,7 @@ async def test_the_answer_streams_in_while_it_comes(tmp_path: Path) -> None:
     chat = make_chat(tmp_path, [TextDelta("First half."), gate, *says("First half.", " Second.")[1:]])
     async with make_app(chat, tmp_path).run_test() as pilot:
         await type_line(pilot, "go")
-        await wait_until(pilot, lambda: "▍ First half." in shown(pilot))
-        assert "answering" in shown(pilot)
-        assert "esc stop" in shown(pilot)
+        await reads(pilot, "▍ First half.", "answering", "esc stop")
         gate.set()
         await idle(pilot)
         assert "First half. Second." in transcript(pilot)
@@ -78,7 +77,7 @@ async def test_a_newline_key_makes_a_line_and_the_box_grows(tmp_path: Path, key:
         await pilot.press("a", key, "b", key, "c")
         assert draft(pilot) == "a\nb\nc"
         await wait_until(pilot, lambda: pilot.app.screen.query_one(PromptBox).size.height == 3)
-        assert f"{key} newline" in shown(pilot)
+        await reads(pilot, f"{key} newline")
 
 
 async def test_the_box_grows_to_six_rows_and_no_further(tmp_path: Path) -> None:
@@ -130,28 +129,27 @@ async def test_pasted_control_sequences_do_not_enter_the_box(tmp_path: Path) -> 
 async def test_the_price_of_the_draft_is_shown_and_moves_the_gauge(tmp_path: Path) -> None:
     async with make_app(make_chat(tmp_path), tmp_path).run_test() as pilot:
         await pilot.press(*"count this please")
-        await wait_until(pilot, lambda: "this message +" in shown(pilot))
+        await reads(pilot, "this message +")
         await pilot.press("ctrl+c")
         await wait_until(pilot, lambda: "this message +" not in shown(pilot))
 
 
 async def test_the_gauge_says_how_full_and_whether_rolling(tmp_path: Path) -> None:
     async with make_app(make_chat(tmp_path, window=8192), tmp_path).run_test() as pilot:
-        await wait_until(pilot, lambda: "/ 8.2k" in shown(pilot))
-        assert "rolling: off" in shown(pilot)
+        await reads(pilot, "/ 8.2k", "rolling: off")
         await type_line(pilot, "/rolling-context on")
-        await wait_until(pilot, lambda: "rolling: on" in shown(pilot))
+        await reads(pilot, "rolling: on")
 
 
 async def test_the_gauge_moves_while_a_reply_streams(tmp_path: Path) -> None:
     gate = asyncio.Event()
     chat = make_chat(tmp_path, [TextDelta("word " * 400), gate, *says("word " * 400)[1:]], window=8192)
     async with make_app(chat, tmp_path).run_test() as pilot:
-        await wait_until(pilot, lambda: "/ 8.2k" in shown(pilot))
+        await reads(pilot, "/ 8.2k")
         gauge = pilot.app.screen.query_one(Gauge)
         before = gauge.render().plain
         await type_line(pilot, "go")
-        await wait_until(pilot, lambda: "answering" in shown(pilot))
+        await reads(pilot, "answering")
         await wait_until(pilot, lambda: gauge.render().plain.count("▄") > before.count("▄"))
         gate.set()
         await idle(pilot)
@@ -198,7 +196,7 @@ async def test_a_retry_is_said(tmp_path: Path) -> None:
     chat = make_chat(tmp_path, [Retrying(1, 4, 8.0, "The model is overloaded"), gate, *says("ok")])
     async with make_app(chat, tmp_path).run_test() as pilot:
         await type_line(pilot, "go")
-        await wait_until(pilot, lambda: "The model is overloaded; trying again in 8 s" in shown(pilot))
+        await reads(pilot, "The model is overloaded; trying again in 8 s")
         gate.set()
         await idle(pilot)
 
@@ -298,7 +296,7 @@ class TestCtrlC:
     async def test_twice_quits(self, tmp_path: Path) -> None:
         async with make_app(make_chat(tmp_path), tmp_path).run_test() as pilot:
             await pilot.press("ctrl+c")
-            assert "ctrl+c again quits" in shown(pilot)
+            await reads(pilot, "ctrl+c again quits")
             await pilot.press("ctrl+c")
             await wait_until(pilot, lambda: not pilot.app.is_running)
 
@@ -308,7 +306,7 @@ class TestCtrlC:
             await pilot.press("ctrl+c")
             clock.pass_(5)
             await pilot.press("ctrl+c")
-            assert "ctrl+c again quits" in shown(pilot)
+            await reads(pilot, "ctrl+c again quits")
             assert pilot.app.is_running
 
     async def test_a_selection_is_copied_and_nothing_else_happens(self, tmp_path: Path) -> None:
@@ -353,14 +351,13 @@ class TestLeave:
             await idle(pilot)
             line = next(at for at, text in enumerate(shown(pilot).splitlines()) if "⚙" in text)
             await pilot.click(offset=(20, line))
-            await wait_until(pilot, lambda: "│ [exit code 0]" in shown(pilot))
+            await reads(pilot, "│ [exit code 0]")
 
     async def test_y_gives_leave_once(self, tmp_path: Path) -> None:
         clock = Clock()
         async with make_app(self._chat(tmp_path), tmp_path, clock=clock).run_test() as pilot:
             await self._asked(pilot)
-            assert self.COMMAND in shown(pilot)
-            assert "asking leave for run_command" in shown(pilot)
+            await reads(pilot, self.COMMAND, "asking leave for run_command")
             await listens(pilot, clock)
             await pilot.press("y")
             await idle(pilot)
@@ -414,9 +411,9 @@ class TestLeave:
         command = "echo \x1b[8mhidden\x1b[0m\n" + "\n".join(f"echo line {n}" for n in range(60))
         async with make_app(self._chat(tmp_path, command), tmp_path).run_test() as pilot:
             await self._asked(pilot)
-            assert "echo ␛[8mhidden␛[0m" in shown(pilot)
+            await reads(pilot, "echo ␛[8mhidden␛[0m")
             await pilot.press("end")
-            await wait_until(pilot, lambda: "echo line 59" in shown(pilot))
+            await reads(pilot, "echo line 59")
             await pilot.press("escape")
             await idle(pilot)
 
@@ -440,7 +437,7 @@ class TestTheEndOfTheRoom:
         chat = make_chat(tmp_path, [full], says("It fits now."))
         async with make_app(chat, tmp_path, clock=clock).run_test() as pilot:
             await type_line(pilot, "go")
-            await wait_until(pilot, lambda: "no longer fits" in shown(pilot))
+            await reads(pilot, "no longer fits")
             await listens(pilot, clock)
             await pilot.press("enter")
             await wait_until(pilot, lambda: "It fits now." in transcript(pilot))
@@ -452,7 +449,7 @@ class TestTheEndOfTheRoom:
         chat = make_chat(tmp_path, [full])
         async with make_app(chat, tmp_path).run_test() as pilot:
             await type_line(pilot, "go")
-            await wait_until(pilot, lambda: "no longer fits" in shown(pilot))
+            await reads(pilot, "no longer fits")
             await pilot.press("escape")
             await wait_until(pilot, lambda: not pilot.app.screen.query(Question))
             assert not chat.rolling
@@ -461,7 +458,7 @@ class TestTheEndOfTheRoom:
     async def test_a_message_that_is_too_long_by_itself_is_not_asked_about(self, tmp_path: Path) -> None:
         async with make_app(make_chat(tmp_path, window=8_000), tmp_path).run_test() as pilot:
             await type_line(pilot, "word " * 9_000)
-            await wait_until(pilot, lambda: "nothing was sent" in shown(pilot))
+            await reads(pilot, "nothing was sent")
             await idle(pilot)
             assert not pilot.app.screen.query(Question)
 
@@ -480,7 +477,7 @@ class TestTheEndOfTheRoom:
             await type_line(pilot, "go")
             await idle(pilot)
             assert "cut at the answer's limit" in transcript(pilot)
-            assert "enter go on" in shown(pilot)
+            await reads(pilot, "enter go on")
             await pilot.press("enter")
             await idle(pilot)
             assert "and the second." in transcript(pilot)
@@ -493,7 +490,7 @@ class TestCommands:
         async with make_app(make_chat(tmp_path), tmp_path).run_test() as pilot:
             await pilot.press(*"/ro")
             await pilot.pause()
-            assert "/rolling-context [on|off|status|preview|set|undo]" in shown(pilot)
+            await reads(pilot, "/rolling-context [on|off|status|preview|set|undo]")
             await pilot.press("tab")
             assert draft(pilot) == "/rolling-context "
 
@@ -509,7 +506,7 @@ class TestCommands:
             await pilot.press(*"/ro", "escape")
             await pilot.pause()
             assert draft(pilot) == "/ro"
-            assert "[on|off|status|preview|set|undo]" not in shown(pilot)
+            await wait_until(pilot, lambda: "[on|off|status|preview|set|undo]" not in shown(pilot))
 
     async def test_keys_that_come_faster_than_the_list_run_what_was_typed(self, tmp_path: Path) -> None:
         async with make_app(make_chat(tmp_path), tmp_path).run_test() as pilot:
@@ -539,9 +536,9 @@ class TestCommands:
             await type_line(pilot, "a question")
             await idle(pilot)
             await type_line(pilot, "/context")
-            await wait_until(pilot, lambda: "The next request" in shown(pilot))
+            await reads(pilot, "The next request")
             for words in ("system prompt", "reserve for the answer", "a question", "An answer to remember."):
-                assert words in shown(pilot)
+                await reads(pilot, words)
             await pilot.press("escape")
             await wait_until(pilot, lambda: "The next request" not in shown(pilot))
 
@@ -549,7 +546,7 @@ class TestCommands:
         chat = make_chat(tmp_path)
         async with make_app(chat, tmp_path).run_test() as pilot:
             await type_line(pilot, "/model")
-            await wait_until(pilot, lambda: "type to narrow" in shown(pilot))
+            await reads(pilot, "type to narrow")
             await pilot.press(*"demo/offline")
             await pilot.pause()
             await pilot.press("enter")
@@ -630,10 +627,9 @@ class TestCommands:
                 await idle(pilot)
             assert "needle" not in shown(pilot)
             await type_line(pilot, "/search needle")
-            await wait_until(pilot, lambda: "Found: needle" in shown(pilot))
+            await reads(pilot, "Found: needle")
             await pilot.press("enter")
-            await wait_until(pilot, lambda: "line 120 needle" in shown(pilot))
-            assert "ctrl+end newest" in shown(pilot)
+            await reads(pilot, "line 120 needle", "ctrl+end newest")
 
     async def test_search_opens_what_is_folded(self, tmp_path: Path) -> None:
         folder = tmp_path / "work"
@@ -645,7 +641,7 @@ class TestCommands:
             await idle(pilot)
             assert "needle" not in transcript(pilot)
             await type_line(pilot, "/search needle")
-            await wait_until(pilot, lambda: "Found: needle" in shown(pilot))
+            await reads(pilot, "Found: needle")
             await pilot.press("enter")
             await wait_until(pilot, lambda: "needle.txt" in transcript(pilot))
 
@@ -679,18 +675,18 @@ async def test_whoever_sends_sees_what_was_sent(tmp_path: Path) -> None:
         await idle(pilot)
         await pilot.press("pageup", "pageup")
         await pilot.pause()
-        assert "ctrl+end newest" in shown(pilot)
+        await reads(pilot, "ctrl+end newest")
         await type_line(pilot, "and?")
         await idle(pilot)
-        assert "Seen." in shown(pilot)
-        assert "ctrl+end newest" not in shown(pilot)
+        await reads(pilot, "Seen.")
+        await wait_until(pilot, lambda: "ctrl+end newest" not in shown(pilot))
 
 
 @pytest.mark.parametrize("text", ["/", "one\ntwo\nthree\nfour"])
 async def test_in_the_smallest_window_the_last_row_is_never_pushed_out(tmp_path: Path, text: str) -> None:
     async with make_app(make_chat(tmp_path, window=8192), tmp_path).run_test(size=(40, 10)) as pilot:
         screen_of(pilot).query_one(PromptBox).put(text)
-        await wait_until(pilot, lambda: "rolling: off" in shown(pilot))
+        await reads(pilot, "rolling: off")
         await pilot.pause()
         keys = screen_of(pilot).query_one(KeyBar)
         assert keys.region.bottom == 10
@@ -702,13 +698,13 @@ async def test_a_terminal_too_small_says_so(tmp_path: Path, size: tuple[int, int
     async with make_app(make_chat(tmp_path), tmp_path).run_test(size=size) as pilot:
         assert not pilot.app.screen.query_one(Transcript).display
         await pilot.resize_terminal(80, 24)
-        await wait_until(pilot, lambda: "rolling-chat" in shown(pilot))
+        await reads(pilot, "rolling-chat")
 
 
 async def test_a_terminal_that_was_too_small_for_a_while_takes_keys_again(tmp_path: Path) -> None:
     async with make_app(make_chat(tmp_path), tmp_path).run_test() as pilot:
         await pilot.resize_terminal(30, 5)
-        await wait_until(pilot, lambda: "too small" in shown(pilot))
+        await reads(pilot, "too small")
         await pilot.resize_terminal(80, 24)
         await wait_until(pilot, lambda: pilot.app.screen.query_one(PromptBox).has_focus)
         await pilot.press("a")
@@ -718,7 +714,7 @@ async def test_a_terminal_that_was_too_small_for_a_while_takes_keys_again(tmp_pa
 @pytest.mark.parametrize("size", [(40, 10), (60, 16), (80, 24), (160, 50), (400, 100)])
 async def test_every_size_shows_prompt_gauge_and_keys(tmp_path: Path, size: tuple[int, int]) -> None:
     async with make_app(make_chat(tmp_path, window=8192), tmp_path).run_test(size=size) as pilot:
-        await wait_until(pilot, lambda: "/ 8.2k" in shown(pilot))
+        await reads(pilot, "/ 8.2k")
         rows = shown(pilot).splitlines()
         assert rows[-1].lstrip().startswith("enter send")
         assert any("❯" in row for row in rows[-4:])
@@ -729,4 +725,4 @@ async def test_usage_and_cost_are_those_of_the_session(tmp_path: Path) -> None:
     async with make_app(chat, tmp_path).run_test() as pilot:
         await type_line(pilot, "hi")
         await idle(pilot)
-        assert "$0.14" in shown(pilot)
+        await reads(pilot, "$0.14")

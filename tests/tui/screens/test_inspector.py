@@ -11,6 +11,7 @@ from tests.support.tui import (
     idle,
     make_app,
     make_chat,
+    reads,
     says,
     screen_of,
     shown,
@@ -34,12 +35,11 @@ async def test_the_price_is_shown_before_a_row_is_pinned(tmp_path: Path) -> None
     async with make_app(chat, tmp_path).run_test(size=(100, 30)) as pilot:
         await _open(pilot)
         await pilot.press("p")
-        await wait_until(pilot, lambda: "Pin r4 with its request:" in shown(pilot))
-        assert "p or enter does it, esc leaves it" in shown(pilot)
+        await reads(pilot, "Pin r4 with its request:", "p or enter does it, esc leaves it")
         assert not chat.pins.held
         await pilot.press("p")
         await wait_until(pilot, lambda: "◆ r4" in shown(pilot) and "◇ r3" in shown(pilot))
-        assert "Pinned r4 with its request:" in shown(pilot)
+        await reads(pilot, "Pinned r4 with its request:")
         await pilot.press("p", "enter")
         await wait_until(pilot, lambda: "◆ r4" not in shown(pilot))
         assert not chat.pins.held
@@ -53,18 +53,18 @@ async def test_esc_and_another_row_leave_what_was_offered(tmp_path: Path) -> Non
     async with make_app(chat, tmp_path).run_test(size=(100, 30)) as pilot:
         await _open(pilot)
         await pilot.press("x")
-        await wait_until(pilot, lambda: "Exclude r4:" in shown(pilot))
+        await reads(pilot, "Exclude r4:")
         await pilot.press("escape")
         await wait_until(pilot, lambda: "Exclude r4:" not in shown(pilot))
         await pilot.press("x", "down")
         await wait_until(pilot, lambda: "Exclude r4:" not in shown(pilot))
         await pilot.press("x")
-        await wait_until(pilot, lambda: "Exclude r3 with the message after it:" in shown(pilot))
+        await reads(pilot, "Exclude r3 with the message after it:")
         assert not chat.pins.held
         await pilot.press("x")
         await wait_until(pilot, lambda: "∅ r3" in shown(pilot) and "∅ r4" in shown(pilot))
         await pilot.press("up", "x")
-        await wait_until(pilot, lambda: "r4 is excluded along with r3: /include r3" in shown(pilot))
+        await reads(pilot, "r4 is excluded along with r3: /include r3")
         await pilot.press("escape")
         await wait_until(pilot, lambda: pilot.app.screen is screen_of(pilot))
         assert transcript(pilot).count("∅ excluded") == 2
@@ -75,7 +75,7 @@ async def test_the_system_message_always_stays(tmp_path: Path) -> None:
     async with make_app(chat, tmp_path).run_test(size=(100, 30)) as pilot:
         await _open(pilot)
         await pilot.press("down", "down", "down", "down", "x", "x", "p")
-        await wait_until(pilot, lambda: "The system message always stays." in shown(pilot))
+        await reads(pilot, "The system message always stays.")
         assert not chat.pins.held
 
 
@@ -85,9 +85,9 @@ async def test_what_is_said_meanwhile_shows_and_the_cursor_stays_on_its_row(tmp_
         await _open(pilot)
         async for _event in chat.send("Anything?"):
             pass
-        await wait_until(pilot, lambda: "r6" in shown(pilot))
+        await reads(pilot, "r6")
         await pilot.press("x")
-        await wait_until(pilot, lambda: "Exclude r4:" in shown(pilot))
+        await reads(pilot, "Exclude r4:")
 
 
 async def test_an_unpinned_conversation_is_drawn_as_before(tmp_path: Path) -> None:

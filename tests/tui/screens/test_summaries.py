@@ -16,6 +16,7 @@ from tests.support.tui import (
     MODEL,
     make_app,
     make_chat,
+    reads,
     says,
     screen_of,
     shown,
@@ -54,8 +55,7 @@ async def test_a_summary_is_previewed_taken_said_above_the_conversation_and_dism
         await type_line(pilot, "/compact")
         await wait_until(pilot, lambda: isinstance(pilot.app.screen, ConfirmScreen))
         await pilot.pause()
-        assert SUMMARY in shown(pilot)
-        assert "enter take it · esc leave it" in shown(pilot)
+        await reads(pilot, SUMMARY, "enter take it · esc leave it")
         await pilot.press("enter")
         await wait_until(pilot, lambda: BANNER in _on_screen(pilot))
         assert chat.summaries.is_in_force
@@ -87,9 +87,9 @@ async def test_a_sign_stands_in_the_status_line_while_one_is_made(tmp_path: Path
         assert tell is not None
         tell(SummaryBegan())
         await pilot.pause()
-        assert "summarising older messages" in shown(pilot)
+        await reads(pilot, "summarising older messages")
         tell(SummaryEnded("Older messages are not being summarised (why)."))
         await pilot.pause()
-        assert "summarising older messages" not in shown(pilot)
+        await wait_until(pilot, lambda: "summarising older messages" not in shown(pilot))
         assert "are not being summarised (why)" in transcript(pilot)
         assert not screen_of(pilot).state.busy

@@ -21,6 +21,7 @@ from tests.support.tui import (
     idle,
     make_app,
     make_chat,
+    reads,
     says,
     screen_of,
     shown,
@@ -49,7 +50,7 @@ async def paste(pilot: Pilot[None], text: str) -> None:
 
 async def counts(pilot: Pilot[None]) -> None:
     """Wait until drafts can be priced."""
-    await wait_until(pilot, lambda: "~" in shown(pilot))
+    await reads(pilot, "~")
 
 
 class TestFoldedPastes:
@@ -64,8 +65,7 @@ class TestFoldedPastes:
             await paste(pilot, LOG)
             await pilot.press(*" ok")
             assert seen(pilot) == "see [paste 1: 10,000 lines, ~129k tokens] ok"
-            assert "[paste 1: 10,000 lines, ~129k tokens]" in shown(pilot)
-            await wait_until(pilot, lambda: "+129k tokens" in shown(pilot))
+            await reads(pilot, "[paste 1: 10,000 lines, ~129k tokens]", "+129k tokens")
             await pilot.press("enter")
             await idle(pilot)
             assert chat.messages[0].text == f"see {LOG} ok"
@@ -130,7 +130,7 @@ class TestFoldedPastes:
         text = "".join(f"line {number}\n" for number in range(40))
         async with make_app(make_chat(tmp_path), tmp_path).run_test(size=(100, 30)) as pilot:
             await paste(pilot, text)
-            assert "tab unfold" in shown(pilot)
+            await reads(pilot, "tab unfold")
             await pilot.press("tab")
             assert draft(pilot) == text
             await pilot.press(UNDO)
@@ -190,7 +190,7 @@ class TestFoldedPastes:
             await paste(pilot, LOG)
             await wait_until(pilot, lambda: box(pilot).size.height == 2)
             await pilot.resize_terminal(100, 30)
-            await wait_until(pilot, lambda: "[paste 1: 10,000 lines" in shown(pilot))
+            await reads(pilot, "[paste 1: 10,000 lines")
 
     async def test_a_paste_while_a_question_is_asked_goes_into_the_box_folded(self, tmp_path: Path) -> None:
         chat = make_chat(tmp_path, calls("run_command", command="true"))
@@ -291,15 +291,15 @@ class TestSearch:
             await pilot.press("ctrl+r", *"lex")
             assert draft(pilot) == "why is the lexer slow"
             assert box(pilot).selected_text == "lex"
-            assert "history: lex" in shown(pilot)
+            await reads(pilot, "history: lex")
             await pilot.press("ctrl+r")
             assert draft(pilot) == "fix the lexer"
             await pilot.press("ctrl+r")
             await pilot.pause()
             assert draft(pilot) == "fix the lexer"
-            assert "no older one" in shown(pilot)
+            await reads(pilot, "no older one")
             await pilot.press("enter", "!")
-            assert "history:" not in shown(pilot)
+            await wait_until(pilot, lambda: "history:" not in shown(pilot))
             assert "fix the" in draft(pilot)
 
     async def test_enter_takes_it_and_sends_nothing(self, tmp_path: Path) -> None:
@@ -326,7 +326,7 @@ class TestSearch:
             await self.sent(pilot)
             await pilot.press("ctrl+r", *"lexq")
             await pilot.pause()
-            assert "not found" in shown(pilot)
+            await reads(pilot, "not found")
             assert draft(pilot) == "my draft"
             await pilot.press("backspace")
             assert draft(pilot) == "why is the lexer slow"
@@ -354,7 +354,7 @@ class TestCompletion:
         async with make_app(make_chat(tmp_path), tmp_path).run_test(size=size) as pilot:
             await pilot.press(*"/rolling-context ")
             await pilot.pause()
-            assert "status   what it does now" in shown(pilot)
+            await reads(pilot, "status   what it does now")
             await pilot.press("down", "down", "tab")
             assert draft(pilot) == "/rolling-context status "
 
@@ -375,7 +375,7 @@ class TestCompletion:
         async with make_app(make_chat(tmp_path), tmp_path).run_test() as pilot:
             await pilot.press(*"/theme day", "escape")
             await pilot.pause()
-            assert "❯ daylight" not in shown(pilot)
+            await wait_until(pilot, lambda: "❯ daylight" not in shown(pilot))
             await pilot.press("enter")
             await wait_until(pilot, lambda: "There is no theme 'day'" in transcript(pilot))
 
