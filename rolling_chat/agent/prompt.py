@@ -236,12 +236,13 @@ class Planner:
         """
         since = self._plan
         report, plan = self._foresee(self.config, messages, since)
-        return Look(report, since, plan.index if plan is not None and not self.rolling else None)
+        is_as_before = not self.rolling or (plan is not None and _decides_as(plan, since))
+        return Look(report, since, plan.index if plan is not None and is_as_before else None)
 
     def keep(self, look: Look) -> None:
         """Remember what a look saw, unless another plan has been taken since, or waits for its count.
 
-        With rolling off only: what a request would decide is not decided by looking.
+        What a request would decide is not decided by looking: what was seen beside it is not kept either.
         """
         if look.index is None or self._plan is not look.since or (look.since and look.since.sent):
             return
@@ -426,3 +427,8 @@ class Planner:
 
     def _schemas(self, *, rolling: bool | None = None) -> list[dict[str, Json]]:
         return [tool.schema for tool in self._offered(rolling=self.rolling if rolling is None else rolling)]
+
+
+def _decides_as(plan: ContextPlan, before: ContextPlan | None) -> bool:
+    """Does a plan leave everything as the one that it was made from?"""
+    return before is not None and (plan.decisions, plan.summary) == (before.decisions, before.summary)

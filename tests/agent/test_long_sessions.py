@@ -10,8 +10,9 @@ from dataclasses import replace
 import pytest
 
 from rolling_chat.agent import Chat, ChatError, Runtime, conversation
+from rolling_chat.context import Fate
 from rolling_chat.context.pieces import Sizes
-from rolling_chat.events import Outcome, TurnEnded, TurnStarted
+from rolling_chat.events import Outcome, PromptPlanned, TurnEnded, TurnStarted
 from rolling_chat.messages import _CONTENT, Message, ToolCall
 from rolling_chat.packing import Packed
 from rolling_chat.sessions.export import FORMATS, export
@@ -126,6 +127,26 @@ async def test_with_rolling_off_only_what_is_new_is_looked_at_also_where_nothing
     assert min(at for at in shaped if at >= 0) > LONG
     assert chat.report().within_budget == (not most)
     assert chat.report() == chat._session.planner.preview(chat.messages)
+
+
+@pytest.mark.parametrize("most", [0, 4_000])
+async def test_with_rolling_on_a_reopened_session_is_looked_at_once_before_its_first_request(
+    long: tuple[Chat, Runtime], monkeypatch: pytest.MonkeyPatch, most: int
+) -> None:
+    chat, runtime = long
+    settings = replace(runtime.settings, context=replace(runtime.settings.context, max_context_tokens=most))
+    runtime = replace(runtime, settings=settings)
+    await collect(Chat.open(runtime, session=chat.info, rolling=True).send("and now?"))
+    again = Chat.open(runtime, session=runtime.store.session(chat.info.id))
+    await again.warm_report()
+    foreseen = again.report_with("and then?")
+    assert any(row.fate is Fate.OMITTED for row in again.report().rows) == bool(most)
+    shaped, shape = [], Sizes.shape
+    monkeypatch.setattr(Sizes, "shape", lambda *given: (shaped.append(given[1].index), shape(*given))[1])
+    events = await collect(again.send("and then?"))
+    assert min(at for at in shaped if at >= 0) > LONG
+    (planned,) = [event.report for event in events if isinstance(event, PromptPlanned)]
+    assert planned == foreseen
 
 
 async def test_what_is_read_after_the_session_was_left_is_not_shown_in_the_next(
