@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from dataclasses import replace
 from functools import partial
 
@@ -20,6 +21,7 @@ _FIRST = 300  # messages that are read at once: more than any screen shows
 _PLAIN = 2_000  # newest messages whose texts are kept as they are: what prompts are mostly made of
 _MOST_PACKED = 1_000  # messages a turn: more than a turn has
 _SLICE = 250  # messages that are read at a time afterwards, and shown: a few milliseconds
+_LONG_REPLY = 300_000  # characters: stored and indexed in some 5 ms
 
 
 class Conversation:
@@ -30,7 +32,7 @@ class Conversation:
 
     At most one reply is open (being streamed) at a time, and the calls of the last reply may be
     unanswered. `settle` ends both, so that whatever happened, what is kept can be sent again.
-    Nothing here waits: a cancelled turn settles without being cancelled a second time.
+    Nothing that ends them awaits: a cancelled turn settles without being cancelled a second time.
     """
 
     def __init__(self, store: SessionStore, session_id: str) -> None:
@@ -157,13 +159,17 @@ class Conversation:
         reply.text += text
         reply.reasoning += reasoning
 
-    def seal_reply(self, message: Message) -> Message:
-        """End the open reply with what the provider made of it."""
+    async def finish_reply(self, message: Message) -> Message:
+        """End the open reply with what the provider made of it; a long one is stored off the event loop.
+
+        Whoever is cancelled meanwhile leaves it to `settle_reply`, which takes it as it was stored.
+        """
         reply = self._opened()
-        sealed = self.store.seal_reply(reply.id, replace(message, made_by=message.made_by or reply.made_by))
-        self._open = None
-        self._add(sealed)
-        return sealed
+        if len(reply.text) + len(reply.reasoning) < _LONG_REPLY:
+            return self._seal(reply, message)
+        reply.sealing = sealing = Future[Message]()
+        await in_background(partial(_settle_with, sealing, partial(self._stored, reply, message)))
+        return self._take_sealed(reply, sealing)
 
     def open_calls(self) -> tuple[ToolCall, ...]:
         """The calls of the last reply that have no answer yet, in order."""
@@ -181,12 +187,29 @@ class Conversation:
         reply = self._open
         if reply is None:
             return None
+        if reply.sealing is not None:
+            return self._take_sealed(reply, reply.sealing)
         if not reply.text and not reply.reasoning:
             self._open = None
             self.store.drop_reply(reply.id)
             return None
         extras = {"reasoning_content": reply.reasoning} if reply.reasoning else None
-        return self.seal_reply(Message("assistant", reply.text, extras=extras, ending=ending))
+        return self._seal(reply, Message("assistant", reply.text, extras=extras, ending=ending))
+
+    def _seal(self, reply: _OpenReply, message: Message) -> Message:
+        return self._closed_with(self._stored(reply, message))
+
+    def _stored(self, reply: _OpenReply, message: Message) -> Message:
+        return self.store.seal_reply(reply.id, replace(message, made_by=message.made_by or reply.made_by))
+
+    def _take_sealed(self, reply: _OpenReply, sealing: Future[Message]) -> Message:
+        reply.sealing = None  # where it failed the reply is still open
+        return self._closed_with(sealing.result())
+
+    def _closed_with(self, sealed: Message) -> Message:
+        self._open = None
+        self._add(sealed)
+        return sealed
 
     def _opened(self) -> _OpenReply:
         if self._open is None:
@@ -211,13 +234,21 @@ def _count_sizes(messages: Sequence[Message]) -> dict[str, int]:
     return {message.id: len(message.counts) for message in messages if message.counts}
 
 
-class _OpenReply:
-    """A reply that is being streamed, and what of it is stored already."""
+def _settle_with(future: Future[Message], work: Callable[[], Message]) -> None:
+    try:
+        future.set_result(work())
+    except BaseException as error:  # it belongs to whoever takes the result
+        future.set_exception(error)
 
-    __slots__ = ("id", "made_by", "reasoning", "text")
+
+class _OpenReply:
+    """A reply that is being streamed, and what of it is stored already; `sealing` while it is ended."""
+
+    __slots__ = ("id", "made_by", "reasoning", "sealing", "text")
 
     def __init__(self, id: str, made_by: MadeBy) -> None:
         self.id = id
         self.made_by = made_by
         self.text = ""
         self.reasoning = ""
+        self.sealing: Future[Message] | None = None

@@ -21,7 +21,6 @@ from rolling_chat.events import (
 )
 from rolling_chat.messages import Ending, MadeBy, Message, ToolCall, Usage
 from rolling_chat.providers.protocol import (
-    Delta,
     ErrorKind,
     Finished,
     Provider,
@@ -61,6 +60,9 @@ class Reply:
         async with aclosing(batches(self.provider.stream(self.request))) as stream:
             async for batch in stream:
                 for delta in batch:
+                    if isinstance(delta, Finished):
+                        yield await self._finish(delta)
+                        continue
                     for event in self._take(delta):
                         yield event
         if self.message is None:
@@ -74,7 +76,7 @@ class Reply:
         kept = self.conversation.settle_reply(ending)
         return ReplyEnded(kept, self.usage, self.seconds) if kept is not None else None
 
-    def _take(self, delta: Delta) -> Iterator[Event]:
+    def _take(self, delta: TextDelta | ReasoningDelta | ToolCallDelta | Retrying) -> Iterator[Event]:
         self.has_begun |= not isinstance(delta, Retrying)
         match delta:
             case TextDelta(text):
@@ -93,20 +95,19 @@ class Reply:
             case Retrying(attempt, attempts, delay, reason):
                 self.was_retried = True
                 yield RetryWaiting(attempt, attempts, delay, reason)
-            case Finished(message, usage):
-                self.usage = usage
-                self.seconds = time.monotonic() - self._started
-                yield from self._finish(sound_message(message))
 
-    def _finish(self, message: Message) -> Iterator[Event]:
+    async def _finish(self, finished: Finished) -> ReplyEnded:
+        message = sound_message(finished.message)
+        self.usage, self.has_begun = finished.usage, True
+        self.seconds = time.monotonic() - self._started
         if not message.text and not message.tool_calls:
             # Nothing that could be sent again: whatever of it was painted is settled as a broken reply.
             line = "The model ended its reply without an answer. Send again, or ask otherwise."
             if message.ending is Ending.LENGTH:
                 line = "The model reached its output limit before it said anything. Ask for less at once."
             raise ProviderError(ErrorKind.UNKNOWN, line)
-        self.message = self.conversation.seal_reply(message)
-        yield ReplyEnded(self.message, self.usage, self.seconds)
+        self.message = await self.conversation.finish_reply(message)
+        return ReplyEnded(self.message, self.usage, self.seconds)
 
 
 def sound_message(message: Message) -> Message:
