@@ -55,3 +55,27 @@ def test_copy_inside_tmux_reaches_its_buffer_and_the_terminal_behind_it(desk: De
         terminal.wait_until(lambda: bool(terminal.copied), "the terminal behind tmux was told nothing")
         assert terminal.copied[-1] == "hello"
         subprocess.run([*tmux, "kill-server"], env=environ, check=False)
+
+
+@pytest.mark.skipif(shutil.which("screen") is None, reason="GNU screen is not on the PATH")
+@pytest.mark.parametrize("length", [5, 4_000])
+def test_copy_inside_gnu_screen_reaches_the_terminal_behind_it(
+    desk: Desk, tmp_path: Path, length: int
+) -> None:
+    """Also what takes several of its short strings."""
+    text = "é漢 copied " * (length // 10) or "hello"
+    desk.remember(Message("user", "Say it."), Message("assistant", text.strip()))
+    sockets = tmp_path / "s"
+    sockets.mkdir(mode=0o700)
+    environ = program_environment(desk.home, TERM="xterm-256color", SCREENDIR=str(sockets))
+    screen = ["screen", "-S", "copying"]
+    program = [sys.executable, "-m", "rolling_chat", "--continue"]
+    with Terminal(
+        [*screen, "-c", "/dev/null", "-U", *program], environ=environ, folder=desk.folder
+    ) as terminal:
+        terminal.see("❯", "rolling: off")
+        terminal.say("/copy")
+        terminal.see("Copied")
+        terminal.wait_until(lambda: bool(terminal.copied), "the terminal behind screen was told nothing")
+        assert terminal.copied == [text.strip()]
+        subprocess.run([*screen, "-X", "quit"], env=environ, check=False)
