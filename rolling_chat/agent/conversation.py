@@ -31,8 +31,9 @@ class Conversation:
     is told what comes in above what was read before.
 
     At most one reply is open (being streamed) at a time, and the calls of the last reply may be
-    unanswered. `settle` ends both, so that whatever happened, what is kept can be sent again.
-    Nothing that ends them awaits: a cancelled turn settles without being cancelled a second time.
+    unanswered. `settle_reply` and `answer_open_calls` end both, so that whatever happened, what is kept
+    can be sent again. Neither awaits, so that a cancelled turn settles without being cancelled a second
+    time; `settle_reply` holds the loop up where a long reply is just being stored.
     """
 
     def __init__(self, store: SessionStore, session_id: str) -> None:
@@ -168,7 +169,11 @@ class Conversation:
         if len(reply.text) + len(reply.reasoning) < _LONG_REPLY:
             return self._seal(reply, message)
         reply.sealing = sealing = Future[Message]()
-        await in_background(partial(_settle_with, sealing, partial(self._stored, reply, message)))
+        try:
+            await in_background(partial(_settle_with, sealing, partial(self._stored, reply, message)))
+        except RuntimeError:  # no thread can be had, and so nobody settles it
+            reply.sealing = None
+            return self._seal(reply, message)
         return self._take_sealed(reply, sealing)
 
     def open_calls(self) -> tuple[ToolCall, ...]:

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
+from textual import events
 from textual.app import App
 from textual.binding import Binding, BindingType
 from textual.filter import LineFilter, NoColor
@@ -56,6 +57,7 @@ class RollingChatApp(App[None]):
         self._chat_screen: ChatScreen | None = None
         self.theme_names: Sequence[str] = tuple(themes)
         self.crash = ""
+        self.touched_at = 0.0  # when a key or the mouse was last used, by `clock`
         self._paths = paths
         self._clock = clock
         self._first_message = first_message
@@ -74,10 +76,18 @@ class RollingChatApp(App[None]):
     def on_mount(self) -> None:
         """The first screen; and what to do when the terminal or the system wants us gone."""
         self.show_first()
+        # the terminal's other screen is empty when it is gone back to
+        self.app_resume_signal.subscribe(self, lambda _: self.refresh(layout=True))
         if not self.is_headless:
             on_signal("SIGTERM", lambda: self.call_later(self.action_quit))
             on_signal("SIGHUP", lambda: self.call_later(self._terminal_lost))
             self.set_interval(_LOOK_FOR_TERMINAL_EVERY, self._look_for_terminal)
+
+    async def on_event(self, event: events.Event) -> None:
+        """Know when somebody was there."""
+        if isinstance(event, events.InputEvent | events.Paste):
+            self.touched_at = self._clock()
+        await super().on_event(event)
 
     def get_line_filters(self) -> Sequence[LineFilter]:
         """NO_COLOR leaves none at all; Textual's own reading of it, greys, are colours to a terminal."""
@@ -124,7 +134,7 @@ class RollingChatApp(App[None]):
         self.exit()
 
     async def _settle(self) -> None:
-        if self._chat_screen is not None:
+        if self._chat_screen is not None and self._chat_screen.is_mounted:
             await self._chat_screen.settle()
 
     async def _look_for_terminal(self) -> None:

@@ -1,11 +1,13 @@
-"""What is pasted is only ever text: no key, whatever control characters it holds.
+"""What is typed is keys, and what is pasted only ever text, whatever control characters it holds.
 
 Textual's parser takes what looks like an escape sequence within a bracketed paste for keys, so that
-coloured output with a line end in it would press Enter.
+coloured output with a line end in it would press Enter. And it waits a tenth of a second for more of what
+alt with a letter is: where the next key comes sooner, as a held key does, both become text.
 """
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterable, Iterator
 
@@ -17,6 +19,11 @@ if sys.platform == "win32":
     from textual.drivers import win32 as reader
 else:
     from textual.drivers import linux_driver as reader
+
+
+# alt with a key that begins nothing longer; in a second read the escape may have come in the first
+_ALT = re.compile("(\x1b[^\x1b\\[\\]OPX^_])")
+_ESC = "\x1b"
 
 
 def keep_pastes_whole() -> None:
@@ -34,6 +41,7 @@ class PasteParser(XTermParser):
 
     def __init__(self, debug: bool = False) -> None:
         self._pasted: list[str] | None = None
+        self._escaped = False  # an escape is the last that was read
         self._tail = ""  # of what was read, as much as may be the beginning of the mark that is awaited
         super().__init__(debug)
 
@@ -44,13 +52,29 @@ class PasteParser(XTermParser):
         while data:
             if self._pasted is None:
                 keys, is_whole, data = self._up_to(BRACKETED_PASTE_START, data)
-                yield from super().feed(keys)
+                yield from self._keys(keys)
                 self._pasted = [] if is_whole else None
                 continue
             text, is_whole, data = self._up_to(BRACKETED_PASTE_END, data)
             self._pasted.append(text)
             if is_whole:
                 yield from self._end()
+
+    def _keys(self, keys: str) -> Iterator[Message]:
+        """The events of keys; alt with a letter is never waited for."""
+        at = int(self._escaped and self._is_waiting)  # what was fed already of what is looked at
+        whole = _ESC * at + keys
+        for part in filter(None, _ALT.split(whole)):
+            yield from super().feed(part[at:])
+            if _ALT.fullmatch(part) and self._is_waiting:
+                self._timeout_time = 0.0  # nothing follows that would make it something else
+                yield from self.tick()
+            at = 0
+        self._escaped = whole.endswith(_ESC)
+
+    @property
+    def _is_waiting(self) -> bool:
+        return self._timeout_time is not None
 
     def _end(self) -> Iterator[Message]:
         text = "".join(self._pasted or ())

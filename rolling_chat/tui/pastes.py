@@ -42,11 +42,6 @@ class Draft:
         numbers = {int(token[1]) for token in _TOKEN.finditer(self.text)}
         return {number: self.pastes[number] for number in sorted(numbers) if number in self.pastes}
 
-    @property
-    def rest(self) -> str:
-        """The text without its tokens."""
-        return _TOKEN.sub("", self.text)
-
     def __bool__(self) -> bool:
         return bool(self.text)
 

@@ -43,7 +43,8 @@ class StartingApp(RollingChatApp):
         self._open_chat = open_chat
         self._start = StartScreen(folder)
         self._typed: list[events.Key | events.Paste] = []
-        self._moving = self._caught_up = False
+        self._moving = self._is_shown = self._caught_up = False
+        self._leaves = False
         self._painted_at = math.inf
 
     @property
@@ -71,6 +72,13 @@ class StartingApp(RollingChatApp):
             if self._moving:
                 return
         await super().on_event(event)
+
+    async def action_quit(self) -> None:
+        """Leave; where the screens are just being changed once that is done: half a screen cannot be left."""
+        if self._moving and not self._is_shown:
+            self._leaves = True
+            return
+        await super().action_quit()
 
     def _keeps(self, event: events.Key | events.Paste) -> bool:
         if self._caught_up or event.is_forwarded:
@@ -107,6 +115,10 @@ class StartingApp(RollingChatApp):
         painted = asyncio.Event()
         screen.call_after_refresh(painted.set)
         await painted.wait()
+        self._is_shown = True
+        if self._leaves:
+            await self.action_quit()
+            return
         screen.set_focus(screen.prompt)
         while self._typed:  # more may come meanwhile, and it comes after these
             await self._type(self._typed.pop(0))

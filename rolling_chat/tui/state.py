@@ -66,31 +66,22 @@ class Activity(StrEnum):
     STOPPING = "stopping"
 
 
-class Offer(StrEnum):
-    """What the person can do about how the last turn ended."""
-
-    NOTHING = ""
-    CARRY_ON = "carry on"  # the answer was cut at its limit
-    ROLL = "roll"  # the prompt does not fit, rolling context would make room
-
-
 @dataclass(slots=True)
 class ScreenState:
     """All that the screen shows of the conversation and of the turn that runs.
 
-    `revision` grows with every change.
+    `revision` grows with every change. `can_carry_on`: the last answer was cut at its limit.
     """
 
     items: ItemList = field(default_factory=ItemList)
     activity: Activity = Activity.IDLE
     subject: str = ""
-    since: float = 0.0
     turn_began: float = 0.0
     reply_began: float = 0.0
     reply_chars: int = 0
     rate: float = 0.0
     last: str = ""
-    offer: Offer = Offer.NOTHING
+    can_carry_on: bool = False
     queued: str = ""
     is_summarising: bool = False
     revision: int = 0
@@ -109,7 +100,7 @@ class ScreenState:
         self.items.clear(items_of(messages))
         self._reply_items.clear()
         self._open_calls.clear()
-        self.offer, self.last = Offer.NOTHING, ""
+        self.can_carry_on, self.last = False, ""
         if self.queued:
             self.items.append(Item(QUEUED_ID, Kind.USER, self.queued, Status.QUEUED))
         self.revision += 1
@@ -159,15 +150,15 @@ class ScreenState:
 
     def begin(self, now: float) -> None:
         """A turn was asked for; its first event is still to come."""
-        self.offer, self.last = Offer.NOTHING, ""
+        self.can_carry_on, self.last = False, ""
         self.turn_began = now
         self.rate = 0.0
-        self._do(Activity.WAITING, "", now)
+        self._do(Activity.WAITING, "")
 
-    def stopping(self, now: float) -> None:
+    def stopping(self) -> None:
         """The person asked for the turn to stop."""
         if self.busy:
-            self._do(Activity.STOPPING, "", now)
+            self._do(Activity.STOPPING, "")
 
     def apply(self, event: Event, now: float) -> None:
         """Fold one event in."""
@@ -177,15 +168,15 @@ class ScreenState:
             case PromptPlanned():
                 pass
             case RequestStarted(model, _, _):
-                self._request(model, now)
+                self._request(model)
             case RetryWaiting():
-                self._retry(event, now)
+                self._retry(event)
             case Noticed(text, warning):
                 self.notice(text, warning=warning)
             case TurnEnded():
                 self._end(event)
             case LeaveAsked() | ToolStarted() | ToolEnded():
-                self._apply_tool(event, now)
+                self._apply_tool(event)
             case ReasoningAdded() | TextAdded() | CallForming() | ReplyEnded():
                 self._apply_reply(event, now)
         self.revision += 1
@@ -194,28 +185,28 @@ class ScreenState:
         match event:
             case ReasoningAdded(reply_id, text):
                 self._grow(reasoning_id(reply_id), Kind.REASONING, text, now)
-                self._do(Activity.THINKING, "", now)
+                self._do(Activity.THINKING, "")
             case TextAdded(reply_id, text):
                 self._settle(reasoning_id(reply_id))
                 self._grow(reply_id, Kind.ASSISTANT, text, now)
-                self._do(Activity.ANSWERING, "", now)
+                self._do(Activity.ANSWERING, "")
             case CallForming(_, name, characters):
-                self._do(Activity.CALLING, f"{name} ({characters:,} characters)", now)
+                self._do(Activity.CALLING, f"{name} ({characters:,} characters)")
             case ReplyEnded(message, usage, seconds):
-                self._seal(message, now)
+                self._seal(message)
                 if usage.output_tokens and seconds >= _LEAST_SECONDS:
                     self.rate = usage.output_tokens / seconds
 
-    def _apply_tool(self, event: LeaveAsked | ToolStarted | ToolEnded, now: float) -> None:
+    def _apply_tool(self, event: LeaveAsked | ToolStarted | ToolEnded) -> None:
         match event:
             case LeaveAsked(request):
                 self._mark(request.call, Status.ASKING)
-                self._do(Activity.LEAVE, f"for {request.call.name}", now)
+                self._do(Activity.LEAVE, f"for {request.call.name}")
             case ToolStarted(call):
                 self._mark(call, Status.LIVE)
-                self._do(Activity.TOOL, describe_call(call), now)
+                self._do(Activity.TOOL, describe_call(call))
             case ToolEnded(call, message, seconds):
-                self._tool_ended(call, message, seconds, now)
+                self._tool_ended(call, message, seconds)
 
     def fail(self, line: str, now: float, *, sent: bool = True) -> None:
         """The turn broke in a way that nobody foresaw, or never began; `line` is for the person."""
@@ -262,21 +253,19 @@ class ScreenState:
             case activity:
                 return f"{activity} {self.subject}".rstrip()
 
-    def _do(self, activity: Activity, subject: str, now: float) -> None:
-        if activity is not self.activity:
-            self.since = now
+    def _do(self, activity: Activity, subject: str) -> None:
         self.activity, self.subject = activity, subject
         self.revision += 1
 
-    def _request(self, model: str, now: float) -> None:
+    def _request(self, model: str) -> None:
         self._reply_items.clear()
         self._open_calls.clear()
         self.reply_chars = 0
-        self._do(Activity.WAITING, model, now)
+        self._do(Activity.WAITING, model)
 
-    def _retry(self, event: RetryWaiting, now: float) -> None:
+    def _retry(self, event: RetryWaiting) -> None:
         line = f"{event.reason}; trying again in {event.delay:.0f} s ({event.attempt} of {event.attempts})"
-        self._do(Activity.RETRYING, line, now)
+        self._do(Activity.RETRYING, line)
 
     def _grow(self, item_id: str, kind: Kind, text: str, now: float) -> None:
         if not self.reply_chars:
@@ -293,7 +282,7 @@ class ScreenState:
         if index is not None and self.items.at(index).status is Status.LIVE:
             self.items.put(index, replace(self.items.at(index), status=Status.DONE))
 
-    def _seal(self, message: Message, now: float) -> None:
+    def _seal(self, message: Message) -> None:
         """The reply as it is stored takes the place of what was streamed."""
         self._settle(reasoning_id(message.id))
         for item in reply_items(message):
@@ -305,17 +294,17 @@ class ScreenState:
             if item.kind is Kind.TOOL:
                 self._open_calls.append(index)
         self._settle(message.id)
-        self._do(Activity.WAITING, "", now)
+        self._do(Activity.WAITING, "")
 
     def _mark(self, call: ToolCall, status: Status) -> None:
         index = self._call_index(call)
         self.items.put(index, replace(self.items.at(index), status=status))
 
-    def _tool_ended(self, call: ToolCall, message: Message, seconds: float, now: float) -> None:
+    def _tool_ended(self, call: ToolCall, message: Message, seconds: float) -> None:
         index = self._call_index(call)
         self.items.put(index, answered(self.items.at(index), message, seconds))
         self._open_calls.remove(index)
-        self._do(Activity.WAITING, "", now)
+        self._do(Activity.WAITING, "")
 
     def _call_index(self, call: ToolCall) -> int:
         """The item of a call: the open one that says the same, else a new one.
@@ -345,12 +334,11 @@ class ScreenState:
                     )
             case Outcome.CUT:
                 last = "cut at the answer's limit"
-                self.offer = Offer.CARRY_ON
+                self.can_carry_on = True
             case Outcome.CANCELLED:
                 last = f"stopped after {took}"
             case Outcome.FULL:
                 last = "nothing was sent"
-                self.offer = Offer.ROLL
             case Outcome.FAILED:
                 last = f"failed after {took}"
         if event.error:

@@ -29,6 +29,16 @@ _OSC_52 = re.compile(rb"\]52;[a-z]*;([A-Za-z0-9+/=]+)[\x07\x1b]")  # with its en
 # Is a paint marked where it begins and ends? Yes, and this is the mode in between.
 _ASKS_FOR_MARKS, _HAS_MARKS, _PAINTING = b"\x1b[?2026$p", "\x1b[?2026;2$y", 2026
 _PAINTED = b"\x1b[?2026l"
+_OTHER_SCREEN = 1049
+
+
+class _Screen(pyte.Screen):
+    """Pyte knows no other screen: whoever goes to it finds it empty, as in xterm and tmux."""
+
+    def set_mode(self, *modes: int, **kind: bool) -> None:
+        super().set_mode(*modes, **kind)
+        if _OTHER_SCREEN in modes and kind.get("private"):
+            self.erase_in_display(2)
 
 
 class Terminal:
@@ -48,7 +58,7 @@ class Terminal:
         rows: int = 30,
         echo: bool = True,
     ) -> None:
-        self._screen = pyte.Screen(columns, rows)
+        self._screen = _Screen(columns, rows)
         self._screen.write_process_input = self._answer  # type: ignore[method-assign]
         self._stream = pyte.ByteStream(self._screen)
         self.raw = bytearray()

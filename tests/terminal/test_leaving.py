@@ -22,17 +22,18 @@ _PAGE_UP, _CTRL_END = "\x1b[5~", "\x1b[1;5F"
 _BACK_TO_THE_SHELLS_SCREEN = b"\x1b[?1049l"
 
 
-def test_ctrl_z_goes_back_to_the_shell_and_the_draft_is_there_on_return(desk: Desk) -> None:
+def test_ctrl_z_goes_back_to_the_shell_and_all_that_was_on_the_screen_is_there_on_return(desk: Desk) -> None:
     terminal = desk.open()
     terminal.see("rolling: off")
+    terminal.say("hello")
+    terminal.see("done in")
     terminal.type("half a thought")
-    terminal.see("❯ half a thought")
+    before = terminal.see("❯ half a thought", "this message +")
     terminal.type("\x1a")
     terminal.wait_until(lambda: _BACK_TO_THE_SHELLS_SCREEN in terminal.raw, "never went to the shell")
     terminal.wait_until_stopped()
-    terminal.raw.clear()
     terminal.signal(signal.SIGCONT)
-    terminal.wait_until(lambda: b"half a thought" in terminal.raw, "never came back")
+    terminal.wait_until(lambda: terminal.text == before, "not all of it came back")
     terminal.type(" and the rest")
     terminal.see("❯ half a thought and the rest")
 

@@ -60,6 +60,21 @@ def test_keys_go_on_as_they_came() -> None:
     assert read("\x1b[A", "\x1b[", "B", "x", "\r", END, "y") == ["up", "down", "x", "enter", "y"]
 
 
+@pytest.mark.parametrize("cut", range(1, 6))
+def test_alt_with_a_letter_is_a_key_however_soon_the_next_comes(cut: int) -> None:
+    held = "\x1bn\x1bn\x1bd"
+    assert read(held[:cut], held[cut:]) == ["alt+n", "alt+n", "alt+d"]
+    assert read(held[:cut], held[cut:], "\x1b[A", "x") == ["alt+n", "alt+n", "alt+d", "up", "x"]
+
+
+def test_an_escape_by_itself_is_one_when_nothing_follows_in_time() -> None:
+    parser = PasteParser()
+    keys = [*parser.feed("\x1b")]
+    parser._timeout_time = 0.0  # the time is up
+    keys += [*parser.tick(), *parser.feed("n")]
+    assert [_name(key) for key in keys] == ["escape", "n"]
+
+
 def test_a_paste_that_is_never_ended_presses_nothing() -> None:
     assert read(f"{START}rm -rf\x1b\r", "\r", "") == []
 

@@ -24,7 +24,7 @@ from rolling_chat.events import (
     TurnStarted,
 )
 from rolling_chat.messages import Ending, Message, ToolCall, Usage
-from rolling_chat.tui.state import Activity, Offer, ScreenState
+from rolling_chat.tui.state import Activity, ScreenState
 from rolling_chat.tui.transcript.items import Kind, Status
 
 CALL = ToolCall("c1", "run_command", '{"command": "ls"}')
@@ -152,18 +152,18 @@ def test_a_turn_that_dies_leaves_nothing_running() -> None:
 
 
 @pytest.mark.parametrize(
-    ("outcome", "offer", "last"),
+    ("outcome", "can_carry_on", "last"),
     [
-        (Outcome.DONE, Offer.NOTHING, "done in 3.0 s"),
-        (Outcome.CUT, Offer.CARRY_ON, "cut at the answer's limit"),
-        (Outcome.CANCELLED, Offer.NOTHING, "stopped after 3.0 s"),
-        (Outcome.FAILED, Offer.NOTHING, "failed after 3.0 s"),
-        (Outcome.FULL, Offer.ROLL, "nothing was sent"),
+        (Outcome.DONE, False, "done in 3.0 s"),
+        (Outcome.CUT, True, "cut at the answer's limit"),
+        (Outcome.CANCELLED, False, "stopped after 3.0 s"),
+        (Outcome.FAILED, False, "failed after 3.0 s"),
+        (Outcome.FULL, False, "nothing was sent"),
     ],
 )
-def test_how_a_turn_ended_stays_on_the_status_line(outcome: Outcome, offer: Offer, last: str) -> None:
+def test_how_a_turn_ended_stays_on_the_status_line(outcome: Outcome, can_carry_on: bool, last: str) -> None:
     state = _after(ASKED, _ended(outcome))
-    assert (state.offer, state.status(99.0)) == (offer, last)
+    assert (state.can_carry_on, state.status(99.0)) == (can_carry_on, last)
 
 
 def test_what_was_used_is_said_at_the_end() -> None:
@@ -193,4 +193,4 @@ def test_a_queued_message_stays_below_everything_that_comes() -> None:
 def test_loading_another_session_forgets_the_offer_of_the_last() -> None:
     state = _after(ASKED, _ended(Outcome.CUT))
     state.load([Message("user", "other", id="u9")])
-    assert (state.offer, [item.text for item in state.items]) == (Offer.NOTHING, ["other"])
+    assert (state.can_carry_on, [item.text for item in state.items]) == (False, ["other"])

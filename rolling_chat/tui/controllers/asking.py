@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 
 from textual.css.query import NoMatches
 
-from rolling_chat.tui.widgets.question import Question
-
 if TYPE_CHECKING:
     from rolling_chat.tui.screens.chat import ChatScreen
+    from rolling_chat.tui.widgets.question import Question
 
 
 class Asking:
@@ -19,28 +18,29 @@ class Asking:
 
     def __init__(self, screen: ChatScreen) -> None:
         self._screen = screen
+        self._one_at_a_time = asyncio.Lock()
+        self._question: Question | None = None
         self._answer: asyncio.Future[str] | None = None
 
     @property
     def question(self) -> Question | None:
         """The question that waits for its answer."""
-        found = self._screen.query(Question)
-        return found.first() if found and self._answer is not None else None
+        return self._question
 
     async def ask(self, question: Question) -> str:
-        """Show a question and wait for its answer."""
-        answer: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-        self._answer = answer
-        await self._screen.query_one("#question-slot").mount(question)
-        self._screen.paint()
-        try:
-            return await answer
-        finally:
-            self._answer = None
-            with suppress(NoMatches):
-                question.remove()
-                self._screen.take_focus()
-            self._screen.call_after_refresh(self._screen.paint)
+        """Show a question and wait for its answer; another waits until this one is gone."""
+        async with self._one_at_a_time:
+            self._question, self._answer = question, asyncio.get_running_loop().create_future()
+            try:
+                await self._screen.query_one("#question-slot").mount(question)
+                self._screen.paint()
+                return await self._answer
+            finally:
+                self._question = self._answer = None
+                with suppress(NoMatches):
+                    question.remove()
+                    self._screen.take_focus()
+                self._screen.call_after_refresh(self._screen.paint)
 
     def answer(self, value: str) -> None:
         """It is answered; "" leaves it."""

@@ -14,7 +14,6 @@ from rolling_chat.tui.controllers.history import History
 from rolling_chat.tui.external import ExternalError, edit_text
 from rolling_chat.tui.keeping import DraftFiles, PasteFiles, Place, save_quietly
 from rolling_chat.tui.pastes import Draft
-from rolling_chat.tui.state import Offer
 from rolling_chat.tui.widgets.prompt import PromptBox
 
 if TYPE_CHECKING:
@@ -73,16 +72,17 @@ class DraftController:
         """Run a command, send a message, queue it while the model works; Enter alone may go on."""
         text, state = draft.whole, self._screen.state
         parsed = parse(text)
+        if text.strip() and not state.busy:
+            self._screen.leave_question()
         if parsed is not None:
-            self._sent(draft)
+            self._sent(draft, is_next=False)
             self._screen.work(self._commands.run(parsed))
         elif not text.strip():
-            if state.offer is Offer.CARRY_ON:
+            if state.can_carry_on:
                 self._screen.work(self._turns.carry_on())
         elif state.busy:
             self._queue(draft)
         else:
-            self._screen.leave_question()
             self._sent(draft)
             self._screen.work(self._turns.say(text))
 
@@ -92,7 +92,7 @@ class DraftController:
             state.notice("One message is queued already; up in an empty box takes it back.")
             self.give_back(draft.whole)
         else:
-            self._sent(draft, queued=True)
+            self._sent(draft, is_next=False)
             state.queue(draft.whole)
         self._screen.paint()
 
@@ -108,9 +108,9 @@ class DraftController:
         below = self._prompt.draft.whole
         self._prompt.put(f"{text}\n{below}" if below.strip() else text)
 
-    def _sent(self, draft: Draft, *, queued: bool = False) -> None:
+    def _sent(self, draft: Draft, *, is_next: bool = True) -> None:
         self._history.add(draft)
-        self._meter.send_draft(queued=queued)
+        self._meter.send_draft(is_next=is_next)
         self._save_soon()
 
     # -- counted

@@ -25,6 +25,7 @@ class Following:
         self._screen = screen
         self._held_line = ""
         self._coming = False
+        self._fault = ""
         chat.on_older = self._put_above
 
     def load(self) -> None:
@@ -56,7 +57,17 @@ class Following:
         self._screen.refresh_report()
 
     def look(self) -> None:
-        """Show what another terminal wrote; the rows that are looked at stay."""
+        """Show what another terminal wrote; the rows that are looked at stay. A fault is one line, once."""
+        try:
+            self._look()
+            self._fault = ""
+        except ChatError as error:
+            if str(error) != self._fault:
+                self._fault = str(error)
+                self._state.notice(self._fault, warning=True)
+                self._screen.paint()
+
+    def _look(self) -> None:
         chat, holder = self._chat, self._chat.holder
         if not holder or self._state.busy:
             return

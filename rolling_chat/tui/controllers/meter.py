@@ -105,9 +105,9 @@ class Meter:
         parts = "".join(text[at : at + _PART] for at in range(0, step * _PARTS, step))
         return self.weigh(parts) * len(text) // len(parts)
 
-    def send_draft(self, *, queued: bool = False) -> None:
-        """The draft is on its way into the conversation; one that is `queued` comes after this turn."""
-        self._sending = 0 if queued else self.draft_tokens
+    def send_draft(self, *, is_next: bool = True) -> None:
+        """The draft has left the box; where it `is_next` it is on its way into the conversation."""
+        self._sending = self.draft_tokens if is_next else 0
         self._draft, self.draft_tokens = "", 0
 
     def reading(self) -> PromptReport | None:

@@ -91,7 +91,7 @@ class Painter:
     def _show_fates(self, transcript: Transcript) -> None:
         """What becomes of the messages is drawn from the report that the gauge draws."""
         report = self._meter.report
-        if report is not self._fated and report is not None:
+        if report is not self._fated and report is not None and self._screen.chat.is_whole:
             self._fated = report
             transcript.show_fates(item_fates(self._screen.chat.messages, report))
 

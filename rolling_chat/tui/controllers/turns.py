@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import AsyncGenerator, Callable, Coroutine
+from contextlib import aclosing
+from typing import TYPE_CHECKING, Any, Protocol
 
 from rolling_chat.agent import ChatError
 from rolling_chat.events import Event, Leave, LeaveRequest, Outcome, TurnEnded, TurnStarted
-from rolling_chat.tui.state import Offer, ScreenState
+from rolling_chat.tui.state import ScreenState
 from rolling_chat.tui.widgets.questions import ROLL, approval, full_question
 
 if TYPE_CHECKING:
@@ -65,18 +66,18 @@ class TurnController:
         self._idle = asyncio.Event()
         self._idle.set()
 
-    async def say(self, text: str) -> None:
-        """Send a message, and after it whatever was queued meanwhile."""
-        await self._run(lambda: self._chat.send(text), text)
+    def say(self, text: str) -> Coroutine[Any, Any, None]:
+        """Send a message, and after it whatever was queued meanwhile; busy from the call on."""
+        return self._begun(lambda: self._chat.send(text), text)
 
-    async def carry_on(self) -> None:
-        """Go on with an answer that was cut."""
-        await self._run(self._chat.carry_on)
+    def carry_on(self) -> Coroutine[Any, Any, None]:
+        """Go on with an answer that was cut; busy from the call on."""
+        return self._begun(self._chat.carry_on)
 
     def stop(self) -> None:
         """Stop the turn that runs; it ends in its own time, and soon."""
         if self._state.busy:
-            self._state.stopping(self._clock())
+            self._state.stopping()
             self._chat.stop()
 
     async def settle(self) -> None:
@@ -91,33 +92,38 @@ class TurnController:
         """Ask the person for a tool's leave."""
         return Leave(await self._stage.ask(approval(request, self._clock)))
 
-    async def _run(self, begin: Callable[[], AsyncIterator[Event]], text: str = "") -> None:
+    def _begun(self, begin: Callable[[], AsyncGenerator[Event]], text: str = "") -> Coroutine[Any, Any, None]:
+        """Begin at once what the coroutine does: the next Enter may be among the same keys."""
         self._idle.clear()
+        self._state.begin(self._clock())
+        self._stage.turn_began()
+        return self._run(begin, text)
+
+    async def _run(self, begin: Callable[[], AsyncGenerator[Event]], text: str) -> None:
         try:
             outcome = await self._play(begin, text)
         finally:
             self._idle.set()
         if outcome is Outcome.FULL and await self._makes_room():
-            await self._run(self._chat.carry_on)
+            await self.carry_on()
             return
         queued = self._state.queued
         if not queued:
             return
         self._state.queue("")
         if outcome is Outcome.DONE:
-            await self._run(lambda: self._chat.send(queued), queued)
+            await self.say(queued)
         else:
             self._stage.give_back(queued)
 
-    async def _play(self, begin: Callable[[], AsyncIterator[Event]], text: str) -> Outcome:
+    async def _play(self, begin: Callable[[], AsyncGenerator[Event]], text: str) -> Outcome:
         """Take a turn's events, whatever goes wrong; what was never stored goes back to the box."""
         state, outcome, stored = self._state, Outcome.FAILED, not text
-        state.begin(self._clock())
-        self._stage.turn_began()
         try:
-            async for event in begin():
-                stored = stored or isinstance(event, TurnStarted)
-                outcome = self._take(event, outcome)
+            async with aclosing(begin()) as events:
+                async for event in events:
+                    stored = stored or isinstance(event, TurnStarted)
+                    outcome = self._take(event, outcome)
         except ChatError as error:
             state.fail(str(error), self._clock(), sent=stored)
         except Exception as error:  # a fault of ours must not take the screen with it
@@ -139,12 +145,11 @@ class TurnController:
     async def _makes_room(self) -> bool:
         """Rolling context would make room: ask, and switch it on."""
         state = self._state
-        state.offer = Offer.NOTHING
-        if self._chat.rolling or not _rolling_may_help(self._chat.report()):
-            return False
-        if await self._stage.ask(full_question(self._clock)) != ROLL:
-            return False
         try:
+            if self._chat.rolling or not _rolling_may_help(self._chat.report()):
+                return False
+            if await self._stage.ask(full_question(self._clock)) != ROLL:
+                return False
             self._chat.set_rolling(True)
         except ChatError as error:
             state.notice(str(error), warning=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, cast
 
 from textual import events, on
 from textual.binding import Binding, BindingType
@@ -25,7 +25,7 @@ from rolling_chat.tui.controllers.painting import Painter
 from rolling_chat.tui.controllers.turns import TurnController
 from rolling_chat.tui.screens.help import HelpScreen
 from rolling_chat.tui.screens.reader import ReaderScreen
-from rolling_chat.tui.state import Offer, ScreenState
+from rolling_chat.tui.state import ScreenState
 from rolling_chat.tui.transcript.items import place_of
 from rolling_chat.tui.transcript.render import warm_up
 from rolling_chat.tui.transcript.view import Transcript
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger("rolling_chat.tui")
 
 _FOLLOW_EVERY = 2.0  # seconds between looks at a session that another terminal writes
-_QUIET = 5.0  # seconds without a key after which nobody is taken to type
+_QUIET = 5.0  # seconds without a key or the mouse after which nobody is taken to be there
 _QUIT_TWICE = 2.0  # seconds within which ctrl+c has to come again
 _LEAST_WIDTH, _LEAST_HEIGHT, _LOW_HEIGHT = 40, 10, 16
 
@@ -90,7 +90,7 @@ class ChatScreen(ReaderScreen):
         self._painter = Painter(self, self._meter, clock)
         self._asking = Asking(self)
         self._newline_key = "ctrl+j"
-        self._quit_until = self._typed_at = 0.0
+        self._quit_until = 0.0
 
     def compose(self) -> ComposeResult:
         """From the top: title, banner, transcript, question, commands, status, gauge, prompt box, keys."""
@@ -122,6 +122,8 @@ class ChatScreen(ReaderScreen):
 
     def load(self) -> None:
         """Show the chat's conversation, at its end."""
+        if not self.state.busy:
+            self.leave_question()  # it was about another
         self._show()
         self._following.catch_up_beside()
 
@@ -149,7 +151,7 @@ class ChatScreen(ReaderScreen):
             return "ctrl+c again quits"
         if self.reading.said:
             return self.reading.said
-        if self.state.offer is Offer.CARRY_ON:
+        if self.state.can_carry_on:
             return f"{self.state.last} · enter on an empty prompt goes on"
         return self.state.status(now) or "ready"
 
@@ -160,7 +162,7 @@ class ChatScreen(ReaderScreen):
             busy=self.state.busy,
             queued=bool(self.state.queued),
             completing=self.query_one(Completion).shown,
-            can_carry_on=self.state.offer is Offer.CARRY_ON and not self.prompt.text,
+            can_carry_on=self.state.can_carry_on and not self.prompt.text,
             searching=self.prompt.searching,
             finding=self.finding.is_open,
             beside_paste=self.prompt.is_beside_paste,
@@ -273,7 +275,6 @@ class ChatScreen(ReaderScreen):
     @on(TextArea.Changed, "#prompt")
     def _draft_changed(self) -> None:
         self._quit_until = 0.0
-        self._typed_at = self._clock()
         self._drafts.changed()
         self.paint_rows()
 
@@ -364,7 +365,7 @@ class ChatScreen(ReaderScreen):
         self.work(self._warm_up())
 
     def _tidy_up(self) -> None:
-        if not self.state.busy and self._clock() - self._typed_at > _QUIET:
+        if not self.state.busy and self._clock() - cast("RollingChatApp", self.app).touched_at > _QUIET:
             tidy_up()
 
     async def _warm_up(self) -> None:

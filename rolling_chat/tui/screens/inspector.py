@@ -56,7 +56,7 @@ class InspectorScreen(TablesScreen):
         self._chat = chat
         self._report = report()
         self._changed = changed
-        self._offered: tuple[PinChange, int] | None = None
+        self._offered: tuple[PinChange, int] | None = None  # and the place of the message
 
     def on_mount(self) -> None:
         """Make room for the price, and look from time to time whether the request has become another."""
@@ -69,6 +69,8 @@ class InspectorScreen(TablesScreen):
         place = self._place
         if not place:
             self._say("The system message always stays.")
+            return
+        if self._is_gone(place):
             return
         change = self._change(key, place)
         if self._offered == (change, place):
@@ -89,6 +91,8 @@ class InspectorScreen(TablesScreen):
             self.dismiss()
             return
         (change, place), self._offered = self._offered, None
+        if self._is_gone(place):
+            return
         try:
             line = done_line(self._chat.pins.make(change, f"r{place}"))
         except ChatError as error:
@@ -116,6 +120,16 @@ class InspectorScreen(TablesScreen):
         """The place of the message under the cursor; 0 for the system message."""
         places, row = self._inspection.places, self.query(DataTable).last().cursor_row
         return places[row] if 0 <= row < len(places) else 0
+
+    def _is_gone(self, place: int) -> bool:
+        """Has the branch another message there by now, or none? Then all is read again, and that is said."""
+        messages, read = self._chat.messages, self._report.rows
+        if place <= len(messages) and messages[place - 1].id == read[place].id:
+            return False
+        self._offered = None
+        self._redraw()
+        self._say("The conversation has gone another way: look again.")
+        return True
 
     def _change(self, key: str, place: int) -> PinChange:
         message_id, held = self._chat.messages[place - 1].id, self._chat.pins.held
