@@ -108,3 +108,18 @@ async def test_a_store_that_fails_meanwhile_ends_the_turn_in_one_line(
     assert (chat.messages[-1].text, chat.messages[-1].ending) == (ANSWER, Ending.FAILED)
     assert (await collect(chat.send("on")))[-1].outcome is Outcome.DONE
     assert_well_formed(chat, runtime)
+
+
+async def test_without_a_thread_it_is_stored_all_the_same(
+    opened: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chat, runtime, _ = opened(says(ANSWER))
+
+    def start(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", start)
+        ended = (await collect(chat.send("go")))[-1]
+    assert ended.outcome is Outcome.DONE
+    assert [message.text for message in runtime.store.branch(chat.info.id)] == ["go", ANSWER]

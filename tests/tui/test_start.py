@@ -57,6 +57,24 @@ async def test_what_is_typed_while_the_chat_is_opened_is_seen_at_once_and_kept(t
         await wait_until(pilot, lambda: draft(pilot) == "aé\nfXYc")
 
 
+async def test_who_quits_while_the_screens_are_changed_leaves_once_they_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slow = Slow(tmp_path)
+    app = start(slow, tmp_path)
+    make = app.chat_screen
+
+    def chat_screen() -> ChatScreen:
+        app.post_message(events.Key("ctrl+q", "\x11"))
+        return make()
+
+    monkeypatch.setattr(app, "chat_screen", chat_screen)
+    async with app.run_test() as pilot:
+        slow.go.set()
+        await wait_until(pilot, lambda: not app.is_running)
+    assert app.crash == ""
+
+
 async def test_a_message_sent_before_the_chat_is_open_is_sent_to_it(tmp_path: Path) -> None:
     slow = Slow(tmp_path)
     async with start(slow, tmp_path).run_test() as pilot:

@@ -33,6 +33,7 @@ class Asking:
             self._question, self._answer = question, asyncio.get_running_loop().create_future()
             try:
                 await self._screen.query_one("#question-slot").mount(question)
+                self._screen.take_focus()
                 self._screen.paint()
                 return await self._answer
             finally:

@@ -276,6 +276,8 @@ class ChatScreen(ReaderScreen):
     def _draft_changed(self) -> None:
         self._quit_until = 0.0
         self._drafts.changed()
+        if self._asking.question is not None and not self.finding.is_open:
+            self.take_focus()
         self.paint_rows()
 
     @on(TextArea.SelectionChanged, "#prompt")
@@ -307,9 +309,12 @@ class ChatScreen(ReaderScreen):
         self.paint_rows()
 
     def action_stop(self) -> None:
-        """Stop finding, else the answer; where none comes, hide what has been read."""
+        """Stop finding, else leave the question, else stop the answer; else hide what has been read."""
         if self.finding.is_open:
             self.finding.close()
+            return
+        if self._asking.question is not None:
+            self._asking.question.leave()
             return
         if not self.state.busy and self.query_one(Banner).shown:
             self._dismiss_banner()
@@ -350,8 +355,9 @@ class ChatScreen(ReaderScreen):
         )
 
     def takes_keys(self) -> Widget:
-        """The question that is asked, else the prompt box."""
-        return self._asking.question or self.prompt
+        """The question that is asked, but for a draft that stands in the prompt box; else that."""
+        question = self._asking.question
+        return question if question is not None and not self.prompt.text else self.prompt
 
     @on(Question.HintsChanged)
     def _hints_changed(self) -> None:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 GRACE = 0.4  # seconds in which keys meant for the prompt box answer nothing
 _IN_GRACE = "one moment…"
+_ELSEWHERE = "tab answers"  # the keys go to the draft in the prompt box
 _LEAST_WAIT = 0.02  # seconds, for a clock and a timer that do not quite agree
 
 
@@ -45,9 +46,9 @@ class Answer:
 class Question(Vertical, can_focus=True):
     """Asks; posts `Answered`, or `Typed` for keys that were meant for the prompt box.
 
-    For `GRACE` seconds after it appears, and after every key that is no answer, no key answers
-    but esc: whoever was typing goes on typing. Its frame names the answers when keys count, and
-    not before. The clock is handed in, in seconds.
+    Without the focus no key answers. For `GRACE` seconds after it has got it, and after every key that
+    is no answer, none answers but esc: whoever was typing goes on typing. Its frame names the answers
+    when keys count, and not before. The clock is handed in, in seconds.
     """
 
     DEFAULT_CSS = """
@@ -112,7 +113,9 @@ class Question(Vertical, can_focus=True):
 
     @property
     def hints(self) -> tuple[tuple[str, str], ...]:
-        """The keys that answer now."""
+        """The keys that answer now; none while others have the focus."""
+        if not self.has_focus:
+            return ()
         hints = (answer.hint(listening=self._listening) for answer in self.answers)
         return tuple(hint for hint in hints if hint is not None)
 
@@ -122,9 +125,22 @@ class Question(Vertical, can_focus=True):
             yield Static(Text(visible(self._detail), overflow="fold"), id="detail")
 
     def on_mount(self) -> None:
-        """The grace begins when it can be seen."""
-        self._wait()
-        self.focus()
+        """Who gets the focus is the screen's to say."""
+        self._show_hints(listening=False)
+
+    def watch_has_focus(self, has_focus: bool) -> None:
+        """The grace begins when keys come here; keys that go elsewhere answer nothing."""
+        super().watch_has_focus(has_focus)
+        if has_focus:
+            self._wait()
+        else:
+            self._show_hints(listening=False)
+
+    def leave(self) -> None:
+        """Give the harmless answer, if there is one."""
+        harmless = next((answer for answer in self.answers if answer.escape), None)
+        if harmless is not None:
+            self.post_message(self.Answered(harmless.value))
 
     def on_paste(self, event: events.Paste) -> None:
         """Pasted text is never an answer."""
@@ -136,10 +152,9 @@ class Question(Vertical, can_focus=True):
         """Answer, scroll, or pass on what was meant for the prompt box."""
         key = event.key
         scroll = self._SCROLLS.get(key)
-        harmless = next((answer for answer in self.answers if answer.escape), None)
         answer = next((answer for answer in self.answers if key == answer.key), None)
-        if key == "escape" and harmless is not None:
-            self.post_message(self.Answered(harmless.value))
+        if key == "escape":
+            self.leave()
         elif scroll is not None:
             getattr(self.query_one(VerticalScroll), scroll)(animate=False)
         elif answer is not None and self._listening:
@@ -172,12 +187,13 @@ class Question(Vertical, can_focus=True):
         left = self._quiet_until - self._clock()
         if left > 0:
             self._listen_in(max(left, _LEAST_WAIT))
-        else:
+        elif self.has_focus:
             self._show_hints(listening=True)
 
     def _show_hints(self, *, listening: bool) -> None:
         self._listening = listening
         named = " · ".join(f"{key} {what}" for key, what in self.hints)
-        self.border_subtitle = named if listening else _IN_GRACE
+        quiet = _IN_GRACE if self.has_focus else _ELSEWHERE
+        self.border_subtitle = named if listening else quiet
         self.set_class(not listening, "-grace")
         self.post_message(self.HintsChanged())

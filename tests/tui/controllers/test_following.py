@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from rolling_chat.agent import Chat, conversation
 from rolling_chat.messages import Message, pack_contents
 from rolling_chat.sessions.records import StoreDamaged, Stretch
 from rolling_chat.sessions.store import SessionStore
+from rolling_chat.tui.screens import chat as chat_screen
 from tests.support.tui import (
     draft,
     idle,
@@ -111,6 +113,33 @@ async def test_a_part_that_cannot_be_read_is_a_line_and_the_session_can_be_left(
         await type_line(pilot, "hello")
         await idle(pilot)
         assert "fine" in transcript(pilot)
+
+
+async def test_a_session_that_cannot_be_followed_for_a_while_is_one_line_and_is_followed_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(chat_screen, "_FOLLOW_EVERY", 0.02)
+    database, read, fails = tmp_path / "sessions.db", SessionStore.stretch, [True]
+    owner = make_chat(tmp_path, store=SessionStore.open(database))
+    runtime = replace(owner._runtime, store=SessionStore.open(database))
+    chat, looked = Chat.open(runtime, session=runtime.store.session(owner.info.id)), []
+
+    def stretch(store: SessionStore, session: str, most: int, head: str | None = None) -> Stretch:
+        if store is runtime.store and fails[0]:
+            looked.append(session)
+            raise StoreDamaged("it cannot be read just now")
+        return read(store, session, most, head)
+
+    monkeypatch.setattr(SessionStore, "stretch", stretch)
+    async with make_app(chat, tmp_path).run_test() as pilot:
+        assert chat.holder
+        owner._runtime.store.append(owner.info.id, Message("user", "from over there"))
+        await reads(pilot, "it cannot be read just now")
+        seen = len(looked)
+        await wait_until(pilot, lambda: len(looked) > seen + 2)
+        assert sum("just now" in text for text in items(pilot)) == 1
+        fails[0] = False
+        await wait_until(pilot, lambda: "from over there" in items(pilot))
 
 
 async def walk_through(home: Path) -> list[str]:

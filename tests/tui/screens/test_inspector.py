@@ -48,6 +48,27 @@ async def test_the_price_is_shown_before_a_row_is_pinned(tmp_path: Path) -> None
         assert "/unpin r4 takes it back." in transcript(pilot)
 
 
+async def test_a_message_that_has_gone_meanwhile_is_not_pinned_nor_another_in_its_place(
+    tmp_path: Path,
+) -> None:
+    chat = make_chat(tmp_path, says("It is 8443."), says("Nothing."), says("Something else."))
+    async with make_app(chat, tmp_path).run_test(size=(100, 30)) as pilot:
+        await _open(pilot)
+        await pilot.press("p")
+        await reads(pilot, "Pin r4 with its request:")
+        chat.undo()
+        await pilot.press("p")
+        await reads(pilot, "The conversation has gone another way: look again.")
+        await pilot.press("x")
+        await reads(pilot, "Exclude r2:")
+        chat.undo()
+        async for _ in chat.send("Which host?"):
+            pass
+        await pilot.press("x")
+        await reads(pilot, "The conversation has gone another way: look again.")
+        assert not chat.pins.held
+
+
 async def test_esc_and_another_row_leave_what_was_offered(tmp_path: Path) -> None:
     chat = make_chat(tmp_path, says("It is 8443."), says("Nothing."))
     async with make_app(chat, tmp_path).run_test(size=(100, 30)) as pilot:

@@ -1,0 +1,188 @@
+"""A question and a draft beside it: what is typed for the one never answers the other."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from textual.pilot import Pilot
+
+from rolling_chat.providers.protocol import ErrorKind, ProviderError
+from rolling_chat.tui.widgets.question import Question
+from rolling_chat.tui.widgets.questions import full_question
+from tests.support.tui import (
+    Clock,
+    calls,
+    draft,
+    idle,
+    listens,
+    make_app,
+    make_chat,
+    reads,
+    says,
+    screen_of,
+    transcript,
+    type_line,
+    wait_until,
+)
+
+FULL = ProviderError(ErrorKind.TOO_LONG, "The prompt is too long for the model.")
+COMMAND = "touch made-by-tool"
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> Path:
+    """What the tool makes that asks for leave."""
+    (tmp_path / "work").mkdir()
+    return tmp_path / "work" / "made-by-tool"
+
+
+def _asking_chat(made: Path) -> object:
+    return make_chat(
+        made.parents[1], calls("run_command", command=COMMAND), says("So it is."), folder=made.parent
+    )
+
+
+def _is_made(made: Path) -> bool:
+    return made.exists()
+
+
+def _questions(pilot: Pilot[None]) -> list[Question]:
+    return list(screen_of(pilot).query(Question))
+
+
+async def _asked(pilot: Pilot[None], clock: Clock) -> None:
+    await type_line(pilot, "do it")
+    await wait_until(pilot, lambda: _questions(pilot))
+    await listens(pilot, clock)
+
+
+async def test_a_letter_of_a_draft_answers_nothing_however_long_one_thinks(made: Path) -> None:
+    clock = Clock()
+    async with make_app(_asking_chat(made), made.parents[1], clock=clock).run_test() as pilot:
+        await _asked(pilot, clock)
+        await pilot.press(*"well, ")
+        clock.pass_(5)
+        await reads(pilot, "tab answers", "❯ well,")
+        await pilot.press(*"any")
+        assert draft(pilot) == "well, any"
+        assert _questions(pilot)
+        await pilot.press("ctrl+c")
+        assert draft(pilot) == ""
+        await listens(pilot, clock)
+        await pilot.press("y")
+        await idle(pilot)
+        assert _is_made(made)
+
+
+async def test_a_question_that_comes_amid_a_draft_leaves_the_keys_to_it_until_tab(made: Path) -> None:
+    clock = Clock()
+    async with make_app(_asking_chat(made), made.parents[1], clock=clock).run_test() as pilot:
+        await type_line(pilot, "do it")
+        screen_of(pilot).prompt.put("half a thought")
+        await wait_until(pilot, lambda: _questions(pilot))
+        clock.pass_(5)
+        await reads(pilot, "tab answers")
+        await pilot.press("y")
+        assert draft(pilot).replace("y", "") == "half a thought"
+        assert _questions(pilot)
+        await pilot.press("tab")
+        await listens(pilot, clock)
+        await pilot.press("y")
+        await idle(pilot)
+        assert _is_made(made)
+        assert "half a thought" in draft(pilot).replace("y", "")
+
+
+async def test_escape_refuses_also_from_within_a_draft_which_stays(made: Path) -> None:
+    clock = Clock()
+    async with make_app(_asking_chat(made), made.parents[1], clock=clock).run_test() as pilot:
+        await _asked(pilot, clock)
+        await pilot.press(*"but", "escape")
+        await idle(pilot)
+        assert "refused" in transcript(pilot)
+        assert "So it is." in transcript(pilot)
+        assert draft(pilot) == "but"
+        assert not _is_made(made)
+
+
+async def test_while_something_is_found_the_hints_are_those_of_finding(made: Path) -> None:
+    clock = Clock()
+    async with make_app(_asking_chat(made), made.parents[1], clock=clock).run_test() as pilot:
+        await _asked(pilot, clock)
+        await reads(pilot, "y once")
+        await pilot.press("ctrl+f")
+        await reads(pilot, "previous, next", "tab answers")
+        await pilot.press("escape")
+        await listens(pilot, clock)
+        await pilot.press("escape")
+        await idle(pilot)
+        assert not _is_made(made)
+
+
+@pytest.mark.parametrize("command", ["/undo", "/new"])
+async def test_a_command_leaves_the_offer_to_roll_and_enter_is_the_commands(
+    tmp_path: Path, command: str
+) -> None:
+    clock = Clock()
+    chat = make_chat(tmp_path, [FULL], says("It fits."))
+    async with make_app(chat, tmp_path, clock=clock).run_test() as pilot:
+        first = chat.info.id
+        await type_line(pilot, "go")
+        await reads(pilot, "no longer fits")
+        await listens(pilot, clock)
+        await pilot.press(*command)
+        clock.pass_(5)
+        await pilot.press("enter")
+        await wait_until(pilot, lambda: not chat.messages)
+        await wait_until(pilot, lambda: not _questions(pilot))
+        assert not chat.rolling
+        assert (chat.info.id != first) == (command == "/new")
+        assert "It fits." not in transcript(pilot)
+
+
+async def test_a_retry_leaves_the_offer_and_asks_its_own_question(made: Path) -> None:
+    clock, folder = Clock(), made.parents[1]
+    chat = make_chat(
+        folder, [FULL], calls("run_command", command=COMMAND), says("So it is."), folder=made.parent
+    )
+    async with make_app(chat, folder, clock=clock).run_test() as pilot:
+        await type_line(pilot, "go")
+        await reads(pilot, "no longer fits")
+        await type_line(pilot, "/retry")
+        await reads(pilot, COMMAND, "asking leave")
+        await wait_until(pilot, lambda: len(_questions(pilot)) == 1)
+        await listens(pilot, clock)
+        await pilot.press("y")
+        await idle(pilot)
+        assert _is_made(made)
+        assert not _questions(pilot)
+
+
+async def test_a_question_that_is_taken_back_before_it_is_drawn_is_gone(tmp_path: Path) -> None:
+    async with make_app(make_chat(tmp_path), tmp_path).run_test() as pilot:
+        await idle(pilot)
+        asked = asyncio.create_task(screen_of(pilot).ask(full_question(Clock())))
+        await asyncio.sleep(0)
+        asked.cancel()
+        await asyncio.wait([asked])
+        await wait_until(pilot, lambda: not _questions(pilot))
+        await pilot.press("z")
+        assert draft(pilot) == "z"
+
+
+async def test_a_second_question_waits_for_the_answer_to_the_first(tmp_path: Path) -> None:
+    clock = Clock()
+    async with make_app(make_chat(tmp_path), tmp_path, clock=clock).run_test() as pilot:
+        await idle(pilot)
+        asked = [asyncio.create_task(screen_of(pilot).ask(full_question(clock))) for _ in range(2)]
+        await wait_until(pilot, lambda: _questions(pilot))
+        await listens(pilot, clock)
+        await pilot.press("enter")
+        await wait_until(pilot, asked[0].done)
+        assert not asked[1].done()
+        await wait_until(pilot, lambda: len(_questions(pilot)) == 1)
+        await pilot.press("escape")
+        await wait_until(pilot, asked[1].done)
+        assert [task.result() for task in asked] == ["roll", "leave"]

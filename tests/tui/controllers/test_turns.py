@@ -1,0 +1,54 @@
+"""Keys that come in one burst mean what they would mean one by one."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+from textual import events
+
+from rolling_chat.providers.protocol import TextDelta
+from rolling_chat.tui.widgets.prompt import PromptBox
+from tests.support.tui import (
+    idle,
+    make_app,
+    make_chat,
+    reads,
+    says,
+    screen_of,
+    transcript,
+    type_line,
+    wait_until,
+)
+
+
+async def test_what_is_entered_right_behind_a_message_is_queued_and_sent_after_it(tmp_path: Path) -> None:
+    gate = asyncio.Event()
+    chat = make_chat(tmp_path, [TextDelta("one"), gate, *says("one")[1:]], says("two"))
+    async with make_app(chat, tmp_path).run_test() as pilot:
+        await reads(pilot, "rolling: off")
+        for key, character in (("a", "a"), ("enter", "\r"), ("b", "b"), ("enter", "\r")):
+            pilot.app.post_message(events.Key(key, character))
+        await reads(pilot, "▍ one", "queued")
+        assert screen_of(pilot).state.queued == "b"
+        gate.set()
+        await wait_until(pilot, lambda: len(chat.messages) == 4)
+        await idle(pilot)
+        assert [message.text for message in chat.messages] == ["a", "one", "b", "two"]
+        assert "still answering" not in transcript(pilot)
+
+
+async def test_a_command_typed_fast_leaves_nothing_of_it_in_the_gauge(tmp_path: Path) -> None:
+    async with make_app(make_chat(tmp_path, says("1")), tmp_path).run_test() as pilot:
+        await reads(pilot, "rolling: off")
+        screen = screen_of(pilot)
+        await type_line(pilot, "word " * 300)
+        await idle(pilot)
+        await type_line(pilot, "/undo")
+        await wait_until(pilot, lambda: screen._meter.draft_tokens)
+        box = screen.query_one(PromptBox)
+        for key in "/redo":
+            box.post_message(events.Key("slash" if key == "/" else key, key))
+        box.post_message(events.Key("enter", "\r"))
+        await wait_until(pilot, lambda: len(screen.chat.messages) == 2)
+        await wait_until(pilot, lambda: screen._meter.reading().draft == 0)
