@@ -293,9 +293,10 @@ class Chat:
         with in_words():
             info = self._runtime.store.session(id_start)
             if info.id != self.info.id:
-                choice = pick_model(self._runtime, "", info)
-                self._move_to(info, choice.model)
-                self._model_line = choice.line
+                # one that was imported names no model: who answers here answers there
+                choice = pick_model(self._runtime, "", info) if info.model else None
+                self._move_to(info, choice.model if choice else self.model)
+                self._model_line = choice.line if choice else self._model_line
 
     def fork(self) -> None:
         """Go on in a copy of this session; the session itself stays as it is."""

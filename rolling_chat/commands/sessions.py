@@ -29,9 +29,12 @@ def session_choices(sessions: Iterable[SessionInfo], now: float) -> list[Choice]
 
 
 def open_session(context: CommandContext, id_start: str) -> None:
-    """Open the session whose id begins with `id_start`. Raises ChatError."""
+    """Open the session whose id begins with `id_start`; another model is said. Raises ChatError."""
+    before = context.chat.model
     context.chat.resume(id_start)
     context.reload()
+    if context.chat.model != before:
+        context.say(context.chat.model_line)
 
 
 async def pick_session(context: CommandContext, argument: str = "") -> None:

@@ -122,6 +122,21 @@ async def test_sessions_are_picked_by_title(tmp_path: Path, command: str) -> Non
     assert chat.info.id == first
 
 
+@pytest.mark.parametrize("its_model", ["", "demo/offline-32k"])
+async def test_a_resumed_session_keeps_its_model_and_one_without_takes_the_one_that_answers(
+    tmp_path: Path, its_model: str
+) -> None:
+    chat = make_chat(tmp_path, says("hello"))
+    chat.set_model("demo/offline")
+    other = chat._runtime.store.create_session(folder=str(tmp_path), model=its_model, rolling=False)
+    context = PlainContext(chat)
+    await _run(context, f"/resume {other.id}")
+    assert chat.info.id == other.id
+    assert chat.model == (its_model or "demo/offline")
+    assert [line for line in context.said if its_model in line] == context.said
+    assert len(context.said) == bool(its_model)
+
+
 async def test_sessions_are_narrowed_by_words(tmp_path: Path) -> None:
     chat = make_chat(tmp_path, says("hello"))
     await _say(chat, "about tabs")

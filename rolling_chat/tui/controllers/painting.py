@@ -71,7 +71,8 @@ class Painter:
         """Draw what stands below the transcript."""
         now, screen = self._clock(), self._screen
         busy = screen.state.busy
-        hints = self._meter.draft_hints(busy=busy)
+        # what a key has just come to is read whole, the draft's price before it and after
+        hints = () if screen.reading.said else self._meter.draft_hints(busy=busy)
         screen.query_one(StatusLine).show(screen.status(now), hints, busy=busy, now=now)
         screen.query_one(Gauge).show(self._meter.reading(), self._meter.cost)
         self.hint_keys()

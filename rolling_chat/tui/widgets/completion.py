@@ -31,8 +31,7 @@ class Completion(Widget):
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self._choices: tuple[Choice, ...] = ()
-        self._at = 0
-        self.moved = False
+        self._at: int | None = None
 
     @property
     def shown(self) -> bool:
@@ -40,29 +39,34 @@ class Completion(Widget):
         return bool(self._choices)
 
     @property
-    def chosen(self) -> Choice | None:
-        """The choice under the cursor; `moved` says whether the person brought it there."""
-        return self._choices[self._at] if self._choices else None
+    def taken(self) -> Choice | None:
+        """The choice that is marked, which Enter takes."""
+        return None if self._at is None else self._choices[self._at]
 
-    def show(self, choices: tuple[Choice, ...]) -> None:
-        """Offer these; none hides the list."""
+    @property
+    def first(self) -> Choice | None:
+        """The marked choice, else the first: what Tab completes."""
+        return self._choices[self._at or 0] if self._choices else None
+
+    def show(self, choices: tuple[Choice, ...], *, marks_first: bool) -> None:
+        """Offer these, the first of them marked or none; no choice hides the list."""
         if choices != self._choices:
-            self._choices, self._at, self.moved = choices, 0, False
+            self._choices, self._at = choices, 0 if choices and marks_first else None
             self.display = bool(choices)
             self.styles.height = min(_ROWS, len(choices))
             self.refresh(layout=True)
 
     def move(self, step: int) -> None:
-        """Choose another one, round and round."""
+        """Mark another one, round and round."""
         if self._choices:
-            self._at = (self._at + step) % len(self._choices)
-            self.moved = True
+            before = self._at if self._at is not None else (-1 if step > 0 else 0)
+            self._at = (before + step) % len(self._choices)
             self.refresh()
 
     def render(self) -> Text:
-        """The rows around the chosen one."""
+        """The rows around the marked one."""
         rows = self.size.height or _ROWS
-        first = max(0, min(self._at - rows + 1, len(self._choices) - rows))
+        first = max(0, min((self._at or 0) - rows + 1, len(self._choices) - rows))
         shown = self._choices[first : first + rows]
         wide = self._label_width()
         accent = Color.parse(self.app.theme_variables["primary"]).hex6

@@ -90,7 +90,6 @@ class PromptBox(FoldingArea):
         self.painted_at = math.inf
         self._declined = ""
         self._offered = ""
-        self._runs_first = False
         self._begins_chord = False
 
     @property
@@ -112,8 +111,7 @@ class PromptBox(FoldingArea):
         """Offer what the text may become, unless that was declined."""
         text = self.text if self.document.line_count == 1 and not self.searching else ""
         offer = self._offer("" if text == self._declined else text)
-        self._runs_first = offer.runs
-        self._completion.show(offer.choices)
+        self._completion.show(offer.choices, marks_first=offer.runs)
 
     def grow(self) -> None:
         """As high as the text, up to six rows, or a fifth of a screen that has few."""
@@ -198,14 +196,14 @@ class PromptBox(FoldingArea):
     # -- completion
 
     def _complete(self, key: str) -> bool:
-        chosen = self._completion.chosen
+        first, taken = self._completion.first, self._completion.taken
         match key:
             case "up" | "down":
                 self._completion.move(-1 if key == "up" else 1)
-            case "tab" if chosen is not None:
-                self.put(chosen.value if chosen.value.endswith((" ", "=")) else f"{chosen.value} ")
-            case "enter" if chosen is not None and (self._runs_first or self._completion.moved):
-                self._submit(Draft(chosen.value.rstrip()))
+            case "tab" if first is not None:
+                self.put(first.value if first.value.endswith((" ", "=")) else f"{first.value} ")
+            case "enter" if taken is not None:
+                self._submit(Draft(taken.value.rstrip()))
             case "escape":
                 self._declined = self.text
                 self.offer_commands()

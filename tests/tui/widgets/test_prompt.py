@@ -355,8 +355,22 @@ class TestCompletion:
             await pilot.press(*"/rolling-context ")
             await pilot.pause()
             await reads(pilot, "status   what it does now")
-            await pilot.press("down", "down", "tab")
+            await pilot.press("down", "down", "down", "tab")
             assert draft(pilot) == "/rolling-context status "
+
+    async def test_only_what_enter_would_take_is_marked(self, tmp_path: Path) -> None:
+        async with make_app(make_chat(tmp_path), tmp_path).run_test() as pilot:
+            await pilot.press(*"/theme ")
+            await reads(pilot, "  contrast")
+            assert "❯ contrast" not in shown(pilot)
+            await pilot.press("down")
+            await reads(pilot, "❯ contrast")
+            await pilot.press("up")
+            await wait_until(pilot, lambda: "❯ contrast" not in shown(pilot))
+            await pilot.press("down", "enter")
+            await wait_until(pilot, lambda: "Theme: contrast." in transcript(pilot))
+            await pilot.press(*"/the")
+            await reads(pilot, "❯ /theme")
 
     async def test_enter_runs_what_was_chosen(self, tmp_path: Path) -> None:
         async with make_app(make_chat(tmp_path), tmp_path).run_test() as pilot:
