@@ -18,16 +18,22 @@ Row: TypeAlias = list[Cell]
 _BETWEEN = " │ "
 _LEAST = 3  # cells a column has at least
 _MOST_NATURAL = 400  # a wider cell wraps anyway
+_LONG = 8  # rows of which more may follow
+_SHORT, _GROWTH = 12, 2  # cells: such a column of a long table counts or names, 99 is followed by 100
 
 
 def column_widths(rows: Sequence[Row], width: int) -> list[int]:
-    """The width of each column so that a row fits `width` cells; empty where the columns are too many."""
+    """The width of each column so that a row fits `width` cells; empty where the columns are too many.
+
+    `rows` may be but the beginning of a long table: what is short leaves room for longer numbers.
+    """
     columns = max((len(row) for row in rows), default=0)
     room = width - len(_BETWEEN) * (columns - 1)
     if not columns or room < columns * _LEAST:
         return []
     natural = [max((_natural(row[at]) for row in rows if at < len(row)), default=1) for at in range(columns)]
-    widths = [max(1, min(size, _MOST_NATURAL)) for size in natural]
+    growth = _GROWTH if len(rows) > _LONG else 0
+    widths = [max(1, min(size + growth * (size <= _SHORT), _MOST_NATURAL)) for size in natural]
     over = sum(widths) - room
     while over > 0:
         # the widest gives way, down to the next widest at once

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from rich.cells import cell_len
 
 from rolling_chat.tui.transcript.items import Item, Kind
@@ -66,6 +67,15 @@ def test_rows_far_down_a_long_table_keep_the_columns_of_its_beginning() -> None:
     drawn = _drawn(f"| n | what |\n|---|---|\n{rows}")
     assert len(drawn) == 62
     assert len({line.index("│") for line in drawn if "│" in line}) == 1
+
+
+@pytest.mark.parametrize("width", [80, 160])
+def test_a_long_table_has_room_for_the_numbers_that_come_further_down(width: int) -> None:
+    text = "and a description that is long enough to be wrapped at eighty columns, " * 2
+    rows = "\n".join(f"| {n} | name_{n} | {37 * n} | {text} |" for n in range(1_200))
+    lines = _drawn(f"| n | name | value | text |\n|--:|---|--:|---|\n{rows}\n\nend", width)
+    for number in (9, 10, 99, 100, 999, 1_000, 1_199):
+        assert any(f" name_{number} " in line and f" {37 * number} " in line for line in lines)
 
 
 def test_a_table_with_too_many_columns_is_shown_as_it_stands() -> None:
