@@ -31,7 +31,7 @@ class InspectorScreen(TablesScreen):
     the same key again does it. `changed` gets the line that says what was done.
     """
 
-    KEYS: ClassVar[str] = "p pin · x exclude · ↑↓ scroll · tab next table · esc close"
+    KEYS: ClassVar[str] = "p pin · x exclude · tab next table · esc close"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("p", "weigh('p')", show=False),
         Binding("x", "weigh('x')", show=False),

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from rich.cells import cell_len
 from rich.text import Text
+from textual import events
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.widgets import DataTable, Static
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 _FRAME = 6  # border, padding and scroll bar, in cells
 _CELL_PADDING = 2
 _LEAST_COLUMN = 8
+_LOW_HEIGHT = 22  # rows: below it the tables above the last leave it room
 _LEAST_LAST = 24
 
 
@@ -40,7 +42,8 @@ class TablesScreen(FramedScreen[None]):
         overflow-x: hidden; scrollbar-size-vertical: 1;
         height: auto; max-height: 50%; margin-top: 1; background: $surface;
     }
-    TablesScreen DataTable.last { height: 1fr; max-height: 100%; }
+    TablesScreen.-low DataTable { max-height: 4; }
+    TablesScreen DataTable.last { height: 1fr; max-height: 100%; min-height: 5; }
     TablesScreen DataTable > .datatable--header { background: $surface; color: $primary; text-style: bold; }
     TablesScreen DataTable > .datatable--cursor { background: $surface; color: $foreground; }
     TablesScreen DataTable:focus > .datatable--cursor { background: $panel; color: $foreground; }
@@ -68,6 +71,10 @@ class TablesScreen(FramedScreen[None]):
     def on_mount(self) -> None:
         """The longest table takes the keys."""
         self.query(DataTable).last().focus()
+
+    def on_resize(self, event: events.Resize) -> None:
+        """On few rows the last table comes first."""
+        self.set_class(event.size.height < _LOW_HEIGHT, "-low")
 
     def show(self, lead: Sequence[str], tables: Sequence[Table]) -> None:
         """Show as many tables with other contents; the cursors stay where they are."""

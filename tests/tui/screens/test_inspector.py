@@ -48,6 +48,14 @@ async def test_the_price_is_shown_before_a_row_is_pinned(tmp_path: Path) -> None
         assert "/unpin r4 takes it back." in transcript(pilot)
 
 
+async def test_on_a_small_screen_what_is_offered_stands_beside_its_row(tmp_path: Path) -> None:
+    chat = make_chat(tmp_path, says("It is 8443."), says("Nothing."))
+    async with make_app(chat, tmp_path).run_test(size=(60, 20)) as pilot:
+        await _open(pilot)
+        await pilot.press("p")
+        await reads(pilot, "r4  assistant", "r3  user", "Pin r4 with its request:", "esc close")
+
+
 async def test_a_message_that_has_gone_meanwhile_is_not_pinned_nor_another_in_its_place(
     tmp_path: Path,
 ) -> None:
