@@ -55,6 +55,7 @@ class RollingChatApp(App[None]):
         super().__init__()
         self._chat = chat
         self._chat_screen: ChatScreen | None = None
+        self._terminal_clipboard: Clipboard | None = None
         self.theme_names: Sequence[str] = tuple(themes)
         self.crash = ""
         self.touched_at = 0.0  # when a key or the mouse was last used, by `clock`
@@ -120,9 +121,11 @@ class RollingChatApp(App[None]):
         self._clipboard = text
         if self._driver is None:
             return True
-        environ = {} if self.is_headless else os.environ
-        file = self._paths.data_dir / "clipboard.txt" if self._paths is not None else None
-        line = Clipboard(self._driver.write, environ, file).put(text)
+        if self._terminal_clipboard is None:
+            environ = {} if self.is_headless else os.environ
+            file = self._paths.data_dir / "clipboard.txt" if self._paths is not None else None
+            self._terminal_clipboard = Clipboard(self._driver.write, environ, file)
+        line = self._terminal_clipboard.put(text)
         if line and self._chat_screen is not None:
             self._chat_screen.state.notice(f"{line}.", warning=True)
             self._chat_screen.paint()
@@ -136,6 +139,8 @@ class RollingChatApp(App[None]):
     async def _settle(self) -> None:
         if self._chat_screen is not None and self._chat_screen.is_mounted:
             await self._chat_screen.settle()
+        if self._terminal_clipboard is not None:
+            await self._terminal_clipboard.settle()
 
     async def _look_for_terminal(self) -> None:
         if terminal_is_gone():

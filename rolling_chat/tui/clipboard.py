@@ -9,10 +9,12 @@ older than 3.2. GNU screen passes on what stands in a device control string, a s
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import os
-import subprocess
+from asyncio.subprocess import DEVNULL, PIPE
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from enum import Enum, auto
 from pathlib import Path
 
@@ -37,23 +39,40 @@ class Clipboard:
     """Puts text on the clipboard of the terminal that `write` writes to.
 
     `environ` says what that terminal is; `file` takes what is too long for a clipboard, None keeps
-    nothing.
+    nothing. tmux is told beside the keys, which it may keep waiting: `settle` waits for that.
     """
 
     def __init__(self, write: Callable[[str], None], environ: Mapping[str, str], file: Path | None) -> None:
         self._write = write
         self._environ = environ
         self._file = file
+        self._next: str | None = None  # what tmux was not told yet
+        self._telling: asyncio.Task[None] | None = None
 
     def put(self, text: str) -> str:
         """Copy `text`; empty, or the line that says where it went instead."""
         size = len(_bytes(text))
         if size > MOST_BYTES:
             return self._keep(text, f"{size:,} bytes are more than a terminal's clipboard takes")
-        is_in_tmux = bool(self._environ.get("TMUX"))
-        if not (is_in_tmux and _tell_tmux(text, self._environ)):
+        if not self._environ.get("TMUX"):
             self._write(osc52(text, self._environ))
+            return ""
+        self._next = text
+        if self._telling is None or self._telling.done():
+            self._telling = asyncio.create_task(self._tell_tmux())
         return ""
+
+    async def settle(self) -> None:
+        """Wait until the last copy is on its way; a second or two at most."""
+        if self._telling is not None:
+            await self._telling
+
+    async def _tell_tmux(self) -> None:
+        """One copy after the other, so that the last stays; of those that wait only the last."""
+        while (text := self._next) is not None:
+            self._next = None
+            if not await _is_taken_by_tmux(text, self._environ):
+                self._write(osc52(text, self._environ))
 
     def _keep(self, text: str, why: str) -> str:
         if self._file is None:
@@ -95,17 +114,25 @@ def _between(environ: Mapping[str, str]) -> _Between:
     return _Between.SCREEN if environ.get("STY") else _Between.NOBODY
 
 
-def _tell_tmux(text: str, environ: Mapping[str, str]) -> bool:
+async def _is_taken_by_tmux(text: str, environ: Mapping[str, str]) -> bool:
     """Let tmux take `text` into its buffer and pass it on to the terminal; whether it did."""
-    command = ["tmux", "load-buffer", "-w", "-"]
     try:
-        done = subprocess.run(  # noqa: S603 - our own words
-            command, input=_bytes(text), capture_output=True, timeout=_TMUX_SECONDS, env=dict(environ),
-            check=False,
+        process = await asyncio.create_subprocess_exec(
+            "tmux", "load-buffer", "-w", "-",
+            stdin=PIPE, stdout=DEVNULL, stderr=DEVNULL, env=dict(environ),
         )  # fmt: skip
-    except (OSError, subprocess.SubprocessError):
+    except OSError:
         return False
-    return done.returncode == 0
+    try:
+        await asyncio.wait_for(process.communicate(_bytes(text)), _TMUX_SECONDS)
+    except TimeoutError:
+        return False
+    finally:
+        if process.returncode is None:
+            with suppress(ProcessLookupError):
+                process.kill()
+            await process.wait()
+    return process.returncode == 0
 
 
 def _bytes(text: str) -> bytes:

@@ -34,6 +34,7 @@ from rolling_chat.events import (
 )
 from rolling_chat.messages import Message, ToolCall
 from rolling_chat.tui.transcript.items import (
+    ABOUT_CHARS_PER_TOKEN,
     Item,
     Kind,
     Status,
@@ -47,7 +48,6 @@ from rolling_chat.tui.transcript.items import (
 )
 from rolling_chat.tui.transcript.listing import ItemList
 
-_ABOUT_CHARS_PER_TOKEN = 4
 _LEAST_SECONDS = 0.5  # below this a rate says nothing
 QUEUED_ID = "queued"
 
@@ -239,7 +239,7 @@ class ScreenState:
         if self.activity in (Activity.ANSWERING, Activity.THINKING):
             passed = now - self.reply_began
             if self.reply_chars and passed >= _LEAST_SECONDS:
-                return f"~{self.reply_chars / _ABOUT_CHARS_PER_TOKEN / passed:.0f} tokens/s"
+                return f"~{self.reply_chars / ABOUT_CHARS_PER_TOKEN / passed:.0f} tokens/s"
         return ""
 
     def _doing(self) -> str:

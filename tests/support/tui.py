@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import TypeAlias
 
@@ -153,7 +154,9 @@ def draft(pilot: Pilot[None]) -> str:
 def transcript(pilot: Pilot[None]) -> str:
     """Every line of the transcript, drawn."""
     view = screen_of(pilot).query_one(Transcript)
-    return "\n".join(view.lines())
+    view.viewport.sync()
+    rows = chain.from_iterable(view.document.stretches(view.document.first))
+    return "\n".join(row.line.drawn.rstrip() for row in rows)
 
 
 def shown(pilot: Pilot[None]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import os
 import re
@@ -13,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from rolling_chat.tui import clipboard as clipboard_module
 from rolling_chat.tui.clipboard import MOST_BYTES, Clipboard, osc52
 from tests.support.tui import (
     idle,
@@ -66,11 +68,59 @@ def test_a_terminal_that_is_only_named_screen_gets_it_plain() -> None:
     assert osc52("copied", {"TERM": "screen-256color"}) == osc52("copied", {})
 
 
-def test_without_a_tmux_to_ask_the_sequences_go_out(tmp_path: Path) -> None:
+async def test_without_a_tmux_to_ask_the_sequences_go_out(tmp_path: Path) -> None:
     written: list[str] = []
     environ = {"TMUX": f"{tmp_path}/gone,1,0", **NO_TMUX}
-    assert Clipboard(written.append, environ, None).put("copied") == ""
+    clipboard = Clipboard(written.append, environ, None)
+    assert clipboard.put("copied") == ""
+    await clipboard.settle()
     assert written == [osc52("copied", environ)]
+
+
+@pytest.fixture
+def slow_tmux(tmp_path: Path) -> Mapping[str, str]:
+    """The environment of a program whose `tmux` keeps what it is given, and answers when it is let on."""
+    os.mkfifo(tmp_path / "gate-first,")
+    os.mkfifo(tmp_path / "gate-last")
+    program = tmp_path / "tmux"
+    program.write_text(
+        f'#!/bin/sh\ntext=$(cat)\nprintf %s "$text" >> {tmp_path}/taken\n'
+        f'read -r answer < "{tmp_path}/gate-$text"\nexit "$answer"\n'
+    )
+    program.chmod(0o700)
+    return {"TMUX": "socket,1,0", "PATH": f"{tmp_path}:{os.environ['PATH']}"}
+
+
+def _let_on(tmp_path: Path, text: str, status: int) -> None:
+    (tmp_path / f"gate-{text}").write_text(f"{status}\n")
+
+
+async def test_while_tmux_thinks_keys_are_answered_and_of_what_waits_only_the_last_is_copied(
+    tmp_path: Path, slow_tmux: Mapping[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(clipboard_module, "_TMUX_SECONDS", 60.0)
+    written: list[str] = []
+    clipboard = Clipboard(written.append, slow_tmux, None)
+    for text in ("first,", "between,", "last"):
+        assert clipboard.put(text) == ""
+        await asyncio.sleep(0)
+    await asyncio.to_thread(_let_on, tmp_path, "first,", 0)
+    await asyncio.to_thread(_let_on, tmp_path, "last", 1)
+    await clipboard.settle()
+    assert (tmp_path / "taken").read_text() == "first,last"
+    assert written == [osc52("last", slow_tmux)], "what tmux did not take goes out as sequences"
+
+
+async def test_for_a_tmux_that_never_answers_nobody_waits_long(
+    slow_tmux: Mapping[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(clipboard_module, "_TMUX_SECONDS", 0.2)
+    written: list[str] = []
+    clipboard = Clipboard(written.append, slow_tmux, None)
+    clipboard.put("last")
+    assert written == []
+    await clipboard.settle()
+    assert written == [osc52("last", slow_tmux)]
 
 
 class TestTooLong:
@@ -123,10 +173,14 @@ def tmux(tmp_path: Path) -> Iterator[Mapping[str, str]]:
 
 
 @pytest.mark.parametrize("text", ["copied", "two\n\tlines é中😀\n", "x" * 50_000])
-def test_tmux_takes_it_as_it_is_set_up_by_default(tmux: Mapping[str, str], text: str) -> None:
+async def test_tmux_takes_it_as_it_is_set_up_by_default(tmux: Mapping[str, str], text: str) -> None:
     written: list[str] = []
-    assert Clipboard(written.append, tmux, None).put(text) == ""
-    shown = subprocess.run(["tmux", "show-buffer"], env=tmux, check=True, capture_output=True)
+    clipboard = Clipboard(written.append, tmux, None)
+    assert clipboard.put(text) == ""
+    await clipboard.settle()
+    shown = await asyncio.to_thread(
+        subprocess.run, ["tmux", "show-buffer"], env=tmux, check=True, capture_output=True
+    )
     assert shown.stdout.decode() == text
     assert written == [], "what tmux took it passes on itself"
 

@@ -227,8 +227,7 @@ class ReadingController:
         """Esc: first the selection, then the reading."""
         if self._mark is None and not self._extends:
             self.end()
-        self._mark, self._extends = None, False
-        self._screen.clear_selection()
+        self._end_selection()
 
     def _hand_on(self, event: events.Key, owner: Widget) -> bool:
         owner.post_message(events.Key(event.key, event.character))
@@ -242,6 +241,9 @@ class ReadingController:
             self._view.cursor_moved()
 
     def _copy_selected(self, cursor: Cursor) -> None:
+        if self._screen.copies_later(self._copy_taken):
+            self._end_selection()
+            return
         text = self._screen.get_selected_text()
         if not text:
             rows = self._view.document.forward(cursor.point.place, 1).rows
@@ -249,8 +251,14 @@ class ReadingController:
                 return
             self._view.select(*line_at(self._view.document, rows[0]))
             text = self._screen.get_selected_text() or ""
+        self._end_selection()
+        self._copy_taken(text)
+
+    def _end_selection(self) -> None:
         self._mark, self._extends = None, False
         self._screen.clear_selection()
+
+    def _copy_taken(self, text: str) -> None:
         self._copy(text, f"Copied {plural(len(text), 'character')}.")
 
     def _copy_message(self, cursor: Cursor) -> None:

@@ -288,12 +288,13 @@ class ChatScreen(ReaderScreen):
 
     def action_interrupt(self) -> None:
         """Copy the selection, else clear the draft, else stop; twice quits."""
-        selected = self.prompt.selected_text or self.get_selected_text()
         if self.prompt.searching:
             self.prompt.leave_search()
         elif self.reading.copies():
             pass
-        elif selected:
+        elif not self.prompt.selected_text and self.copies_later(self.app.copy_to_clipboard):
+            self.clear_selection()
+        elif selected := self.prompt.selected_text or self.get_selected_text():
             self.app.copy_to_clipboard(selected)
             self.clear_selection()
         elif self.finding.is_open:

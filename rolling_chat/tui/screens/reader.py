@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, ClassVar, cast
 
 from textual import events, on
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from rolling_chat.agent import Chat
     from rolling_chat.tui.app import RollingChatApp
     from rolling_chat.tui.state import ScreenState
+
+_LOST = "The conversation was loaded anew while it was copied: nothing was copied."
 
 
 class ReaderScreen(Screen[None]):
@@ -71,6 +73,18 @@ class ReaderScreen(Screen[None]):
     def copy(self, text: str) -> bool:
         """Put `text` on the clipboard; whether it is there, else a line in the transcript says why."""
         return cast("RollingChatApp", self.app).copied(text)
+
+    def copies_later(self, copy: Callable[[str], object]) -> bool:
+        """Where what is selected takes long, copy it beside the keys; False where it is had at once."""
+
+        def taken(text: str | None) -> None:
+            if text is not None:
+                copy(text)
+                return
+            self.state.notice(_LOST, warning=True)
+            self.transcript.show(self.state.items)
+
+        return self.transcript.takes_long(taken)
 
     def work(self, work: Coroutine[None, None, None]) -> None:
         """Do something beside the keys; a fault of ours ends the program, and is told."""

@@ -1,4 +1,5 @@
 """The transcript: items, how they are drawn as lines, and the view.
 
-Only `view`, `overlays` and `scroller` know Textual.
+What lays out the rows, moves over them and takes text from them knows nothing of Textual; `view`, its
+`scroller`, `drawer`, `overlays` and `marks` do.
 """

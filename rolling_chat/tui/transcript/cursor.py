@@ -45,17 +45,15 @@ class Cursor:
         return row.line.at if row is not None else 0
 
     def find_again(self, document: Document) -> None:
-        """The items have changed: it stands in the one of the same name, else at the end."""
+        """The items or their rows have changed: it stands in the item of the same name, else at the end."""
         self.document = document
-        ordinal = document.items.ordinal(self._item_id)
-        if ordinal is None:
-            self.to_edge(1)
-        else:
-            self._stand(self._place._replace(ordinal=ordinal), column=self._column)
+        if self._is_in_its_item():
+            self._stand_again()
 
     def look_changed(self) -> None:
         """The rows are wrapped at another width: it stands in the row of the same text."""
-        self._stand(self.document.at_source(self._place, self._source), goal=self._goal)
+        if self._is_in_its_item():
+            self._stand(self.document.at_source(self._place, self._source), goal=self._goal)
 
     def to(self, place: Place) -> None:
         """To a row."""
@@ -67,6 +65,7 @@ class Cursor:
 
     def by_rows(self, rows: int) -> None:
         """Up or down."""
+        self._stand_again()
         if rows < 0:
             above = self.document.backward(self._place, -rows)
             if above:
@@ -85,6 +84,7 @@ class Cursor:
 
     def by_items(self, step: int, kinds: Collection[Kind]) -> bool:
         """To the beginning of the next or the previous item of some kinds; False where there is none."""
+        self._stand_again()
         document = self.document
         ordinal = self._place.ordinal
         begin = document.beginning(ordinal)
@@ -98,6 +98,7 @@ class Cursor:
 
     def along(self, step: int, by: By) -> None:
         """Left or right by a character, a word, or to the end of the row; over the ends of rows."""
+        self._stand_again()
         row = self._row(self._place)
         if row is None:
             return
@@ -125,8 +126,24 @@ class Cursor:
             first, last = _ends(row)
             self._stand(self._place, column=last if step < 0 else first)
 
+    def _is_in_its_item(self) -> bool:
+        """Take the place of its item among the others; where that is gone it goes to the end."""
+        ordinal = self.document.items.ordinal(self._item_id)
+        if ordinal is None:
+            self.to_edge(1)
+            return False
+        self._place = self._place._replace(ordinal=ordinal)
+        return True
+
+    def _stand_again(self) -> None:
+        """Its row may be gone, or shorter; up and down aim at the column that they aimed at before."""
+        self._stand(self._place, column=self._column, goal=self._goal)
+
     def _stand(self, place: Place, *, column: int | None = None, goal: int | None = None) -> None:
-        """On a row, or the nearest there is; at a column, or the character nearest to some cell."""
+        """On a row, or the nearest there is; at a column, or the character nearest to some cell.
+
+        The cell is also what up and down aim at from now on; without one, that is where it stands.
+        """
         row = self._row(place)
         if row is None:
             self._place, self._column = place, 0
@@ -143,7 +160,13 @@ class Cursor:
         self._source, self._item_id = row.line.at, self.document.items.at(row.place.ordinal).id
 
     def _row(self, place: Place) -> Row | None:
-        rows = self.document.forward(place, 1).rows or self.document.backward(self.document.end, 1)
+        """The row of a place; where the item has none there any more, or yet, its last."""
+        document = self.document
+        rows = document.forward(place, 1).rows
+        if place.ordinal in document.ordinals and (not rows or rows[0].place.ordinal != place.ordinal):
+            pieces = document.layout(place.ordinal).pieces
+            rows = document.backward(Place(place.ordinal, len(pieces)), 1) or rows
+        rows = rows or document.backward(document.end, 1)
         return rows[0] if rows else None
 
 

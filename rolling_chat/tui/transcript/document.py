@@ -16,6 +16,8 @@ from rolling_chat.tui.transcript.listing import Changes, ItemList
 from rolling_chat.tui.transcript.render import Look, gap_before
 
 _KEPT_LAYOUTS = 256
+_SLICE = 0.008  # seconds of laying out between two stretches
+_STRETCH = 24  # rows: to draw so much code takes as long
 
 
 class Place(NamedTuple):
@@ -67,6 +69,7 @@ class Document:
         self.look = look
         self.all_open = False
         self.heights = Heights()
+        self.begun = 0  # how often all items were others
         self._facts = facts
         self._clock = clock
         self._turned: set[str] = set()  # items that are not as `all_open` says
@@ -81,6 +84,7 @@ class Document:
         if changes.is_new:
             self._drop_from(None)
             self.heights = Heights()
+            self.begun += 1
         elif changes.cut is not None:
             self._drop_from(changes.cut)
             while self.heights.end > changes.cut:
@@ -163,6 +167,8 @@ class Document:
         ordinal, at, end = place
         if ordinal >= ordinals.stop:
             ordinal, at, end = ordinals.stop, 0, 0
+        elif ordinal in ordinals and at >= len(self.layout(ordinal).pieces):  # it was folded
+            at, end = len(self.layout(ordinal).pieces), 0
         while len(rows) < count:
             if end:
                 layout = self.layout(ordinal)
@@ -182,6 +188,22 @@ class Document:
                 at = len(layout.pieces) - 1
             end = len(self._lines(ordinal, self.layout(ordinal), at))
         return rows
+
+    def stretches(self, place: Place) -> Iterator[list[Row]]:
+        """All rows from a place on, some at a time, none where more of a long text was laid out instead."""
+        while place.ordinal < self.ordinals.stop:
+            ordinal = max(place.ordinal, self.ordinals.start)
+            layout = self.layout(ordinal)
+            # what ends an unfinished text is drawn below what there is of it
+            stop = Place(ordinal + 1) if layout.is_whole else Place(ordinal, len(layout.pieces) - 1)
+            rows = [row for row in self.forward(place, _STRETCH).rows if row.place < stop]
+            if rows:
+                place = rows[-1].place._replace(line=rows[-1].place.line + 1)
+            elif layout.is_whole:
+                place = stop
+            else:
+                self.advance(ordinal, _SLICE)
+            yield rows
 
     @property
     def ordinals(self) -> range:

@@ -6,6 +6,7 @@ import re
 from array import array
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 from rolling_chat.text import visible
 from rolling_chat.tui.transcript.document import Document, Place
@@ -15,17 +16,30 @@ from rolling_chat.tui.transcript.marks import matches_in
 from rolling_chat.tui.transcript.selection import Point
 
 MOST_LETTERS = 400
-_WINDOW = 65_536  # characters that are looked through at a time
-_MARKUP = "[*_~`]*"  # what may stand around a word that is not drawn
+_WINDOW = 16_384  # characters that are looked through at a time
+_MARKUP = "*_~`"  # may stand around a word, and is not drawn
 
 
 def needle(words: str) -> re.Pattern[str] | None:
-    """What finds `words` as they stand, whatever their case; a blank finds any white space."""
+    """What finds `words` as they stand, whatever their case; a blank finds any white space.
+
+    Markup around that may be left out, but not beside markup that is looked for. So that this takes no
+    longer than the text is long, no match begins with markup, or with white space, of any length.
+    """
     words = words[:MOST_LETTERS]
     if not words.strip():
         return None
-    parts = (re.escape(part) for part in re.split(r"\s+", words))
-    return re.compile(rf"{_MARKUP}\s+{_MARKUP}".join(parts), re.IGNORECASE)
+    parts = re.split(r"\s+", words)
+    found = re.escape(parts[0])
+    for before, after in pairwise(parts):
+        blank = r"\s+" if before and after else r"\s"
+        found += _markup(before[-1:]) + blank + _markup(after[:1]) + re.escape(after)
+    return re.compile(found, re.IGNORECASE)
+
+
+def _markup(beside: str) -> str:
+    """What may stand between white space and a letter that is looked for."""
+    return f"[{_MARKUP}]*" if beside and beside not in _MARKUP else ""
 
 
 def searched(item: Item) -> str:

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 
 class Fenwick:
     """Sums of a list of heights (Fenwick, 1994): append, pop, change and find take O(log n)."""
 
     __slots__ = ("_tree", "_values")
 
-    def __init__(self, values: Iterable[int] = ()) -> None:
+    def __init__(self) -> None:
         self._values: list[int] = []
         self._tree: list[int] = [0]
-        for value in values:
-            self.append(value)
 
     def __len__(self) -> int:
         return len(self._values)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rolling_chat.agent import HeldIds
 
 _INDICATOR = re.compile(r"\[truncated: kept [a-z+]+ ~(\d+) of ~(\d+) tokens \((head|tail|both)\)\]")
-_ABOUT_CHARS_PER_TOKEN = 4
+ABOUT_CHARS_PER_TOKEN = 4
 _FIRST_ARGUMENTS = ("command", "path", "pattern", "query", "url", "name")
 
 
@@ -201,7 +201,7 @@ def result_note(message: Message) -> str:
         return f"{figures.tokens(whole)} → {figures.tokens(kept)} tokens · {how}"
     if message.counts:
         return f"{figures.tokens(max(message.counts.values()))} tokens"
-    return f"~{figures.tokens(len(text) // _ABOUT_CHARS_PER_TOKEN)} tokens"
+    return f"~{figures.tokens(len(text) // ABOUT_CHARS_PER_TOKEN)} tokens"
 
 
 def describe_call(call: ToolCall) -> str:

@@ -1,4 +1,4 @@
-"""A growing text that is no Markdown, in pieces of bounded size; the counterpart of `blocks`."""
+"""A growing text that is no Markdown, in pieces of bounded size; the counterpart of `splitter`."""
 
 from __future__ import annotations
 

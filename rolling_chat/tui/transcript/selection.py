@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 import re
+import time
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 
 from rolling_chat.tui.transcript.document import Document, Place, Row
 
 _PIECES, _LINES = 24, 16  # bits of a place's key
 _LOWEST = 1 << 32  # ordinals may be below zero, keys may not
-_MOST_ROWS = 200_000
 _WORD = re.compile(r"[\w./~-]+|\s+|.")
 
 
@@ -33,17 +36,55 @@ class Point:
 
 
 def selected_text(document: Document, first: Point | None, last: Point | None) -> str:
-    """The text from one point to another, wrapped rows joined; None is the very beginning or the very end."""
-    begin = first.place if first is not None else document.first
-    rows = _rows_between(document, begin, last.place if last is not None else None)
-    text = ""
-    for at, row in enumerate(rows):
-        start = first.column if first is not None and not at else 0
-        is_last = last is not None and row.place == last.place
-        text += row.line.taken(start, last.column if last is not None and is_last else None)
-        if at < len(rows) - 1:
-            text = text + "\n" if row.line.joint is None else text + row.line.joint
-    return "\n".join(line.rstrip() for line in text.split("\n"))
+    """The text from one point to another, wrapped rows joined; None is the very beginning or the very end.
+
+    What was not laid out yet is laid out for it, however long that takes.
+    """
+    taking = Taking(document, first, last)
+    taking.goes_on(math.inf)
+    return taking.text
+
+
+class Taking:
+    """The same, some milliseconds of it at a time."""
+
+    def __init__(self, document: Document, first: Point | None, last: Point | None) -> None:
+        self._document, self._begun = document, document.begun
+        self._parts = _parts(document, first, last)
+        self._taken: list[str] = []
+
+    @property
+    def text(self) -> str:
+        """What was taken, without the blanks at the ends of its lines."""
+        return "\n".join(line.rstrip() for line in "".join(self._taken).split("\n"))
+
+    def is_lost(self, document: Document) -> bool:
+        """Are there other items now than where it began?"""
+        return document is not self._document or document.begun != self._begun
+
+    def goes_on(self, seconds: float) -> bool:
+        """Take on for about so long; whether there is more."""
+        until = time.perf_counter() + seconds
+        for part in self._parts:
+            self._taken.append(part)
+            if time.perf_counter() > until:
+                return True
+        return False
+
+
+def _parts(document: Document, first: Point | None, last: Point | None) -> Iterator[str]:
+    start, between = first.column if first is not None else 0, ""
+    for rows in document.stretches(first.place if first is not None else document.first):
+        parts = []
+        for row in rows:
+            if last is not None and row.place > last.place:
+                break
+            is_last = last is not None and row.place == last.place
+            parts += [between, row.line.taken(start, last.column if last is not None and is_last else None)]
+            start, between = 0, "\n" if row.line.joint is None else row.line.joint
+        yield "".join(parts)
+        if last is not None and rows and rows[-1].place >= last.place:
+            return
 
 
 def word_at(row: Row, column: int) -> tuple[int, int]:
@@ -59,26 +100,8 @@ def line_at(document: Document, row: Row) -> tuple[Point, Point]:
     first, last = row, row
     while (above := document.backward(first.place, 1)) and above[0].line.joint is not None:
         first = above[0]
-    while last.line.joint is not None and (below := _below(document, last)) is not None:
+    for below in chain.from_iterable(document.stretches(row.place)):
         last = below
+        if below.line.joint is None:
+            break
     return Point(first.place, first.line.gutter), Point(last.place, len(last.line.drawn) - last.line.margin)
-
-
-def _below(document: Document, row: Row) -> Row | None:
-    rows = document.forward(row.place._replace(line=row.place.line + 1), 1).rows
-    return rows[0] if rows else None
-
-
-def _rows_between(document: Document, first: Place, last: Place | None) -> list[Row]:
-    rows: list[Row] = []
-    place = first
-    while len(rows) < _MOST_ROWS:
-        stretch = document.forward(place, 100).rows
-        for row in stretch:
-            if last is not None and row.place > last:
-                return rows
-            rows.append(row)
-        if not stretch:
-            return rows
-        place = stretch[-1].place._replace(line=stretch[-1].place.line + 1)
-    return rows

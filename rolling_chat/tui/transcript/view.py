@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Callable, Collection
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from textual.geometry import Offset, Region
 from textual.message import Message
@@ -23,7 +24,15 @@ from rolling_chat.tui.transcript.marks import Found, Marked, marks_in, words_pat
 from rolling_chat.tui.transcript.palette import Palette
 from rolling_chat.tui.transcript.render import Look
 from rolling_chat.tui.transcript.scroller import RowScroller
-from rolling_chat.tui.transcript.selection import Point, key_of, line_at, place_of_key, selected_text, word_at
+from rolling_chat.tui.transcript.selection import (
+    Point,
+    Taking,
+    key_of,
+    line_at,
+    place_of_key,
+    selected_text,
+    word_at,
+)
 from rolling_chat.tui.transcript.viewport import MESSAGES, Viewport
 
 if TYPE_CHECKING:
@@ -32,6 +41,7 @@ if TYPE_CHECKING:
 
 _SLICE = 0.008  # seconds of laying out at a time, so that keys are answered in between
 _SLICE_EVERY = 0.02
+_BREATH = 0.002
 
 
 class Transcript(RowScroller, can_focus=False):
@@ -53,7 +63,6 @@ class Transcript(RowScroller, can_focus=False):
         scrollbar-size-vertical: 1;
     }
     """
-    BINDINGS: ClassVar = []
 
     class LinkClicked(Message):
         """A link was clicked; nothing has been opened."""
@@ -104,32 +113,32 @@ class Transcript(RowScroller, can_focus=False):
             self._document = Document(items, self._document.look, self._facts)
             self.viewport = Viewport(self._document, self.viewport.height)
             items.is_seen_anew()
-        if self._document.look.width > 0:
-            self.viewport.sync()
-            if self.cursor is not None:
-                self.cursor.find_again(self._document)
-                self._have_in_sight(self.cursor.point.place)
-            self._settle()
+        self._prepare()
         self.paint_cost = time.perf_counter() - began
 
     def show_fates(self, fates: Fates) -> None:
         """Show what becomes of the items in the next request; nothing is laid out again but heads."""
         self._fates = fates
+        self._take_in()
         self._document.facts_changed()
         self._prepare(all_rows=True)
 
     def set_details(self, shown: bool) -> None:
         """Open or fold all reasoning and tool results."""
+        self._take_in()
         self._document.open_all(is_open=shown)
         self._prepare()
 
     def mark_found(self, found: Found) -> None:
         """Mark what was found."""
         self._found = found
-        self._settle()
+        self._prepare()
 
     def turn(self, ordinal: int) -> None:
         """Open an item, or fold it."""
+        self._take_in()
+        if ordinal not in self._document.ordinals:
+            return
         self._document.turn(ordinal)
         if self.cursor is not None and self.cursor.point.place.ordinal == ordinal:
             self.cursor.to(self._document.beginning(ordinal))
@@ -195,8 +204,7 @@ class Transcript(RowScroller, can_focus=False):
     def cursor_moved(self) -> None:
         """Have the cursor in sight, and draw it."""
         if self.cursor is not None:
-            self._have_in_sight(self.cursor.point.place)
-            self._settle()
+            self._prepare()
             self.refresh()
 
     def _have_in_sight(self, place: Place) -> None:
@@ -294,19 +302,35 @@ class Transcript(RowScroller, can_focus=False):
             cursor=cursor.point.column if cursor is not None and cursor.point.place == row.place else None,
         )
 
-    def lines(self) -> list[str]:
-        """Every line, as plain text; all of it is laid out for that."""
-        self.viewport.sync()
-        for ordinal in list(self._document.unfinished()):
-            self._document.advance(ordinal, 60)
-        rows = self._document.forward(self._document.first, 1_000_000).rows
-        return [row.line.drawn.rstrip() for row in rows]
-
     # -- taking text
 
     def get_selection(self, selection: Selection) -> tuple[str, str] | None:
         """The text under a selection."""
+        self._take_in()
         return selected_text(self._document, _point(selection.start), _point(selection.end)), "\n"
+
+    def takes_long(self, then: Callable[[str | None], None]) -> bool:
+        """Where what is selected is not had at once, hand it on later: None if the items were replaced."""
+        selection = self.text_selection
+        if selection is None:
+            return False
+        self._take_in()
+        taking = Taking(self._document, _point(selection.start), _point(selection.end))
+        if taking.goes_on(_SLICE):
+            self.run_worker(self._take_more(taking, then))
+            return True
+        return False
+
+    async def _take_more(self, taking: Taking, then: Callable[[str | None], None]) -> None:
+        while True:
+            await asyncio.sleep(_BREATH)
+            self._take_in()
+            if taking.is_lost(self._document):
+                then(None)
+                return
+            if not taking.goes_on(_SLICE):
+                then(taking.text.rstrip("\n"))
+                return
 
     def selection_updated(self, _selection: Selection | None) -> None:
         """Draw the selection."""
@@ -335,7 +359,10 @@ class Transcript(RowScroller, can_focus=False):
 
     def on_key(self, event: events.Key) -> None:
         """While it is read the keys are whoever's asked for them."""
-        if self.takes_key is not None and self.takes_key(event):
+        if self.takes_key is None:
+            return
+        self._prepare()  # the cursor moves over what is there now
+        if self.takes_key(event):
             event.stop()
             event.prevent_default()
 
@@ -372,15 +399,28 @@ class Transcript(RowScroller, can_focus=False):
                 has_colors=not self.app.no_color,
             )
             self.screen.clear_selection()
-        self._document.sync()
         self.viewport.resize(look, self.scrollable_content_region.height)
         if self.cursor is not None:
             self.cursor.look_changed()
             self._have_in_sight(self.cursor.point.place)
         self._settle(all_rows=True)
 
+    def _take_in(self) -> bool:
+        """Take in what has changed in the items; False where there is no room to show any."""
+        if self._document.look.width > 0:
+            self.viewport.sync()
+        return self._document.look.width > 0
+
     def _prepare(self, *, all_rows: bool = False) -> None:
-        self.viewport.prepare()
+        """Take in what has changed, and draw it; the cursor stays in its text, and in sight."""
+        if not self._take_in():
+            return
+        if self.cursor is not None:
+            before = self.cursor.point
+            self.cursor.find_again(self._document)
+            self._have_in_sight(self.cursor.point.place)
+            if self.cursor.point != before:
+                self.refresh()
         self._settle(all_rows=all_rows)
 
     def _lay_out_more(self) -> None:

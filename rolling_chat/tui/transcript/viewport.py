@@ -48,6 +48,16 @@ class Viewport:
 
     def sync(self) -> None:
         """Take in what changed in the items; what is looked at stays."""
+        self._take_in()
+        self.prepare()
+
+    def _look(self) -> None:
+        """What moves begins from what is there now."""
+        if self.rows:
+            self.sync()
+
+    def _take_in(self) -> None:
+        """Whoever asks the document without this looks at items that are not there any more."""
         before = self.document.ordinals.stop
         changes = self.document.sync()
         if changes.is_new:
@@ -55,18 +65,18 @@ class Viewport:
         lowest = self.rows[-1].place.ordinal if self.rows else 0
         grew = self.document.ordinals.stop > before or any(at >= lowest for at in changes.changed)
         self.is_new_below = not self.follow and (self.is_new_below or grew)
-        self.prepare()
 
     def prepare(self) -> None:
         """Draw the rows that are looked at."""
         document = self.document
-        ahead = None if self.follow else document.forward(self._anchor, self.height)
-        if ahead is None or (ahead.is_end and len(ahead.rows) < self.height):
+        is_end = self.follow
+        if not self.follow:
+            self.rows, ends = document.forward(self._anchor, self.height)
+            is_end = (ends and len(self.rows) < self.height) or not self._is_below()
+        if is_end:
             if not self._is_held:
                 self.follow, self.is_new_below, self._source = True, False, None
             self.rows = document.backward(document.end, self.height)
-        else:
-            self.rows = ahead.rows
         self._anchor = self.rows[0].place if self.rows else document.end
         ordinal = self._anchor.ordinal
         self._anchor_id = document.items.at(ordinal).id if ordinal in document.ordinals else ""
@@ -81,6 +91,7 @@ class Viewport:
 
     def resize(self, look: Look, height: int) -> None:
         """Another size: the text at the top row stays at the top row."""
+        self._take_in()
         self.height = height
         if look != self.document.look:
             if self.rows and self._source is None:
@@ -94,6 +105,7 @@ class Viewport:
 
     def move(self, lines: int) -> None:
         """Move by lines; whoever comes to the end follows it."""
+        self._look()
         if not self.rows or not lines:
             return
         if lines < 0:
@@ -107,16 +119,18 @@ class Viewport:
 
     def hold(self) -> None:
         """Stay where it is, also at the end, until somebody moves."""
+        self._look()
         self.follow, self._is_held = False, True
         self.prepare()
 
     def let_go(self) -> None:
-        """Who holds at the end follows it again."""
-        if self.rows and not self.follow and not self._is_below():
-            self.to_end()
+        """Who holds at the end follows it again, and who holds above it does once that is in sight."""
+        self._is_held = False
+        self._look()
 
     def to_start(self) -> None:
         """The first line."""
+        self._look()
         self._go(self.document.first)
 
     def to_end(self) -> None:
@@ -126,6 +140,7 @@ class Viewport:
 
     def to_row(self, row: int) -> None:
         """A row as the scroll bar has it."""
+        self._look()
         if row >= self.total - self.height:
             self.to_end()
         else:
@@ -133,11 +148,13 @@ class Viewport:
 
     def to_place(self, place: Place, above: int = 0) -> None:
         """A place, with some rows above it."""
+        self._look()
         before = self.document.backward(place, above) if above else []
         self._go(before[0].place if before else place)
 
     def by_items(self, step: int, kinds: Collection[Kind] = MESSAGES) -> None:
         """To the beginning of the next or the previous item of some kinds; past the last to the end."""
+        self._look()
         items, here = self.document.items, self.anchor
         ordinal = here.ordinal
         inside = bool(self.rows) and here != self.document.beginning(ordinal)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import random
 
+import pytest
+
 from rolling_chat.tui.transcript.cursor import Cursor
 from rolling_chat.tui.transcript.document import Document, ItemFacts, Place
 from rolling_chat.tui.transcript.items import Item, Kind
@@ -15,7 +17,12 @@ from rolling_chat.tui.transcript.selection import Point, selected_text
 ITEMS = (
     Item("u", Kind.USER, "the question"),
     Item("a", Kind.ASSISTANT, "日本語 and e\u0301 👩‍👩‍👧 words\n\nsecond part " + "long " * 30),
-    Item("t", Kind.TOOL, "read_file a.py", detail="one\ntwo"),
+    Item(
+        "t",
+        Kind.TOOL,
+        "read_file a.py",
+        detail="the first of its lines\nthe second, longer than what is below",
+    ),
     Item("v", Kind.USER, "another"),
     Item("b", Kind.ASSISTANT, "the end"),
 )
@@ -85,21 +92,31 @@ def test_it_stands_in_its_text_at_another_width_and_when_older_items_come_above(
     assert cursor.item.id == "a"
 
 
-def test_wherever_it_goes_it_stands_on_a_character_of_a_row() -> None:
-    choose = random.Random(7)
+@pytest.mark.parametrize("is_told", [True, False], ids=["told", "not told"])
+@pytest.mark.parametrize("seed", range(9))
+def test_wherever_it_goes_it_stands_on_a_character_of_a_row(seed: int, *, is_told: bool) -> None:
+    choose = random.Random(seed)
     document = _document(width=17)
     cursor = Cursor(document, document.first)
+    changes = (
+        lambda: document.turn(2),
+        lambda: document.open_all(is_open=choose.choice((False, True))),
+        lambda: document.set_look(Look(choose.choice((9, 17, 60)), Palette())),
+    )
     moves = (
         lambda: cursor.by_rows(choose.choice((-9, -1, 1, 9))),
-        lambda: cursor.along(choose.choice((-1, 1)), choose.choice(("character", "word", "edge"))),
+        *[lambda: cursor.along(choose.choice((-1, 1)), choose.choice(("character", "word", "edge")))] * 4,
+        lambda: cursor.to(Place(2, 2, choose.randrange(4))),  # where there is something to fold
         lambda: cursor.to_edge(choose.choice((-1, 1))),
         lambda: cursor.by_items(choose.choice((-1, 1)), (Kind.USER, Kind.ASSISTANT)),
         lambda: cursor.to(Place(choose.randrange(-2, 9), choose.randrange(4), choose.randrange(9))),
-        lambda: document.turn(2),
     )
-    for _ in range(800):
+    for _ in range(400):
+        if choose.random() < 0.3:
+            choose.choice(changes)()
+            if is_told:
+                cursor.find_again(document)
         choose.choice(moves)()
-        cursor.find_again(document)
         row = document.forward(cursor.point.place, 1).rows[0]
         assert row.place == cursor.point.place
         assert row.line.gutter <= cursor.point.column <= len(row.line.drawn)
@@ -114,3 +131,40 @@ def test_there_is_none_where_there_is_nothing() -> None:
     cursor.to_edge(1)
     cursor.find_again(document)
     assert cursor.point == Point(document.first, 0)
+
+
+def test_what_is_folded_away_under_it_leaves_it_on_its_item() -> None:
+    document = _document()
+    document.open_all(is_open=True)
+    cursor = Cursor(document, document.beginning(2))
+    cursor.by_rows(2)
+    cursor.along(1, "edge")
+    document.open_all(is_open=False)
+    cursor.find_again(document)
+    assert cursor.item.id == "t"
+    assert cursor.point.place == document.beginning(2)
+
+
+@pytest.mark.parametrize("step", [-1, 1])
+def test_it_moves_on_from_where_it_is_left_by_what_nobody_told_it_of(step: int) -> None:
+    for how in ("character", "word", "edge", "rows"):
+        document = _document()
+        document.open_all(is_open=True)
+        cursor = Cursor(document, document.beginning(2))
+        cursor.by_rows(2)
+        cursor.along(1, "edge")
+        document.open_all(is_open=False)
+        cursor.by_rows(step) if how == "rows" else cursor.along(step, how)
+        row = document.forward(cursor.point.place, 1).rows[0]
+        assert row.line.gutter <= cursor.point.column <= len(row.line.drawn)
+
+
+def test_a_paint_takes_nothing_from_the_column_that_up_and_down_aim_at() -> None:
+    long = "a line that goes on for more than forty cells of it"
+    document = _document(Item("a", Kind.ASSISTANT, f"{long}\n\nab\n\n{long}"), width=80)
+    cursor = Cursor(document, document.first)
+    cursor.to_point(Point(document.first, 40))
+    for _ in range(4):
+        cursor.by_rows(1)
+        cursor.find_again(document)
+    assert cursor.point.column == 40

@@ -38,6 +38,10 @@ def _hits(item: Item, words: str) -> list[int]:
         ("two words", "two\nwords, **two** words", 2),
         ("\\d", "1 \\d", 1),
         ("x", "x" * 200_000, 200_000),
+        (" x", " x  x\n_x", 3),
+        ("x ", "x x* x", 2),
+        ("a * b", "a * b, **a** * b", 2),
+        ("_ b", "_ b, __ *b*", 2),
         ("border", "y" * 65_533 + "border" + "y" * 99_999, 1),
     ],
 )
@@ -105,3 +109,14 @@ def test_what_is_not_drawn_is_shown_by_its_row() -> None:
     rows = document.forward(Place(0), 9).rows
     marks = marks_in(document, rows, Found(pattern, current=point))
     assert [mark.is_current for row in marks for mark in row] == [True]
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [(" x", "_"), ("_ _", "_"), ("* x", "*"), (" x", " "), ("~ ~ x", "~"), (" * x", " *"), ("x _ y", "_ ")],
+)
+def test_what_nearly_matches_everywhere_is_passed_over_in_one_go(words: str, text: str) -> None:
+    """Were it looked at again from each of its places, this would take hours."""
+    pattern = needle(words)
+    assert pattern is not None
+    assert pattern.search(text * 2_000_000) is None

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import count
+
 import pytest
 
-from rolling_chat.tui.transcript.document import Document, ItemFacts, Place
-from rolling_chat.tui.transcript.items import Item, Kind
+from rolling_chat.tui.transcript.document import Document, ItemFacts, Place, Row
+from rolling_chat.tui.transcript.items import Item, Kind, Status
 from rolling_chat.tui.transcript.listing import ItemList
 from rolling_chat.tui.transcript.palette import Palette
 from rolling_chat.tui.transcript.render import Look
@@ -63,3 +65,54 @@ def test_a_word_and_a_line_are_found_around_a_place() -> None:
     first, last = line_at(document, rows[1])
     assert selected_text(document, first, last).startswith("see src/lexer.py there and on")
     assert selected_text(document, first, last).count("and on") == 12
+
+
+def _unhurried(*items: Item) -> Document:
+    """A document by whose clock every text takes too long to be laid out at once."""
+    seconds = count()
+    document = Document(
+        ItemList(items), Look(80, Palette()), lambda _: ItemFacts(), clock=lambda: float(next(seconds))
+    )
+    document.sync()
+    return document
+
+
+@pytest.mark.parametrize("status", [Status.DONE, Status.CUT])
+@pytest.mark.parametrize("text", ["part of it\n\n" * 500, "word " * 9_000, "```python\n" + "x = 1\n" * 900])
+def test_all_is_taken_of_a_text_that_is_not_laid_out_yet(text: str, status: Status) -> None:
+    items = (
+        Item("u", Kind.USER, "FIRST"),
+        Item("a", Kind.ASSISTANT, text, status),
+        Item("v", Kind.USER, "LAST"),
+    )
+    document, quick = _unhurried(*items), _document(*items, width=80)
+    assert not document.layout(1).is_whole
+    while quick.layout(1).advance(60):
+        pass
+    rows = quick.forward(quick.first, 10**6).rows
+    taken = selected_text(document, None, None)
+    assert taken == selected_text(quick, Point(rows[0].place, 0), Point(rows[-1].place, 99))
+    assert taken.startswith("FIRST\n")
+    assert taken.endswith("\nLAST")
+    assert sum(map(taken.count, ("part", "word", "x = 1"))) == sum(map(text.count, ("part", "word", "x = 1")))
+
+
+def _first_row(document: Document) -> Row:
+    """The first row as soon as there is one."""
+    while not (rows := document.forward(document.first, 1).rows):
+        document.advance(0, 1)
+    assert not document.layout(0).is_whole
+    return rows[0]
+
+
+def test_a_line_is_taken_whole_that_is_not_laid_out_yet() -> None:
+    document = _unhurried(Item("a", Kind.ASSISTANT, "word " * 9_000))
+    first, last = line_at(document, _first_row(document))
+    assert selected_text(document, first, last).count("word") == 9_000
+
+
+def test_of_a_long_text_no_more_is_laid_out_than_is_taken() -> None:
+    document = _unhurried(Item("a", Kind.ASSISTANT, "part of it\n\n" * 5_000))
+    place = _first_row(document).place
+    assert selected_text(document, Point(place, 0), Point(place, 6)) == "part"
+    assert not document.layout(0).is_whole

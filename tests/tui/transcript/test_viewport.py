@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -107,7 +108,6 @@ class History:
 
     def resize(self) -> None:
         width, height = self.chance.randrange(8, 90), self.chance.randrange(1, 30)
-        self.document.sync()
         self.viewport.resize(Look(width, Palette()), height)
 
     def naive(self) -> list[NaiveRow]:
@@ -140,7 +140,8 @@ def _play(seed: int, steps: int) -> None:
         if history.chance.random() < 0.6:
             _of_items(history)
         else:
-            history.viewport.sync()
+            if history.chance.random() < 0.5:
+                history.viewport.sync()
             history.chance.choice(OF_THE_PERSON)(history)
             history.viewport.sync()
         history.check()
@@ -176,3 +177,79 @@ def test_after_anything_what_is_looked_at_is_what_is_there(seed: int) -> None:
 def test_after_anything_thousands_of_times(thousand: int) -> None:
     for seed in range(1000 * thousand + 1000, 1000 * thousand + 2000):
         _play(seed, steps=30)
+
+
+def _held_above_the_end() -> tuple[ItemList, Viewport]:
+    items = ItemList([Item("t", Kind.TOOL, "read_file a", detail="row\n" * 40), Item("v", Kind.USER, "x")])
+    document = Document(items, Look(40, Palette()), lambda _: ItemFacts())
+    viewport = Viewport(document, 10)
+    viewport.sync()
+    document.open_all(is_open=True)
+    viewport.prepare()
+    viewport.move(-20)
+    viewport.hold()
+    return items, viewport
+
+
+@pytest.mark.parametrize("height", [3, 10])
+def test_who_let_go_above_the_end_follows_once_that_is_in_sight(height: int) -> None:
+    items, viewport = _held_above_the_end()
+    viewport.resize(viewport.document.look, height)
+    viewport.let_go()
+    assert not viewport.follow
+    viewport.document.open_all(is_open=False)
+    viewport.prepare()
+    assert viewport.follow
+    items.append(Item("n", Kind.USER, "more"))
+    viewport.sync()
+    assert viewport.rows[-1].line.text == "more"
+    assert not viewport.is_new_below
+
+
+def test_who_holds_stays_when_the_end_comes_in_sight() -> None:
+    _, viewport = _held_above_the_end()
+    viewport.document.open_all(is_open=False)
+    viewport.prepare()
+    assert not viewport.follow
+
+
+def _loaded_anew(*, count: int) -> tuple[ItemList, Viewport]:
+    """Looked at in the middle; then all items are others, fewer of them above, and nobody was told."""
+    items = ItemList([Item(f"i{n}", Kind.USER, f"message {n}") for n in range(60)])
+    viewport = Viewport(Document(items, Look(40, Palette()), lambda _: ItemFacts()), 10)
+    viewport.sync()
+    viewport.to_place(viewport.document.beginning(30))
+    items.clear([Item(f"i{n}", Kind.USER, f"message {n}") for n in range(60 - count, 60)])
+    return items, viewport
+
+
+def test_another_size_leaves_the_same_text_at_the_top_of_items_that_were_loaded_anew() -> None:
+    _, viewport = _loaded_anew(count=45)
+    viewport.resize(Look(50, Palette()), 10)
+    assert viewport.rows[0].line.text == "message 30"
+    viewport.sync()
+    assert viewport.rows[0].line.text == "message 30"
+
+
+@pytest.mark.parametrize(
+    "moves",
+    [
+        lambda viewport: viewport.move(-3),
+        lambda viewport: viewport.move(3),
+        lambda viewport: viewport.hold(),
+        lambda viewport: viewport.to_row(2),
+        lambda viewport: viewport.to_start(),
+        lambda viewport: viewport.by_items(-1),
+        lambda viewport: viewport.by_items(1),
+        lambda viewport: viewport.resize(Look(50, Palette()), 10),
+    ],
+)
+@pytest.mark.parametrize("count", [45, 5, 1])
+def test_who_moves_before_the_paint_moves_over_what_is_there(
+    moves: Callable[[Viewport], None], count: int
+) -> None:
+    items, viewport = _loaded_anew(count=count)
+    moves(viewport)
+    for row in viewport.rows:
+        assert row.place.ordinal in items.ordinals
+        assert row.line.text in ("", items.at(row.place.ordinal).text)
