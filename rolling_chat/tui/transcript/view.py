@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING
 
-from textual.geometry import Offset, Region
+from textual.geometry import Region
 from textual.message import Message
 from textual.selection import Selection
 from textual.strip import Strip
@@ -23,16 +22,8 @@ from rolling_chat.tui.transcript.listing import ItemList
 from rolling_chat.tui.transcript.marks import Found, Marked, marks_in, words_pattern
 from rolling_chat.tui.transcript.palette import Palette
 from rolling_chat.tui.transcript.render import Look
-from rolling_chat.tui.transcript.scroller import RowScroller
-from rolling_chat.tui.transcript.selection import (
-    Point,
-    Taking,
-    key_of,
-    line_at,
-    place_of_key,
-    selected_text,
-    word_at,
-)
+from rolling_chat.tui.transcript.selecting import SelectableRows
+from rolling_chat.tui.transcript.selection import key_of
 from rolling_chat.tui.transcript.viewport import MESSAGES, Viewport
 
 if TYPE_CHECKING:
@@ -41,16 +32,14 @@ if TYPE_CHECKING:
 
 _SLICE = 0.008  # seconds of laying out at a time, so that keys are answered in between
 _SLICE_EVERY = 0.02
-_BREATH = 0.002
 
 
-class Transcript(RowScroller, can_focus=False):
+class Transcript(SelectableRows, can_focus=False):
     """Shows a list of items; follows the end until the person scrolls up.
 
     `viewport` says what is drawn; the scroll bar is told of it and never asked, but when it is dragged.
     """
 
-    ALLOW_SELECT = True
     DEFAULT_CSS = """
     Transcript {
         width: 100%;
@@ -119,13 +108,13 @@ class Transcript(RowScroller, can_focus=False):
     def show_fates(self, fates: Fates) -> None:
         """Show what becomes of the items in the next request; nothing is laid out again but heads."""
         self._fates = fates
-        self._take_in()
+        self.take_in()
         self._document.facts_changed()
         self._prepare(all_rows=True)
 
     def set_details(self, shown: bool) -> None:
         """Open or fold all reasoning and tool results."""
-        self._take_in()
+        self.take_in()
         self._document.open_all(is_open=shown)
         self._prepare()
 
@@ -136,7 +125,7 @@ class Transcript(RowScroller, can_focus=False):
 
     def turn(self, ordinal: int) -> None:
         """Open an item, or fold it."""
-        self._take_in()
+        self.take_in()
         if ordinal not in self._document.ordinals:
             return
         self._document.turn(ordinal)
@@ -243,15 +232,6 @@ class Transcript(RowScroller, can_focus=False):
 
     # -- what Textual asks
 
-    def focus_on_click(self) -> bool:
-        """A click leaves the keys where they go."""
-        return False
-
-    @property
-    def allow_select(self) -> bool:
-        """Text may be selected with the mouse."""
-        return True
-
     def on_mount(self) -> None:
         """Prepare the timer that lays out long texts."""
         self._backlog = self.set_interval(_SLICE_EVERY, self._lay_out_more, pause=True)
@@ -302,45 +282,6 @@ class Transcript(RowScroller, can_focus=False):
             cursor=cursor.point.column if cursor is not None and cursor.point.place == row.place else None,
         )
 
-    # -- taking text
-
-    def get_selection(self, selection: Selection) -> tuple[str, str] | None:
-        """The text under a selection."""
-        self._take_in()
-        return selected_text(self._document, _point(selection.start), _point(selection.end)), "\n"
-
-    def takes_long(self, then: Callable[[str | None], None]) -> bool:
-        """Where what is selected is not had at once, hand it on later: None if the items were replaced."""
-        selection = self.text_selection
-        if selection is None:
-            return False
-        self._take_in()
-        taking = Taking(self._document, _point(selection.start), _point(selection.end))
-        if taking.goes_on(_SLICE):
-            self.run_worker(self._take_more(taking, then))
-            return True
-        return False
-
-    async def _take_more(self, taking: Taking, then: Callable[[str | None], None]) -> None:
-        while True:
-            await asyncio.sleep(_BREATH)
-            self._take_in()
-            if taking.is_lost(self._document):
-                then(None)
-                return
-            if not taking.goes_on(_SLICE):
-                then(taking.text.rstrip("\n"))
-                return
-
-    def selection_updated(self, _selection: Selection | None) -> None:
-        """Draw the selection."""
-        self.refresh()
-
-    def select(self, first: Point, last: Point) -> None:
-        """Select from one point to another."""
-        begin, end = (Offset(point.column, key_of(point.place)) for point in (first, last))
-        self.screen.selections = {self: Selection.from_offsets(begin, end)}
-
     def on_click(self, event: events.Click) -> None:
         """A click opens or folds, or asks for a link; two select a word, three a line."""
         offset = event.get_content_offset(self)
@@ -349,7 +290,8 @@ class Transcript(RowScroller, can_focus=False):
         row, item = self._drawn[offset.y]
         if event.chain > 1:
             event.prevent_default()  # Textual would select all there is
-            self._select_around(row, offset.x, whole_line=event.chain > 2)
+            text = self._drawer.line(row.line).crop(0, offset.x).text
+            self.select_around(row, len(text), whole_line=event.chain > 2)
             return
         address = event.style.meta.get("link")
         if address and not self.text_selection:
@@ -365,16 +307,6 @@ class Transcript(RowScroller, can_focus=False):
         if self.takes_key(event):
             event.stop()
             event.prevent_default()
-
-    def _select_around(self, row: Row, column: int, *, whole_line: bool) -> None:
-        if whole_line:
-            self.select(*line_at(self._document, row))
-            return
-        strip = self._drawer.line(row.line)
-        place = len(strip.crop(0, column).text)
-        first, last = word_at(row, place)
-        if first < last:
-            self.select(Point(row.place, first), Point(row.place, last))
 
     # -- drawing
 
@@ -405,7 +337,7 @@ class Transcript(RowScroller, can_focus=False):
             self._have_in_sight(self.cursor.point.place)
         self._settle(all_rows=True)
 
-    def _take_in(self) -> bool:
+    def take_in(self) -> bool:
         """Take in what has changed in the items; False where there is no room to show any."""
         if self._document.look.width > 0:
             self.viewport.sync()
@@ -413,7 +345,7 @@ class Transcript(RowScroller, can_focus=False):
 
     def _prepare(self, *, all_rows: bool = False) -> None:
         """Take in what has changed, and draw it; the cursor stays in its text, and in sight."""
-        if not self._take_in():
+        if not self.take_in():
             return
         if self.cursor is not None:
             before = self.cursor.point
@@ -455,10 +387,6 @@ class Transcript(RowScroller, can_focus=False):
             self.refresh()
         elif changed:
             self.refresh(*(Region(0, at, self.size.width + 2, 1) for at in changed))
-
-
-def _point(offset: Offset | None) -> Point | None:
-    return Point(place_of_key(offset.y), offset.x) if offset is not None else None
 
 
 def _is_head(row: Row) -> bool:

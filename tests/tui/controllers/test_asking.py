@@ -182,7 +182,7 @@ async def test_a_second_question_waits_for_the_answer_to_the_first(tmp_path: Pat
         await pilot.press("enter")
         await wait_until(pilot, asked[0].done)
         assert not asked[1].done()
-        await wait_until(pilot, lambda: len(_questions(pilot)) == 1)
+        await wait_until(pilot, lambda: _questions(pilot) == [screen_of(pilot).focused])
         await pilot.press("escape")
         await wait_until(pilot, asked[1].done)
         assert [task.result() for task in asked] == ["roll", "leave"]
