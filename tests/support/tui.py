@@ -22,6 +22,7 @@ from rolling_chat.settings.schema import ModelSettings, Settings
 from rolling_chat.settings.themes import load_themes
 from rolling_chat.tui.app import RollingChatApp
 from rolling_chat.tui.screens.chat import ChatScreen
+from rolling_chat.tui.transcript.items import Item
 from rolling_chat.tui.transcript.view import Transcript
 from rolling_chat.tui.widgets.prompt import PromptBox
 from rolling_chat.tui.widgets.question import Question
@@ -180,6 +181,22 @@ async def reads(pilot: Pilot[None], *words: str) -> None:
     await wait_until(pilot, lambda: all(each in shown(pilot) for each in words))
 
 
+async def tells(pilot: Pilot[None], *words: str) -> None:
+    """Wait until all these words stand in the transcript, in sight or not and however it wraps them.
+
+    What a command says comes when its worker is through, which no key and no idle turn waits for.
+    """
+    await wait_until(pilot, lambda: all(each in " ".join(transcript(pilot).split()) for each in words))
+
+
+def fill(pilot: Pilot[None], *items: Item) -> None:
+    """Put these items into the transcript in place of what stands there."""
+    screen = screen_of(pilot)
+    screen.state.items.clear(items)
+    screen.state.revision += 1
+    screen.paint()
+
+
 async def idle(pilot: Pilot[None]) -> None:
     """Wait until no turn runs and everything is painted."""
     screen = screen_of(pilot)
@@ -189,8 +206,10 @@ async def idle(pilot: Pilot[None]) -> None:
 
 async def listens(pilot: Pilot[None], clock: Clock) -> None:
     """Let the grace of the question that is asked pass, until its frame names the answers."""
-    clock.pass_(1)
     question = pilot.app.screen.query_one(Question)
+    # the grace begins when the keys come to it, which is after it is there
+    await wait_until(pilot, lambda: question.has_focus)
+    clock.pass_(1)
     await wait_until(pilot, lambda: "one moment" not in str(question.border_subtitle))
 
 

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from rich.color import Color
 
+from rolling_chat.agent import Chat
+from rolling_chat.sessions.store import SessionStore
 from rolling_chat.settings.schema import Settings
 from rolling_chat.settings.themes import load_themes
 from rolling_chat.tui.app import RollingChatApp
+from rolling_chat.tui.screens import chat as chat_screen
 from rolling_chat.tui.screens.chat import ChatScreen
 from rolling_chat.tui.start import run_app
 from rolling_chat.tui.state import ScreenState
@@ -23,7 +27,7 @@ from tests.support.tui import (
     make_paths,
     reads,
     says,
-    screen_of,
+    tells,
     transcript,
     type_line,
     wait_until,
@@ -54,7 +58,7 @@ async def test_a_provider_that_cannot_be_warmed_leaves_the_screen_alone(tmp_path
     async with make_app(make_chat(tmp_path, provider=provider), tmp_path).run_test() as pilot:
         await type_line(pilot, "hi")
         await idle(pilot)
-        assert "fine" in transcript(pilot)
+        await tells(pilot, "fine")
 
 
 async def test_a_fault_in_a_turn_is_one_line_and_the_screen_stays(
@@ -67,9 +71,8 @@ async def test_a_fault_in_a_turn_is_one_line_and_the_screen_stays(
     async with make_app(make_chat(tmp_path, says("x")), tmp_path).run_test() as pilot:
         await type_line(pilot, "hi")
         await idle(pilot)
-        said = " ".join(transcript(pilot).split())
-        assert "The turn broke on a fault of the program (KeyError)" in said
-        assert "Traceback" not in said
+        await tells(pilot, "The turn broke on a fault of the program (KeyError)")
+        assert "Traceback" not in transcript(pilot)
 
 
 def test_a_fault_of_the_screen_is_one_line_and_no_traceback(
@@ -115,13 +118,39 @@ async def test_without_colour_everything_can_still_be_read(
                 assert segment.style is None or segment.style.color in (None, Color.default())
 
 
-async def test_a_session_held_by_another_terminal_is_followed_and_can_be_forked(tmp_path: Path) -> None:
-    chat = make_chat(tmp_path, says("x"))
-    async with make_app(chat, tmp_path).run_test() as pilot:
-        await type_line(pilot, "hi")
-        await idle(pilot)
-        before = chat.info.id
+async def test_a_session_held_by_another_terminal_is_followed_and_can_be_forked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(chat_screen, "_FOLLOW_EVERY", 0.01)
+    database = tmp_path / "sessions.db"
+    theirs = make_chat(tmp_path, says("one"), says("two"), says("three"), store=SessionStore.open(database))
+    await _say(theirs, "first")
+    # another process, as far as the store can tell
+    here = ScriptedProvider([says("of my own")])
+    beside = replace(theirs._runtime, store=SessionStore.open(database), provider=here)
+    chat = Chat.open(beside, session=beside.store.session(theirs.info.id))
+    async with make_app(chat, tmp_path).run_test(size=(100, 30)) as pilot:
+        await tells(pilot, "first", "one", "open in another terminal (process")
+        await _say(theirs, "second")
+        await tells(pilot, "second", "two")
         await type_line(pilot, "/fork")
-        await wait_until(pilot, lambda: chat.info.id != before)
-        assert "hi" in transcript(pilot)
-        assert screen_of(pilot).state.items[-1].text.startswith("This is a copy of session")
+        await tells(pilot, f"This is a copy of session {theirs.info.id[:8]}, which stays as it was.")
+        assert chat.info.id != theirs.info.id
+        assert not chat.holder
+        assert "open in another terminal" not in transcript(pilot)
+        await _say(theirs, "third")
+        await type_line(pilot, "mine")
+        await idle(pilot)
+        assert _said(chat) == ["first", "one", "second", "two", "mine", "of my own"]
+        assert _said(theirs) == ["first", "one", "second", "two", "third", "three"]
+        assert "third" not in transcript(pilot)
+    theirs.close()
+
+
+async def _say(chat: Chat, text: str) -> None:
+    async for _ in chat.send(text):
+        pass
+
+
+def _said(chat: Chat) -> list[str]:
+    return [message.text for message in chat.messages]

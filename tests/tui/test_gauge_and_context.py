@@ -32,7 +32,9 @@ from tests.support.tui import (
     says,
     screen_of,
     shown,
+    tells,
     thinks,
+    transcript,
     type_line,
     wait_until,
 )
@@ -105,7 +107,9 @@ async def _painted(pilot: Pilot[None]) -> None:
     screen = screen_of(pilot)
     # a text that came back into the box is counted a moment later
     await wait_until(pilot, lambda: not screen.prompt.text.strip() or screen._meter.draft_tokens)
-    screen = screen_of(pilot)
+    # a summary that is made in the background has its price
+    await wait_until(pilot, lambda: not screen.chat.summaries.busy)
+    await wait_until(pilot, lambda: screen.query_one(Gauge)._report is not None)
     await pilot.pause()
     await wait_until(pilot, lambda: screen.query_one(Gauge)._report == screen._meter.reading())
     await pilot.pause()
@@ -126,13 +130,22 @@ async def _talk(pilot: Pilot[None], turns: int) -> None:
         await idle(pilot)
 
 
-def _lines(*lines: str) -> Do:
+_UNDO = ("/undo", "Took back turn 3; 2 turns left.")
+_ON = ("/rolling-context on", "Rolling context is on:")
+_LEAST_HISTORY = ("/rolling-context set max_history_tokens 150", "For this session, max_history_tokens")
+
+
+def _lines(*lines: tuple[str, str]) -> Do:
+    """Lines that are sent, each with what the transcript says once it has done its work."""
+
     async def do(pilot: Pilot[None]) -> None:
-        for line in lines:
+        for line, words in lines:
+            assert words not in transcript(pilot)
             await type_line(pilot, line)
-            await pilot.pause()
+            await tells(pilot, words)
             await idle(pilot)
 
+    do.__name__ = ", ".join(line for line, _ in lines)
     return do
 
 
@@ -150,18 +163,18 @@ async def _nothing(pilot: Pilot[None]) -> None:
     [
         _nothing,
         _draft,
-        _lines("/undo"),
-        _lines("/undo", "/redo"),
-        _lines("/model demo/offline"),
-        _lines("/rolling-context on"),
-        _lines("/rolling-context on", "/rolling-context set max_history_tokens 150"),
-        _lines("/rolling-context set max_history_tokens 150", "/rolling-context on", "and now?"),
-        _lines("/pin r1"),
-        _lines("/exclude r2"),
-        _lines("/new"),
-        _lines("/retry"),
-        _lines("/rewind 2"),
-        _lines("/fork"),
+        _lines(_UNDO),
+        _lines(_UNDO, ("/redo", "Back where you were: 6 messages on this branch.")),
+        _lines(("/model demo/offline", "demo/offline")),
+        _lines(_ON),
+        _lines(_ON, _LEAST_HISTORY),
+        _lines(_LEAST_HISTORY, _ON, ("and now?", "of answer 3")),
+        _lines(("/pin r1", "Pinned r1")),
+        _lines(("/exclude r2", "Excluded r2")),
+        _lines(("/new", "A new session. The one before is kept:")),
+        _lines(("/retry", "of answer 3")),
+        _lines(("/rewind 2", "Back to before turn 2:")),
+        _lines(("/fork", "This is a copy of session")),
     ],
     ids=lambda do: getattr(do, "__name__", ""),
 )

@@ -45,8 +45,8 @@ async def test_a_hostile_answer_is_shown_as_text(tmp_path: Path, name: str) -> N
     async with make_app(chat, tmp_path).run_test() as pilot:
         await type_line(pilot, "go")
         await idle(pilot)
-        assert is_sound(shown(pilot))
         await reads(pilot, "done in")
+        assert is_sound(shown(pilot))
         await pilot.press("pageup")
         await pilot.resize_terminal(45, 12)
         await pilot.pause()

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 
@@ -131,17 +133,37 @@ def test_a_name_in_a_draft_is_no_path(tmp_path: Path) -> None:
         assert draft.whole == drawn(text)
 
 
-@pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="root may write anywhere")
-def test_a_folder_that_cannot_be_written_is_said_in_the_log_only(tmp_path: Path) -> None:
-    tmp_path.chmod(0o500)
-    save_quietly(files_of(tmp_path), HERE, Draft("lost"))
+def _lock(home: Path) -> None:
+    if os.name == "nt" or os.geteuid() == 0:
+        pytest.skip("root may write anywhere")
+    home.chmod(0o500)
+
+
+def _put_a_file_there(home: Path) -> None:
+    (home / "drafts").write_text("not a folder")
+
+
+@pytest.mark.parametrize("spoil", [_lock, _put_a_file_there])
+def test_a_folder_that_cannot_be_written_is_said_once_and_in_the_log_only(
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+    capsys: pytest.CaptureFixture[str],
+    spoil: Callable[[Path], None],
+) -> None:
+    spoil(tmp_path)
+    files = files_of(tmp_path)
+    for _ in range(2):
+        save_quietly(files, HERE, Draft("lost"))
+    (said,) = [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
+    assert said.startswith("the draft is not kept: ")
+    assert "drafts" in said
+    assert capsys.readouterr() == ("", "")
 
 
 def test_where_the_folder_should_be_stands_a_file(tmp_path: Path) -> None:
-    (tmp_path / "drafts").write_text("not a folder")
+    _put_a_file_there(tmp_path)
     with pytest.raises(SettingsError):
         files_of(tmp_path).save(HERE, Draft("lost"))
-    save_quietly(files_of(tmp_path), HERE, Draft("lost"))
     assert not files_of(tmp_path).take(HERE)
 
 

@@ -32,6 +32,7 @@ from tests.support.tui import (
     says,
     screen_of,
     shown,
+    tells,
     thinks,
     type_line,
     wait_until,
@@ -226,6 +227,7 @@ def test_pins(snap_compare: Compare, tmp_path: Path, size: tuple[int, int]) -> N
         await _ask(pilot, "Why does the lexer drop trailing tabs?")
         chat.pins.make(PinChange.EXCLUDE, "r4")  # the command's line has figures of this machine
         await type_line(pilot, "/pin r3")
+        await tells(pilot, "Pinned r3")
 
     assert _draw(snap_compare, chat, tmp_path, size, scene)
 
@@ -239,6 +241,7 @@ def test_inspector(
     async def scene(pilot: Pilot[None]) -> None:
         await _ask(pilot, "Why does the lexer drop trailing tabs?")
         await type_line(pilot, "/pin r3")
+        await tells(pilot, "Pinned r3")
         await type_line(pilot, "/context")
         await wait_until(pilot, lambda: isinstance(pilot.app.screen, InspectorScreen))
         await pilot.press("p")

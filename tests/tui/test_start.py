@@ -19,7 +19,7 @@ from rolling_chat.settings.themes import load_themes
 from rolling_chat.tui.screens.chat import ChatScreen
 from rolling_chat.tui.screens.start import StartScreen
 from rolling_chat.tui.start import StartingApp, run_app
-from tests.support.tui import draft, idle, make_chat, make_paths, reads, says, transcript, wait_until
+from tests.support.tui import draft, idle, make_chat, make_paths, reads, says, tells, wait_until
 
 
 class Slow:
@@ -80,7 +80,7 @@ async def test_a_message_sent_before_the_chat_is_open_is_sent_to_it(tmp_path: Pa
     async with start(slow, tmp_path).run_test() as pilot:
         await pilot.press(*"hi", "enter", *"next")
         await open_up(pilot, slow)
-        await wait_until(pilot, lambda: "fine" in transcript(pilot))
+        await tells(pilot, "fine")
         await idle(pilot)
         assert draft(pilot) == "next"
 

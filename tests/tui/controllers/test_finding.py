@@ -12,6 +12,7 @@ from rolling_chat.providers.protocol import TextDelta
 from rolling_chat.tui.transcript.items import Item, Kind
 from tests.support.tui import (
     draft,
+    fill,
     idle,
     make_app,
     make_chat,
@@ -19,24 +20,15 @@ from tests.support.tui import (
     says,
     screen_of,
     shown,
+    tells,
+    transcript,
     type_line,
     wait_until,
 )
 
 
-def _fill(pilot: Pilot[None], *items: Item) -> None:
-    screen = screen_of(pilot)
-    screen.state.items.clear(items)
-    screen.state.revision += 1
-    screen.paint()
-
-
 def _many(count: int) -> list[Item]:
     return [Item(f"i{n}", (Kind.USER, Kind.ASSISTANT)[n % 2], f"message {n} of many") for n in range(count)]
-
-
-async def _see(pilot: Pilot[None], text: str) -> None:
-    await reads(pilot, text)
 
 
 def _current(pilot: Pilot[None]) -> str:
@@ -52,13 +44,13 @@ def _current(pilot: Pilot[None]) -> str:
 async def test_it_goes_from_hit_to_hit_and_around(tmp_path: Path, size: tuple[int, int]) -> None:
     async with make_app(make_chat(tmp_path), tmp_path).run_test(size=size) as pilot:
         await idle(pilot)
-        _fill(pilot, *_many(60), Item("x", Kind.NOTICE, "nothing more"))
+        fill(pilot, *_many(60), Item("x", Kind.NOTICE, "nothing more"))
         await pilot.press("ctrl+f", *"MESSAGE 1")
-        await _see(pilot, "11 of 11")  # from the newest: nothing is below what is looked at
-        assert _current(pilot) == "message 19 of many"
+        await reads(pilot, "11 of 11")  # from the newest: nothing is below what is looked at
+        await wait_until(pilot, lambda: _current(pilot) == "message 19 of many")
         for key, number, row in (("enter", 1, 1), ("down", 2, 10), ("up", 1, 1), ("shift+enter", 11, 19)):
             await pilot.press(key)
-            await _see(pilot, f"{number} of 11")
+            await reads(pilot, f"{number} of 11")
             await wait_until(pilot, lambda row=row: f"message {row} of" in _current(pilot))  # type: ignore[misc]
         top = screen_of(pilot).transcript.viewport.rows[0]
         await pilot.press("escape")
@@ -72,12 +64,13 @@ async def test_what_is_folded_is_found_and_opens_when_it_is_gone_to(tmp_path: Pa
     async with make_app(make_chat(tmp_path), tmp_path).run_test(size=(80, 24)) as pilot:
         await idle(pilot)
         long = "row of the result\n" * 5_000 + "the needle\n" + "row of the result\n" * 5_000
-        _fill(pilot, *_many(9), Item("t", Kind.TOOL, "run_command cat", detail=long), *_many(30)[9:])
-        assert "│ " not in shown(pilot)[:400]
+        fill(pilot, *_many(9), Item("t", Kind.TOOL, "run_command cat", detail=long), *_many(30)[9:])
+        await tells(pilot, "run_command cat")
+        assert "the needle" not in transcript(pilot)
         await pilot.press("ctrl+f", *"needle")
-        await _see(pilot, "│ the needle")
+        await reads(pilot, "│ the needle")
         await reads(pilot, "1 of 1")
-        assert _current(pilot) == "│ the needle"
+        await wait_until(pilot, lambda: _current(pilot) == "│ the needle")
 
 
 async def test_what_streams_in_is_found_too(tmp_path: Path) -> None:
@@ -86,23 +79,23 @@ async def test_what_streams_in_is_found_too(tmp_path: Path) -> None:
     chat = make_chat(tmp_path, [*reply, *says("a needle\n\n" + "needles\n\n" * 40)[1:]])
     async with make_app(chat, tmp_path).run_test(size=(80, 24)) as pilot:
         await type_line(pilot, "go")
-        await _see(pilot, "▍ a needle")
+        await reads(pilot, "▍ a needle")
         await pilot.press("ctrl+f", *"needle")
-        await _see(pilot, "1 of 1")
+        await reads(pilot, "1 of 1")
         gate.set()
-        await _see(pilot, "1 of 41")
+        await reads(pilot, "1 of 41")
         assert _current(pilot).endswith("a needle"), "what is looked at stays"
         end.set()
         await idle(pilot)
         await pilot.press("up")
-        await _see(pilot, "41 of 41")
+        await reads(pilot, "41 of 41")
 
 
 async def test_nothing_found_says_so(tmp_path: Path) -> None:
     async with make_app(make_chat(tmp_path), tmp_path).run_test(size=(80, 24)) as pilot:
         await idle(pilot)
         await pilot.press("ctrl+f", *"zz[(")
-        await _see(pilot, "not found")
+        await reads(pilot, "not found")
         await pilot.press("enter", "up", "escape", "ctrl+f", "ctrl+c")
         await wait_until(pilot, lambda: "find:" not in shown(pilot))
 
@@ -113,13 +106,13 @@ async def test_messages_that_are_still_being_read_are_told(
     async with make_app(make_chat(tmp_path), tmp_path).run_test(size=(100, 24)) as pilot:
         await idle(pilot)
         screen = screen_of(pilot)
-        _fill(pilot, *_many(9))
+        fill(pilot, *_many(9))
         monkeypatch.setattr(type(screen.chat), "is_whole", property(lambda _: False))
         await pilot.press("ctrl+f", *"message")
-        await _see(pilot, "1 of 9 · older messages are still being read")
+        await reads(pilot, "1 of 9 · older messages are still being read")
         monkeypatch.setattr(type(screen.chat), "is_whole", property(lambda _: True))
         screen.state.items.prepend([Item("old", Kind.USER, "an old message")])
         screen.state.revision += 1
         screen.finding.look_again()
-        await _see(pilot, "2 of 10")
+        await reads(pilot, "2 of 10")
         assert "older messages" not in shown(pilot)

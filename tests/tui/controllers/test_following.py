@@ -23,6 +23,7 @@ from tests.support.tui import (
     says,
     screen_of,
     shown,
+    tells,
     transcript,
     type_line,
     wait_until,
@@ -112,7 +113,12 @@ async def test_a_part_that_cannot_be_read_is_a_line_and_the_session_can_be_left(
         await wait_until(pilot, lambda: not chat.recent)
         await type_line(pilot, "hello")
         await idle(pilot)
-        assert "fine" in transcript(pilot)
+        await tells(pilot, "fine")
+
+
+def in_sight(pilot: Pilot[None]) -> str:
+    """The rows of the transcript that are on the screen."""
+    return "\n".join(row.line.drawn.rstrip() for row in screen_of(pilot).transcript.viewport.rows)
 
 
 async def test_a_session_that_cannot_be_followed_for_a_while_is_one_line_and_is_followed_again(
@@ -148,17 +154,19 @@ async def walk_through(home: Path) -> list[str]:
     async with make_app(chat, home).run_test(size=(80, 24)) as pilot:
         await wait_until(pilot, lambda: chat.is_ready and "rolling: off" in shown(pilot))
         await pilot.press("ctrl+home")
-        await wait_until(pilot, lambda: "question 0." in transcript(pilot))
-        seen = [transcript(pilot)]
+        await wait_until(pilot, lambda: "question 0." in in_sight(pilot))
+        seen = [in_sight(pilot)]
         while "answer 44." not in seen[-1]:
             await pilot.press("pagedown")
-            await wait_until(pilot, lambda: transcript(pilot) != seen[-1])
-            seen.append(transcript(pilot))
+            await wait_until(pilot, lambda: in_sight(pilot) != seen[-1])
+            seen.append(in_sight(pilot))
+        assert len(seen) > 10
         await pilot.press("ctrl+f", *"question 7.")
         await reads(pilot, "1 of 1")
-        seen.append(transcript(pilot))
+        await wait_until(pilot, lambda: "question 7." in in_sight(pilot))
+        seen.append(in_sight(pilot))
         await pilot.resize_terminal(50, 20)
-        await wait_until(pilot, lambda: transcript(pilot) != seen[-1])
+        await wait_until(pilot, lambda: in_sight(pilot) != seen[-1])
         return [*seen, transcript(pilot), *items(pilot)]
 
 

@@ -12,7 +12,7 @@ from rolling_chat.tui.controllers.links import may_be_opened
 from rolling_chat.tui.screens.confirm import ConfirmScreen
 from rolling_chat.tui.transcript.items import Item, Kind, Status
 from rolling_chat.tui.transcript.view import Transcript
-from tests.support.tui import draft, idle, make_app, make_chat, reads, screen_of, shown, wait_until
+from tests.support.tui import draft, fill, idle, make_app, make_chat, reads, screen_of, shown, wait_until
 
 CODE = "def f(x):\n\tif x:\n\t\treturn 1"
 ITEMS = (
@@ -28,19 +28,21 @@ ITEMS = (
 )
 
 
-def _fill(pilot: Pilot[None], *items: Item) -> None:
-    screen = screen_of(pilot)
-    screen.state.items.clear(items or ITEMS)
-    screen.state.revision += 1
-    screen.paint()
-
-
 def _row(pilot: Pilot[None]) -> str:
     """The row under the cursor, which is always in sight."""
     view = screen_of(pilot).transcript
     assert view.cursor is not None
     (row,) = [row for row in view.viewport.rows if row.place == view.cursor.point.place]
     return row.line.drawn.strip()
+
+
+async def _down_to(pilot: Pilot[None], words: str) -> None:
+    """Move the cursor down to the next row with these words in it."""
+    for _ in screen_of(pilot).transcript.lines():
+        if words in _row(pilot):
+            return
+        await pilot.press("j")
+    raise AssertionError(f"no row below has {words!r}:\n{shown(pilot)}")
 
 
 def _copied(pilot: Pilot[None]) -> str:
@@ -51,7 +53,7 @@ def _copied(pilot: Pilot[None]) -> str:
 async def test_keys_move_the_cursor_and_it_is_always_in_sight(tmp_path: Path, size: tuple[int, int]) -> None:
     async with make_app(make_chat(tmp_path), tmp_path).run_test(size=size) as pilot:
         await idle(pilot)
-        _fill(pilot)
+        fill(pilot, *ITEMS)
         await pilot.press("f6")
         assert _row(pilot) == "the last answer"
         seen = []
@@ -82,7 +84,7 @@ async def test_what_is_typed_leads_back_to_the_prompt_and_is_not_lost(tmp_path: 
 async def test_a_selection_by_keys_goes_over_messages_and_is_copied(tmp_path: Path) -> None:
     async with make_app(make_chat(tmp_path), tmp_path).run_test(size=(80, 30)) as pilot:
         await idle(pilot)
-        _fill(pilot)
+        fill(pilot, *ITEMS)
         await pilot.press("f6", "g", "ctrl+right", "right", "v", "n", "ctrl+right", "y")
         assert _copied(pilot) == "question\n\nHere"
         await pilot.press("n", "shift+end", "shift+down", "ctrl+c")
@@ -94,15 +96,12 @@ async def test_a_selection_by_keys_goes_over_messages_and_is_copied(tmp_path: Pa
         assert not screen_of(pilot).get_selected_text()
 
 
-async def test_code_messages_and_results_are_taken_from_under_the_cursor(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_code_messages_and_results_are_taken_from_under_the_cursor(tmp_path: Path) -> None:
     async with make_app(make_chat(tmp_path), tmp_path).run_test(size=(80, 30)) as pilot:
         await idle(pilot)
-        _fill(pilot)
+        fill(pilot, *ITEMS)
         await pilot.press("f6", "g", "n")
-        while "if x:" not in _row(pilot):
-            await pilot.press("j")
+        await _down_to(pilot, "if x:")
         await pilot.press("c")
         await reads(pilot, "Copied the code block")
         assert _copied(pilot) == CODE
@@ -110,8 +109,7 @@ async def test_code_messages_and_results_are_taken_from_under_the_cursor(
         assert _copied(pilot) == ITEMS[1].text
         await pilot.press("g", "c")
         await reads(pilot, "no code block")
-        while "read_file" not in _row(pilot):
-            await pilot.press("j")
+        await _down_to(pilot, "read_file")
         await pilot.press("enter", "j")
         assert _row(pilot) == "│ result one"
         await pilot.press("k", "enter")
@@ -123,7 +121,7 @@ async def test_code_messages_and_results_are_taken_from_under_the_cursor(
 async def test_an_answer_that_grows_leaves_the_cursor_where_it_is(tmp_path: Path) -> None:
     async with make_app(make_chat(tmp_path), tmp_path).run_test(size=(80, 24)) as pilot:
         await idle(pilot)
-        _fill(pilot, *ITEMS[:4], Item("live", Kind.ASSISTANT, "it begins", Status.LIVE))
+        fill(pilot, *ITEMS[:4], Item("live", Kind.ASSISTANT, "it begins", Status.LIVE))
         await pilot.press("f6", "p")
         place = screen_of(pilot).transcript.cursor.point  # type: ignore[union-attr]
         screen = screen_of(pilot)
@@ -137,7 +135,7 @@ async def test_an_answer_that_grows_leaves_the_cursor_where_it_is(tmp_path: Path
 async def test_find_from_reading_brings_the_cursor_to_the_hit(tmp_path: Path) -> None:
     async with make_app(make_chat(tmp_path), tmp_path).run_test(size=(80, 24)) as pilot:
         await idle(pilot)
-        _fill(pilot)
+        fill(pilot, *ITEMS)
         await pilot.press("f6", "/", *"question")
         await wait_until(pilot, lambda: "1 of 1" in shown(pilot) and "question" in _row(pilot))
         await pilot.press("escape", "ctrl+right", "y")
@@ -165,7 +163,7 @@ async def test_the_editor_gets_a_copy(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setattr("rolling_chat.tui.controllers.reading.edit_text", edit)
     async with make_app(make_chat(tmp_path), tmp_path).run_test(size=(80, 24)) as pilot:
         await idle(pilot)
-        _fill(pilot)
+        fill(pilot, *ITEMS)
         await pilot.press("f6", "e")
         await reads(pilot, "was a copy")
         assert seen == ["the last answer"]

@@ -15,6 +15,7 @@ from tests.support.tui import (
     says,
     screen_of,
     shown,
+    tells,
     transcript,
     type_line,
     wait_until,
@@ -45,7 +46,7 @@ async def test_the_price_is_shown_before_a_row_is_pinned(tmp_path: Path) -> None
         assert not chat.pins.held
         await pilot.press("enter")
         await wait_until(pilot, lambda: pilot.app.screen is screen_of(pilot))
-        assert "/unpin r4 takes it back." in transcript(pilot)
+        await tells(pilot, "/unpin r4 takes it back.")
 
 
 async def test_on_a_small_screen_what_is_offered_stands_beside_its_row(tmp_path: Path) -> None:
@@ -96,7 +97,7 @@ async def test_esc_and_another_row_leave_what_was_offered(tmp_path: Path) -> Non
         await reads(pilot, "r4 is excluded along with r3: /include r3")
         await pilot.press("escape")
         await wait_until(pilot, lambda: pilot.app.screen is screen_of(pilot))
-        assert transcript(pilot).count("∅ excluded") == 2
+        await wait_until(pilot, lambda: transcript(pilot).count("∅ excluded") == 2)
 
 
 async def test_the_system_message_always_stays(tmp_path: Path) -> None:
@@ -124,8 +125,10 @@ async def test_an_unpinned_conversation_is_drawn_as_before(tmp_path: Path) -> No
     async with make_app(chat, tmp_path).run_test(size=(100, 30)) as pilot:
         await type_line(pilot, "Which port?")
         await idle(pilot)
-        before = transcript(pilot).splitlines()[:6]
-        for line in ("/pin r2", "/unpin r2"):
-            await type_line(pilot, line)
-            await idle(pilot)
+        before = transcript(pilot).splitlines()
+        await type_line(pilot, "/pin r2")
+        await tells(pilot, "Pinned r2")
+        assert transcript(pilot).splitlines()[: len(before)] != before
+        await type_line(pilot, "/unpin r2")
+        await tells(pilot, "Unpinned r2")
         assert transcript(pilot).splitlines()[: len(before)] == before

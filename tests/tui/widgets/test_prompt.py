@@ -9,6 +9,7 @@ import pytest
 from textual import events
 from textual.pilot import Pilot
 
+from rolling_chat.processes import Process
 from rolling_chat.providers.protocol import TextDelta
 from rolling_chat.tui.pastes import drawn
 from rolling_chat.tui.transcript.view import Transcript
@@ -25,7 +26,7 @@ from tests.support.tui import (
     says,
     screen_of,
     shown,
-    transcript,
+    tells,
     type_line,
     wait_until,
 )
@@ -150,7 +151,7 @@ class TestFoldedPastes:
             await paste(pilot, LOG)
             await pilot.press("tab")
             assert seen(pilot).startswith("[paste 1: 10,000 lines")
-            assert "ctrl+x ctrl+e opens it in your editor" in " ".join(transcript(pilot).split())
+            await tells(pilot, "ctrl+x ctrl+e opens it in your editor")
 
     async def test_undo_and_redo_bring_it_away_and_back(self, tmp_path: Path) -> None:
         async with make_app(make_chat(tmp_path), tmp_path).run_test() as pilot:
@@ -272,7 +273,7 @@ class TestKeys:
     async def test_an_editor_that_cannot_be_had_is_one_line_and_the_draft_stays(self, tmp_path: Path) -> None:
         async with make_app(make_chat(tmp_path), tmp_path).run_test() as pilot:
             await pilot.press(*"kept", "ctrl+x", "ctrl+e")
-            await wait_until(pilot, lambda: "! " in transcript(pilot))
+            await tells(pilot, "! ")
             assert draft(pilot) == "kept"
 
 
@@ -368,14 +369,14 @@ class TestCompletion:
             await pilot.press("up")
             await wait_until(pilot, lambda: "❯ contrast" not in shown(pilot))
             await pilot.press("down", "enter")
-            await wait_until(pilot, lambda: "Theme: contrast." in transcript(pilot))
+            await tells(pilot, "Theme: contrast.")
             await pilot.press(*"/the")
             await reads(pilot, "❯ /theme")
 
     async def test_enter_runs_what_was_chosen(self, tmp_path: Path) -> None:
         async with make_app(make_chat(tmp_path), tmp_path).run_test() as pilot:
             await pilot.press(*"/theme day", "enter")
-            await wait_until(pilot, lambda: "Theme: daylight." in transcript(pilot))
+            await tells(pilot, "Theme: daylight.")
 
     async def test_a_model_that_is_not_in_the_list_is_taken_as_typed(self, tmp_path: Path) -> None:
         chat = make_chat(tmp_path)
@@ -391,20 +392,27 @@ class TestCompletion:
             await pilot.pause()
             await wait_until(pilot, lambda: "❯ daylight" not in shown(pilot))
             await pilot.press("enter")
-            await wait_until(pilot, lambda: "There is no theme 'day'" in transcript(pilot))
+            await tells(pilot, "There is no theme 'day'")
 
 
 class TestDraftsThatStay:
     """What was not sent comes back."""
 
-    async def test_a_draft_left_in_a_new_session_is_in_the_next(self, tmp_path: Path) -> None:
-        async with make_app(make_chat(tmp_path), tmp_path).run_test() as pilot:
+    async def test_a_draft_left_in_a_new_session_is_in_the_next(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        left = make_chat(tmp_path)
+        async with make_app(left, tmp_path).run_test() as pilot:
             await pilot.press(*"half a thought")
             await pilot.press("ctrl+q")
             await wait_until(pilot, lambda: not pilot.app.is_running)
-        kept = list((tmp_path / "drafts").glob("*.json"))
-        assert len(kept) == 1
-        assert "half a thought" in kept[0].read_text()
+        assert len(list((tmp_path / "drafts").glob("*.json"))) == 1
+        monkeypatch.setattr(Process, "is_gone", lambda _: True)  # whoever left it: here it is this process
+        chat = make_chat(tmp_path)
+        assert chat.info.id != left.info.id
+        async with make_app(chat, tmp_path).run_test() as pilot:
+            await wait_until(pilot, lambda: draft(pilot) == "half a thought")
+            await tells(pilot, "The draft that was not sent is back")
 
     async def test_what_is_sent_is_no_draft_any_more(self, tmp_path: Path) -> None:
         async with make_app(make_chat(tmp_path, says("ok")), tmp_path).run_test() as pilot:
