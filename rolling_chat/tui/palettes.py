@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from textual.app import App
 
 
+# how much of the text's colour is in what is muted: read on either ground (4.5, WCAG 2.2 AA), and told apart
+_MUTED_DARK, _MUTED_LIGHT = 0.62, 0.68
+
+
 def palette_of(app: App[Any]) -> Palette:
     """The transcript's colours in the theme in force."""
     return _palette(app.theme, app.current_theme.dark, tuple(_wanted(app.theme_variables).items()))
@@ -31,7 +35,7 @@ def _palette(_theme: str, dark: bool, colors: tuple[tuple[str, str], ...]) -> Pa
     text = by_name["foreground"]
     return Palette(
         text=text.hex6,
-        muted=ground.blend(text, 0.62).hex6,
+        muted=ground.blend(text, _MUTED_DARK if dark else _MUTED_LIGHT).hex6,
         accent=by_name["primary"].hex6,
         secondary=by_name["secondary"].hex6,
         success=by_name["success"].hex6,

@@ -34,7 +34,15 @@ async def test_the_colours_of_the_transcript_can_be_read_on_its_grounds_and_plai
         look = lambda: screen_of(pilot).transcript.document.look.palette  # noqa: E731
         await wait_until(pilot, lambda: look().background.lower() == ground)
         drawn = look()
-        colours = (drawn.text, drawn.accent, drawn.secondary, drawn.success, drawn.warning, drawn.error)
+        colours = (
+            drawn.text,
+            drawn.muted,
+            drawn.accent,
+            drawn.secondary,
+            drawn.success,
+            drawn.warning,
+            drawn.error,
+        )
         for below in (drawn.background, drawn.raised):
             assert min(contrast(colour, below) for colour in colours) >= READABLE, below
         selected = screen_of(pilot).get_component_rich_style("screen--selection").bgcolor
