@@ -12,7 +12,18 @@ from rolling_chat.tui.controllers.links import may_be_opened
 from rolling_chat.tui.screens.confirm import ConfirmScreen
 from rolling_chat.tui.transcript.items import Item, Kind, Status
 from rolling_chat.tui.transcript.view import Transcript
-from tests.support.tui import draft, fill, idle, make_app, make_chat, reads, screen_of, shown, wait_until
+from tests.support.tui import (
+    draft,
+    fill,
+    idle,
+    make_app,
+    make_chat,
+    reads,
+    screen_of,
+    shown,
+    transcript,
+    wait_until,
+)
 
 CODE = "def f(x):\n\tif x:\n\t\treturn 1"
 ITEMS = (
@@ -38,7 +49,7 @@ def _row(pilot: Pilot[None]) -> str:
 
 async def _down_to(pilot: Pilot[None], words: str) -> None:
     """Move the cursor down to the next row with these words in it."""
-    for _ in screen_of(pilot).transcript.lines():
+    for _ in transcript(pilot).splitlines():
         if words in _row(pilot):
             return
         await pilot.press("j")
