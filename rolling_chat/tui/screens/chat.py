@@ -212,9 +212,9 @@ class ChatScreen(ReaderScreen):
     # -- what a turn needs of the screen (`controllers.turns.Stage`)
 
     def turn_began(self) -> None:
-        """Keep painting."""
+        """Keep painting, from after what began it."""
         self._painter.wake()
-        self.paint()
+        self.call_later(self.paint)
 
     def turn_over(self) -> None:
         """Paint the end of it."""
