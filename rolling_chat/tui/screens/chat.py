@@ -158,6 +158,7 @@ class ChatScreen(ReaderScreen):
     def moment(self) -> Moment:
         """What the keys mean now."""
         question = self._asking.question
+        harmless = question.harmless if question is not None and not question.has_focus else None
         return Moment(
             busy=self.state.busy,
             queued=bool(self.state.queued),
@@ -169,6 +170,7 @@ class ChatScreen(ReaderScreen):
             scrolled_up=not self.transcript.follow,
             newline_key=self._newline_key,
             answers=question.hints if question else (),
+            escapes=harmless.label if harmless is not None else "",
             reading=self.reading.hints if self.reading.is_on else (),
         )
 

@@ -57,6 +57,7 @@ class Moment:
     beside_paste: bool = False
     newline_key: str = "ctrl+j"
     answers: tuple[KeyHint, ...] = ()
+    escapes: str = ""  # what esc answers to a question that has not the keys
 
 
 def key_hints(moment: Moment) -> list[KeyHint]:
@@ -81,6 +82,13 @@ def key_hints(moment: Moment) -> list[KeyHint]:
         ("f1", "help"),
         ("ctrl+o", "details"),
     ]
+    if moment.escapes:
+        return [
+            ("tab", "answer"),
+            ("esc", moment.escapes),
+            ("enter", "queue" if moment.busy else "send"),
+            *rest,
+        ]
     if moment.busy:
         take_back = [("up", "take back")] if moment.queued else [("enter", "queue")]
         return [("esc", "stop"), *take_back, *rest]

@@ -136,11 +136,15 @@ class Question(Vertical, can_focus=True):
         else:
             self._show_hints(listening=False)
 
+    @property
+    def harmless(self) -> Answer | None:
+        """The answer that esc gives, if there is one."""
+        return next((answer for answer in self.answers if answer.escape), None)
+
     def leave(self) -> None:
-        """Give the harmless answer, if there is one."""
-        harmless = next((answer for answer in self.answers if answer.escape), None)
-        if harmless is not None:
-            self.post_message(self.Answered(harmless.value))
+        """Give the harmless answer."""
+        if self.harmless is not None:
+            self.post_message(self.Answered(self.harmless.value))
 
     def on_paste(self, event: events.Paste) -> None:
         """Pasted text is never an answer."""
