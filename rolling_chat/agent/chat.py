@@ -292,11 +292,14 @@ class Chat:
         self._may_leave()
         with in_words():
             info = self._runtime.store.session(id_start)
-            if info.id != self.info.id:
-                # one that was imported names no model: who answers here answers there
-                choice = pick_model(self._runtime, "", info) if info.model else None
-                self._move_to(info, choice.model if choice else self.model)
-                self._model_line = choice.line if choice else self._model_line
+            if info.id == self.info.id:
+                return
+            model, line = self.model, self._model_line
+            if info.model:  # one that was imported names none: who answers here answers there
+                choice = pick_model(self._runtime, "", info)
+                model, line = choice.model, choice.line
+            self._move_to(info, model)
+            self._model_line = line
 
     def fork(self) -> None:
         """Go on in a copy of this session; the session itself stays as it is."""

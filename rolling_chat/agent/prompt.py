@@ -236,8 +236,9 @@ class Planner:
         """
         since = self._plan
         report, plan = self._foresee(self.config, messages, since)
-        is_as_before = not self.rolling or (plan is not None and _decides_as(plan, since))
-        return Look(report, since, plan.index if plan is not None and is_as_before else None)
+        if plan is None or (self.rolling and not _decides_as(plan, since)):
+            return Look(report, since, None)
+        return Look(report, since, plan.index)
 
     def keep(self, look: Look) -> None:
         """Remember what a look saw, unless another plan has been taken since, or waits for its count.

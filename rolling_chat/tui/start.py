@@ -7,6 +7,7 @@ import logging
 import math
 import sys
 from collections.abc import Callable, Mapping
+from enum import Enum, auto
 from typing import TYPE_CHECKING, Any
 
 from textual import events
@@ -30,6 +31,15 @@ _CHAT_MODE = "chat"
 _DONE_AT_ONCE = {"ctrl+q", "ctrl+z"}
 
 
+class _Phase(Enum):
+    """How far the start has come."""
+
+    OPENING = auto()  # the chat is being opened
+    CHANGING = auto()  # its screen takes the place of the first
+    CATCHING_UP = auto()  # what was typed meanwhile is typed into it
+    READY = auto()
+
+
 class StartingApp(RollingChatApp):
     """Opens its chat after the first paint, off the event loop; what is typed meanwhile is kept.
 
@@ -43,7 +53,7 @@ class StartingApp(RollingChatApp):
         self._open_chat = open_chat
         self._start = StartScreen(folder)
         self._typed: list[events.Key | events.Paste] = []
-        self._moving = self._is_shown = self._caught_up = False
+        self._phase = _Phase.OPENING
         self._leaves = False
         self._painted_at = math.inf
 
@@ -69,19 +79,19 @@ class StartingApp(RollingChatApp):
         """Keep what is typed until there is a prompt box to type it into."""
         if isinstance(event, events.Key | events.Paste) and self._keeps(event):
             self._typed.append(self._again(event))
-            if self._moving:
+            if self._phase is not _Phase.OPENING:
                 return
         await super().on_event(event)
 
     async def action_quit(self) -> None:
         """Leave; where the screens are just being changed once that is done: half a screen cannot be left."""
-        if self._moving and not self._is_shown:
+        if self._phase is _Phase.CHANGING:
             self._leaves = True
             return
         await super().action_quit()
 
     def _keeps(self, event: events.Key | events.Paste) -> bool:
-        if self._caught_up or event.is_forwarded:
+        if self._phase is _Phase.READY or event.is_forwarded:
             return False
         return not (isinstance(event, events.Key) and event.key in _DONE_AT_ONCE)
 
@@ -107,7 +117,7 @@ class StartingApp(RollingChatApp):
             self.failure = error
             self.exit()
             return
-        self._moving = True  # from here on no key reaches the first screen, nor the next one too soon
+        self._phase = _Phase.CHANGING  # no key reaches the first screen any more, nor the next one too soon
         screen = self.chat_screen()
         self.add_mode(_CHAT_MODE, lambda: screen)
         self._start.set_focus(None)  # it stays where nobody sees it, and its cursor need not blink there
@@ -115,14 +125,14 @@ class StartingApp(RollingChatApp):
         painted = asyncio.Event()
         screen.call_after_refresh(painted.set)
         await painted.wait()
-        self._is_shown = True
+        self._phase = _Phase.CATCHING_UP
         if self._leaves:
             await self.action_quit()
             return
         screen.set_focus(screen.prompt)
         while self._typed:  # more may come meanwhile, and it comes after these
             await self._type(self._typed.pop(0))
-        self._caught_up = True
+        self._phase = _Phase.READY
 
     def _load(self) -> None:
         from rolling_chat.tui.screens import chat  # noqa: F401, PLC0415  # imports every command

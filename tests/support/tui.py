@@ -29,6 +29,7 @@ from rolling_chat.tui.widgets.question import Question
 
 MODEL = "openai/gpt-4o-mini"
 FOLDER = Path("/home/ada/src/parser")
+COMMAND = "touch made-by-tool"
 
 Step: TypeAlias = Delta | asyncio.Event | Exception
 Reply: TypeAlias = Sequence[Step]
@@ -126,6 +127,19 @@ def make_chat(
         environ={"OPENAI_API_KEY": "sk-test"},
     )
     return Chat.open(runtime)
+
+
+def asking_chat(
+    home: Path, command: str = COMMAND, *, first: Sequence[Reply] = (), before: Reply = ()
+) -> Chat:
+    """A chat that asks leave for `command` in the folder `home`/work, after the replies of `first`.
+
+    `before` are steps of the same reply, ahead of the call.
+    """
+    folder = home / "work"
+    folder.mkdir()
+    asking = [*before, *calls("run_command", command=command)]
+    return make_chat(home, *first, asking, says("So it is."), folder=folder)
 
 
 def make_app(

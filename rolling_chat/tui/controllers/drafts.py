@@ -72,7 +72,7 @@ class DraftController:
         """Run a command, send a message, queue it while the model works; Enter alone may go on."""
         text, state = draft.whole, self._screen.state
         parsed = parse(text)
-        if text.strip() and not state.busy:
+        if text.strip():
             self._screen.leave_question()
         if parsed is not None:
             self._sent(draft, is_next=False)

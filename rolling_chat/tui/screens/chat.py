@@ -122,8 +122,7 @@ class ChatScreen(ReaderScreen):
 
     def load(self) -> None:
         """Show the chat's conversation, at its end."""
-        if not self.state.busy:
-            self.leave_question()  # it was about another
+        self.leave_question()  # it was about another
         self._show()
         self._following.catch_up_beside()
 
@@ -237,8 +236,9 @@ class ChatScreen(ReaderScreen):
         self._asking.answer(event.value)
 
     def leave_question(self) -> None:
-        """Whoever writes on has answered a question between turns: leave it."""
-        self._asking.answer("")
+        """Whoever writes on has answered a question between turns: leave it; one of a turn stays."""
+        if not self.state.busy:
+            self._asking.answer("")
 
     @on(Question.Typed)
     def _typed_elsewhere(self, event: Question.Typed) -> None:

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 _FRAME = 6  # border, padding and scroll bar, in cells
 _CELL_PADDING = 2
 _LEAST_COLUMN = 8
-_LOW_HEIGHT = 22  # rows: below it the tables above the last leave it room
 _LEAST_LAST = 24
+_LOW_HEIGHT = 22  # rows: below it the tables above the last leave it room
 
 
 class TablesScreen(FramedScreen[None]):

@@ -16,7 +16,7 @@ from rolling_chat.tui.transcript.listing import Changes, ItemList
 from rolling_chat.tui.transcript.render import Look, gap_before
 
 _KEPT_LAYOUTS = 256
-_SLICE = 0.008  # seconds of laying out between two stretches
+SLICE = 0.008  # seconds of laying out at a time, so that keys are answered in between
 _STRETCH = 24  # rows: to draw so much code takes as long
 
 
@@ -202,7 +202,7 @@ class Document:
             elif layout.is_whole:
                 place = stop
             else:
-                self.advance(ordinal, _SLICE)
+                self.advance(ordinal, SLICE)
             yield rows
 
     @property

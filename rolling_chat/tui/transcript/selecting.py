@@ -8,7 +8,7 @@ from collections.abc import Callable
 from textual.geometry import Offset
 from textual.selection import Selection
 
-from rolling_chat.tui.transcript.document import Document, Row
+from rolling_chat.tui.transcript.document import SLICE, Document, Row
 from rolling_chat.tui.transcript.scroller import RowScroller
 from rolling_chat.tui.transcript.selection import (
     Point,
@@ -20,8 +20,7 @@ from rolling_chat.tui.transcript.selection import (
     word_at,
 )
 
-_SLICE = 0.008  # seconds of laying out at a time, so that keys are answered in between
-_BREATH = 0.002
+_BREATH = 0.002  # seconds between two slices
 
 
 class SelectableRows(RowScroller):
@@ -59,7 +58,7 @@ class SelectableRows(RowScroller):
             return False
         self.take_in()
         taking = Taking(self.document, _point(selection.start), _point(selection.end))
-        if taking.goes_on(_SLICE):
+        if taking.goes_on(SLICE):
             self.run_worker(self._take_more(taking, then))
             return True
         return False
@@ -71,7 +70,7 @@ class SelectableRows(RowScroller):
             if taking.is_lost(self.document):
                 then(None)
                 return
-            if not taking.goes_on(_SLICE):
+            if not taking.goes_on(SLICE):
                 then(taking.text.rstrip("\n"))
                 return
 

@@ -15,7 +15,7 @@ from rolling_chat.commands.marks import Mark
 from rolling_chat.tui.fates import Fates
 from rolling_chat.tui.palettes import palette_of
 from rolling_chat.tui.transcript.cursor import Cursor
-from rolling_chat.tui.transcript.document import Document, ItemFacts, Place, Row
+from rolling_chat.tui.transcript.document import SLICE, Document, ItemFacts, Place, Row
 from rolling_chat.tui.transcript.drawer import RowDrawer, Shown
 from rolling_chat.tui.transcript.items import FOLDED_KINDS, Item, Kind, Status
 from rolling_chat.tui.transcript.listing import ItemList
@@ -30,8 +30,7 @@ if TYPE_CHECKING:
     from textual import events
     from textual.timer import Timer
 
-_SLICE = 0.008  # seconds of laying out at a time, so that keys are answered in between
-_SLICE_EVERY = 0.02
+_SLICE_EVERY = 0.02  # seconds
 
 
 class Transcript(SelectableRows, can_focus=False):
@@ -358,7 +357,7 @@ class Transcript(SelectableRows, can_focus=False):
     def _lay_out_more(self) -> None:
         """A slice of the long texts that are looked at."""
         for ordinal in self._document.unfinished():
-            self._document.advance(ordinal, _SLICE)
+            self._document.advance(ordinal, SLICE)
             break
         self._prepare()
 

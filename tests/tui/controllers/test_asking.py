@@ -12,8 +12,9 @@ from rolling_chat.providers.protocol import ErrorKind, ProviderError
 from rolling_chat.tui.widgets.question import Question
 from rolling_chat.tui.widgets.questions import full_question
 from tests.support.tui import (
+    COMMAND,
     Clock,
-    calls,
+    asking_chat,
     draft,
     idle,
     listens,
@@ -29,20 +30,12 @@ from tests.support.tui import (
 )
 
 FULL = ProviderError(ErrorKind.TOO_LONG, "The prompt is too long for the model.")
-COMMAND = "touch made-by-tool"
 
 
 @pytest.fixture
 def made(tmp_path: Path) -> Path:
     """What the tool makes that asks for leave."""
-    (tmp_path / "work").mkdir()
     return tmp_path / "work" / "made-by-tool"
-
-
-def _asking_chat(made: Path) -> object:
-    return make_chat(
-        made.parents[1], calls("run_command", command=COMMAND), says("So it is."), folder=made.parent
-    )
 
 
 def _is_made(made: Path) -> bool:
@@ -61,7 +54,7 @@ async def _asked(pilot: Pilot[None], clock: Clock) -> None:
 
 async def test_a_letter_of_a_draft_answers_nothing_however_long_one_thinks(made: Path) -> None:
     clock = Clock()
-    async with make_app(_asking_chat(made), made.parents[1], clock=clock).run_test() as pilot:
+    async with make_app(asking_chat(made.parents[1]), made.parents[1], clock=clock).run_test() as pilot:
         await _asked(pilot, clock)
         await pilot.press(*"well, ")
         clock.pass_(5)
@@ -79,9 +72,7 @@ async def test_a_letter_of_a_draft_answers_nothing_however_long_one_thinks(made:
 
 async def test_a_question_that_comes_amid_a_draft_leaves_the_keys_to_it_until_tab(made: Path) -> None:
     clock, gate = Clock(), asyncio.Event()
-    chat = make_chat(
-        made.parents[1], [gate, *calls("run_command", command=COMMAND)], says("So it is."), folder=made.parent
-    )
+    chat = asking_chat(made.parents[1], before=[gate])
     async with make_app(chat, made.parents[1], clock=clock).run_test() as pilot:
         await type_line(pilot, "do it")
         await pilot.press(*"half a thought")
@@ -102,7 +93,7 @@ async def test_a_question_that_comes_amid_a_draft_leaves_the_keys_to_it_until_ta
 
 async def test_escape_refuses_also_from_within_a_draft_which_stays(made: Path) -> None:
     clock = Clock()
-    async with make_app(_asking_chat(made), made.parents[1], clock=clock).run_test() as pilot:
+    async with make_app(asking_chat(made.parents[1]), made.parents[1], clock=clock).run_test() as pilot:
         await _asked(pilot, clock)
         await pilot.press(*"but", "escape")
         await idle(pilot)
@@ -113,7 +104,7 @@ async def test_escape_refuses_also_from_within_a_draft_which_stays(made: Path) -
 
 async def test_while_something_is_found_the_hints_are_those_of_finding(made: Path) -> None:
     clock = Clock()
-    async with make_app(_asking_chat(made), made.parents[1], clock=clock).run_test() as pilot:
+    async with make_app(asking_chat(made.parents[1]), made.parents[1], clock=clock).run_test() as pilot:
         await _asked(pilot, clock)
         await reads(pilot, "y once")
         await pilot.press("ctrl+f")
@@ -149,9 +140,7 @@ async def test_a_command_leaves_the_offer_to_roll_and_enter_is_the_commands(
 
 async def test_a_retry_leaves_the_offer_and_asks_its_own_question(made: Path) -> None:
     clock, folder = Clock(), made.parents[1]
-    chat = make_chat(
-        folder, [FULL], calls("run_command", command=COMMAND), says("So it is."), folder=made.parent
-    )
+    chat = asking_chat(folder, first=[[FULL]])
     async with make_app(chat, folder, clock=clock).run_test() as pilot:
         await type_line(pilot, "go")
         await reads(pilot, "no longer fits")

@@ -17,8 +17,10 @@ from rolling_chat.tui.widgets.keys import KeyBar
 from rolling_chat.tui.widgets.prompt import PromptBox
 from rolling_chat.tui.widgets.question import Question
 from tests.support.tui import (
+    COMMAND,
     Clock,
     ScriptedProvider,
+    asking_chat,
     calls,
     draft,
     idle,
@@ -333,13 +335,6 @@ class TestCtrlC:
 class TestLeave:
     """A tool asks; a person who was typing answers nothing by accident."""
 
-    COMMAND = "touch made-by-tool"
-
-    def _chat(self, tmp_path: Path, command: str = COMMAND) -> object:
-        folder = tmp_path / "work"
-        folder.mkdir()
-        return make_chat(tmp_path, calls("run_command", command=command), says("So it is."), folder=folder)
-
     async def _asked(self, pilot: object) -> None:
         await type_line(pilot, "do it")
         await wait_until(pilot, lambda: pilot.app.screen.query(Question))
@@ -347,7 +342,7 @@ class TestLeave:
 
     async def test_a_click_on_its_line_opens_what_it_did(self, tmp_path: Path) -> None:
         clock = Clock()
-        async with make_app(self._chat(tmp_path), tmp_path, clock=clock).run_test() as pilot:
+        async with make_app(asking_chat(tmp_path), tmp_path, clock=clock).run_test() as pilot:
             await self._asked(pilot)
             await listens(pilot, clock)
             await pilot.press("y")
@@ -359,9 +354,9 @@ class TestLeave:
 
     async def test_y_gives_leave_once(self, tmp_path: Path) -> None:
         clock = Clock()
-        async with make_app(self._chat(tmp_path), tmp_path, clock=clock).run_test() as pilot:
+        async with make_app(asking_chat(tmp_path), tmp_path, clock=clock).run_test() as pilot:
             await self._asked(pilot)
-            await reads(pilot, self.COMMAND, "asking leave for run_command")
+            await reads(pilot, COMMAND, "asking leave for run_command")
             await listens(pilot, clock)
             await pilot.press("y")
             await idle(pilot)
@@ -372,7 +367,7 @@ class TestLeave:
 
     async def test_keys_typed_in_the_grace_go_to_the_draft_and_approve_nothing(self, tmp_path: Path) -> None:
         clock = Clock()
-        async with make_app(self._chat(tmp_path), tmp_path, clock=clock).run_test() as pilot:
+        async with make_app(asking_chat(tmp_path), tmp_path, clock=clock).run_test() as pilot:
             await self._asked(pilot)
             for key in (*"nay", "space", "y"):
                 clock.pass_(0.3)
@@ -389,7 +384,7 @@ class TestLeave:
 
     async def test_a_pasted_y_is_text(self, tmp_path: Path) -> None:
         clock = Clock()
-        async with make_app(self._chat(tmp_path), tmp_path, clock=clock).run_test() as pilot:
+        async with make_app(asking_chat(tmp_path), tmp_path, clock=clock).run_test() as pilot:
             await self._asked(pilot)
             await listens(pilot, clock)
             pilot.app.screen.query_one(Question).post_message(events.Paste("y"))
@@ -401,7 +396,7 @@ class TestLeave:
     @pytest.mark.parametrize("key", ["n", "escape"])
     async def test_no_is_no(self, tmp_path: Path, key: str) -> None:
         clock = Clock()
-        async with make_app(self._chat(tmp_path), tmp_path, clock=clock).run_test() as pilot:
+        async with make_app(asking_chat(tmp_path), tmp_path, clock=clock).run_test() as pilot:
             await self._asked(pilot)
             await listens(pilot, clock)
             await pilot.press(key)
@@ -411,7 +406,7 @@ class TestLeave:
 
     async def test_the_whole_command_can_be_read_and_hides_nothing(self, tmp_path: Path) -> None:
         command = "echo \x1b[8mhidden\x1b[0m\n" + "\n".join(f"echo line {n}" for n in range(60))
-        async with make_app(self._chat(tmp_path, command), tmp_path).run_test() as pilot:
+        async with make_app(asking_chat(tmp_path, command), tmp_path).run_test() as pilot:
             await self._asked(pilot)
             await reads(pilot, "echo ␛[8mhidden␛[0m")
             await pilot.press("end")
@@ -420,7 +415,7 @@ class TestLeave:
             await idle(pilot)
 
     async def test_ctrl_c_takes_the_question_away_with_the_turn(self, tmp_path: Path) -> None:
-        async with make_app(self._chat(tmp_path), tmp_path).run_test() as pilot:
+        async with make_app(asking_chat(tmp_path), tmp_path).run_test() as pilot:
             await self._asked(pilot)
             await pilot.press("ctrl+c")
             await idle(pilot)
