@@ -13,6 +13,7 @@ from rolling_chat.tui.transcript.items import Item, Kind, Status
 from rolling_chat.tui.transcript.listing import ItemList
 from rolling_chat.tui.transcript.palette import Palette
 from rolling_chat.tui.transcript.render import Look
+from rolling_chat.tui.transcript.selection import Point, selected_text
 from rolling_chat.tui.transcript.viewport import Viewport
 from tests.support.transcripts import NaiveRow, naive_rows
 
@@ -37,6 +38,7 @@ class History:
         self.viewport = Viewport(self.document, 12)
         self.count = 0
         self.live: int | None = None
+        self.selected: tuple[Point, Point] | None = None
 
     def _facts(self, item_id: str) -> ItemFacts:
         return self.facts.get(item_id, ItemFacts())
@@ -110,6 +112,17 @@ class History:
         width, height = self.chance.randrange(8, 90), self.chance.randrange(1, 30)
         self.viewport.resize(Look(width, Palette()), height)
 
+    def select(self) -> None:
+        """From anywhere to anywhere, in sight or not; it is copied after whatever happens next, too."""
+        rows = self.naive()
+        if not rows:
+            return
+        one, other = sorted(self.chance.choices(range(len(rows)), k=2))
+        begin, end = (self.chance.randrange(len(rows[at].line.drawn) + 1) for at in (one, other))
+        if one == other:
+            begin, end = sorted((begin, end))
+        self.selected = Point(rows[one].place, begin), Point(rows[other].place, end)
+
     def naive(self) -> list[NaiveRow]:
         return naive_rows(
             list(self.items), self.document.look, first=self.items.ordinals.start,
@@ -127,11 +140,29 @@ class History:
         assert [row.line for row in rows] == [row.line for row in expected]
         if self.viewport.follow:
             assert top == len(naive) - len(rows)
+        self.check_selected(naive)
+
+    def check_selected(self, naive: list[NaiveRow]) -> None:
+        """What is copied is what the naive drawing has between the two ends, as long as both are there."""
+        places = [row.place for row in naive]
+        if self.selected is None or not {point.place for point in self.selected} <= {*places}:
+            self.selected = None
+            return
+        first, last = self.selected
+        text = ""
+        for row in naive[places.index(first.place) : places.index(last.place) + 1]:
+            begin = first.column if row.place == first.place else 0
+            text += row.line.taken(begin, last.column if row.place == last.place else None)
+            if row.place != last.place:
+                text += "\n" if row.line.joint is None else row.line.joint
+        expected = "\n".join(line.rstrip() for line in text.split("\n"))
+        assert selected_text(self.document, first, last) == expected
 
 
 OF_ITEMS = [History.append, History.append, History.stream, History.stream, History.stream, History.seal,
             History.older, History.take_back, History.tell]  # fmt: skip
-OF_THE_PERSON = [History.scroll, History.scroll, History.jump, History.turn, History.turn_all, History.resize]
+OF_THE_PERSON = [History.scroll, History.scroll, History.jump, History.turn, History.turn_all, History.resize,
+                 History.select]  # fmt: skip
 
 
 def _play(seed: int, steps: int) -> None:
