@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from enum import Enum, auto
 from typing import TYPE_CHECKING, Any
 
-from textual import events
+from textual import events, work
 
 from rolling_chat.tui.app import RollingChatApp
 from rolling_chat.tui.bracketed import keep_pastes_whole
@@ -107,8 +107,9 @@ class StartingApp(RollingChatApp):
 
     def _after_first_paint(self) -> None:
         self._painted_at = events.Event().time
-        self.run_worker(self._show_chat(), exit_on_error=True)
+        self._show_chat()
 
+    @work(exit_on_error=True)
     async def _show_chat(self) -> None:
         try:
             # a thread that is waited for: a chat that was opened has to be closed

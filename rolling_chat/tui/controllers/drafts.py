@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING
 
 from textual.css.query import NoMatches
@@ -76,7 +77,7 @@ class DraftController:
             self._screen.leave_question()
         if parsed is not None:
             self._sent(draft, is_next=False)
-            self._screen.work(self._commands.run(parsed))
+            self._screen.work(partial(self._commands.run, parsed))
         elif not text.strip():
             if state.can_carry_on:
                 self._screen.work(self._turns.carry_on())
@@ -161,7 +162,7 @@ class DraftController:
 
     def tidy(self) -> None:
         """Delete old drafts and pastes that nobody came back for."""
-        self._screen.work(asyncio.to_thread(self._prune))
+        self._screen.work(partial(asyncio.to_thread, self._prune))
 
     def _prune(self) -> None:
         self._files.prune()
@@ -229,7 +230,7 @@ class _OneAtATime:
         self._asked = True
         if self._free.is_set():
             self._free.clear()
-            screen.work(self._run())
+            screen.work(self._run)
 
     async def ended(self) -> None:
         """Wait until nothing is being done."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from bisect import bisect_right
+from functools import partial
 from itertools import accumulate
 from re import Pattern
 from typing import TYPE_CHECKING
@@ -120,7 +121,7 @@ class FindController:
         self._search += 1
         self._is_done = self._pattern is None
         if self._pattern is not None:
-            self._screen.work(self._look_through(self._search, self._pattern, pause))
+            self._screen.work(partial(self._look_through, self._search, self._pattern, pause))
         self._say()
 
     async def _look_through(self, search: int, pattern: Pattern[str], pause: float) -> None:
@@ -172,7 +173,7 @@ class FindController:
         self._walk += 1
         self._say()
         if self._pattern is not None:
-            self._screen.work(self._show(self._walk, ordinal, nth, self._pattern))
+            self._screen.work(partial(self._show, self._walk, ordinal, nth, self._pattern))
 
     async def _show(self, walk: int, ordinal: int, nth: int, pattern: Pattern[str]) -> None:
         """Open what is folded, lay out what is long, have the hit in sight."""

@@ -87,7 +87,7 @@ class Following:
     def catch_up_beside(self) -> None:
         """Catch up while keys are answered, where there is something above."""
         if not self._chat.is_whole:
-            self._screen.work(self.catch_up())
+            self._screen.work(self.catch_up)
 
     def _put_above(self, older: Sequence[Message]) -> None:
         self._state.prepend(older)

@@ -269,7 +269,7 @@ class ReadingController:
         item = cursor.item
         shown = item.text if item.kind is Kind.ASSISTANT else ""
         line = visible(shown, tabs=True).count("\n", 0, cursor.source)
-        self._screen.work(self._copy_code_at(shown, line))
+        self._screen.work(partial(self._copy_code_at, shown, line))
 
     async def _copy_code_at(self, text: str, line: int) -> None:
         code = await asyncio.to_thread(code_block_at, text, line)
@@ -283,7 +283,7 @@ class ReadingController:
             self._say(line)
 
     def _open(self, cursor: Cursor, *, is_editor: bool) -> None:
-        self._screen.work(self._open_outside(_text_of(cursor.item), is_editor=is_editor))
+        self._screen.work(partial(self._open_outside, _text_of(cursor.item), is_editor=is_editor))
 
     async def _open_outside(self, text: str, *, is_editor: bool) -> None:
         try:

@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextlib import aclosing
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from rolling_chat.agent import ChatError
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
 _log = logging.getLogger("rolling_chat.tui")
 
 _STOP_SECONDS = 5.0
+
+Work = Callable[[], Coroutine[Any, Any, None]]
+"""The rest of what was begun, to be done beside the keys."""
 
 
 class Stage(Protocol):
@@ -66,12 +70,12 @@ class TurnController:
         self._idle = asyncio.Event()
         self._idle.set()
 
-    def say(self, text: str) -> Coroutine[Any, Any, None]:
-        """Send a message, and after it whatever was queued meanwhile; busy from the call on."""
+    def say(self, text: str) -> Work:
+        """What sends a message, and after it whatever was queued meanwhile; busy from the call on."""
         return self._begun(lambda: self._chat.send(text), text)
 
-    def carry_on(self) -> Coroutine[Any, Any, None]:
-        """Go on with an answer that was cut; busy from the call on."""
+    def carry_on(self) -> Work:
+        """What goes on with an answer that was cut; busy from the call on."""
         return self._begun(self._chat.carry_on)
 
     def stop(self) -> None:
@@ -92,12 +96,12 @@ class TurnController:
         """Ask the person for a tool's leave."""
         return Leave(await self._stage.ask(approval(request, self._clock)))
 
-    def _begun(self, begin: Callable[[], AsyncGenerator[Event]], text: str = "") -> Coroutine[Any, Any, None]:
-        """Begin at once what the coroutine does: the next Enter may be among the same keys."""
+    def _begun(self, begin: Callable[[], AsyncGenerator[Event]], text: str = "") -> Work:
+        """Begin at once what the work goes on with: the next Enter may be among the same keys."""
         self._idle.clear()
         self._state.begin(self._clock())
         self._stage.turn_began()
-        return self._run(begin, text)
+        return partial(self._run, begin, text)
 
     async def _run(self, begin: Callable[[], AsyncGenerator[Event]], text: str) -> None:
         try:
@@ -105,14 +109,14 @@ class TurnController:
         finally:
             self._idle.set()
         if outcome is Outcome.FULL and await self._makes_room():
-            await self.carry_on()
+            await self.carry_on()()
             return
         queued = self._state.queued
         if not queued:
             return
         self._state.queue("")
         if outcome is Outcome.DONE:
-            await self.say(queued)
+            await self.say(queued)()
         else:
             self._stage.give_back(queued)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar, cast
 
 from textual import events, on
@@ -208,7 +209,7 @@ class ChatScreen(ReaderScreen):
 
     async def carry_on(self) -> None:
         """Let the model answer what the conversation ends with."""
-        await self._turns.carry_on()
+        await self._turns.carry_on()()
 
     # -- what a turn needs of the screen (`controllers.turns.Stage`)
 
@@ -262,7 +263,7 @@ class ChatScreen(ReaderScreen):
 
     @on(PromptBox.EditorWanted)
     def _editor_wanted(self) -> None:
-        self.work(self._drafts.edit_outside())
+        self.work(self._drafts.edit_outside)
 
     @on(PromptBox.Said)
     def _prompt_said(self, event: PromptBox.Said) -> None:
@@ -335,7 +336,7 @@ class ChatScreen(ReaderScreen):
 
     def action_context(self) -> None:
         """The next request, message by message."""
-        self.work(self._commands.run(ParsedCommand("context", "")))
+        self.work(partial(self._commands.run, ParsedCommand("context", "")))
 
     async def settle(self) -> None:
         """Stop what runs and wait for its end, before the program is left; the draft is kept."""
@@ -371,7 +372,7 @@ class ChatScreen(ReaderScreen):
         self.set_interval(_FOLLOW_EVERY, self._following.look)
         self.set_interval(_QUIET, self._tidy_up)
         self.paint()
-        self.work(self._warm_up())
+        self.work(self._warm_up)
 
     def _tidy_up(self) -> None:
         if not self.state.busy and self._clock() - cast("RollingChatApp", self.app).touched_at > _QUIET:

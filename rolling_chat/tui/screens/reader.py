@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
-from typing import TYPE_CHECKING, ClassVar, cast
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from textual import events, on
 from textual.binding import Binding, BindingType
@@ -20,6 +21,8 @@ from rolling_chat.tui.widgets.find import FindBar
 from rolling_chat.tui.widgets.prompt import PromptBox
 
 if TYPE_CHECKING:
+    from textual.worker import Worker
+
     from rolling_chat.agent import Chat
     from rolling_chat.tui.app import RollingChatApp
     from rolling_chat.tui.state import ScreenState
@@ -86,9 +89,12 @@ class ReaderScreen(Screen[None]):
 
         return self.transcript.takes_long(taken)
 
-    def work(self, work: Coroutine[None, None, None]) -> None:
-        """Do something beside the keys; a fault of ours ends the program, and is told."""
-        self.run_worker(work, exit_on_error=True)
+    def work(self, work: Callable[[], Coroutine[Any, Any, None]]) -> Worker[None]:
+        """Do something beside the keys; a fault of ours ends the program, and is told.
+
+        It is not begun where the screen goes first: hence no coroutine, which would be left over.
+        """
+        return self.run_worker(work, exit_on_error=True)
 
     # -- keys and clicks
 
@@ -110,7 +116,7 @@ class ReaderScreen(Screen[None]):
 
     @on(Transcript.LinkClicked)
     def _link_clicked(self, event: Transcript.LinkClicked) -> None:
-        self.work(ask_and_open(self, event.address))
+        self.work(partial(ask_and_open, self, event.address))
 
     @on(FindBar.Changed)
     def _find(self, event: FindBar.Changed) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
+from textual import work
 from textual.geometry import Offset
 from textual.selection import Selection
 
@@ -59,10 +60,11 @@ class SelectableRows(RowScroller):
         self.take_in()
         taking = Taking(self.document, _point(selection.start), _point(selection.end))
         if taking.goes_on(SLICE):
-            self.run_worker(self._take_more(taking, then))
+            self._take_more(taking, then)
             return True
         return False
 
+    @work
     async def _take_more(self, taking: Taking, then: Callable[[str | None], None]) -> None:
         while True:
             await asyncio.sleep(_BREATH)

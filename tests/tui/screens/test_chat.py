@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from pathlib import Path
 
 import pytest
@@ -723,3 +724,15 @@ async def test_usage_and_cost_are_those_of_the_session(tmp_path: Path) -> None:
         await type_line(pilot, "hi")
         await idle(pilot)
         await reads(pilot, "$0.14")
+
+
+async def test_work_that_is_dropped_before_it_began_leaves_nothing_over(tmp_path: Path) -> None:
+    """As when a timer asks for it while the program is being left: a coroutine would complain."""
+    async with make_app(make_chat(tmp_path), tmp_path).run_test() as pilot:
+        screen = screen_of(pilot)
+        await idle(pilot)
+        screen.action_context()
+        screen.workers.cancel_node(screen)
+        gc.collect()  # what is left over says so when it goes
+        await pilot.pause()
+        assert pilot.app.screen is screen  # and nothing was opened
