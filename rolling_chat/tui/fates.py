@@ -49,15 +49,40 @@ class Fates:
     rule: str = ""
 
 
-def item_fates(messages: Sequence[Message], report: PromptReport) -> Fates:
+class Places:
+    """The places of messages in their branch by id, looked up again and again as it grows."""
+
+    def __init__(self) -> None:
+        self._places: dict[str, int] = {}
+        self._ends: tuple[str, str] = "", ""  # the ids of the first and the last
+        self._known = 0
+
+    def of(self, messages: Sequence[Message]) -> Mapping[str, int]:
+        """The place of every message of a branch."""
+        known = self._known
+        # whatever stands above a message is the same on every branch that has it
+        if not 0 < known <= len(messages) or self._ends != (messages[0].id, messages[known - 1].id):
+            self._places, known = {}, 0
+        for place in range(known, len(messages)):
+            self._places[messages[place].id] = place
+        self._ends = (messages[0].id, messages[-1].id) if messages else ("", "")
+        self._known = len(messages)
+        return self._places
+
+
+def item_fates(
+    messages: Sequence[Message], report: PromptReport, places: Mapping[str, int] | None = None
+) -> Fates:
     """The fates of the items of `messages`, a whole branch without the system message.
 
-    Messages that `report` does not know, because they are newer or of another branch, have none.
+    `places` are theirs by id, where they are known already. Messages that `report` does not know,
+    because they are newer or of another branch, have no fate.
     """
     rows = _BranchRows(messages, report)
     boundary = _boundary(rows) if report.count(*_GONE) else 0
     item_id = _first_item(rows, boundary) if boundary else ""
-    return Fates(_ItemFates(rows), item_id, _rule(rows, boundary) if item_id else "")
+    items = _ItemFates(rows, places or Places().of(messages))
+    return Fates(items, item_id, _rule(rows, boundary) if item_id else "")
 
 
 class _BranchRows:
@@ -87,9 +112,9 @@ class _BranchRows:
 class _ItemFates(Mapping[str, ItemFate]):
     """Fates by item id, each worked out when it is asked for."""
 
-    def __init__(self, rows: _BranchRows) -> None:
+    def __init__(self, rows: _BranchRows, places: Mapping[str, int]) -> None:
         self._rows = rows
-        self._places = {message.id: place for place, message in enumerate(rows.messages)}
+        self._places = places
 
     def __getitem__(self, item_id: str) -> ItemFate:
         fate = self._fate(item_id)

@@ -6,7 +6,7 @@ seconds of one monotonic clock.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
@@ -41,12 +41,12 @@ from rolling_chat.tui.transcript.items import (
     answered,
     call_id,
     describe_call,
-    items_of,
     reasoning_id,
     reply_items,
     user_item,
 )
 from rolling_chat.tui.transcript.listing import ItemList
+from rolling_chat.tui.transcript.loading import LoadedItems
 
 _LEAST_SECONDS = 0.5  # below this a rate says nothing
 QUEUED_ID = "queued"
@@ -89,15 +89,19 @@ class ScreenState:
     _is_marked: bool = False
     _reply_items: dict[str, int] = field(default_factory=dict)
     _open_calls: list[int] = field(default_factory=list)
+    _loaded: LoadedItems = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        self._loaded = LoadedItems(self.items)
 
     @property
     def busy(self) -> bool:
         """Does a turn run?"""
         return self.activity is not Activity.IDLE
 
-    def load(self, messages: Iterable[Message]) -> None:
+    def load(self, messages: Sequence[Message]) -> None:
         """Show another conversation."""
-        self.items.clear(items_of(messages))
+        self._loaded.load(messages)
         self._reply_items.clear()
         self._open_calls.clear()
         self.can_carry_on, self.last = False, ""
@@ -105,9 +109,9 @@ class ScreenState:
             self.items.append(Item(QUEUED_ID, Kind.USER, self.queued, Status.QUEUED))
         self.revision += 1
 
-    def prepend(self, messages: Iterable[Message]) -> None:
+    def prepend(self, messages: Sequence[Message]) -> None:
         """Show older messages above those that are shown; they end where the others' turn begins."""
-        self.items.prepend(items_of(messages))
+        self._loaded.prepend(messages)
         self.revision += 1
 
     def mark(self, marks: Mapping[str, Mark]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -15,7 +16,7 @@ from rolling_chat.context import ContextConfig, ContextOverflowError, Pins, Summ
 from rolling_chat.context.report import Fate, PromptReport, Row, Rows
 from rolling_chat.context.turns import opens_turn
 from rolling_chat.messages import Message
-from rolling_chat.tui.fates import Fates, ItemFate, item_fates
+from rolling_chat.tui.fates import Fates, ItemFate, Places, item_fates
 from rolling_chat.tui.transcript.items import call_id, items_of, place_of, reasoning_id
 from tests.support.conversations import assistant, conversations, tool, torn_conversations, user
 from tests.support.replay import SYSTEM, long_conversation
@@ -249,3 +250,13 @@ def _check_boundary(fates: Fates, branch: Sequence[Message], report: PromptRepor
         assert not count or str(fate) in words
         if count and ":" in fates.rule:
             assert f"{count:,} {fate}" in fates.rule
+
+
+def test_places_are_those_of_the_branch_after_every_move() -> None:
+    chance, places = random.Random(5), Places()
+    branch: list[Message] = []
+    for step in range(60):
+        branch = branch[: chance.randrange(len(branch) + 1)] if chance.random() < 0.3 else branch
+        branch = branch + [Message("user", "", id=f"m{step}-{at}") for at in range(chance.randrange(4))]
+        assert places.of(branch) == {message.id: place for place, message in enumerate(branch)}
+    assert places.of([]) == {}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from textual.css.query import NoMatches
 
-from rolling_chat.tui.fates import item_fates
+from rolling_chat.tui.fates import Places, item_fates
 from rolling_chat.tui.widgets.banner import Banner
 from rolling_chat.tui.widgets.gauge import Gauge
 from rolling_chat.tui.widgets.header import Header
@@ -37,6 +37,7 @@ class Painter:
         self._clock = clock
         self._painted = -1
         self._fated: PromptReport | None = None
+        self._places = Places()
         self._paint_after = 0.0
         self._rows_after = 0.0
         self._frames: Timer | None = None
@@ -94,7 +95,8 @@ class Painter:
         report = self._meter.report
         if report is not self._fated and report is not None and self._screen.chat.is_whole:
             self._fated = report
-            transcript.show_fates(item_fates(self._screen.chat.messages, report))
+            messages = self._screen.chat.messages
+            transcript.show_fates(item_fates(messages, report, self._places.of(messages)))
 
     def _frame(self) -> None:
         """While a turn runs: the transcript as often as it can be afforded, the rest now and then.

@@ -92,6 +92,11 @@ class ItemList(Sequence[Item]):
         self._cut = end if self._cut is None else min(end, self._cut)
         return item
 
+    def cut(self, ordinal: int) -> None:
+        """Take away whatever stands at an ordinal and below it."""
+        while self._first + len(self._items) > ordinal:
+            self.pop()
+
     def prepend(self, items: Sequence[Item]) -> None:
         """More items on top, in their order."""
         self._items[:0] = items
