@@ -457,8 +457,8 @@ class Chat:
             ToolContext(runtime.folder, runtime.environ, memory), tails,
         )  # fmt: skip
         return AgentLoop(
-            session.conversation, planner, runtime.provider, calls,
-            ready=self._upcoming.ready, max_iterations=runtime.settings.agent.max_tool_iterations,
+            session.conversation, planner, self._upcoming.plan, runtime.provider, calls,
+            ready=self._upcoming.whole, max_iterations=runtime.settings.agent.max_tool_iterations,
             log_file=str(runtime.paths.log_file),
         )  # fmt: skip
 

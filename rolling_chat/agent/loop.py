@@ -34,7 +34,8 @@ RESENDS = 2
 class AgentLoop:
     """One turn, from a conversation that ends with what the model has to answer.
 
-    `ready` is waited for before anything is planned. `run` yields what happens and ends with
+    `ready` is waited for before anything is planned, `plan` plans a request of an upper bound of so many
+    tokens at most, 0 for no such bound. `run` yields what happens and ends with
     exactly one TurnEnded, whatever goes wrong; only then, or when it is closed early, nothing is
     open any more: a reply cut off is sealed and marked, one that never got a byte is gone, every
     call has its answer.
@@ -42,6 +43,7 @@ class AgentLoop:
 
     conversation: Conversation
     planner: Planner
+    plan: Callable[[Literal["auto", "none"], int], Awaitable[PlannedRequest]]
     provider: Provider
     calls: CallRunner
     ready: Callable[[], Awaitable[None]]
@@ -103,7 +105,7 @@ class AgentLoop:
         lesson = Lesson()
         for attempt in itertools.count():
             await count_long(self.conversation.messages, self.planner.model)
-            planned = self._plan(tool_choice, lesson)
+            planned = await self.plan(tool_choice, lesson.most)
             yield PromptPlanned(planned.report)
             try:
                 async with aclosing(self._request(planned, iteration)) as events:
@@ -118,14 +120,11 @@ class AgentLoop:
                 self.planner.observe(lesson.counted)
                 if lesson.learned is not None:
                     self.planner.learn(lesson.learned)
-                if attempt == RESENDS or not self._may_resend(lesson, tool_choice):
+                if attempt == RESENDS or not await self._may_resend(lesson, tool_choice):
                     raise refusal from error
                 if self._reply is not None:
                     self._reply.end(Ending.FAILED)
                 yield Noticed(lesson.line)
-
-    def _plan(self, tool_choice: Literal["auto", "none"], lesson: Lesson) -> PlannedRequest:
-        return self.planner.plan(self.conversation, tool_choice=tool_choice, most=lesson.most)
 
     def _as_refusal(self, error: ProviderError, planned: PlannedRequest) -> ProviderError | None:
         """`error` as a refusal for length, where it is one or may well be one; None where it is none."""
@@ -138,14 +137,14 @@ class AgentLoop:
         self._doubted = True
         return ProviderError(ErrorKind.TOO_LONG, str(error), detail=error.detail)
 
-    def _may_resend(self, lesson: Lesson, tool_choice: Literal["auto", "none"]) -> bool:
+    async def _may_resend(self, lesson: Lesson, tool_choice: Literal["auto", "none"]) -> bool:
         """With rolling off nothing can leave: only what fits as it is, a shorter answer apart, goes again."""
         if self.planner.rolling:
             return True
         if lesson.most:
             return False
         try:
-            self._plan(tool_choice, lesson)
+            await self.plan(tool_choice, lesson.most)
         except ContextOverflowError:
             return False
         return True

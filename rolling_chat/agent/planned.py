@@ -16,7 +16,8 @@ from rolling_chat.sessions.records import RequestRecord, StoredSummary
 class PlannedRequest:
     """A request that fits, its report, and the record of it that goes to the store.
 
-    `basis` is what it was made from; `room` what its upper bound might be at most, in tokens.
+    `basis` is what it was made from; `room` what its upper bound might be at most, in tokens; `plan` the
+    decisions that it was made by.
     """
 
     request: Request
@@ -25,6 +26,7 @@ class PlannedRequest:
     record: RequestRecord
     basis: JsonObject
     room: int
+    plan: ContextPlan
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,6 @@ from dataclasses import replace
 from typing import Literal
 
 from rolling_chat.agent.basis import Basis, canonical, digest, wire_hash
-from rolling_chat.agent.conversation import Conversation
 from rolling_chat.agent.held import HeldIds, PinnedIds, held_on
 from rolling_chat.agent.instructions import MAX_BYTES, read_instructions, system_prompt
 from rolling_chat.agent.planned import Look, PlannedRequest, as_summary, does_not_fit, reserve_of, room_of
@@ -44,6 +43,7 @@ MAX_ANSWER = 32_000
 _CACHE_SECONDS = 300.0
 """How long providers keep a prompt in their cache after it was last used."""
 
+_FEW = 500  # messages; to look at so many takes some 10 ms
 _WIRE_ATTEMPTS = 3  # plans that are tried when the wire form comes out longer than what was planned
 
 
@@ -250,30 +250,35 @@ class Planner:
         self._plan = replace(look.since or ContextPlan(), index=look.index)
 
     def plan(
-        self, conversation: Conversation, *, tool_choice: Literal["auto", "none"] = "auto", most: int = 0
+        self, branch: Sequence[Message], *, tool_choice: Literal["auto", "none"] = "auto", most: int = 0
     ) -> PlannedRequest:
-        """The next request, counted on the form in which it is sent. Raises ContextOverflowError.
+        """The next request, counted on the form in which it is sent; `take` goes by it.
 
-        `most` above 0 holds the upper bound of this one request to so many tokens.
+        Nothing is changed. `most` above 0 holds the upper bound of this one request to so many tokens.
+        Raises ContextOverflowError.
         """
-        self._notice_idleness()
-        branch = conversation.messages
-        config = replace(self.config, input_limit=most)
+        config, plan = replace(self.config, input_limit=most), self._plan
         room = min(room_of(config), most) if most else room_of(config)
         for _ in range(_WIRE_ATTEMPTS):
-            planned, added = self._attempt(branch, config, tool_choice)
+            planned, added = self._attempt(branch, config, plan, tool_choice)
             if planned.report.within_budget:
-                break
+                return planned
             # The wire copy adds a little of its own: leave that much room for it, and plan again.
-            config = replace(config, input_limit=max(room - added, 1))
-        else:
-            raise does_not_fit(planned.report)
-        conversation.save_counts()
+            config, plan = replace(config, input_limit=max(room - added, 1)), planned.plan
+        raise does_not_fit(planned.report)
+
+    def take(self, planned: PlannedRequest) -> None:
+        """Go by a request that was planned: it is sent now."""
+        self._plan = planned.plan
         self.revision += planned.report.trimmed  # what left stays away: the report of before is another
         self._previous_length = len(planned.request.messages)
-        return planned
 
-    def _notice_idleness(self) -> None:
+    def is_quick(self, branch: Sequence[Message]) -> bool:
+        """Would a look, or a plan, look at few messages that were not looked at before?"""
+        seen = self._plan.seen_under(self.config, self.model) if self._plan is not None else 0
+        return abs(len(branch) + 1 - seen) <= _FEW
+
+    def notice_idleness(self) -> None:
         """Tell the plan when the provider has forgotten the prompt: a trim costs nothing then."""
         now = self._runtime.clock()
         if self._plan is not None and now - self._planned_at > _CACHE_SECONDS:
@@ -290,13 +295,17 @@ class Planner:
         self._runtime.store.finish_request(record_id, usage=usage, seconds=seconds, error=error)
 
     def _attempt(
-        self, branch: Sequence[Message], config: ContextConfig, tool_choice: Literal["auto", "none"]
+        self,
+        branch: Sequence[Message],
+        config: ContextConfig,
+        plan: ContextPlan | None,
+        tool_choice: Literal["auto", "none"],
     ) -> tuple[PlannedRequest, int]:
         """One plan, and how many tokens its wire form is longer than what was planned."""
         basis = self._basis(config)
         final = build_final_prompt(
             basis.prompt(branch, self.model), config, tools=basis.tools, model=self.model,
-            plan=self._in_force(self._plan, config), pins=self._pins.on(branch), summary=self._ready(config),
+            plan=self._in_force(plan, config), pins=self._pins.on(branch), summary=self._ready(config),
         )  # fmt: skip
         request = self._request(tuple(final.messages), tool_choice)
         sent = [canonical(message) for message in self._runtime.provider.wire_form(request)]
@@ -304,7 +313,6 @@ class Planner:
         room, reserve = room_of(config), reserve_of(config)
         report = replace(final.report, bound=bound, reserve=reserve, within_budget=bound <= room)
         request = replace(request, max_tokens=self._max_tokens(bound))
-        self._plan = final.plan
         basis_json = basis.to_json()
         record = RequestRecord(
             id="",
@@ -320,7 +328,9 @@ class Planner:
             created_at=self._runtime.clock(),
             totals=report.totals(),
         )
-        planned = PlannedRequest(request, report, wire.made_by(self.model), record, basis_json, room)
+        planned = PlannedRequest(
+            request, report, wire.made_by(self.model), record, basis_json, room, final.plan
+        )
         return planned, bound - final.report.bound
 
     def _request(self, messages: tuple[Message, ...], tool_choice: Literal["auto", "none"]) -> Request:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from functools import partial
+from typing import Literal
 
 from rolling_chat.agent.counting import uncounted
-from rolling_chat.agent.planned import Look
+from rolling_chat.agent.planned import Look, PlannedRequest
 from rolling_chat.agent.session import OpenSession
 from rolling_chat.context import PromptReport
 from rolling_chat.providers.background import in_background
@@ -32,6 +33,36 @@ class Upcoming:
             return self._seen(session, state, session.planner.look(session.conversation.messages))
         return self._report[1]
 
+    async def plan(self, tool_choice: Literal["auto", "none"], most: int) -> PlannedRequest:
+        """The next request, to be sent now; off the event loop where there is much to look at.
+
+        `most` as for `Planner.plan`. Raises ContextOverflowError.
+        """
+        session = self._session()
+        planner, conversation = session.planner, session.conversation
+        planner.notice_idleness()
+        if planner.is_quick(conversation.messages):
+            planned = planner.plan(conversation.messages, tool_choice=tool_choice, most=most)
+            conversation.save_counts()
+        else:
+            planned = await self._plan_beside(session, tool_choice, most)
+        planner.take(planned)
+        return planned
+
+    async def _plan_beside(
+        self, session: OpenSession, tool_choice: Literal["auto", "none"], most: int
+    ) -> PlannedRequest:
+        planner, conversation = session.planner, session.conversation
+        async with self._making:
+            while True:
+                branch, revision = tuple(conversation.messages), planner.revision
+                plan = partial(planner.plan, branch, tool_choice=tool_choice, most=most)
+                planned = await in_background(plan)
+                await in_background(conversation.save_counts)
+                if planner.revision == revision:
+                    return planned
+                # the person has pinned or switched something meanwhile: this request goes by it
+
     async def warm(self) -> None:
         """Read the rest of the branch and make the report, off the event loop.
 
@@ -53,11 +84,23 @@ class Upcoming:
 
     @property
     def is_ready(self) -> bool:
-        """Is the branch whole, and counted where that takes long, and no report being made?"""
-        conversation = self._session().conversation
-        return conversation.is_whole and not self._making.locked() and not uncounted(conversation.messages)
+        """Can the report be had at once: is the branch whole, and little to look at or to count?"""
+        session = self._session()
+        conversation = session.conversation
+        if not conversation.is_whole or self._making.locked():
+            return False
+        if self._report is not None and self._report[0] == self._state:
+            return True
+        messages = conversation.messages
+        return not uncounted(messages) and session.planner.is_quick(messages)
 
     async def ready(self) -> None:
+        """Wait until the report can be had at once, made off the event loop where that takes long."""
+        await self.whole()
+        if not self.is_ready:
+            await self.warm()
+
+    async def whole(self) -> None:
         """Wait until the branch is whole, and until no report is being made."""
         await self._session().conversation.read_rest()
         async with self._making:

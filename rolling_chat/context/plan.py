@@ -105,6 +105,13 @@ class ContextPlan:
             return False
         return fingerprint(messages[self.seen - 1]) == self.fingerprint
 
+    def seen_under(self, config: ContextConfig, model: str) -> int:
+        """How many messages need not be looked at again, planned by `config` for `model`; 0 for none."""
+        index = self.index
+        if index is None or index.model != model or _shaping(index.config) != _shaping(config):
+            return 0
+        return index.seen
+
     def cold(self) -> ContextPlan:
         """The same plan after the provider has forgotten the prompt: idle, resumed, another model."""
         return replace(self, is_cold=True)

@@ -14,6 +14,7 @@ from rolling_chat.agent import Chat, Runtime
 from rolling_chat.agent.planned import PlannedRequest
 from rolling_chat.agent.rebuild import rebuild_request
 from rolling_chat.agent.refusals import read_refusal
+from rolling_chat.context import ContextPlan
 from rolling_chat.context.report import PromptReport
 from rolling_chat.events import Event, Noticed, Outcome, PromptPlanned, TurnEnded
 from rolling_chat.messages import MadeBy, Message
@@ -260,7 +261,7 @@ def _planned(*, bound: int, window: int, max_tokens: int) -> PlannedRequest:
     )  # fmt: skip
     request = Request(MODEL, (Message("user", "hi"),), max_tokens=max_tokens, window=window)
     record = RequestRecord("", "s", "m1", MODEL, None, "d", 1, "h", bound, bound)
-    return PlannedRequest(request, report, MadeBy("openai", MODEL), record, {}, window - 1_300)
+    return PlannedRequest(request, report, MadeBy("openai", MODEL), record, {}, window - 1_300, ContextPlan())
 
 
 def _lines(events: list[Event]) -> list[str]:

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
-from textual.css.query import NoMatches
-
 from rolling_chat.commands import Completer, complete, parse
+from rolling_chat.tui.controllers.beside import OneAtATime
 from rolling_chat.tui.controllers.history import History
 from rolling_chat.tui.external import ExternalError, edit_text
 from rolling_chat.tui.keeping import DraftFiles, PasteFiles, Place, save_quietly
@@ -55,8 +52,8 @@ class DraftController:
         self._session = ""
         self._count_timer: Timer | None = None
         self._save_timer: Timer | None = None
-        self._counting = _OneAtATime(self._count)
-        self._saving = _OneAtATime(self._save)
+        self._counting = OneAtATime(self._count)
+        self._saving = OneAtATime(self._save)
 
     def make_box(self, completion: Completion, search: SearchLine) -> PromptBox:
         """The prompt box, with its history and its completion."""
@@ -214,33 +211,3 @@ class DraftController:
         text = now.removesuffix(before) + text
         if text != now:
             prompt.rewrite(text)
-
-
-class _OneAtATime:
-    """Does a work again as often as it is asked for, never twice at once, at last for what stands then."""
-
-    def __init__(self, work: Callable[[], Awaitable[None]]) -> None:
-        self._work = work
-        self._asked = False
-        self._free = asyncio.Event()
-        self._free.set()
-
-    def ask(self, screen: ChatScreen) -> None:
-        """Do it once more."""
-        self._asked = True
-        if self._free.is_set():
-            self._free.clear()
-            screen.work(self._run)
-
-    async def ended(self) -> None:
-        """Wait until nothing is being done."""
-        await self._free.wait()
-
-    async def _run(self) -> None:
-        try:
-            with suppress(NoMatches):  # the screen may be going already
-                while self._asked:
-                    self._asked = False
-                    await self._work()
-        finally:
-            self._free.set()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rolling_chat.agent import ChatError
+from rolling_chat.tui.controllers.beside import OneAtATime
 from rolling_chat.tui.transcript.items import item_marks
 
 if TYPE_CHECKING:
@@ -26,10 +27,13 @@ class Following:
         self._held_line = ""
         self._coming = False
         self._fault = ""
+        self._unread = ""  # why the report could not be made
+        self._catching_up = OneAtATime(self.catch_up)
         chat.on_older = self._put_above
 
     def load(self) -> None:
         """Take the newest part of the conversation, and what there is to be said about the session."""
+        self._unread = ""
         self._state.load(self._chat.recent)
         if not self._chat.recent:
             self._state.notice(self._chat.model_line)
@@ -52,8 +56,11 @@ class Following:
         """Read what is above the newest part, make the report, show both; a fault is one line."""
         try:
             await self._chat.warm_report()
+            self._unread = ""
         except ChatError as error:
-            self._state.notice(str(error), warning=True)
+            if str(error) != self._unread:
+                self._unread = str(error)
+                self._state.notice(self._unread, warning=True)
         self._screen.refresh_report()
 
     def look(self) -> None:
@@ -85,9 +92,9 @@ class Following:
             self._screen.refresh_report()
 
     def catch_up_beside(self) -> None:
-        """Catch up while keys are answered, where there is something above."""
-        if not self._chat.is_whole:
-            self._screen.work(self.catch_up)
+        """Catch up while keys are answered, where there is much to read or to look at."""
+        if not self._chat.is_ready and not self._unread:
+            self._catching_up.ask(self._screen)
 
     def _put_above(self, older: Sequence[Message]) -> None:
         self._state.prepend(older)

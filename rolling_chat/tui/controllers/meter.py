@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from rolling_chat.agent import ChatError
@@ -34,15 +35,18 @@ _PARTS, _PART = 8, 8_000  # parts of a long paste that are counted for its price
 class Meter:
     """What the gauge and `/context` show of the next request: one report, however it has come about.
 
-    Nothing is counted before `begin`, for the first count loads much. A draft that is sent counts until
-    the conversation has it, a reply that comes until it is sealed: so nothing is missing in between, and
-    nothing is there twice.
+    Nothing is counted before `begin`, for the first count loads much. Where there is much to look at, a
+    report is `wanted`: it is made beside the keys, and the one before it is shown until then. A draft that
+    is sent counts until the conversation has it, a reply that comes until it is sealed: so nothing is
+    missing in between, and nothing is there twice.
     """
 
-    def __init__(self, chat: Chat) -> None:
+    def __init__(self, chat: Chat, wanted: Callable[[], None]) -> None:
         self._chat = chat
+        self._wanted = wanted
         self._has_begun = False
         self._report: PromptReport | None = None
+        self._session = ""  # whose report it is
         self._reply: StreamedReply | None = None
         self._draft = ""
         self._sending = 0
@@ -135,10 +139,14 @@ class Meter:
         )
 
     def _newest_report(self) -> PromptReport | None:
-        if not self._has_begun or not self._chat.is_ready:
+        if not self._has_begun:
             return None
+        session = self._chat.info.id
+        if not self._chat.is_ready:
+            self._wanted()
+            return self._report if session == self._session else None
         try:
-            self._report = self._chat.report()
+            self._report, self._session = self._chat.report(), session
         except ChatError as error:
             _log.warning("no report: %s", error)
         return self._report

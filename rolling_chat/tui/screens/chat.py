@@ -83,11 +83,11 @@ class ChatScreen(ReaderScreen):
         self.state = ScreenState()
         self._clock = clock
         self._first_message = first_message
-        self._meter = Meter(chat)
+        self._following = Following(chat, self.state, self)
+        self._meter = Meter(chat, self._following.catch_up_beside)
         self._turns = TurnController(chat, self.state, self._meter, self, clock=clock, fault=app.fault)
         self._commands = CommandController(app, self, self._meter, paths, app.fault)
         self._drafts = DraftController(self, self._turns, self._commands, self._meter, paths)
-        self._following = Following(chat, self.state, self)
         self._painter = Painter(self, self._meter, clock)
         self._asking = Asking(self)
         self._newline_key = "ctrl+j"

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from textual.pilot import Pilot
 
-from rolling_chat.agent import Chat, conversation
+from rolling_chat.agent import Chat, conversation, prompt
+from rolling_chat.agent.planned import Look
+from rolling_chat.agent.prompt import Planner
 from rolling_chat.messages import Message, pack_contents
 from rolling_chat.sessions.records import StoreDamaged, Stretch
 from rolling_chat.sessions.store import SessionStore
@@ -114,6 +117,33 @@ async def test_a_part_that_cannot_be_read_is_a_line_and_the_session_can_be_left(
         await type_line(pilot, "hello")
         await idle(pilot)
         await tells(pilot, "fine")
+
+
+async def test_keys_are_taken_while_the_report_of_another_branch_is_made(
+    tmp_path: Path, gate: threading.Event, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gate.set()
+    monkeypatch.setattr(prompt, "_FEW", 10)
+    chat, look, made = long_chat(tmp_path), Planner.look, threading.Event()
+
+    def slow(planner: Planner, branch: Sequence[Message]) -> Look:
+        assert threading.current_thread() is not threading.main_thread()
+        assert made.wait(30)
+        return look(planner, branch)
+
+    async with make_app(chat, tmp_path).run_test() as pilot:
+        await reads(pilot, "rolling: off")
+        monkeypatch.setattr(Planner, "look", slow)
+        await type_line(pilot, "/undo")
+        await reads(pilot, "question 44.", "/redo")
+        await pilot.press("ctrl+c", *"typed")
+        assert draft(pilot) == "typed"
+        await reads(pilot, "rolling: off")  # the figures of before
+        assert not chat.is_ready
+        made.set()
+        await wait_until(pilot, lambda: chat.is_ready)
+        assert len(chat.report().rows) == LONG - 2 + 1
+        await reads(pilot, "rolling: off")
 
 
 def in_sight(pilot: Pilot[None]) -> str:
