@@ -163,8 +163,14 @@ class Database:
                     time.sleep(0.01)
 
 
+class _Connection(sqlite3.Connection):
+    """A connection that things can be remembered of for as long as it lives."""
+
+
 def _connect(name: str) -> sqlite3.Connection:
-    connection = sqlite3.connect(name, timeout=_PATIENCE, isolation_level=None, check_same_thread=False)
+    connection = sqlite3.connect(
+        name, timeout=_PATIENCE, isolation_level=None, check_same_thread=False, factory=_Connection
+    )
     connection.row_factory = sqlite3.Row
     connection.execute("PRAGMA foreign_keys = ON")
     return connection

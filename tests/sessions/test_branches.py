@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from pathlib import Path
 
 import pytest
@@ -127,3 +128,21 @@ def test_two_processes_in_one_session_lose_nothing_and_see_no_lock(tmp_path: Pat
     assert reached == set(said)
     store.close()
     assert faults_of(database) == []
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_what_is_on_a_branch_is_so_whatever_was_asked_before(store: SessionStore, seed: int) -> None:
+    chance, session = random.Random(seed), new_session(store).id
+    above: dict[str, set[str]] = {}
+    head: list[str] = []
+    for step in range(120):
+        if above and chance.random() < 0.2:
+            back = chance.choice(list(above))
+            store.move_head(session, back, "m")
+            head = [one.id for one in store.branch(session)]
+        (said,) = say(store, session, f"{step}")
+        head = [*head, said.id]
+        above[said.id] = set(head)
+        for _ in range(4):
+            message, end = chance.choice(list(above)), chance.choice([said.id, *above])
+            assert store.is_on_branch(message, end) == (message in above[end])
