@@ -30,10 +30,10 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table of plain strings."""
+    """A table of plain strings; of a long one the rows are made when they are asked for."""
 
     columns: tuple[Column, ...]
-    rows: tuple[tuple[str, ...], ...]
+    rows: Sequence[tuple[str, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class Inspection:
 
     lead: tuple[str, ...]
     tables: tuple[Table, ...]
-    places: tuple[int, ...]
+    places: Sequence[int]
 
 
 class CommandContext(Protocol):

@@ -8,6 +8,7 @@ from rolling_chat.commands import figures
 from rolling_chat.commands.base import Column, Command, CommandContext, Inspection, Table
 from rolling_chat.commands.marks import Mark, mark_of
 from rolling_chat.context.report import Fate, PromptReport, Row
+from rolling_chat.lazily import Lazily
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -41,7 +42,12 @@ def category_table(report: PromptReport) -> Table:
 
 def message_table(rows: Sequence[Row], messages: Sequence[Message], held: HeldIds | None = None) -> Table:
     """Messages of the branch, newest first: its tokens, its fate and the reason; what is `held` is marked."""
-    by_id = {message.id: message for message in messages if message.id}
+    last = len(rows) - 1
+
+    def drawn(at: int) -> tuple[str, ...]:
+        row = rows[last - at]
+        return _row(row, _message_of(row, messages), mark_of(row.id, held))
+
     return Table(
         (
             Column("id", right=True),
@@ -50,12 +56,17 @@ def message_table(rows: Sequence[Row], messages: Sequence[Message], held: HeldId
             Column("fate"),
             Column("begins"),
         ),
-        tuple(_row(row, by_id, mark_of(row.id, held)) for row in reversed(rows)),
+        Lazily(len(rows), drawn),
     )
 
 
-def _row(row: Row, by_id: dict[str, Message], mark: Mark) -> tuple[str, ...]:
-    message = by_id.get(row.id)
+def _message_of(row: Row, messages: Sequence[Message]) -> Message | None:
+    """The message of a row: the branch's own begin at place 1."""
+    message = messages[row.index - 1] if 0 < row.index <= len(messages) else None
+    return message if message is not None and message.id == row.id else None
+
+
+def _row(row: Row, message: Message | None, mark: Mark) -> tuple[str, ...]:
     begins = preview(message) if message is not None else row.reason
     sign = f"{mark.sign} " if mark else ""
     fate = ", ".join(filter(None, (_fate(row), mark.words)))
@@ -142,7 +153,7 @@ def inspection(context: CommandContext) -> Inspection:
     """The next request as it is now."""
     chat, report = context.chat, context.report
     messages = message_table(report.rows, chat.messages, chat.pins.held)
-    places = tuple(row.index for row in reversed(report.rows))
+    places = range(len(report.rows) - 1, -1, -1)  # a row's place is that of its message
     lines = lead(report, chat.usage.cost)
     return Inspection(tuple(lines), (category_table(report), messages), places)
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from types import MappingProxyType
-from typing import overload
+from typing import TypeAlias
 
+from rolling_chat.lazily import Lazily
 from rolling_chat.messages import Json, Role
 
 
@@ -41,36 +42,8 @@ class Row:
     reason: str = ""
 
 
-class Rows(Sequence[Row]):
-    """The rows of a report, each drawn when it is first asked for: a long session has many."""
-
-    __slots__ = ("_draw", "_drawn")
-
-    def __init__(self, count: int, draw: Callable[[int], Row]) -> None:
-        self._draw = draw
-        self._drawn: list[Row | None] = [None] * count
-
-    @overload
-    def __getitem__(self, at: int) -> Row: ...
-
-    @overload
-    def __getitem__(self, at: slice) -> Sequence[Row]: ...
-
-    def __getitem__(self, at: int | slice) -> Row | Sequence[Row]:
-        places = range(len(self._drawn))[at]
-        return self._row(places) if isinstance(places, int) else tuple(map(self._row, places))
-
-    def __len__(self) -> int:
-        return len(self._drawn)
-
-    def __iter__(self) -> Iterator[Row]:
-        return map(self._row, range(len(self._drawn)))
-
-    def _row(self, place: int) -> Row:
-        row = self._drawn[place]
-        if row is None:
-            row = self._drawn[place] = self._draw(place)
-        return row
+Rows: TypeAlias = Lazily[Row]
+"""The rows of a report, each drawn when it is first asked for: a long session has many."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,19 +9,19 @@ from rich.text import Text
 from textual import on
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
-from textual.widgets import DataTable, Static
+from textual.widgets import Static
 
 from rolling_chat.agent import Chat, ChatError, PinChange
 from rolling_chat.commands.pinning import done_line, price_line
 from rolling_chat.text import one_line
 from rolling_chat.tui.screens.tables import TablesScreen
+from rolling_chat.tui.widgets.row_table import RowTable
 
 if TYPE_CHECKING:
     from rolling_chat.commands.base import Inspection
     from rolling_chat.context.report import PromptReport
 
 _FOLLOW_EVERY = 0.5  # seconds
-_MOST_FOLLOWED = 2_000  # rows; more take too long to lay out while a turn runs
 
 
 class InspectorScreen(TablesScreen):
@@ -109,7 +109,7 @@ class InspectorScreen(TablesScreen):
         self._offered = None
         self._say("")
 
-    @on(DataTable.RowHighlighted, ".last")
+    @on(RowTable.Moved, ".last")
     def _moved(self) -> None:
         if self._offered is not None and self._place != self._offered[1]:
             self._offered = None
@@ -118,7 +118,7 @@ class InspectorScreen(TablesScreen):
     @property
     def _place(self) -> int:
         """The place of the message under the cursor; 0 for the system message."""
-        places, row = self._inspection.places, self.query(DataTable).last().cursor_row
+        places, row = self._inspection.places, self.query(RowTable).last().cursor_row
         return places[row] if 0 <= row < len(places) else 0
 
     def _is_gone(self, place: int) -> bool:
@@ -142,15 +142,13 @@ class InspectorScreen(TablesScreen):
 
     def _follow(self) -> None:
         """Show what became of the request while a turn runs; not while something is offered."""
-        if self._offered is not None or len(self._inspection.places) > _MOST_FOLLOWED:
-            return
-        if self._newest() != self._report:
+        if self._offered is None and self._newest() != self._report:
             self._redraw()
 
     def _redraw(self) -> None:
         more = -len(self._inspection.places)
         self._inspection, self._report = self._read(), self._newest()
-        table = self.query(DataTable).last()
+        table = self.query(RowTable).last()
         row = table.cursor_row + max(0, more + len(self._inspection.places))
         self.show(self._inspection.lead, self._inspection.tables)
-        table.move_cursor(row=row, animate=False)
+        table.move_cursor(row)

@@ -1,0 +1,40 @@
+"""A sequence whose entries are made when they are asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeVar, overload
+
+Entry = TypeVar("Entry")
+
+
+class Lazily(Sequence[Entry]):
+    """`count` entries, each made by its place when it is first asked for, and kept."""
+
+    __slots__ = ("_made", "_make")
+
+    def __init__(self, count: int, make: Callable[[int], Entry]) -> None:
+        self._make = make
+        self._made: list[Entry | None] = [None] * count
+
+    @overload
+    def __getitem__(self, at: int) -> Entry: ...
+
+    @overload
+    def __getitem__(self, at: slice) -> Sequence[Entry]: ...
+
+    def __getitem__(self, at: int | slice) -> Entry | Sequence[Entry]:
+        places = range(len(self._made))[at]
+        return self._entry(places) if isinstance(places, int) else tuple(map(self._entry, places))
+
+    def __len__(self) -> int:
+        return len(self._made)
+
+    def __iter__(self) -> Iterator[Entry]:
+        return map(self._entry, range(len(self._made)))
+
+    def _entry(self, place: int) -> Entry:
+        entry = self._made[place]
+        if entry is None:
+            entry = self._made[place] = self._make(place)
+        return entry
