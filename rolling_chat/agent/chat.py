@@ -253,12 +253,12 @@ class Chat:
         """
         return self._switches.set_context(key, value)
 
-    def preview(self, settings: Mapping[str, str] | None = None) -> PromptReport:
+    async def preview(self, settings: Mapping[str, str] | None = None) -> PromptReport:
         """The report of the next request if rolling context were on, under these settings as typed.
 
-        Nothing is changed. Raises ChatError as `set_context` does.
+        Nothing is changed; made off the event loop. Raises ChatError as `set_context` does.
         """
-        return self._switches.preview(settings)
+        return await in_background(partial(self._switches.preview, settings))
 
     def undo_switch(self) -> str:
         """Take back the last change of rolling context or of its settings, and return to the plan before it.

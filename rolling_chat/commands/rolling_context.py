@@ -22,14 +22,15 @@ _RULES: dict[str, Rule] = {
 }
 
 
-def describe(chat: Chat) -> str:
+async def describe(chat: Chat) -> str:
     """One line: on or off, the history cap beside the window, and what leaves."""
     if chat.rolling:
+        await chat.ready()
         report = chat.report()
         left = _changes(report)
         gone = f"{left}, and kept on disk" if left else "nothing is left out now"
         return f"Rolling context is on: {_cap(report)}; {gone}.{_overflow(report)}"
-    report = chat.preview()
+    report = await chat.preview()
     left = _changes(report)
     would = f"{left} in the next request" if left else "nothing would leave now"
     return (
@@ -65,23 +66,23 @@ def _overflow(report: PromptReport) -> str:
     return "" if report.within_budget else " The next request does not fit even so."
 
 
-def _status(context: CommandContext, _argument: str) -> None:
-    context.say(describe(context.chat))
+async def _status(context: CommandContext, _argument: str) -> None:
+    context.say(await describe(context.chat))
 
 
-def _switch(on: bool, context: CommandContext) -> None:
+async def _switch(on: bool, context: CommandContext) -> None:
     context.chat.set_rolling(on)
     context.refresh_report()
-    context.say(describe(context.chat))
+    context.say(await describe(context.chat))
 
 
-def _preview(context: CommandContext, argument: str) -> None:
+async def _preview(context: CommandContext, argument: str) -> None:
     chat = context.chat
     settings = _pairs(argument)
     if settings is None:
         context.say(f"{_NAME} preview takes settings as KEY=VALUE, not {argument!r}.", warning=True)
         return
-    report = chat.preview(settings)
+    report = await chat.preview(settings)
     under = "".join(f" with {key} = {value}" for key, value in settings.items())
     begins = f"Rolling context on{under}" if report.rolling else f"Rolling context off{under}"
     size = f"the next request is ~{report.token_count:,} tokens, now it is ~{chat.report().token_count:,}"
@@ -107,7 +108,7 @@ def _pairs(argument: str) -> dict[str, str] | None:
     return {key: value for key, _sign, value in pairs}
 
 
-def _set(context: CommandContext, argument: str) -> None:
+async def _set(context: CommandContext, argument: str) -> None:
     key, _, value = argument.replace("=", " ", 1).partition(" ")
     if not key or not value.strip():
         context.say(f"{_NAME} set takes a key and a value: set max_history_tokens 0", warning=True)
@@ -115,6 +116,7 @@ def _set(context: CommandContext, argument: str) -> None:
     before = context.chat.report()
     line = context.chat.set_context(key, value.strip())
     context.refresh_report()
+    await context.chat.ready()
     after = context.chat.report()
     context.say(f"For this session, {line}: {_difference(before, after)}.{_overflow(after)}")
 
@@ -144,19 +146,19 @@ def _undo(context: CommandContext, _argument: str) -> None:
     context.say(line)
 
 
-def _run(context: CommandContext, argument: str) -> None:
+async def _run(context: CommandContext, argument: str) -> None:
     word, _, rest = argument.partition(" ")
     match word.lower():
         case "on" | "off" if not rest:
-            _switch(word.lower() == "on", context)
+            await _switch(word.lower() == "on", context)
         case "":
-            _switch(not context.chat.rolling, context)
+            await _switch(not context.chat.rolling, context)
         case "status" if not rest:
-            _status(context, rest)
+            await _status(context, rest)
         case "preview":
-            _preview(context, rest.strip())
+            await _preview(context, rest.strip())
         case "set":
-            _set(context, rest.strip())
+            await _set(context, rest.strip())
         case "undo" if not rest:
             _undo(context, rest)
         case _:

@@ -21,7 +21,8 @@ def offered(provider: ScriptedProvider) -> list[bool]:
 async def test_it_is_offered_from_the_first_request_while_rolling_is_on(opened: Opened) -> None:
     chat, runtime, provider = opened(says("ok"))
     await collect(chat.send("one"))
-    assert chat.preview().tools > chat.report().tools  # what it costs is in what /rolling-context foretells
+    foretold = await chat.preview()
+    assert foretold.tools > chat.report().tools  # what it costs is in what /rolling-context foretells
     chat.set_rolling(True)
     await collect(chat.send("two"))
     assert offered(provider) == [False, True]

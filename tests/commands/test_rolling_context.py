@@ -59,7 +59,7 @@ async def test_preview_under_another_setting(tmp_path: Path) -> None:
     assert line.endswith("Nothing was changed.")
     await _run(context, "/rolling-context preview much")
     assert context.warned == ["/rolling-context preview takes settings as KEY=VALUE, not 'much'."]
-    assert _cap(context.chat) == 2_000
+    assert await _cap(context.chat) == 2_000
 
 
 @pytest.mark.parametrize(
@@ -185,5 +185,5 @@ def _omitted(chat: Chat) -> set[int]:
     return {row.index for row in chat.report().rows if row.fate is Fate.OMITTED}
 
 
-def _cap(chat: Chat) -> int:
-    return chat.preview().history_budget
+async def _cap(chat: Chat) -> int:
+    return (await chat.preview()).history_budget
