@@ -17,7 +17,7 @@ from tests.benchmarks import (
     transcripts,
     tree,
 )
-from tests.benchmarks.screen import hostile, resume, start, streaming
+from tests.benchmarks.screen import hostile, resume, start, streaming, working
 from tests.benchmarks.screen import memory as screen_memory
 
 BENCHMARKS = {
@@ -36,6 +36,7 @@ BENCHMARKS = {
     "resume": resume.run,
     "streaming": streaming.run,
     "screen-memory": screen_memory.run,
+    "working": working.run,
     "hostile": hostile.run,
 }
 
