@@ -62,12 +62,14 @@ class RowTable(ScrollView, can_focus=True):
         super().__init__(classes=classes)
         self._table = table
         self._widths: list[int] = []
+        self._room = -1  # that the widths are for
         self.cursor_row = 0
+        self._make_room()
 
     def show(self, table: Table) -> None:
         """Show another table; the cursor stays where it is."""
-        self._table = table
-        self._lay_out()
+        self._table, self._room = table, -1
+        self._make_room()
         self.move_cursor(self.cursor_row)
 
     def move_cursor(self, row: int) -> None:
@@ -101,10 +103,6 @@ class RowTable(ScrollView, can_focus=True):
         """The header and the rows."""
         return 1 + len(self._table.rows)
 
-    def on_resize(self) -> None:
-        """The columns have another width to share."""
-        self._lay_out()
-
     def on_click(self, event: events.Click) -> None:
         """A click puts the cursor on a row."""
         offset = event.get_content_offset(self)
@@ -114,8 +112,8 @@ class RowTable(ScrollView, can_focus=True):
     def render_line(self, y: int) -> Strip:
         """The header, which stays, and below it the rows."""
         row, width = self.scroll_offset.y + y - 1, self.scrollable_content_region.width
-        if not self._widths:
-            return Strip.blank(width, self.rich_style)
+        if width != self._room:  # here, and not when it is resized: nothing is drawn in widths of before
+            self._room, self._widths = width, column_widths(self._table, width)
         if y == 0:
             titles = [column.title for column in self._table.columns]
             return self._strip(titles, width, "row-table--header")
@@ -144,11 +142,8 @@ class RowTable(ScrollView, can_focus=True):
             to = row if row < top else row - rows + 1
             self.scroll_to(y=to, animate=False, immediate=True)
 
-    def _lay_out(self) -> None:
-        width = self.scrollable_content_region.width
-        self._widths = column_widths(self._table, width)
-        self.virtual_size = Size(width, 1 + len(self._table.rows))
-        self.refresh()
+    def _make_room(self) -> None:
+        self.virtual_size = Size(0, 1 + len(self._table.rows))
 
 
 def column_widths(table: Table, room: int) -> list[int]:
