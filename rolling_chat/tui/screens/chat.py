@@ -165,7 +165,7 @@ class ChatScreen(ReaderScreen):
             completing=self.query_one(Completion).shown,
             can_carry_on=self.state.can_carry_on and not self.prompt.text,
             searching=self.prompt.searching,
-            finding=self.finding.is_open,
+            finding=self.query_one(FindBar).has_keys,
             beside_paste=self.prompt.is_beside_paste,
             scrolled_up=not self.transcript.follow,
             newline_key=self._newline_key,
@@ -325,6 +325,13 @@ class ChatScreen(ReaderScreen):
         self._turns.stop()
         self.paint_rows()
 
+    def action_answer(self) -> None:
+        """To the question that is asked, whatever draft there is; else to who takes the keys without one."""
+        if self._asking.question is None:
+            self.take_focus()
+        else:
+            self.set_focus(self._asking.question, scroll_visible=False)
+
     def action_details(self) -> None:
         """Open or fold thinking and tool results."""
         transcript = self.transcript
@@ -362,6 +369,10 @@ class ChatScreen(ReaderScreen):
         """The question that is asked, but for a draft that stands in the prompt box; else that."""
         question = self._asking.question
         return question if question is not None and not self.prompt.text else self.prompt
+
+    def on_descendant_focus(self, _event: events.DescendantFocus) -> None:
+        """Other keys work than before."""
+        self._painter.hint_keys()
 
     @on(Question.HintsChanged)
     def _hints_changed(self) -> None:

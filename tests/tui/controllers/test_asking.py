@@ -180,3 +180,18 @@ async def test_a_second_question_waits_for_the_answer_to_the_first(tmp_path: Pat
         await pilot.press("escape")
         await wait_until(pilot, asked[1].done)
         assert [task.result() for task in asked] == ["roll", "leave"]
+
+
+@pytest.mark.parametrize("text", ["", "well"])
+async def test_from_the_find_bar_too_tab_answers(made: Path, text: str) -> None:
+    clock = Clock()
+    async with make_app(asking_chat(made.parents[1]), made.parents[1], clock=clock).run_test() as pilot:
+        await _asked(pilot, clock)
+        await pilot.press(*text, "ctrl+f", *"do")
+        await reads(pilot, "tab answers", "find: do", "enter next")
+        await pilot.press("tab")
+        await listens(pilot, clock)
+        await pilot.press("y")
+        await idle(pilot)
+        assert _is_made(made)
+        assert draft(pilot) == text
