@@ -55,7 +55,7 @@ _log = logging.getLogger("rolling_chat.tui")
 _FOLLOW_EVERY = 2.0  # seconds between looks at a session that another terminal writes
 _QUIET = 5.0  # seconds without a key or the mouse after which nobody is taken to be there
 _QUIT_TWICE = 2.0  # seconds within which ctrl+c has to come again
-_LEAST_WIDTH, _LEAST_HEIGHT, _LOW_HEIGHT = 40, 10, 16
+_LEAST_WIDTH, _LEAST_HEIGHT, _LOW_HEIGHT, _SHORT_HEIGHT = 40, 10, 16, 28
 
 
 class ChatScreen(ReaderScreen):
@@ -354,13 +354,14 @@ class ChatScreen(ReaderScreen):
     # -- the rest
 
     def on_resize(self, event: events.Resize) -> None:
-        """Too small to be of use says so; few rows do without the box's frame."""
+        """Too small to be of use says so; few rows do without the box's frame, or the line above it all."""
         width, height = event.size
         too_small = width < _LEAST_WIDTH or height < _LEAST_HEIGHT
         if self.has_class("-too-small") and not too_small:
             self.call_after_refresh(self.take_focus)  # what is hidden loses it
         self.set_class(too_small, "-too-small")
         self.set_class(height < _LOW_HEIGHT, "-low")
+        self.set_class(height < _SHORT_HEIGHT, "-short")
         self.query_one("#too-small", Static).update(
             f"The terminal is too small:\n{width} × {height}; {_LEAST_WIDTH} × {_LEAST_HEIGHT} is the least."
         )
