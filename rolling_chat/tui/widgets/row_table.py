@@ -102,8 +102,9 @@ class RowTable(ScrollView, can_focus=True):
         return 1 + len(self._table.rows)
 
     def on_resize(self) -> None:
-        """The columns have another width to share."""
+        """The columns have another width to share, and the cursor's row stays in sight."""
         self._lay_out()
+        self._have_in_sight(self.cursor_row)
 
     def on_click(self, event: events.Click) -> None:
         """A click puts the cursor on a row."""
