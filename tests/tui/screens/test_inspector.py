@@ -61,6 +61,19 @@ async def test_on_a_small_screen_what_is_offered_stands_beside_its_row(
         await reads(pilot, "r4  assist", "r3  user", "Pin r4 with its request:", "p pin · x exclude")
 
 
+@pytest.mark.parametrize(
+    ("width", "words"), [(60, ""), (80, "/rolling-context set reserve"), (120, "set reserved_output_tokens")]
+)
+async def test_what_makes_a_category_smaller_stands_beside_it_where_there_is_room(
+    tmp_path: Path, width: int, words: str
+) -> None:
+    chat = make_chat(tmp_path, says("It is 8443."), says("Nothing."))
+    async with make_app(chat, tmp_path).run_test(size=(width, 30)) as pilot:
+        await _open(pilot)
+        await reads(pilot, "reserve for the answer", "safety margin", words)
+        assert ("made smaller by" in shown(pilot)) == bool(words)
+
+
 async def test_on_fewer_rows_the_row_under_the_cursor_stays_in_sight(tmp_path: Path) -> None:
     chat = make_chat(tmp_path, *[says("It is 8443.")] * 8)
     for _ in range(6):
