@@ -22,10 +22,11 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column of a table; figures stand at the right."""
+    """One column of a table; figures stand at the right. A `spare` last one is for where there is room."""
 
     title: str
     right: bool = False
+    spare: bool = False
 
 
 @dataclass(frozen=True, slots=True)

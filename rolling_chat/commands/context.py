@@ -21,22 +21,29 @@ _LEAST_BAND = 0.005  # a narrower band rounds to nothing
 
 
 def category_table(report: PromptReport) -> Table:
-    """The division of the window for one request."""
+    """The division of the window for one request, and what makes its parts smaller."""
     rows = [
-        ("system prompt", report.system),
-        ("tools", report.tools),
-        ("summary", report.summary),
-        ("history", report.history),
-        ("current turn", report.current),
-        ("draft", report.draft),
-        ("reserve for the answer", report.reserve),
-        ("safety margin", report.margin),
+        ("system prompt", report.system, ""),
+        ("tools", report.tools, "agent.tools in the settings"),
+        ("summary", report.summary, "/summary"),
+        ("history", report.history, "/compact" if report.rolling else "/rolling-context on"),
+        ("current turn", report.current, "/exclude last"),
+        ("draft", report.draft, "ctrl+c"),
+        ("reserve for the answer", report.reserve, "/rolling-context set reserved_output_tokens"),
+        ("safety margin", report.margin, "/rolling-context set safety_margin"),
     ]
-    used = sum(size for _, size in rows)
-    rows.append(("free", max(0, report.window - used)))
+    used = sum(size for _, size, _ in rows)
+    rows.append(("free", max(0, report.window - used), ""))
     return Table(
-        (Column("category"), Column("tokens", right=True), Column("of window", right=True)),
-        tuple((name, f"{size:,}", _share(size, report.window)) for name, size in rows),
+        (
+            Column("category"),
+            Column("tokens", right=True),
+            Column("of window", right=True),
+            Column("made smaller by", spare=True),
+        ),
+        tuple(
+            (name, f"{size:,}", _share(size, report.window), how if size else "") for name, size, how in rows
+        ),
     )
 
 

@@ -79,7 +79,24 @@ async def test_context_lists_every_message_newest_first(tmp_path: Path) -> None:
     rows = message_table(chat.report().rows, chat.messages).rows
     assert [row[-1] for row in rows][:2] == ["of course", "do you?"]
     assert {row[3] for row in rows} == {"sent"}
-    assert len(category_table(chat.report()).columns) == 3
+
+
+async def test_context_says_beside_each_category_what_makes_it_smaller(tmp_path: Path) -> None:
+    chat = make_chat(tmp_path, says("of course"))
+    await _say(chat, "do you?")
+    said = {row[0]: row[-1] for row in category_table(chat.report()).rows}
+    assert said["history"] == "/rolling-context on"
+    assert said["reserve for the answer"] == "/rolling-context set reserved_output_tokens"
+    assert said["draft"] == said["summary"] == said["free"] == "", "there is nothing to make smaller"
+    chat.set_rolling(True)
+    assert "/compact" in {row[-1] for row in category_table(chat.report()).rows}
+    context = PlainContext(chat)
+    for line in (f"{said['reserve for the answer']} 1000", f"{said['safety margin']} 0.05", said["history"]):
+        before = chat.report()
+        await _run(context, line)
+        after = chat.report()
+        assert context.warned == []
+        assert (after.reserve + after.margin < before.reserve + before.margin) or after.rolling
 
 
 async def test_model_by_name_and_an_unknown_one(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import subprocess
 import sys
 from dataclasses import replace
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from rich.color import Color
+from textual.worker import WorkerFailed
 
 from rolling_chat.agent import Chat
 from rolling_chat.sessions.store import SessionStore
@@ -19,6 +21,7 @@ from rolling_chat.tui.screens import chat as chat_screen
 from rolling_chat.tui.screens.chat import ChatScreen
 from rolling_chat.tui.start import run_app
 from rolling_chat.tui.state import ScreenState
+from rolling_chat.tui.widgets.find import FindBar
 from tests.support.tui import (
     ScriptedProvider,
     idle,
@@ -27,6 +30,7 @@ from tests.support.tui import (
     make_paths,
     reads,
     says,
+    screen_of,
     tells,
     transcript,
     type_line,
@@ -154,3 +158,31 @@ async def _say(chat: Chat, text: str) -> None:
 
 def _said(chat: Chat) -> list[str]:
     return [message.text for message in chat.messages]
+
+
+async def test_what_is_still_looked_for_when_the_program_is_left_is_no_fault(tmp_path: Path) -> None:
+    async with make_app(make_chat(tmp_path), tmp_path).run_test() as pilot:
+        await idle(pilot)
+        screen = screen_of(pilot)
+
+        async def say_late() -> None:
+            while screen.query(FindBar):  # noqa: ASYNC110  # nothing tells when it goes
+                await asyncio.sleep(0)
+            screen.query_one(FindBar).say("not found")
+
+        screen.work(say_late)
+
+
+async def test_what_is_not_there_while_the_program_runs_is_one(tmp_path: Path) -> None:
+    with pytest.raises(WorkerFailed, match="No nodes match"):
+        await _look_for_nothing(tmp_path)
+
+
+async def _look_for_nothing(home: Path) -> None:
+    async with make_app(make_chat(home), home).run_test() as pilot:
+        await idle(pilot)
+
+        async def say() -> None:
+            pilot.app.screen.query_one("#nowhere", FindBar).say("not found")
+
+        await screen_of(pilot).work(say).wait()

@@ -31,6 +31,7 @@ class Asking:
         """Show a question and wait for its answer; another waits until this one is gone."""
         async with self._one_at_a_time:
             self._question, self._answer = question, asyncio.get_running_loop().create_future()
+            self._screen.add_class("-asking")
             try:
                 await self._screen.query_one("#question-slot").mount(question)
                 self._screen.take_focus()
@@ -38,6 +39,7 @@ class Asking:
                 return await self._answer
             finally:
                 self._question = self._answer = None
+                self._screen.remove_class("-asking")
                 with suppress(NoMatches):
                     question.remove()
                     self._screen.take_focus()

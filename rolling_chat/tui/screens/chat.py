@@ -55,7 +55,7 @@ _log = logging.getLogger("rolling_chat.tui")
 _FOLLOW_EVERY = 2.0  # seconds between looks at a session that another terminal writes
 _QUIET = 5.0  # seconds without a key or the mouse after which nobody is taken to be there
 _QUIT_TWICE = 2.0  # seconds within which ctrl+c has to come again
-_LEAST_WIDTH, _LEAST_HEIGHT, _LOW_HEIGHT = 40, 10, 16
+_LEAST_WIDTH, _LEAST_HEIGHT, _LOW_HEIGHT, _SHORT_HEIGHT = 40, 10, 16, 28
 
 
 class ChatScreen(ReaderScreen):
@@ -165,7 +165,7 @@ class ChatScreen(ReaderScreen):
             completing=self.query_one(Completion).shown,
             can_carry_on=self.state.can_carry_on and not self.prompt.text,
             searching=self.prompt.searching,
-            finding=self.finding.is_open,
+            finding=self.query_one(FindBar).has_keys,
             beside_paste=self.prompt.is_beside_paste,
             scrolled_up=not self.transcript.follow,
             newline_key=self._newline_key,
@@ -325,6 +325,13 @@ class ChatScreen(ReaderScreen):
         self._turns.stop()
         self.paint_rows()
 
+    def action_answer(self) -> None:
+        """To the question that is asked, whatever draft there is; else to who takes the keys without one."""
+        if self._asking.question is None:
+            self.take_focus()
+        else:
+            self.set_focus(self._asking.question, scroll_visible=False)
+
     def action_details(self) -> None:
         """Open or fold thinking and tool results."""
         transcript = self.transcript
@@ -347,13 +354,14 @@ class ChatScreen(ReaderScreen):
     # -- the rest
 
     def on_resize(self, event: events.Resize) -> None:
-        """Too small to be of use says so; few rows do without the box's frame."""
+        """Too small to be of use says so; few rows do without the box's frame, or the line above it all."""
         width, height = event.size
         too_small = width < _LEAST_WIDTH or height < _LEAST_HEIGHT
         if self.has_class("-too-small") and not too_small:
             self.call_after_refresh(self.take_focus)  # what is hidden loses it
         self.set_class(too_small, "-too-small")
         self.set_class(height < _LOW_HEIGHT, "-low")
+        self.set_class(height < _SHORT_HEIGHT, "-short")
         self.query_one("#too-small", Static).update(
             f"The terminal is too small:\n{width} × {height}; {_LEAST_WIDTH} × {_LEAST_HEIGHT} is the least."
         )
@@ -362,6 +370,10 @@ class ChatScreen(ReaderScreen):
         """The question that is asked, but for a draft that stands in the prompt box; else that."""
         question = self._asking.question
         return question if question is not None and not self.prompt.text else self.prompt
+
+    def on_descendant_focus(self, _event: events.DescendantFocus) -> None:
+        """Other keys work than before."""
+        self._painter.hint_keys()
 
     @on(Question.HintsChanged)
     def _hints_changed(self) -> None:

@@ -69,8 +69,11 @@ class Picker(FramedScreen[str | None]):
         self._narrow("")
 
     def on_resize(self) -> None:
-        """Notes are laid out for the width."""
+        """Notes are laid out for the width; what is chosen stays."""
+        options = self.query_one(OptionList)
+        at = options.highlighted
         self._narrow(self.query_one(Input).value)
+        options.highlighted = at
 
     @on(Input.Changed)
     def _typed(self, event: Input.Changed) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from textual import events, on
 from textual.binding import Binding, BindingType
+from textual.css.query import NoMatches
 from textual.geometry import Offset, clamp
 from textual.screen import Screen
 from textual.widget import Widget
@@ -94,7 +95,15 @@ class ReaderScreen(Screen[None]):
 
         It is not begun where the screen goes first: hence no coroutine, which would be left over.
         """
-        return self.run_worker(work, exit_on_error=True)
+
+        async def done() -> None:
+            try:
+                await work()
+            except NoMatches:
+                if self.app.is_running:  # else the program is being left: what it wanted is gone already
+                    raise
+
+        return self.run_worker(done, exit_on_error=True)
 
     # -- keys and clicks
 

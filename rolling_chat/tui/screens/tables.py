@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from rolling_chat.commands import Table
 
-_LOW_HEIGHT = 22  # rows: below it the tables above the last leave it room
+_LOW_HEIGHT, _TINY_HEIGHT = 22, 19  # rows: below them the tables above the last leave it room, or it all
 
 
 class TablesScreen(FramedScreen[None]):
@@ -33,9 +33,11 @@ class TablesScreen(FramedScreen[None]):
     DEFAULT_CSS = """
     TablesScreen > Vertical { width: 100%; height: 100%; }
     TablesScreen Static { height: auto; }
+    TablesScreen.-tiny .lead { max-height: 25vh; }
     TablesScreen RowTable { height: auto; max-height: 50%; margin-top: 1; }
     TablesScreen.-low RowTable { max-height: 4; }
-    TablesScreen RowTable.last { height: 1fr; max-height: 100%; min-height: 5; }
+    TablesScreen.-tiny RowTable { display: none; }
+    TablesScreen RowTable.last { display: block; height: 1fr; max-height: 100%; min-height: 3; }
     """
 
     def __init__(self, title: str, lead: Sequence[str], tables: Sequence[Table]) -> None:
@@ -49,7 +51,7 @@ class TablesScreen(FramedScreen[None]):
         with Vertical() as box:
             box.border_title = self._title
             box.border_subtitle = self.KEYS
-            yield Static(lead_text(self._lead))
+            yield Static(lead_text(self._lead), classes="lead")
             for at, table in enumerate(self._tables):
                 last = at == len(self._tables) - 1
                 yield RowTable(table, classes="last" if last else "")
@@ -59,8 +61,9 @@ class TablesScreen(FramedScreen[None]):
         self.query(RowTable).last().focus()
 
     def on_resize(self, event: events.Resize) -> None:
-        """On few rows the last table comes first."""
+        """On few rows the last table comes first, and what is said of its rows below it."""
         self.set_class(event.size.height < _LOW_HEIGHT, "-low")
+        self.set_class(event.size.height < _TINY_HEIGHT, "-tiny")
 
     def show(self, lead: Sequence[str], tables: Sequence[Table]) -> None:
         """Show as many tables with other contents; the cursors stay where they are."""

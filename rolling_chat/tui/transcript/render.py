@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from rich.cells import cell_len, set_cell_size
+from rich.cells import cell_len
 from rich.segment import Segment
 from rich.style import Style
 
@@ -67,11 +67,14 @@ def lead_lines(gap: int, rule: str, look: Look) -> list[Line]:
     if not rule:
         return [Line(())] * gap
     muted = look.palette.style(look.palette.muted)
-    words, here = f"── {rule} ", " context ──"
-    room = look.width - cell_len(words) - len(here)
-    text = words + "─" * room + here if room > 0 else set_cell_size(words, look.width)
-    drawn = Line((Segment(text, muted),), gutter=len(text))
-    return [*([Line(())] * gap), drawn, Line(())]
+    here = " context ──"
+    *above, last = (row.drawn.rstrip() for row in wrapped([(f"── {rule}", muted)], max(1, look.width)))
+    if cell_len(last) + 1 + len(here) >= look.width:
+        above, last = [*above, last], ""
+    words = f"{last} " if last else ""
+    texts = [*above, words + "─" * (look.width - cell_len(words) - len(here)) + here]
+    drawn = [Line((Segment(text, muted),), gutter=len(text)) for text in texts]
+    return [*([Line(())] * gap), *drawn, Line(())]
 
 
 def head_lines(item: Item, look: Look, *, is_open: bool, note: str) -> list[Line]:

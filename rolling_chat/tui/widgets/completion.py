@@ -53,6 +53,7 @@ class Completion(Widget):
         if choices != self._choices:
             self._choices, self._at = choices, 0 if choices and marks_first else None
             self.display = bool(choices)
+            self.screen.set_class(self.display, "-completing")
             self.styles.height = min(_ROWS, len(choices))
             self.refresh(layout=True)
 

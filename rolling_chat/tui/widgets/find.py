@@ -31,6 +31,7 @@ class FindBar(Horizontal):
         Binding("down,ctrl+n", "step(1)", show=False),
         Binding("up,ctrl+p,shift+enter", "step(-1)", show=False),
         Binding("escape", "close", show=False),
+        Binding("tab", "screen.answer", show=False),
     ]
 
     @dataclass
@@ -52,6 +53,11 @@ class FindBar(Horizontal):
     def shown(self) -> bool:
         """Is it open?"""
         return bool(self.display)
+
+    @property
+    def has_keys(self) -> bool:
+        """Is it open, and is what is typed for it?"""
+        return self.shown and self.screen.focused is self.query_one(Input)
 
     def compose(self) -> ComposeResult:
         """What it is, what is looked for, how that went."""

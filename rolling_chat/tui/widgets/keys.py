@@ -82,15 +82,17 @@ def key_hints(moment: Moment) -> list[KeyHint]:
         ("f1", "help"),
         ("ctrl+o", "details"),
     ]
+    context = ("ctrl+g", "context")
     if moment.escapes:
         return [
             ("tab", "answer"),
             ("esc", moment.escapes),
             ("enter", "queue" if moment.busy else "send"),
             *rest,
+            context,
         ]
     if moment.busy:
         take_back = [("up", "take back")] if moment.queued else [("enter", "queue")]
-        return [("esc", "stop"), *take_back, *rest]
+        return [("esc", "stop"), *take_back, *rest, context]
     first = ("enter", "go on") if moment.can_carry_on else ("enter", "send")
-    return [first, *rest, ("ctrl+q", "quit"), ("ctrl+f", "find"), ("f6", "read")]
+    return [first, *rest, ("ctrl+q", "quit"), context, ("ctrl+f", "find"), ("f6", "read")]

@@ -103,6 +103,10 @@ class RowTable(ScrollView, can_focus=True):
         """The header and the rows."""
         return 1 + len(self._table.rows)
 
+    def on_resize(self) -> None:
+        """The cursor's row stays in sight."""
+        self._have_in_sight(self.cursor_row)
+
     def on_click(self, event: events.Click) -> None:
         """A click puts the cursor on a row."""
         offset = event.get_content_offset(self)
@@ -125,7 +129,7 @@ class RowTable(ScrollView, can_focus=True):
 
     def _strip(self, cells: Sequence[str], width: int, name: str) -> Strip:
         style = self.get_component_rich_style(name) if name else self.rich_style
-        parts = zip(cells, self._table.columns, self._widths, strict=True)
+        parts = zip(cells, self._table.columns, self._widths, strict=False)  # a spare column may have none
         text = "".join(f"{'':{_PADDING}}{_fitted(*part)}{'':{_PADDING}}" for part in parts)
         return Strip([Segment(text, style)]).adjust_cell_length(width, style)
 
@@ -147,12 +151,18 @@ class RowTable(ScrollView, can_focus=True):
 
 
 def column_widths(table: Table, room: int) -> list[int]:
-    """The columns' widths in `room` cells; the last gives way first. Of many rows some are measured."""
+    """The columns' widths in `room` cells; the last gives way first. Of many rows some are measured.
+
+    A spare last column for which there is no room has none.
+    """
     rows = [table.rows[at] for at in _measured(len(table.rows))]
     widths = [
         max(cell_len(one_line(cell)) for cell in (column.title, *(row[at] for row in rows)))
         for at, column in enumerate(table.columns)
     ]
+    left = room - sum(widths[:-1]) - 2 * _PADDING * len(widths)
+    if table.columns[-1].spare and left < min(widths[-1], _LEAST_LAST):
+        widths.pop()
     _make_fit(widths, room - 2 * _PADDING * len(widths))
     return widths
 

@@ -38,7 +38,7 @@ def _work(place: Desk, session: str) -> Iterator[str]:
             yield f"  {act:<22}{_line(keys)}"
             terminal.type(_CTRL_C)  # what was typed
             settle(terminal)
-        took = _milliseconds_to(terminal, "/context", "The next request")
+        took = _milliseconds_to(terminal, "/context", "safety margin", "fate", "system prompt")
         yield f"  {'/context is there':<22}{took:7.0f} ms"
 
 
@@ -50,10 +50,10 @@ def _line(keys: KeyTimes) -> str:
     )
 
 
-def _milliseconds_to(terminal: Terminal, command: str, words: str) -> float:
+def _milliseconds_to(terminal: Terminal, command: str, *words: str) -> float:
     began = time.perf_counter()
     terminal.type(command + _ENTER)
-    (there,) = appearances(terminal, lambda screen: words in screen)
+    (there,) = appearances(terminal, lambda screen: all(word in screen for word in words))
     terminal.type(_ESCAPE)
     return 1_000 * (there - began)
 

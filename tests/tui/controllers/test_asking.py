@@ -6,15 +6,20 @@ import asyncio
 from pathlib import Path
 
 import pytest
+from textual.events import Paste
 from textual.pilot import Pilot
 
 from rolling_chat.providers.protocol import ErrorKind, ProviderError
+from rolling_chat.settings.schema import ContextSettings, Settings
 from rolling_chat.tui.widgets.question import Question
 from rolling_chat.tui.widgets.questions import full_question
 from tests.support.tui import (
     COMMAND,
+    MODEL,
     Clock,
+    ScriptedProvider,
     asking_chat,
+    calls,
     draft,
     idle,
     listens,
@@ -180,3 +185,49 @@ async def test_a_second_question_waits_for_the_answer_to_the_first(tmp_path: Pat
         await pilot.press("escape")
         await wait_until(pilot, asked[1].done)
         assert [task.result() for task in asked] == ["roll", "leave"]
+
+
+@pytest.mark.parametrize("text", ["", "well"])
+async def test_from_the_find_bar_too_tab_answers(made: Path, text: str) -> None:
+    clock = Clock()
+    async with make_app(asking_chat(made.parents[1]), made.parents[1], clock=clock).run_test() as pilot:
+        await _asked(pilot, clock)
+        await pilot.press(*text, "ctrl+f", *"do")
+        await reads(pilot, "tab answers", "find: do", "enter next")
+        await pilot.press("tab")
+        await listens(pilot, clock)
+        await pilot.press("y")
+        await idle(pilot)
+        assert _is_made(made)
+        assert draft(pilot) == text
+
+
+@pytest.mark.parametrize("size", [(80, 24), (60, 20), (60, 16), (40, 15), (40, 10)])
+@pytest.mark.parametrize("writes", ["commands", "lines", "finds"])
+async def test_however_few_rows_there_are_the_draft_the_gauge_and_the_keys_stay(
+    tmp_path: Path, size: tuple[int, int], writes: str
+) -> None:
+    clock, settings = Clock(), Settings(model=MODEL, context=ContextSettings(enabled=True))
+    provider = ScriptedProvider([*[says("So. " * 200)] * 3, says("They talked.")])
+    chat = make_chat(tmp_path, provider=provider, settings=settings, folder=tmp_path)
+    for number in range(3):
+        async for _ in chat.send(f"What of {number}?"):
+            pass
+    chat.summaries.take(await chat.summaries.propose())
+    provider.replies.append(calls("run_command", command="echo " + "a word or two " * 60))
+    async with make_app(chat, tmp_path, clock=clock).run_test(size=size) as pilot:
+        await reads(pilot, " / 128k", "Older messages in this")
+        await _asked(pilot, clock)
+        match writes:
+            case "commands":
+                await pilot.press("space", "backspace", "/")
+                await reads(pilot, "tab complete", "/rolling-context")
+            case "lines":
+                pilot.app.screen.post_message(Paste("\n".join("line" for _ in range(9))))
+                await reads(pilot, "tab answer  esc no", "line")
+            case _:
+                await pilot.press("ctrl+f", *"word")
+                await reads(pilot, "find: word", "enter next")
+        await reads(pilot, " / 128k", "Allow run_command?", "echo a word", "asking")
+        box = screen_of(pilot).prompt.region
+        assert 0 < box.height < size[1] - box.y

@@ -116,3 +116,18 @@ async def test_messages_that_are_still_being_read_are_told(
         screen.finding.look_again()
         await reads(pilot, "2 of 10")
         assert "older messages" not in shown(pilot)
+
+
+@pytest.mark.parametrize("leave", ["tab", "click"])
+async def test_who_writes_on_while_it_is_open_reads_what_the_keys_do_then(tmp_path: Path, leave: str) -> None:
+    async with make_app(make_chat(tmp_path, says("It is 8443.")), tmp_path).run_test() as pilot:
+        await type_line(pilot, "Which port?")
+        await idle(pilot)
+        await pilot.press("ctrl+f", *"port")
+        await reads(pilot, "1 of 1", "enter next")
+        await (pilot.press("tab") if leave == "tab" else pilot.click("#prompt"))
+        await wait_until(pilot, lambda: screen_of(pilot).focused is screen_of(pilot).prompt)
+        await reads(pilot, "find: port", "enter send")
+        await pilot.press("x", "escape")
+        await wait_until(pilot, lambda: "find:" not in shown(pilot))
+        assert draft(pilot) == "x"

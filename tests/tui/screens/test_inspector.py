@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from textual.pilot import Pilot
 
 from rolling_chat.tui.screens.inspector import InspectorScreen
@@ -49,12 +50,42 @@ async def test_the_price_is_shown_before_a_row_is_pinned(tmp_path: Path) -> None
         await tells(pilot, "/unpin r4 takes it back.")
 
 
-async def test_on_a_small_screen_what_is_offered_stands_beside_its_row(tmp_path: Path) -> None:
+@pytest.mark.parametrize("size", [(60, 20), (60, 16), (40, 10)])
+async def test_on_a_small_screen_what_is_offered_stands_beside_its_row(
+    tmp_path: Path, size: tuple[int, int]
+) -> None:
     chat = make_chat(tmp_path, says("It is 8443."), says("Nothing."))
-    async with make_app(chat, tmp_path).run_test(size=(60, 20)) as pilot:
+    async with make_app(chat, tmp_path).run_test(size=size) as pilot:
         await _open(pilot)
         await pilot.press("p")
-        await reads(pilot, "r4  assistant", "r3  user", "Pin r4 with its request:", "esc close")
+        await reads(pilot, "r4  assist", "r3  user", "Pin r4 with its request:", "p pin · x exclude")
+
+
+@pytest.mark.parametrize(
+    ("width", "words"), [(60, ""), (80, "/rolling-context set reserve"), (120, "set reserved_output_tokens")]
+)
+async def test_what_makes_a_category_smaller_stands_beside_it_where_there_is_room(
+    tmp_path: Path, width: int, words: str
+) -> None:
+    chat = make_chat(tmp_path, says("It is 8443."), says("Nothing."))
+    async with make_app(chat, tmp_path).run_test(size=(width, 30)) as pilot:
+        await _open(pilot)
+        await reads(pilot, "reserve for the answer", "safety margin", words)
+        assert ("made smaller by" in shown(pilot)) == bool(words)
+
+
+async def test_on_fewer_rows_the_row_under_the_cursor_stays_in_sight(tmp_path: Path) -> None:
+    chat = make_chat(tmp_path, *[says("It is 8443.")] * 8)
+    for _ in range(6):
+        async for _event in chat.send("Which port?"):
+            pass
+    async with make_app(chat, tmp_path).run_test(size=(80, 40)) as pilot:
+        await _open(pilot)
+        await pilot.press(*["down"] * 7)
+        await pilot.resize_terminal(60, 16)
+        await reads(pilot, "r9  user")
+        await pilot.press("x")
+        await reads(pilot, "Exclude r9 with")
 
 
 async def test_a_message_that_has_gone_meanwhile_is_not_pinned_nor_another_in_its_place(

@@ -11,7 +11,7 @@ from rolling_chat.commands.marks import Mark
 from rolling_chat.tui.transcript.items import Item, Kind, Status
 from rolling_chat.tui.transcript.lines import Line, cells
 from rolling_chat.tui.transcript.palette import Palette
-from rolling_chat.tui.transcript.render import Look, gap_before
+from rolling_chat.tui.transcript.render import Look, gap_before, lead_lines
 from tests.support.transcripts import drawn_item, drawn_text
 
 HOSTILE = [
@@ -164,3 +164,18 @@ def test_what_is_pinned_or_excluded_says_so_in_words(kind: Kind, mark: Mark) -> 
     assert mark in _rendered(Item("x", kind, "hello", mark=mark))
     for width in (1, 7, 20):
         assert all(cells(line) <= width for line in _lines(Item("x", kind, "hello", mark=mark), width))
+
+
+RULE = "150 earlier messages: 141 summarised, 8 omitted, 1 still sent"
+
+
+@pytest.mark.parametrize("width", [200, 78, 77, 76, 66, 65, 58, 38])
+def test_the_rule_says_all_of_it_and_where_the_context_begins_however_narrow_it_is(width: int) -> None:
+    *rows, empty = lead_lines(0, RULE, Look(width, Palette()))
+    assert not empty.drawn
+    said = " ".join(" ".join(row.drawn for row in rows).replace("─", " ").split())
+    assert said == f"{RULE} context"
+    assert rows[-1].drawn.endswith("─ context ──")
+    assert cell_len(rows[-1].drawn) == width
+    assert all(cell_len(row.drawn) <= width and not row.text for row in rows)
+    assert (len(rows) == 1) == (width > len(f"── {RULE}  context ──"))

@@ -1,0 +1,23 @@
+"""A list to choose from, over the chat."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rolling_chat.commands import Choice
+from rolling_chat.tui.screens.pickers import Picker
+from tests.support.tui import make_app, make_chat, reads, wait_until
+
+
+async def test_another_size_leaves_the_choice_under_the_cursor(tmp_path: Path) -> None:
+    async with make_app(make_chat(tmp_path), tmp_path).run_test() as pilot:
+        chosen: list[str | None] = []
+        picker = Picker("Which?", [Choice(name, name) for name in ("red", "green", "blue")], current="green")
+        pilot.app.push_screen(picker, chosen.append)
+        await reads(pilot, "● green")
+        await pilot.press("down")
+        await pilot.resize_terminal(60, 20)
+        await wait_until(pilot, lambda: picker.size.width == 60)
+        await pilot.press("enter")
+        await wait_until(pilot, lambda: chosen)
+        assert chosen == ["blue"]
