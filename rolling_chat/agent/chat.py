@@ -190,6 +190,11 @@ class Chat:
         """Can the report be had at once: is the branch whole, and no report being made?"""
         return self._upcoming.is_ready
 
+    @property
+    def foresees_at_once(self) -> bool:
+        """Can the report of another request than the next be had at once?"""
+        return self._session.planner.is_quick(self.messages)
+
     async def warm_report(self) -> None:
         """Read the rest of the branch and make its report, off the event loop. Raises ChatError."""
         with in_words():

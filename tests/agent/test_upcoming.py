@@ -112,8 +112,10 @@ async def test_after_a_move_the_report_is_made_beside_the_loop_and_is_that_of_th
     chat = long_chat(tmp_path)
     await chat.warm_report()
     assert chat.is_ready
+    assert chat.foresees_at_once
     chat.undo()
     assert not chat.is_ready
+    assert not chat.foresees_at_once
     gate, look = Gate(), Planner.look
 
     def slow(planner: Planner, branch: Sequence[Message]) -> Look:

@@ -163,8 +163,12 @@ class Meter:
         # the report's estimate may be off by its band: near the mark only the pipeline itself knows
         if report is None or 2 * self.draft_tokens < report.until_trim:
             return ""
+        if not report.within_budget:
+            return "does not fit"
         asked = (report, self._draft)
         if self._weighed[0] != asked:
+            if not self._chat.foresees_at_once:
+                return ""
             self._weighed = (asked, _difference(report, self._chat.report_with(self._draft)))
         return self._weighed[1]
 
