@@ -165,7 +165,8 @@ class ChatScreen(ReaderScreen):
             completing=self.query_one(Completion).shown,
             can_carry_on=self.state.can_carry_on and not self.prompt.text,
             searching=self.prompt.searching,
-            finding=self.query_one(FindBar).has_keys,
+            finding=self.finding.has_keys,
+            beside_find=self.finding.is_open,
             beside_paste=self.prompt.is_beside_paste,
             scrolled_up=not self.transcript.follow,
             newline_key=self._newline_key,
@@ -244,6 +245,7 @@ class ChatScreen(ReaderScreen):
     @on(Question.Typed)
     def _typed_elsewhere(self, event: Question.Typed) -> None:
         self.prompt.take_in(event.text)
+        self.set_focus(self.takes_keys(), scroll_visible=False)
 
     @on(Question.Erased)
     def _erased_elsewhere(self) -> None:
@@ -279,7 +281,7 @@ class ChatScreen(ReaderScreen):
     def _draft_changed(self) -> None:
         self._quit_until = 0.0
         self._drafts.changed()
-        if self._asking.question is not None and not self.finding.is_open:
+        if self._asking.question is not None:
             self.take_focus()
         self.paint_rows()
 
@@ -369,11 +371,8 @@ class ChatScreen(ReaderScreen):
     def takes_keys(self) -> Widget:
         """The question that is asked, but for a draft that stands in the prompt box; else that."""
         question = self._asking.question
-        return question if question is not None and not self.prompt.text else self.prompt
-
-    def on_descendant_focus(self, _event: events.DescendantFocus) -> None:
-        """Other keys work than before."""
-        self._painter.hint_keys()
+        is_written = self.prompt.text or self.prompt.searching
+        return question if question is not None and not is_written else self.prompt
 
     @on(Question.HintsChanged)
     def _hints_changed(self) -> None:

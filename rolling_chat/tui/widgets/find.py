@@ -62,15 +62,18 @@ class FindBar(Horizontal):
     def compose(self) -> ComposeResult:
         """What it is, what is looked for, how that went."""
         yield Static("find: ", markup=False)
-        yield Input(compact=True, id="find-words")
+        yield Input(compact=True, select_on_focus=False, id="find-words")
         yield Static("", id="find-state", markup=False)
 
     def open(self) -> None:
         """Take the keys; what was looked for last is there, to be typed over."""
         self.display = True
-        words = self.query_one(Input)
-        self.screen.set_focus(words)  # at once: what is typed next is for it
-        words.action_select_all()
+        self.take_keys()
+        self.query_one(Input).action_select_all()
+
+    def take_keys(self) -> None:
+        """What is typed next is for it, at once."""
+        self.screen.set_focus(self.query_one(Input))
 
     def close(self) -> None:
         """Hide."""

@@ -53,6 +53,7 @@ class Moment:
     scrolled_up: bool = False
     searching: bool = False
     finding: bool = False
+    beside_find: bool = False  # something is found, but the keys are elsewhere
     reading: Sequence[KeyHint] = ()
     beside_paste: bool = False
     newline_key: str = "ctrl+j"
@@ -64,14 +65,15 @@ def key_hints(moment: Moment) -> list[KeyHint]:
     """The keys that work at this moment, the most needed first."""
     if moment.answers:
         return [*moment.answers, ("↑↓", "scroll"), ("ctrl+q", "quit")]
+    if moment.finding:
+        return [("enter", "next"), ("↑↓", "previous, next"), ("esc", "close"), ("ctrl+q", "quit")]
     if moment.completing:
         return [("tab", "complete"), ("enter", "run"), ("↑↓", "choose"), ("esc", "close")]
     if moment.searching:
         return [("ctrl+r", "older"), ("enter", "take"), ("esc", "back")]
-    if moment.finding:
-        return [("enter", "next"), ("↑↓", "previous, next"), ("esc", "close"), ("ctrl+q", "quit")]
     if moment.reading:
         return [*moment.reading, ("ctrl+q", "quit")]
+    close = "close find" if moment.beside_find else ""
     down = [("ctrl+end", "newest")] if moment.scrolled_up else []
     unfold = [("tab", "unfold")] if moment.beside_paste else []
     rest = [
@@ -86,13 +88,15 @@ def key_hints(moment: Moment) -> list[KeyHint]:
     if moment.escapes:
         return [
             ("tab", "answer"),
-            ("esc", moment.escapes),
+            ("esc", close or moment.escapes),
             ("enter", "queue" if moment.busy else "send"),
             *rest,
             context,
         ]
     if moment.busy:
         take_back = [("up", "take back")] if moment.queued else [("enter", "queue")]
-        return [("esc", "stop"), *take_back, *rest, context]
-    first = ("enter", "go on") if moment.can_carry_on else ("enter", "send")
-    return [first, *rest, ("ctrl+q", "quit"), context, ("ctrl+f", "find"), ("f6", "read")]
+        return [("esc", close or "stop"), *take_back, *rest, context]
+    first = [("enter", "go on") if moment.can_carry_on else ("enter", "send")]
+    if close:
+        first.append(("esc", close))
+    return [*first, *rest, ("ctrl+q", "quit"), context, ("ctrl+f", "find"), ("f6", "read")]
