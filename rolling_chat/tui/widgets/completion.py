@@ -26,6 +26,7 @@ class Completion(Widget):
         height: 1; max-height: 50vh; padding: 0 1; display: none;
         background: $panel; color: $foreground;
     }
+    Completion.-open { display: block; }
     """
 
     def __init__(self, *, id: str | None = None) -> None:
@@ -52,8 +53,8 @@ class Completion(Widget):
         """Offer these, the first of them marked or none; no choice hides the list."""
         if choices != self._choices:
             self._choices, self._at = choices, 0 if choices and marks_first else None
-            self.display = bool(choices)
-            self.screen.set_class(self.display, "-completing")
+            self.set_class(bool(choices), "-open")
+            self.screen.set_class(bool(choices), "-completing")
             self.styles.height = min(_ROWS, len(choices))
             self.refresh(layout=True)
 

@@ -22,6 +22,7 @@ class FindBar(Horizontal):
 
     DEFAULT_CSS = """
     FindBar { display: none; height: 1; padding: 0 1; background: $panel; color: $foreground; }
+    FindBar.-open { display: block; }
     FindBar Static { width: auto; height: 1; }
     FindBar Input { width: 1fr; border: none; height: 1; padding: 0; background: $panel; }
     FindBar Input:focus { border: none; }
@@ -52,7 +53,7 @@ class FindBar(Horizontal):
     @property
     def shown(self) -> bool:
         """Is it open?"""
-        return bool(self.display)
+        return self.has_class("-open")
 
     @property
     def has_keys(self) -> bool:
@@ -67,7 +68,7 @@ class FindBar(Horizontal):
 
     def open(self) -> None:
         """Take the keys; what was looked for last is there, to be typed over."""
-        self.display = True
+        self.add_class("-open")
         self.take_keys()
         self.query_one(Input).action_select_all()
 
@@ -77,7 +78,7 @@ class FindBar(Horizontal):
 
     def close(self) -> None:
         """Hide."""
-        self.display = False
+        self.remove_class("-open")
 
     def say(self, state: str) -> None:
         """How the search stands."""

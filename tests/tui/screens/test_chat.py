@@ -699,6 +699,19 @@ async def test_a_terminal_too_small_says_so(tmp_path: Path, size: tuple[int, int
         await reads(pilot, "rolling-chat")
 
 
+@pytest.mark.parametrize(("key", "row"), [("ctrl+f", "find:"), ("ctrl+r", "history:")])
+async def test_a_terminal_too_small_shows_nothing_else(tmp_path: Path, key: str, row: str) -> None:
+    async with make_app(make_chat(tmp_path), tmp_path).run_test() as pilot:
+        await idle(pilot)
+        await pilot.press(key)
+        await reads(pilot, row)
+        await pilot.resize_terminal(30, 9)
+        await reads(pilot, "too small")
+        await wait_until(pilot, lambda: row not in shown(pilot))
+        await pilot.resize_terminal(80, 24)
+        await reads(pilot, row)
+
+
 async def test_a_terminal_that_was_too_small_for_a_while_takes_keys_again(tmp_path: Path) -> None:
     async with make_app(make_chat(tmp_path), tmp_path).run_test() as pilot:
         await pilot.resize_terminal(30, 5)
