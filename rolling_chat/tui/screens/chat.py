@@ -286,7 +286,8 @@ class ChatScreen(ReaderScreen):
         self.paint_rows()
 
     @on(TextArea.SelectionChanged, "#prompt")
-    def _cursor_moved(self) -> None:
+    @on(Completion.Toggled)
+    def _keys_changed(self) -> None:
         self._painter.hint_keys()
 
     # -- keys

@@ -506,6 +506,17 @@ class TestCommands:
             assert draft(pilot) == "/ro"
             await wait_until(pilot, lambda: "[on|off|status|preview|set|undo]" not in shown(pilot))
 
+    async def test_esc_that_closes_the_list_gives_the_keys_row_back(self, tmp_path: Path) -> None:
+        async with make_app(make_chat(tmp_path), tmp_path).run_test() as pilot:
+            await idle(pilot)
+            await pilot.press(*"/ro")
+            await reads(pilot, "tab complete")
+            drafts = screen_of(pilot)._drafts
+            # it is drawn once more when the draft is counted
+            await wait_until(pilot, lambda: drafts._count_timer is None and drafts._counting._free.is_set())
+            await pilot.press("escape")
+            await reads(pilot, "enter send")
+
     async def test_keys_that_come_faster_than_the_list_run_what_was_typed(self, tmp_path: Path) -> None:
         async with make_app(make_chat(tmp_path), tmp_path).run_test() as pilot:
             box = screen_of(pilot).query_one(PromptBox)
