@@ -162,6 +162,7 @@ class ChatScreen(ReaderScreen):
         return Moment(
             busy=self.state.busy,
             queued=bool(self.state.queued),
+            drafting=bool(self.prompt.text),
             completing=self.query_one(Completion).shown,
             can_carry_on=self.state.can_carry_on and not self.prompt.text,
             searching=self.prompt.searching,

@@ -48,6 +48,7 @@ class Moment:
 
     busy: bool = False
     queued: bool = False
+    drafting: bool = False
     completing: bool = False
     can_carry_on: bool = False
     scrolled_up: bool = False
@@ -84,19 +85,19 @@ def key_hints(moment: Moment) -> list[KeyHint]:
         ("f1", "help"),
         ("ctrl+o", "details"),
     ]
-    context = ("ctrl+g", "context")
+    context, sends = ("ctrl+g", "context"), _sending(moment)
     if moment.escapes:
-        return [
-            ("tab", "answer"),
-            ("esc", close or moment.escapes),
-            ("enter", "queue" if moment.busy else "send"),
-            *rest,
-            context,
-        ]
+        return [("tab", "answer"), ("esc", close or moment.escapes), *sends, *rest, context]
     if moment.busy:
-        take_back = [("up", "take back")] if moment.queued else [("enter", "queue")]
-        return [("esc", close or "stop"), *take_back, *rest, context]
-    first = [("enter", "go on") if moment.can_carry_on else ("enter", "send")]
-    if close:
-        first.append(("esc", close))
-    return [*first, *rest, ("ctrl+q", "quit"), context, ("ctrl+f", "find"), ("f6", "read")]
+        return [("esc", close or "stop"), *sends, *rest, context]
+    closes = [("esc", close)] if close else []
+    return [*sends, *closes, *rest, ("ctrl+q", "quit"), context, ("ctrl+f", "find"), ("f6", "read")]
+
+
+def _sending(moment: Moment) -> list[KeyHint]:
+    """What becomes of the draft; beside a queued message it stays where it is."""
+    if not moment.busy:
+        return [("enter", "go on" if moment.can_carry_on else "send")]
+    if not moment.queued:
+        return [("enter", "queue")]
+    return [] if moment.drafting else [("up", "take back")]

@@ -253,8 +253,10 @@ class TestWhileTheModelWorks:
             await type_line(pilot, "first")
             await wait_until(pilot, lambda: screen_of(pilot).state.busy)
             await type_line(pilot, "second")
+            await reads(pilot, "esc stop  up take back")
             await type_line(pilot, "third")
             assert draft(pilot) == "third"
+            await reads(pilot, "esc stop  ctrl+j newline")
             await pilot.press("escape")
             await idle(pilot)
             assert draft(pilot) == "second\nthird"
