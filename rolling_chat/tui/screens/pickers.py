@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from rolling_chat.commands import Choice
 
 _SHOWN = 200
+_HEIGHT = 0.8  # of the screen, at most
+_AROUND = 4  # rows: the frame, the filter and the gap under it
 
 
 class Picker(FramedScreen[str | None]):
@@ -37,11 +39,11 @@ class Picker(FramedScreen[str | None]):
         Binding("pagedown", "move('page_down')", show=False),
     ]
     DEFAULT_CSS = """
-    Picker > Vertical { width: 90%; max-width: 90; height: auto; max-height: 80vh; }
+    Picker > Vertical { width: 90%; max-width: 90; height: auto; }
     Picker Input { border: none; height: 1; padding: 0; background: $surface; }
     Picker Input:focus { border: none; }
     Picker OptionList {
-        height: auto; max-height: 50vh; border: none; padding: 0; margin-top: 1;
+        height: auto; border: none; padding: 0; margin-top: 1;
         background: $surface; scrollbar-size-vertical: 1;
     }
     Picker OptionList:focus { border: none; }
@@ -69,8 +71,9 @@ class Picker(FramedScreen[str | None]):
         self._narrow("")
 
     def on_resize(self) -> None:
-        """Notes are laid out for the width; what is chosen stays."""
+        """Notes are laid out for the width, the list takes the height there is; what is chosen stays."""
         options = self.query_one(OptionList)
+        options.styles.max_height = max(1, int(self.size.height * _HEIGHT) - _AROUND)
         at = options.highlighted
         self._narrow(self.query_one(Input).value)
         options.highlighted = at

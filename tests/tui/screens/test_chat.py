@@ -562,6 +562,15 @@ class TestCommands:
             await wait_until(pilot, lambda: chat.model == "demo/offline")
             await wait_until(pilot, lambda: "demo/offline ·" in shown(pilot).splitlines()[0])
 
+    @pytest.mark.parametrize("size", [(80, 24), (60, 12), (120, 40)])
+    async def test_a_long_list_fills_its_frame(self, tmp_path: Path, size: tuple[int, int]) -> None:
+        async with make_app(make_chat(tmp_path), tmp_path).run_test(size=size) as pilot:
+            await type_line(pilot, "/model")
+            await reads(pilot, "type to narrow", "gpt-3.5-turbo")
+            rows = shown(pilot).splitlines()
+            last = next(at for at, row in enumerate(rows) if "enter choose" in row)
+            await wait_until(pilot, lambda: "gpt" in shown(pilot).splitlines()[last - 1])
+
     async def test_resume_and_new_change_the_conversation(self, tmp_path: Path) -> None:
         chat = make_chat(tmp_path, says("of the first"))
         async with make_app(chat, tmp_path).run_test() as pilot:
