@@ -111,18 +111,20 @@ class Picker(FramedScreen[str | None]):
         )
         if self._shown:
             values = [choice.value for choice in self._shown]
-            options.highlighted = values.index(self._current) if self._current in values else 0
+            is_whole = not query.strip()
+            options.highlighted = values.index(self._current) if is_whole and self._current in values else 0
         more = len(found) - len(self._shown)
         count = f"{more} more, type to narrow · " if more else "" if found else "nothing is like that · "
         self.query_one(Vertical).border_subtitle = f"{count}enter choose · esc close"
 
 
 def matching(choices: Sequence[Choice], query: str) -> tuple[Choice, ...]:
-    """The choices that match `query`: those that hold it first, then the alike, best first."""
+    """The choices that match `query`: that itself, those that hold it, then the alike, best first."""
     wanted = query.strip().lower()
     if not wanted:
         return tuple(choices)
     plain = [choice for choice in choices if wanted in f"{choice.label} {choice.note}".lower()]
+    plain.sort(key=lambda choice: choice.label.lower() != wanted)
     matcher = Matcher(wanted)
     scored = [(matcher.match(choice.label), choice) for choice in choices if choice not in plain]
     alike = sorted((pair for pair in scored if pair[0] > 0), key=lambda pair: -pair[0])

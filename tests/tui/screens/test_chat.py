@@ -562,6 +562,16 @@ class TestCommands:
             await wait_until(pilot, lambda: chat.model == "demo/offline")
             await wait_until(pilot, lambda: "demo/offline ·" in shown(pilot).splitlines()[0])
 
+    async def test_what_is_typed_is_chosen_before_what_only_holds_it(self, tmp_path: Path) -> None:
+        chat = make_chat(tmp_path)
+        async with make_app(chat, tmp_path).run_test() as pilot:
+            await type_line(pilot, "/model")
+            await reads(pilot, "● openai/gpt-4o-mini")
+            await pilot.press(*"gpt-4o")
+            await pilot.pause()
+            await pilot.press("enter")
+            await wait_until(pilot, lambda: chat.model == "gpt-4o")
+
     @pytest.mark.parametrize("size", [(80, 24), (60, 12), (120, 40)])
     async def test_a_long_list_fills_its_frame(self, tmp_path: Path, size: tuple[int, int]) -> None:
         async with make_app(make_chat(tmp_path), tmp_path).run_test(size=size) as pilot:
