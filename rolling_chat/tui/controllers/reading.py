@@ -230,7 +230,7 @@ class ReadingController:
         self._end_selection()
 
     def _hand_on(self, event: events.Key, owner: Widget) -> bool:
-        owner.post_message(events.Key(event.key, event.character))
+        owner.post_message(type(event)(event.key, event.character))
         return True
 
     # -- taking
