@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from textual.pilot import Pilot
 from textual.widgets import TextArea
 
 from rolling_chat.agent import Chat
 from rolling_chat.events import SummaryBegan, SummaryEnded
 from rolling_chat.settings.schema import ContextSettings, ModelSettings, Settings
+from rolling_chat.tui.screens import confirm
 from rolling_chat.tui.screens.confirm import ConfirmScreen
 from rolling_chat.tui.screens.editor import EditorScreen
 from tests.support.tui import (
     MODEL,
+    draft,
     make_app,
     make_chat,
     reads,
@@ -63,6 +66,26 @@ async def test_a_summary_is_previewed_taken_said_above_the_conversation_and_dism
         await pilot.press("escape")
         await wait_until(pilot, lambda: BANNER not in _on_screen(pilot))
         assert chat.info.summary_noted
+
+
+async def test_who_is_typing_when_a_summary_comes_takes_nothing_and_loses_no_letter(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(confirm, "GRACE", 60.0)  # however slow the machine is
+    chat = await _chat(tmp_path)
+    async with make_app(chat, tmp_path).run_test(size=(100, 30)) as pilot:
+        await reads(pilot, "rolling: on")
+        await type_line(pilot, "/compact")
+        await wait_until(pilot, lambda: isinstance(pilot.app.screen, ConfirmScreen))
+        await pilot.press(*"and", "enter", *"then")
+        asked = pilot.app.screen
+        assert isinstance(asked, ConfirmScreen)
+        assert draft(pilot) == "andthen"
+        asked._listen()
+        await reads(pilot, "enter take it · esc leave it")
+        await pilot.press("enter")
+        await wait_until(pilot, lambda: BANNER in _on_screen(pilot))
+        assert draft(pilot) == "andthen"
 
 
 async def test_the_editor_keeps_what_was_written_and_esc_leaves_it(tmp_path: Path) -> None:
