@@ -168,6 +168,7 @@ class ChatScreen(ReaderScreen):
             searching=self.prompt.searching,
             finding=self.finding.has_keys,
             beside_find=self.finding.is_open,
+            summarising=self.chat.summaries.is_proposing,
             beside_paste=self.prompt.is_beside_paste,
             scrolled_up=not self.transcript.follow,
             newline_key=self._newline_key,
@@ -317,15 +318,18 @@ class ChatScreen(ReaderScreen):
         self.paint_rows()
 
     def action_stop(self) -> None:
-        """Stop finding, else leave the question, else stop the answer; else hide what has been read."""
+        """Stop finding, else leave the question, else stop what is being made; else hide what was read."""
         if self.finding.is_open:
             self.finding.close()
             return
         if self._asking.question is not None:
             self._asking.question.leave()
             return
-        if not self.state.busy and self.query_one(Banner).shown:
-            self._dismiss_banner()
+        if not self.state.busy:
+            if self.chat.summaries.stop_proposing():
+                return
+            if self.query_one(Banner).shown:
+                self._dismiss_banner()
         self._turns.stop()
         self.paint_rows()
 

@@ -55,6 +55,7 @@ class Moment:
     searching: bool = False
     finding: bool = False
     beside_find: bool = False  # something is found, but the keys are elsewhere
+    summarising: bool = False  # by request
     reading: Sequence[KeyHint] = ()
     beside_paste: bool = False
     newline_key: str = "ctrl+j"
@@ -90,8 +91,9 @@ def key_hints(moment: Moment) -> list[KeyHint]:
         return [("tab", "answer"), ("esc", close or moment.escapes), *sends, *rest, context]
     if moment.busy:
         return [("esc", close or "stop"), *sends, *rest, context]
-    closes = [("esc", close)] if close else []
-    return [*sends, *closes, *rest, ("ctrl+q", "quit"), context, ("ctrl+f", "find"), ("f6", "read")]
+    stops = close or ("stop the summary" if moment.summarising else "")
+    escape = [("esc", stops)] if stops else []
+    return [*sends, *escape, *rest, ("ctrl+q", "quit"), context, ("ctrl+f", "find"), ("f6", "read")]
 
 
 def _sending(moment: Moment) -> list[KeyHint]:

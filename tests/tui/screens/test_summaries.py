@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from rolling_chat.tui.screens.confirm import ConfirmScreen
 from rolling_chat.tui.screens.editor import EditorScreen
 from tests.support.tui import (
     MODEL,
+    Reply,
     draft,
     make_app,
     make_chat,
@@ -32,14 +34,19 @@ SUMMARY = "They talked of [b]the lexer[/b]."
 BANNER = "Older messages in this session have been summarized to maintain conversation quality."
 
 
-async def _chat(tmp_path: Path) -> Chat:
+async def _chat(tmp_path: Path, *, summary: Reply | None = None) -> Chat:
     settings = Settings(
         model=MODEL,
         models={MODEL: ModelSettings(max_input_tokens=32_000)},
         context=ContextSettings(enabled=True),
     )
     chat = make_chat(
-        tmp_path, *[says("So. " * 200)] * 3, *[says(SUMMARY)] * 3, settings=settings, folder=tmp_path
+        tmp_path,
+        *[says("So. " * 200)] * 3,
+        summary or says(SUMMARY),
+        *[says(SUMMARY)] * 2,
+        settings=settings,
+        folder=tmp_path,
     )
     for number in range(3):
         async for _ in chat.send(f"What of {number}?"):
@@ -86,6 +93,23 @@ async def test_who_is_typing_when_a_summary_comes_takes_nothing_and_loses_no_let
         await pilot.press("enter")
         await wait_until(pilot, lambda: BANNER in _on_screen(pilot))
         assert draft(pilot) == "andthen"
+
+
+async def test_esc_stops_a_summary_that_was_asked_for_and_a_second_one_waits_for_it(tmp_path: Path) -> None:
+    chat = await _chat(tmp_path, summary=[asyncio.Event()])
+    async with make_app(chat, tmp_path).run_test(size=(100, 30)) as pilot:
+        await reads(pilot, "rolling: on")
+        await type_line(pilot, "/compact")
+        await reads(pilot, "esc stop the summary")
+        await type_line(pilot, "/compact")
+        await tells(pilot, "A summary is being made already: Esc stops it.")
+        await pilot.press("escape")
+        await tells(pilot, "The summary was stopped; nothing was changed.")
+        await wait_until(pilot, lambda: "esc stop" not in shown(pilot))
+        assert pilot.app.screen is screen_of(pilot)
+        assert chat.summaries.current is None
+        await type_line(pilot, "/compact")
+        await reads(pilot, SUMMARY, "esc leave it")
 
 
 async def test_the_editor_keeps_what_was_written_and_esc_leaves_it(tmp_path: Path) -> None:
