@@ -6,6 +6,7 @@ import asyncio
 from pathlib import Path
 
 import pytest
+from textual import events
 from textual.pilot import Pilot
 
 from rolling_chat.providers.protocol import TextDelta
@@ -146,6 +147,23 @@ async def test_the_keys_row_is_about_the_prompt_when_that_has_the_keys(tmp_path:
         await pilot.press("escape")
         await wait_until(pilot, lambda: "find:" not in shown(pilot))
         await reads(pilot, "enter send")
+
+
+@pytest.mark.parametrize("pastes", [True, False])
+async def test_who_writes_on_from_reading_what_was_found_writes_into_the_prompt(
+    tmp_path: Path, pastes: bool
+) -> None:
+    async with make_app(make_chat(tmp_path), tmp_path).run_test() as pilot:
+        await idle(pilot)
+        await pilot.press("ctrl+f", "f6")
+        await reads(pilot, "esc back")
+        if pastes:
+            pilot.app.post_message(events.Paste("he"))
+        else:
+            await pilot.press(*"he")
+        await wait_until(pilot, lambda: draft(pilot) == "he")
+        await pilot.press(*"llo")
+        assert draft(pilot) == "hello"
 
 
 async def test_finding_ends_the_search_of_the_history_with_what_that_found(tmp_path: Path) -> None:
