@@ -335,10 +335,8 @@ class ChatScreen(ReaderScreen):
 
     def action_answer(self) -> None:
         """To the question that is asked, whatever draft there is; else to who takes the keys without one."""
-        if self._asking.question is None:
-            self.take_focus()
-        else:
-            self.set_focus(self._asking.question, scroll_visible=False)
+        beside = self.transcript if self.reading.is_on else self.prompt
+        self.set_focus(self._asking.question or beside, scroll_visible=False)
 
     def action_details(self) -> None:
         """Open or fold thinking and tool results."""
