@@ -57,6 +57,7 @@ class Summaries:
         self._session = session
         self._summariser = Summariser(runtime, self._spend)
         self._task: asyncio.Task[None] | None = None
+        self._proposing: asyncio.Task[Proposal] | None = None
         self._between_turns = asyncio.Event()
         self._between_turns.set()
         self._may_ask = True
@@ -86,6 +87,11 @@ class Summaries:
     def busy(self) -> bool:
         """Is one being made in the background?"""
         return self._task is not None and not self._task.done()
+
+    @property
+    def is_proposing(self) -> bool:
+        """Is one being made that the person asked for?"""
+        return self._proposing is not None
 
     @property
     def is_worth_saying(self) -> bool:
@@ -119,6 +125,10 @@ class Summaries:
 
     def cancel(self) -> None:
         """Stop what is being made: the branch or the session is left."""
+        self.stop_proposing()
+        self._cancel_pass()
+
+    def _cancel_pass(self) -> None:
         if self._task is not None:
             self._task.cancel()
             self._task = None
@@ -136,15 +146,20 @@ class Summaries:
 
     async def stop(self) -> None:
         """Stop what is being made, and wait until it has let go of everything."""
+        self.stop_proposing()
+        await self._stop_pass()
+
+    async def _stop_pass(self) -> None:
         task = self._task
-        self.cancel()
+        self._cancel_pass()
         if task is not None and not task.done():
             await asyncio.wait({task})
 
     async def propose(self, focus: str = "") -> Proposal:
         """Make a summary of all but the newest turn now; `focus` is what to keep in mind.
 
-        Nothing is published. Raises ChatError where there is nothing to summarise, or none came of it.
+        Nothing is published. Raises ChatError where there is nothing to summarise, none came of it, or it
+        was stopped; and while another is being made.
         """
         session = self._session()
         if not session.planner.rolling:
@@ -152,16 +167,29 @@ class Summaries:
         if session.planner.config.summarize == "off":
             raise ChatError("Summaries are off: /rolling-context set summarize model turns them on.")
         session.make_ours()
-        await self.stop()
+        await self._stop_pass()
+        if self._proposing is not None:
+            raise ChatError("A summary is being made already: Esc stops it.")
+        self._proposing = asyncio.create_task(self._propose(session, focus))
         self._tell(SummaryBegan())
         try:
-            return await self._propose(session, focus)
+            return await self._proposing
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():
+                raise
+            raise ChatError("The summary was stopped; nothing was changed.") from None
         except SummaryError as error:
             raise ChatError(f"No summary came of it: {error}.") from error
         except StoreError as error:
             raise ChatError(str(error)) from error
         finally:
+            self._proposing = None
             self._tell(SummaryEnded())
+
+    def stop_proposing(self) -> bool:
+        """Stop the summary that the person asked for; whether one was being made."""
+        return self._proposing is not None and self._proposing.cancel()
 
     def take(self, proposal: Proposal) -> None:
         """Publish a proposal; it is in force with the next request. Raises ChatError if it is overtaken."""

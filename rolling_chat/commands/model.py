@@ -9,11 +9,18 @@ def _choices(context: CommandContext) -> list[Choice]:
     return [Choice(known, known) for known in context.chat.model_names()]
 
 
+def _to_pick(context: CommandContext) -> list[Choice]:
+    """With the model in force, which may go by a name of its own: under the cursor, enter keeps it."""
+    choices, model = _choices(context), context.chat.model
+    here = [] if any(choice.value == model for choice in choices) else [Choice(model, model)]
+    return [*here, *choices]
+
+
 async def _run(context: CommandContext, argument: str) -> None:
     chat = context.chat
     name: str | None = argument
     if not name:
-        name = await context.pick("Model", _choices(context), current=chat.model)
+        name = await context.pick("Model", _to_pick(context), current=chat.model)
     if not name:
         return
     context.say(chat.set_model(name))

@@ -2,18 +2,23 @@
 
 Textual's parser takes what looks like an escape sequence within a bracketed paste for keys, so that
 coloured output with a line end in it would press Enter. And it waits a tenth of a second for more of what
-alt with a letter is: where the next key comes sooner, as a held key does, both become text.
+alt with a letter is: where the next key comes sooner, as a held key does, both become text. And it drops
+letters that Python would not print, as the joiners of Persian, Hindi and emoji and the wide space of Chinese
+and Japanese.
 """
 
 from __future__ import annotations
 
 import re
 import sys
+import unicodedata
 from collections.abc import Iterable, Iterator
 
 from textual import events
 from textual._xterm_parser import BRACKETED_PASTE_END, BRACKETED_PASTE_START, XTermParser
 from textual.message import Message
+
+from rolling_chat.text import typed
 
 if sys.platform == "win32":
     from textual.drivers import win32 as reader
@@ -24,6 +29,15 @@ else:
 # alt with a key that begins nothing longer; in a second read the escape may have come in the first
 _ALT = re.compile("(\x1b[^\x1b\\[\\]OPX^_])")
 _ESC = "\x1b"
+
+
+class Key(events.Key):
+    """A key that is text, though Python would not print it. Handlers go by the name of the class."""
+
+    @property
+    def is_printable(self) -> bool:
+        """It is, for a terminal."""
+        return True
 
 
 def keep_pastes_whole() -> None:
@@ -65,7 +79,7 @@ class PasteParser(XTermParser):
         at = int(self._escaped and self._is_waiting)  # what was fed already of what is looked at
         whole = _ESC * at + keys
         for part in filter(None, _ALT.split(whole)):
-            yield from super().feed(part[at:])
+            yield from map(_as_text, super().feed(part[at:]))
             if _ALT.fullmatch(part) and self._is_waiting:
                 self._timeout_time = 0.0  # nothing follows that would make it something else
                 yield from self.tick()
@@ -95,3 +109,15 @@ class PasteParser(XTermParser):
         end = at + len(mark) - len(self._tail)
         self._tail = ""
         return data[:end], True, data[end:]
+
+
+def _as_text(event: Message) -> Message:
+    if isinstance(event, events.Key) and _is_unprinted_text(event.character or ""):
+        return Key(event.key, event.character)
+    return event
+
+
+def _is_unprinted_text(character: str) -> bool:
+    if len(character) != 1 or character.isprintable():
+        return False
+    return unicodedata.category(character) in ("Cf", "Zs") and typed(character) == character

@@ -451,6 +451,22 @@ async def test_an_overtaken_proposal_is_not_taken(summarising: Opened) -> None:
         chat.summaries.take(proposal)
 
 
+@pytest.mark.parametrize("leave", [Chat.start_new, Chat.undo])
+async def test_a_proposal_that_is_being_made_ends_with_what_it_is_about(
+    summarising: Opened, leave: Callable[[Chat], object]
+) -> None:
+    chat, _, _ = summarising()
+    await talk(chat, 3)
+    told: asyncio.Queue[object] = asyncio.Queue()
+    chat.summaries.listener = told.put_nowait
+    proposing = asyncio.create_task(chat.summaries.propose())
+    assert await told.get() == SummaryBegan()
+    leave(chat)
+    with pytest.raises(ChatError, match="was stopped"):
+        await proposing
+    assert await told.get() == SummaryEnded()
+
+
 async def test_there_may_be_nothing_to_summarise(summarising: Opened) -> None:
     chat, _, _ = summarising()
     with pytest.raises(ChatError, match="nothing to summarise"):

@@ -108,6 +108,14 @@ async def test_model_by_name_and_an_unknown_one(tmp_path: Path) -> None:
     assert len(context.warned) == 1
 
 
+async def test_the_model_in_force_is_offered_by_the_name_it_goes_by(tmp_path: Path) -> None:
+    context = PlainContext(make_chat(tmp_path), picks=[None])
+    reachable = context.chat.model_names()
+    assert MODEL not in reachable
+    await _run(context, "/model")
+    assert [choice.value for choice in context.offered] == [MODEL, *reachable]
+
+
 async def test_model_alone_offers_what_there_is_and_esc_changes_nothing(tmp_path: Path) -> None:
     context = PlainContext(make_chat(tmp_path), picks=[None])
     await _run(context, "/model")

@@ -35,6 +35,15 @@ def test_a_few_pasted_lines_stand_in_the_box_and_are_sent_only_by_enter(desk: De
     assert said(desk) == ["\n".join(lines)]
 
 
+@pytest.mark.parametrize("text", ["می\u200cخواهم 👩\u200d👧", "全角\u3000空白", "a\u00a0b"])
+def test_what_is_typed_is_sent_to_the_letter_joiners_and_wide_spaces_too(desk: Desk, text: str) -> None:
+    terminal = desk.open()
+    terminal.see("rolling: off")
+    terminal.type(f"so {text} typed\r")
+    terminal.wait_until(lambda: bool(said(desk)), "nothing was sent")
+    assert said(desk) == [f"so {text} typed"]
+
+
 def test_hundreds_of_pasted_lines_are_sent_whole_with_what_is_typed_around_them(desk: Desk) -> None:
     lines = [f"line {number}" for number in range(300)]
     terminal = desk.open()

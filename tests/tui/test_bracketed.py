@@ -85,3 +85,16 @@ def test_however_it_is_read_it_is_the_same(one: str, two: str, data: st.DataObje
     cuts = sorted(data.draw(st.sets(st.integers(1, len(whole) - 1), max_size=6)))
     reads = [whole[start:end] for start, end in zip([0, *cuts], [*cuts, len(whole)], strict=True)]
     assert read(*reads) == ["a", f"<{one}>", "b", f"<{two}>", "enter"]
+
+
+@pytest.mark.parametrize("character", ["\u200c", "\u200d", "\u3000", "\u00a0", "\u00ad"])
+def test_a_letter_that_python_would_not_print_is_text(character: str) -> None:
+    (key,) = PasteParser().feed(character)
+    assert isinstance(key, events.Key)
+    assert key.is_printable
+    assert key.character == character
+
+
+@pytest.mark.parametrize("character", ["\x07", "\t", "\u202e", "\u200f", "\u200b", "\U000e0041"])
+def test_what_turns_or_hides_text_is_not(character: str) -> None:
+    assert not any(isinstance(key, events.Key) and key.is_printable for key in PasteParser().feed(character))

@@ -41,8 +41,8 @@ class Asking:
                 self._question = self._answer = None
                 self._screen.remove_class("-asking")
                 with suppress(NoMatches):
+                    self._screen.take_focus()  # before what has it is gone, and hands it to its neighbour
                     question.remove()
-                    self._screen.take_focus()
                 self._screen.call_after_refresh(self._screen.paint)
 
     def answer(self, value: str) -> None:

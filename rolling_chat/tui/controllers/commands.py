@@ -103,8 +103,9 @@ class CommandController:
         self._app.push_screen(TextScreen(title, text))
 
     async def confirm(self, title: str, question: str, text: str, answer: str) -> bool:
-        """Let the person take a text or leave it."""
-        return await self._app.push_screen_wait(ConfirmScreen(title, question, text, answer))
+        """Let the person take a text or leave it, whatever they were typing when it came."""
+        typed = self._screen.prompt.take_in
+        return await self._app.push_screen_wait(ConfirmScreen(title, question, text, answer, typed=typed))
 
     async def edit(self, title: str, lead: str, text: str) -> str | None:
         """Let the person edit a text."""

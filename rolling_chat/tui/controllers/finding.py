@@ -60,6 +60,15 @@ class FindController:
         return self._bar.shown
 
     @property
+    def has_keys(self) -> bool:
+        """Is what is typed what to look for?"""
+        return self._bar.has_keys
+
+    def take_keys(self) -> None:
+        """What is typed next is what to look for."""
+        self._bar.take_keys()
+
+    @property
     def _bar(self) -> FindBar:
         return self._screen.query_one(FindBar)
 

@@ -118,6 +118,13 @@ class ReadingController:
         if self.is_on and widget is not self._view and not self._screen.finding.is_open:
             self._let_go()
 
+    def _write_on(self) -> Widget:
+        """Back to where one writes, also while something is found; who takes the keys there."""
+        self.end()
+        owner = self._screen.takes_keys()
+        self._screen.set_focus(owner, scroll_visible=False)
+        return owner
+
     def _let_go(self) -> None:
         self._mark, self._extends, self.said = None, False, ""
         self._view.read_from(None)
@@ -139,8 +146,7 @@ class ReadingController:
         elif self._moves(cursor, key or ""):
             self._view.cursor_moved()
         elif event.is_printable:
-            self.end()
-            return self._hand_on(event, self._screen.takes_keys())
+            return self._hand_on(event, self._write_on())
         else:
             return False
         self._screen.paint_rows()
@@ -149,7 +155,7 @@ class ReadingController:
     def pasted(self, text: str) -> None:
         """What is pasted is meant for the prompt box."""
         if self.is_on:
-            self.end()
+            self._write_on()
             self._screen.prompt.take_in(text)
 
     def page(self, pages: int) -> None:
@@ -230,7 +236,7 @@ class ReadingController:
         self._end_selection()
 
     def _hand_on(self, event: events.Key, owner: Widget) -> bool:
-        owner.post_message(events.Key(event.key, event.character))
+        owner.post_message(type(event)(event.key, event.character))
         return True
 
     # -- taking

@@ -162,10 +162,13 @@ class ChatScreen(ReaderScreen):
         return Moment(
             busy=self.state.busy,
             queued=bool(self.state.queued),
+            drafting=bool(self.prompt.text),
             completing=self.query_one(Completion).shown,
             can_carry_on=self.state.can_carry_on and not self.prompt.text,
             searching=self.prompt.searching,
-            finding=self.query_one(FindBar).has_keys,
+            finding=self.finding.has_keys,
+            beside_find=self.finding.is_open,
+            summarising=self.chat.summaries.is_proposing,
             beside_paste=self.prompt.is_beside_paste,
             scrolled_up=not self.transcript.follow,
             newline_key=self._newline_key,
@@ -244,6 +247,7 @@ class ChatScreen(ReaderScreen):
     @on(Question.Typed)
     def _typed_elsewhere(self, event: Question.Typed) -> None:
         self.prompt.take_in(event.text)
+        self.set_focus(self.takes_keys(), scroll_visible=False)
 
     @on(Question.Erased)
     def _erased_elsewhere(self) -> None:
@@ -279,12 +283,13 @@ class ChatScreen(ReaderScreen):
     def _draft_changed(self) -> None:
         self._quit_until = 0.0
         self._drafts.changed()
-        if self._asking.question is not None and not self.finding.is_open:
+        if self._asking.question is not None:
             self.take_focus()
         self.paint_rows()
 
     @on(TextArea.SelectionChanged, "#prompt")
-    def _cursor_moved(self) -> None:
+    @on(Completion.Toggled)
+    def _keys_changed(self) -> None:
         self._painter.hint_keys()
 
     # -- keys
@@ -313,24 +318,25 @@ class ChatScreen(ReaderScreen):
         self.paint_rows()
 
     def action_stop(self) -> None:
-        """Stop finding, else leave the question, else stop the answer; else hide what has been read."""
+        """Stop finding, else leave the question, else stop what is being made; else hide what was read."""
         if self.finding.is_open:
             self.finding.close()
             return
         if self._asking.question is not None:
             self._asking.question.leave()
             return
-        if not self.state.busy and self.query_one(Banner).shown:
-            self._dismiss_banner()
+        if not self.state.busy:
+            if self.chat.summaries.stop_proposing():
+                return
+            if self.query_one(Banner).shown:
+                self._dismiss_banner()
         self._turns.stop()
         self.paint_rows()
 
     def action_answer(self) -> None:
         """To the question that is asked, whatever draft there is; else to who takes the keys without one."""
-        if self._asking.question is None:
-            self.take_focus()
-        else:
-            self.set_focus(self._asking.question, scroll_visible=False)
+        beside = self.transcript if self.reading.is_on else self.prompt
+        self.set_focus(self._asking.question or beside, scroll_visible=False)
 
     def action_details(self) -> None:
         """Open or fold thinking and tool results."""
@@ -369,11 +375,8 @@ class ChatScreen(ReaderScreen):
     def takes_keys(self) -> Widget:
         """The question that is asked, but for a draft that stands in the prompt box; else that."""
         question = self._asking.question
-        return question if question is not None and not self.prompt.text else self.prompt
-
-    def on_descendant_focus(self, _event: events.DescendantFocus) -> None:
-        """Other keys work than before."""
-        self._painter.hint_keys()
+        is_written = self.prompt.text or self.prompt.searching
+        return question if question is not None and not is_written else self.prompt
 
     @on(Question.HintsChanged)
     def _hints_changed(self) -> None:

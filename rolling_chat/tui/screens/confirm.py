@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, ClassVar
 
 from rich.text import Text
+from textual import events
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical, VerticalScroll
 from textual.widgets import Static
 
 from rolling_chat.text import one_line, visible
 from rolling_chat.tui.screens.framed import FramedScreen
+from rolling_chat.tui.widgets.question import GRACE, IN_GRACE
 
 if TYPE_CHECKING:
     from textual.app import ComposeResult
+    from textual.timer import Timer
 
 
 class ConfirmScreen(FramedScreen[bool]):
-    """True for enter, False for esc; `question` stands above the text, `answer` is what enter does."""
+    """True for enter, False for esc; `question` stands above the text, `answer` is what enter does.
+
+    Where it may come amid typing, `typed` gets what was meant for the prompt box; then enter counts only
+    after `GRACE` seconds without such a key.
+    """
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "dismiss(True)", "take", show=False),
+        Binding("enter", "take", "take", show=False),
         Binding("escape,ctrl+c", "dismiss(False)", "leave", show=False),
     ]
     DEFAULT_CSS = """
@@ -30,8 +38,19 @@ class ConfirmScreen(FramedScreen[bool]):
     ConfirmScreen VerticalScroll > Static { width: 1fr; height: auto; }
     """
 
-    def __init__(self, title: str, question: str, text: str, answer: str) -> None:
+    def __init__(
+        self,
+        title: str,
+        question: str,
+        text: str,
+        answer: str,
+        *,
+        typed: Callable[[str], None] | None = None,
+    ) -> None:
         super().__init__()
+        self._typed = typed
+        self._listens = True
+        self._timer: Timer | None = None
         self._title = title
         self._question = question
         self._text = text
@@ -41,7 +60,6 @@ class ConfirmScreen(FramedScreen[bool]):
         """The question, the text, the keys."""
         with Vertical() as box:
             box.border_title = one_line(self._title)
-            box.border_subtitle = f"enter {self._answer} · esc leave it"
             yield Static(Text(visible(self._question)), id="question")
             with VerticalScroll():
                 yield Static(Text(visible(self._text), overflow="fold"))
@@ -49,3 +67,41 @@ class ConfirmScreen(FramedScreen[bool]):
     def on_mount(self) -> None:
         """The arrows scroll."""
         self.query_one(VerticalScroll).focus()
+        self._listen()
+        self._wait()
+
+    def action_take(self) -> None:
+        """Enter, where it is meant for this."""
+        if self._listens:
+            self.dismiss(True)
+        else:
+            self._wait()
+
+    def on_key(self, event: events.Key) -> None:
+        """What is typed is for the prompt box."""
+        if event.is_printable and event.character:
+            event.stop()
+            self._hand_on(event.character)
+
+    def on_paste(self, event: events.Paste) -> None:
+        """What is pasted, too."""
+        event.stop()
+        self._hand_on(event.text)
+
+    def _hand_on(self, text: str) -> None:
+        if self._typed is not None:
+            self._wait()
+            self._typed(text)
+
+    def _wait(self) -> None:
+        if self._typed is None:
+            return
+        self._listens = False
+        self.query_one(Vertical).border_subtitle = IN_GRACE
+        if self._timer is not None:
+            self._timer.stop()
+        self._timer = self.set_timer(GRACE, self._listen)
+
+    def _listen(self) -> None:
+        self._listens = True
+        self.query_one(Vertical).border_subtitle = f"enter {self._answer} · esc leave it"

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from rolling_chat.commands import Choice
 
 _SHOWN = 200
+_HEIGHT = 0.8  # of the screen, at most
+_AROUND = 4  # rows: the frame, the filter and the gap under it
 
 
 class Picker(FramedScreen[str | None]):
@@ -37,11 +39,11 @@ class Picker(FramedScreen[str | None]):
         Binding("pagedown", "move('page_down')", show=False),
     ]
     DEFAULT_CSS = """
-    Picker > Vertical { width: 90%; max-width: 90; height: auto; max-height: 80vh; }
+    Picker > Vertical { width: 90%; max-width: 90; height: auto; }
     Picker Input { border: none; height: 1; padding: 0; background: $surface; }
     Picker Input:focus { border: none; }
     Picker OptionList {
-        height: auto; max-height: 50vh; border: none; padding: 0; margin-top: 1;
+        height: auto; border: none; padding: 0; margin-top: 1;
         background: $surface; scrollbar-size-vertical: 1;
     }
     Picker OptionList:focus { border: none; }
@@ -69,8 +71,9 @@ class Picker(FramedScreen[str | None]):
         self._narrow("")
 
     def on_resize(self) -> None:
-        """Notes are laid out for the width; what is chosen stays."""
+        """Notes are laid out for the width, the list takes the height there is; what is chosen stays."""
         options = self.query_one(OptionList)
+        options.styles.max_height = max(1, int(self.size.height * _HEIGHT) - _AROUND)
         at = options.highlighted
         self._narrow(self.query_one(Input).value)
         options.highlighted = at
@@ -108,18 +111,20 @@ class Picker(FramedScreen[str | None]):
         )
         if self._shown:
             values = [choice.value for choice in self._shown]
-            options.highlighted = values.index(self._current) if self._current in values else 0
+            is_whole = not query.strip()
+            options.highlighted = values.index(self._current) if is_whole and self._current in values else 0
         more = len(found) - len(self._shown)
         count = f"{more} more, type to narrow · " if more else "" if found else "nothing is like that · "
         self.query_one(Vertical).border_subtitle = f"{count}enter choose · esc close"
 
 
 def matching(choices: Sequence[Choice], query: str) -> tuple[Choice, ...]:
-    """The choices that match `query`: those that hold it first, then the alike, best first."""
+    """The choices that match `query`: that itself, those that hold it, then the alike, best first."""
     wanted = query.strip().lower()
     if not wanted:
         return tuple(choices)
     plain = [choice for choice in choices if wanted in f"{choice.label} {choice.note}".lower()]
+    plain.sort(key=lambda choice: choice.label.lower() != wanted)
     matcher = Matcher(wanted)
     scored = [(matcher.match(choice.label), choice) for choice in choices if choice not in plain]
     alike = sorted((pair for pair in scored if pair[0] > 0), key=lambda pair: -pair[0])

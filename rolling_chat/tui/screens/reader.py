@@ -68,7 +68,10 @@ class ReaderScreen(Screen[None]):
         raise NotImplementedError
 
     def take_focus(self) -> None:
-        """Give the keys to whoever should have them now."""
+        """Give the keys to whoever should have them now: who looks for something keeps them."""
+        if self.finding.is_open and self.focused is not self.prompt:
+            self.finding.take_keys()
+            return
         owner = self.takes_keys()
         if self.reading.is_on and owner is self.prompt:
             owner = self.transcript
@@ -140,8 +143,11 @@ class ReaderScreen(Screen[None]):
         self.finding.close()
 
     def on_descendant_focus(self, event: events.DescendantFocus) -> None:
-        """Whoever writes on, or answers, reads no longer."""
+        """Whoever writes on, or answers, reads no longer; the keys do something else now."""
         self.reading.focus_moved(event.widget)
+        if event.widget is not self.prompt:
+            self.prompt.end_search()
+        self.paint_rows()
 
     def on_paste(self, event: events.Paste) -> None:
         """What is pasted while it is read is meant for the prompt box."""

@@ -195,7 +195,8 @@ def _tool_head(item: Item, look: Look, note: str) -> Line:
         Segment(name, palette.style(palette.secondary, bold=True)),
         Segment(f" {arguments}" if arguments else "", palette.style(palette.text)),
     ]
-    said = " · ".join(part for part in (item.mark, word, note, item.took) if part)
+    fate = note.removesuffix(f" · {item.mark.words}")  # where the mark says it already
+    said = " · ".join(part for part in (item.mark, word, fate, item.took) if part)
     return _sides(left, said, look, palette.style(color))
 
 

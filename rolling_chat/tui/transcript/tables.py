@@ -40,7 +40,7 @@ def column_widths(rows: Sequence[Row], width: int) -> list[int]:
         widest = max(widths)
         tall = [at for at, size in enumerate(widths) if size == widest]
         below = max((size for size in widths if size < widest), default=_LEAST)
-        step = max(1, min(widest - below, -(-over // len(tall))))
+        step = max(1, min(widest - below, over // len(tall)))
         for at in tall:
             taken = min(step, over)
             widths[at] -= taken

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 from textual.color import Color
+from textual.message import Message
 from textual.widget import Widget
 
 from rolling_chat.text import one_line
@@ -19,14 +20,18 @@ _LEAST_LABEL = 20  # cells; a longer one among several gives way to what they do
 
 
 class Completion(Widget):
-    """Shows choices, one of them chosen."""
+    """Shows choices, one of them chosen; posts `Toggled` when there are some or none any more."""
 
     DEFAULT_CSS = """
     Completion {
         height: 1; max-height: 50vh; padding: 0 1; display: none;
         background: $panel; color: $foreground;
     }
+    Completion.-open { display: block; }
     """
+
+    class Toggled(Message):
+        """The list has come, or has gone."""
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
@@ -51,9 +56,11 @@ class Completion(Widget):
     def show(self, choices: tuple[Choice, ...], *, marks_first: bool) -> None:
         """Offer these, the first of them marked or none; no choice hides the list."""
         if choices != self._choices:
+            if bool(choices) != self.shown:
+                self.post_message(self.Toggled())
             self._choices, self._at = choices, 0 if choices and marks_first else None
-            self.display = bool(choices)
-            self.screen.set_class(self.display, "-completing")
+            self.set_class(bool(choices), "-open")
+            self.screen.set_class(bool(choices), "-completing")
             self.styles.height = min(_ROWS, len(choices))
             self.refresh(layout=True)
 

@@ -22,6 +22,7 @@ class FindBar(Horizontal):
 
     DEFAULT_CSS = """
     FindBar { display: none; height: 1; padding: 0 1; background: $panel; color: $foreground; }
+    FindBar.-open { display: block; }
     FindBar Static { width: auto; height: 1; }
     FindBar Input { width: 1fr; border: none; height: 1; padding: 0; background: $panel; }
     FindBar Input:focus { border: none; }
@@ -52,7 +53,7 @@ class FindBar(Horizontal):
     @property
     def shown(self) -> bool:
         """Is it open?"""
-        return bool(self.display)
+        return self.has_class("-open")
 
     @property
     def has_keys(self) -> bool:
@@ -62,19 +63,22 @@ class FindBar(Horizontal):
     def compose(self) -> ComposeResult:
         """What it is, what is looked for, how that went."""
         yield Static("find: ", markup=False)
-        yield Input(compact=True, id="find-words")
+        yield Input(compact=True, select_on_focus=False, id="find-words")
         yield Static("", id="find-state", markup=False)
 
     def open(self) -> None:
         """Take the keys; what was looked for last is there, to be typed over."""
-        self.display = True
-        words = self.query_one(Input)
-        self.screen.set_focus(words)  # at once: what is typed next is for it
-        words.action_select_all()
+        self.add_class("-open")
+        self.take_keys()
+        self.query_one(Input).action_select_all()
+
+    def take_keys(self) -> None:
+        """What is typed next is for it, at once."""
+        self.screen.set_focus(self.query_one(Input))
 
     def close(self) -> None:
         """Hide."""
-        self.display = False
+        self.remove_class("-open")
 
     def say(self, state: str) -> None:
         """How the search stands."""

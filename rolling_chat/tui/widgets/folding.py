@@ -73,7 +73,13 @@ class FoldingArea(TextArea):
 
     def wipe(self) -> None:
         """Empty the box; undo brings back what stood there."""
+        self.history.checkpoint()  # by itself, whatever was deleted a moment ago
         self.clear()
+
+    def undo(self) -> None:
+        """Undo; what is done next is not joined to what stands now."""
+        super().undo()
+        self.history.checkpoint()
 
     def take_in(self, text: str) -> None:
         """Insert text as pasted: a long one folded, the same one once more unfolds it."""

@@ -48,11 +48,14 @@ class Moment:
 
     busy: bool = False
     queued: bool = False
+    drafting: bool = False
     completing: bool = False
     can_carry_on: bool = False
     scrolled_up: bool = False
     searching: bool = False
     finding: bool = False
+    beside_find: bool = False  # something is found, but the keys are elsewhere
+    summarising: bool = False  # by request
     reading: Sequence[KeyHint] = ()
     beside_paste: bool = False
     newline_key: str = "ctrl+j"
@@ -64,14 +67,15 @@ def key_hints(moment: Moment) -> list[KeyHint]:
     """The keys that work at this moment, the most needed first."""
     if moment.answers:
         return [*moment.answers, ("↑↓", "scroll"), ("ctrl+q", "quit")]
+    if moment.finding:
+        return [("enter", "next"), ("↑↓", "previous, next"), ("esc", "close"), ("ctrl+q", "quit")]
     if moment.completing:
         return [("tab", "complete"), ("enter", "run"), ("↑↓", "choose"), ("esc", "close")]
     if moment.searching:
         return [("ctrl+r", "older"), ("enter", "take"), ("esc", "back")]
-    if moment.finding:
-        return [("enter", "next"), ("↑↓", "previous, next"), ("esc", "close"), ("ctrl+q", "quit")]
     if moment.reading:
         return [*moment.reading, ("ctrl+q", "quit")]
+    close = "close find" if moment.beside_find else ""
     down = [("ctrl+end", "newest")] if moment.scrolled_up else []
     unfold = [("tab", "unfold")] if moment.beside_paste else []
     rest = [
@@ -82,17 +86,20 @@ def key_hints(moment: Moment) -> list[KeyHint]:
         ("f1", "help"),
         ("ctrl+o", "details"),
     ]
-    context = ("ctrl+g", "context")
+    context, sends = ("ctrl+g", "context"), _sending(moment)
     if moment.escapes:
-        return [
-            ("tab", "answer"),
-            ("esc", moment.escapes),
-            ("enter", "queue" if moment.busy else "send"),
-            *rest,
-            context,
-        ]
+        return [("tab", "answer"), ("esc", close or moment.escapes), *sends, *rest, context]
     if moment.busy:
-        take_back = [("up", "take back")] if moment.queued else [("enter", "queue")]
-        return [("esc", "stop"), *take_back, *rest, context]
-    first = ("enter", "go on") if moment.can_carry_on else ("enter", "send")
-    return [first, *rest, ("ctrl+q", "quit"), context, ("ctrl+f", "find"), ("f6", "read")]
+        return [("esc", close or "stop"), *sends, *rest, context]
+    stops = close or ("stop the summary" if moment.summarising else "")
+    escape = [("esc", stops)] if stops else []
+    return [*sends, *escape, *rest, ("ctrl+q", "quit"), context, ("ctrl+f", "find"), ("f6", "read")]
+
+
+def _sending(moment: Moment) -> list[KeyHint]:
+    """What becomes of the draft; beside a queued message it stays where it is."""
+    if not moment.busy:
+        return [("enter", "go on" if moment.can_carry_on else "send")]
+    if not moment.queued:
+        return [("enter", "queue")]
+    return [] if moment.drafting else [("up", "take back")]

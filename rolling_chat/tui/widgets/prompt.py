@@ -129,6 +129,11 @@ class PromptBox(FoldingArea):
         """Give the draft back that a search began with."""
         self.put(self._search.leave())
 
+    def end_search(self) -> None:
+        """Whoever leaves the box takes along what the search found."""
+        if self.searching:
+            self._take_found()
+
     async def _on_key(self, event: events.Key) -> None:
         """Keys that mean something else here than in a plain text area."""
         key = event.key

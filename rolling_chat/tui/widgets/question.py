@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from textual.timer import Timer
 
 GRACE = 0.4  # seconds in which keys meant for the prompt box answer nothing
-_IN_GRACE = "one moment…"
+IN_GRACE = "one moment…"
 _ELSEWHERE = "tab answers"  # the keys go to the draft in the prompt box
 _LEAST_WAIT = 0.02  # seconds, for a clock and a timer that do not quite agree
 
@@ -104,7 +104,7 @@ class Question(Vertical, can_focus=True):
         super().__init__(id=id)
         self.border_title = Text(visible(title)).plain.replace("[", r"\[")
         self.answers = tuple(answers)
-        self.border_subtitle = _IN_GRACE
+        self.border_subtitle = IN_GRACE
         self._detail = detail
         self._clock = clock
         self._quiet_until = 0.0
@@ -197,7 +197,7 @@ class Question(Vertical, can_focus=True):
     def _show_hints(self, *, listening: bool) -> None:
         self._listening = listening
         named = " · ".join(f"{key} {what}" for key, what in self.hints)
-        quiet = _IN_GRACE if self.has_focus else _ELSEWHERE
+        quiet = IN_GRACE if self.has_focus else _ELSEWHERE
         self.border_subtitle = named if listening else quiet
         self.set_class(not listening, "-grace")
         self.post_message(self.HintsChanged())

@@ -23,6 +23,7 @@ class SearchLine(Widget):
 
     DEFAULT_CSS = """
     SearchLine { height: 1; padding: 0 1; display: none; background: $panel; color: $foreground; }
+    SearchLine.-open { display: block; }
     """
 
     def __init__(self, *, id: str | None = None) -> None:
@@ -52,13 +53,13 @@ class SearchLine(Widget):
     def begin(self, past: History, draft: Draft) -> Draft:
         """Search `past`; `draft` is given back unless something is taken."""
         self._past, self._draft, self.words = past, draft, ""
-        self.display = True
+        self.add_class("-open")
         return self._look(None)
 
     def leave(self) -> Draft:
         """End the search; the draft that it began with."""
         self._past, self._match = None, None
-        self.display = False
+        self.remove_class("-open")
         return self._draft
 
     def seek(self, more: str) -> Draft:

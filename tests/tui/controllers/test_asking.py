@@ -231,3 +231,57 @@ async def test_however_few_rows_there_are_the_draft_the_gauge_and_the_keys_stay(
         await reads(pilot, " / 128k", "Allow run_command?", "echo a word", "asking")
         box = screen_of(pilot).prompt.region
         assert 0 < box.height < size[1] - box.y
+
+
+async def test_a_question_that_comes_while_something_is_found_leaves_the_keys_there_until_tab(
+    made: Path,
+) -> None:
+    clock, gate = Clock(), asyncio.Event()
+    chat = asking_chat(made.parents[1], before=[gate])
+    async with make_app(chat, made.parents[1], clock=clock).run_test() as pilot:
+        await type_line(pilot, "do it")
+        await pilot.press("ctrl+f", *"do")
+        gate.set()
+        await wait_until(pilot, lambda: _questions(pilot))
+        clock.pass_(5)
+        await reads(pilot, "tab answers", "previous, next")
+        await pilot.press("y")
+        await reads(pilot, "find: doy")
+        assert draft(pilot) == ""
+        await pilot.press("tab")
+        await listens(pilot, clock)
+        await reads(pilot, "y once")
+        await pilot.press("y")
+        await idle(pilot)
+        assert _is_made(made)
+        await reads(pilot, "previous, next")
+        await pilot.press("z")
+        await reads(pilot, "find: doyz")
+        assert draft(pilot) == ""
+
+
+async def test_what_is_written_at_a_question_beside_a_search_answers_nothing(made: Path) -> None:
+    clock = Clock()
+    async with make_app(asking_chat(made.parents[1]), made.parents[1], clock=clock).run_test() as pilot:
+        await _asked(pilot, clock)
+        await pilot.press("ctrl+f", "tab")
+        await listens(pilot, clock)
+        await pilot.press("o")
+        clock.pass_(5)
+        await reads(pilot, "tab answers", "❯ o", "tab answer  esc close find")
+        await pilot.press("y")
+        assert draft(pilot) == "oy"
+        assert _questions(pilot)
+
+
+async def test_a_search_of_the_history_keeps_its_keys_from_a_question(made: Path) -> None:
+    clock, gate = Clock(), asyncio.Event()
+    chat = asking_chat(made.parents[1], before=[gate])
+    async with make_app(chat, made.parents[1], clock=clock).run_test() as pilot:
+        await type_line(pilot, "do it")
+        await pilot.press("ctrl+r")
+        gate.set()
+        await wait_until(pilot, lambda: _questions(pilot))
+        clock.pass_(5)
+        await pilot.press(*"do")
+        await reads(pilot, "history: do", "❯ do it", "tab answers")

@@ -6,6 +6,7 @@ import asyncio
 from pathlib import Path
 
 import pytest
+from textual import events
 from textual.pilot import Pilot
 
 from rolling_chat.providers.protocol import TextDelta
@@ -131,3 +132,47 @@ async def test_who_writes_on_while_it_is_open_reads_what_the_keys_do_then(tmp_pa
         await pilot.press("x", "escape")
         await wait_until(pilot, lambda: "find:" not in shown(pilot))
         assert draft(pilot) == "x"
+
+
+async def test_the_keys_row_is_about_the_prompt_when_that_has_the_keys(tmp_path: Path) -> None:
+    async with make_app(make_chat(tmp_path), tmp_path).run_test() as pilot:
+        await idle(pilot)
+        await pilot.press("ctrl+f", "tab", *"abc")
+        assert draft(pilot) == "abc"
+        await reads(pilot, "find:", "enter send  esc close find")
+        await pilot.press("tab")
+        await reads(pilot, "enter next")
+        await pilot.press("f6", "escape")
+        await reads(pilot, "enter next")
+        await pilot.press("escape")
+        await wait_until(pilot, lambda: "find:" not in shown(pilot))
+        await reads(pilot, "enter send")
+
+
+@pytest.mark.parametrize("pastes", [True, False])
+async def test_who_writes_on_from_reading_what_was_found_writes_into_the_prompt(
+    tmp_path: Path, pastes: bool
+) -> None:
+    async with make_app(make_chat(tmp_path), tmp_path).run_test() as pilot:
+        await idle(pilot)
+        await pilot.press("ctrl+f", "f6")
+        await reads(pilot, "esc back")
+        if pastes:
+            pilot.app.post_message(events.Paste("he"))
+        else:
+            await pilot.press(*"he")
+        await wait_until(pilot, lambda: draft(pilot) == "he")
+        await pilot.press(*"llo")
+        assert draft(pilot) == "hello"
+
+
+async def test_finding_ends_the_search_of_the_history_with_what_that_found(tmp_path: Path) -> None:
+    async with make_app(make_chat(tmp_path, says("Noted.")), tmp_path).run_test() as pilot:
+        await type_line(pilot, "said before")
+        await idle(pilot)
+        await pilot.press("ctrl+r", *"said")
+        await reads(pilot, "history: said")
+        await pilot.press("ctrl+f")
+        await reads(pilot, "find:", "❯ said before", "enter next")
+        assert "history:" not in shown(pilot)
+        assert draft(pilot) == "said before"

@@ -253,8 +253,10 @@ class TestWhileTheModelWorks:
             await type_line(pilot, "first")
             await wait_until(pilot, lambda: screen_of(pilot).state.busy)
             await type_line(pilot, "second")
+            await reads(pilot, "esc stop  up take back")
             await type_line(pilot, "third")
             assert draft(pilot) == "third"
+            await reads(pilot, "esc stop  ctrl+j newline")
             await pilot.press("escape")
             await idle(pilot)
             assert draft(pilot) == "second\nthird"
@@ -506,6 +508,17 @@ class TestCommands:
             assert draft(pilot) == "/ro"
             await wait_until(pilot, lambda: "[on|off|status|preview|set|undo]" not in shown(pilot))
 
+    async def test_esc_that_closes_the_list_gives_the_keys_row_back(self, tmp_path: Path) -> None:
+        async with make_app(make_chat(tmp_path), tmp_path).run_test() as pilot:
+            await idle(pilot)
+            await pilot.press(*"/ro")
+            await reads(pilot, "tab complete")
+            drafts = screen_of(pilot)._drafts
+            # it is drawn once more when the draft is counted
+            await wait_until(pilot, lambda: drafts._count_timer is None and drafts._counting._free.is_set())
+            await pilot.press("escape")
+            await reads(pilot, "enter send")
+
     async def test_keys_that_come_faster_than_the_list_run_what_was_typed(self, tmp_path: Path) -> None:
         async with make_app(make_chat(tmp_path), tmp_path).run_test() as pilot:
             box = screen_of(pilot).query_one(PromptBox)
@@ -548,6 +561,25 @@ class TestCommands:
             await pilot.press("enter")
             await wait_until(pilot, lambda: chat.model == "demo/offline")
             await wait_until(pilot, lambda: "demo/offline ·" in shown(pilot).splitlines()[0])
+
+    async def test_what_is_typed_is_chosen_before_what_only_holds_it(self, tmp_path: Path) -> None:
+        chat = make_chat(tmp_path)
+        async with make_app(chat, tmp_path).run_test() as pilot:
+            await type_line(pilot, "/model")
+            await reads(pilot, "● openai/gpt-4o-mini")
+            await pilot.press(*"gpt-4o")
+            await pilot.pause()
+            await pilot.press("enter")
+            await wait_until(pilot, lambda: chat.model == "gpt-4o")
+
+    @pytest.mark.parametrize("size", [(80, 24), (60, 12), (120, 40)])
+    async def test_a_long_list_fills_its_frame(self, tmp_path: Path, size: tuple[int, int]) -> None:
+        async with make_app(make_chat(tmp_path), tmp_path).run_test(size=size) as pilot:
+            await type_line(pilot, "/model")
+            await reads(pilot, "type to narrow", "gpt-3.5-turbo")
+            rows = shown(pilot).splitlines()
+            last = next(at for at, row in enumerate(rows) if "enter choose" in row)
+            await wait_until(pilot, lambda: "gpt" in shown(pilot).splitlines()[last - 1])
 
     async def test_resume_and_new_change_the_conversation(self, tmp_path: Path) -> None:
         chat = make_chat(tmp_path, says("of the first"))
@@ -697,6 +729,19 @@ async def test_a_terminal_too_small_says_so(tmp_path: Path, size: tuple[int, int
         await wait_until(pilot, lambda: not pilot.app.screen.query_one(Transcript).display)
         await pilot.resize_terminal(80, 24)
         await reads(pilot, "rolling-chat")
+
+
+@pytest.mark.parametrize(("key", "row"), [("ctrl+f", "find:"), ("ctrl+r", "history:")])
+async def test_a_terminal_too_small_shows_nothing_else(tmp_path: Path, key: str, row: str) -> None:
+    async with make_app(make_chat(tmp_path), tmp_path).run_test() as pilot:
+        await idle(pilot)
+        await pilot.press(key)
+        await reads(pilot, row)
+        await pilot.resize_terminal(30, 9)
+        await reads(pilot, "too small")
+        await wait_until(pilot, lambda: row not in shown(pilot))
+        await pilot.resize_terminal(80, 24)
+        await reads(pilot, row)
 
 
 async def test_a_terminal_that_was_too_small_for_a_while_takes_keys_again(tmp_path: Path) -> None:

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
+import pytest
 from textual.pilot import Pilot
 from textual.widgets import TextArea
 
 from rolling_chat.agent import Chat
 from rolling_chat.events import SummaryBegan, SummaryEnded
 from rolling_chat.settings.schema import ContextSettings, ModelSettings, Settings
+from rolling_chat.tui.screens import confirm
 from rolling_chat.tui.screens.confirm import ConfirmScreen
 from rolling_chat.tui.screens.editor import EditorScreen
 from tests.support.tui import (
     MODEL,
+    Reply,
+    draft,
     make_app,
     make_chat,
     reads,
@@ -29,14 +34,19 @@ SUMMARY = "They talked of [b]the lexer[/b]."
 BANNER = "Older messages in this session have been summarized to maintain conversation quality."
 
 
-async def _chat(tmp_path: Path) -> Chat:
+async def _chat(tmp_path: Path, *, summary: Reply | None = None) -> Chat:
     settings = Settings(
         model=MODEL,
         models={MODEL: ModelSettings(max_input_tokens=32_000)},
         context=ContextSettings(enabled=True),
     )
     chat = make_chat(
-        tmp_path, *[says("So. " * 200)] * 3, *[says(SUMMARY)] * 3, settings=settings, folder=tmp_path
+        tmp_path,
+        *[says("So. " * 200)] * 3,
+        summary or says(SUMMARY),
+        *[says(SUMMARY)] * 2,
+        settings=settings,
+        folder=tmp_path,
     )
     for number in range(3):
         async for _ in chat.send(f"What of {number}?"):
@@ -63,6 +73,43 @@ async def test_a_summary_is_previewed_taken_said_above_the_conversation_and_dism
         await pilot.press("escape")
         await wait_until(pilot, lambda: BANNER not in _on_screen(pilot))
         assert chat.info.summary_noted
+
+
+async def test_who_is_typing_when_a_summary_comes_takes_nothing_and_loses_no_letter(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(confirm, "GRACE", 60.0)  # however slow the machine is
+    chat = await _chat(tmp_path)
+    async with make_app(chat, tmp_path).run_test(size=(100, 30)) as pilot:
+        await reads(pilot, "rolling: on")
+        await type_line(pilot, "/compact")
+        await wait_until(pilot, lambda: isinstance(pilot.app.screen, ConfirmScreen))
+        await pilot.press(*"and", "enter", *"then")
+        asked = pilot.app.screen
+        assert isinstance(asked, ConfirmScreen)
+        assert draft(pilot) == "andthen"
+        asked._listen()
+        await reads(pilot, "enter take it · esc leave it")
+        await pilot.press("enter")
+        await wait_until(pilot, lambda: BANNER in _on_screen(pilot))
+        assert draft(pilot) == "andthen"
+
+
+async def test_esc_stops_a_summary_that_was_asked_for_and_a_second_one_waits_for_it(tmp_path: Path) -> None:
+    chat = await _chat(tmp_path, summary=[asyncio.Event()])
+    async with make_app(chat, tmp_path).run_test(size=(100, 30)) as pilot:
+        await reads(pilot, "rolling: on")
+        await type_line(pilot, "/compact")
+        await reads(pilot, "esc stop the summary")
+        await type_line(pilot, "/compact")
+        await tells(pilot, "A summary is being made already: Esc stops it.")
+        await pilot.press("escape")
+        await tells(pilot, "The summary was stopped; nothing was changed.")
+        await wait_until(pilot, lambda: "esc stop" not in shown(pilot))
+        assert pilot.app.screen is screen_of(pilot)
+        assert chat.summaries.current is None
+        await type_line(pilot, "/compact")
+        await reads(pilot, SUMMARY, "esc leave it")
 
 
 async def test_the_editor_keeps_what_was_written_and_esc_leaves_it(tmp_path: Path) -> None:

@@ -69,6 +69,14 @@ def test_rows_far_down_a_long_table_keep_the_columns_of_its_beginning() -> None:
     assert len({line.index("│") for line in drawn if "│" in line}) == 1
 
 
+@pytest.mark.parametrize("columns", [3, 7, 12])
+def test_columns_that_are_all_too_wide_share_the_width(columns: int) -> None:
+    cells = " | ".join("x" * 40 for _ in range(columns))
+    rule = _drawn(f"| {cells} |\n|{'---|' * columns}", 80)
+    widths = {len(part) for part in next(line for line in rule if "┼" in line).split("─┼─")}
+    assert max(widths) - min(widths) <= 1
+
+
 @pytest.mark.parametrize("width", [80, 160])
 def test_a_long_table_has_room_for_the_numbers_that_come_further_down(width: int) -> None:
     text = "and a description that is long enough to be wrapped at eighty columns, " * 2

@@ -11,7 +11,7 @@ from rolling_chat.commands.marks import Mark
 from rolling_chat.tui.transcript.items import Item, Kind, Status
 from rolling_chat.tui.transcript.lines import Line, cells
 from rolling_chat.tui.transcript.palette import Palette
-from rolling_chat.tui.transcript.render import Look, gap_before, lead_lines
+from rolling_chat.tui.transcript.render import Look, gap_before, head_lines, lead_lines
 from tests.support.transcripts import drawn_item, drawn_text
 
 HOSTILE = [
@@ -179,3 +179,9 @@ def test_the_rule_says_all_of_it_and_where_the_context_begins_however_narrow_it_
     assert cell_len(rows[-1].drawn) == width
     assert all(cell_len(row.drawn) <= width and not row.text for row in rows)
     assert (len(rows) == 1) == (width > len(f"── {RULE}  context ──"))
+
+
+def test_a_call_that_is_excluded_says_so_once() -> None:
+    item = Item("x", Kind.TOOL, "read_file a.py", mark=Mark.EXCLUDED)
+    (head,) = head_lines(item, Look(80, Palette()), is_open=False, note="30 → 0 tokens · excluded")
+    assert head.drawn.endswith("  ∅ excluded · 30 → 0 tokens")

@@ -171,6 +171,18 @@ class TestFoldedPastes:
             await pilot.press(UNDO)
             assert box(pilot).draft.whole == LOG
 
+    @pytest.mark.parametrize("keys", [["backspace", UNDO], ["backspace"]])
+    async def test_undo_brings_back_what_was_cleared_and_no_more(
+        self, tmp_path: Path, keys: list[str]
+    ) -> None:
+        async with make_app(make_chat(tmp_path), tmp_path).run_test() as pilot:
+            await pilot.press(*"first", *keys)
+            stood = draft(pilot)
+            await pilot.press("ctrl+c")
+            assert draft(pilot) == ""
+            await pilot.press(UNDO)
+            assert draft(pilot) == stood
+
     async def test_its_words_typed_by_hand_stay_words(self, tmp_path: Path) -> None:
         chat = make_chat(tmp_path, says("ok"))
         async with make_app(chat, tmp_path).run_test() as pilot:
