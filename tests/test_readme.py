@@ -108,6 +108,9 @@ def test_every_picture_is_one_that_a_test_keeps() -> None:
         assert (ROOT / unquote(picture)).is_file()
 
 
+# litellm may still be logging in a thread of its own when the interpreter ends: its event loop complains then
+_LITELLM_AT_THE_END = re.compile(r"Exception ignored in: <function BaseEventLoop\.__del__.*", re.DOTALL)
+
 EXAMPLES = dict(zip(("alone", "openai", "anthropic", "litellm", "counted"), blocks("python"), strict=True))
 
 
@@ -125,7 +128,8 @@ def run(example: str, folder: Path, **environ: str) -> str:
         timeout=120,
         check=False,
     )
-    assert (done.returncode, done.stderr) == (0, "")
+    said = _LITELLM_AT_THE_END.sub("", done.stderr) if example == "litellm" else done.stderr
+    assert (done.returncode, said) == (0, "")
     return done.stdout
 
 
