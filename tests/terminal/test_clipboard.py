@@ -43,6 +43,10 @@ def test_copy_inside_tmux_reaches_its_buffer_and_the_terminal_behind_it(desk: De
     environ = program_environment(desk.home, TERM="xterm-256color")
     tmux = ["tmux", "-S", str(tmp_path / "tmux"), "-f", "/dev/null"]
     program = [sys.executable, "-m", "rolling_chat"]
+
+    def tmux_buffer() -> bytes:
+        return subprocess.run([*tmux, "show-buffer"], env=environ, check=False, capture_output=True).stdout
+
     terminal = Terminal([*tmux, "new-session", *program], environ=environ, folder=desk.folder)
     with terminal:
         terminal.see("❯")
@@ -50,8 +54,7 @@ def test_copy_inside_tmux_reaches_its_buffer_and_the_terminal_behind_it(desk: De
         terminal.see("done in")
         terminal.say("/copy message r1")
         terminal.see("Copied r1, user (5 characters).")
-        shown = subprocess.run([*tmux, "show-buffer"], env=environ, check=True, capture_output=True)
-        assert shown.stdout == b"hello"
+        terminal.wait_until(lambda: tmux_buffer() == b"hello", "tmux was told nothing")
         terminal.wait_until(lambda: bool(terminal.copied), "the terminal behind tmux was told nothing")
         assert terminal.copied[-1] == "hello"
         subprocess.run([*tmux, "kill-server"], env=environ, check=False)
