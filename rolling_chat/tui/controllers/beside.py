@@ -1,22 +1,25 @@
-"""Work beside the keys that is asked for again and again."""
+"""Work that is done beside the keys: what it is, and how it is not done twice at once."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from textual.css.query import NoMatches
 
 if TYPE_CHECKING:
     from rolling_chat.tui.screens.chat import ChatScreen
 
+Work: TypeAlias = Callable[[], Coroutine[Any, Any, None]]
+"""Not begun yet: a coroutine would be left over where the screen goes before it is."""
+
 
 class OneAtATime:
     """Does a work again as often as it is asked for, never twice at once, at last for what stands then."""
 
-    def __init__(self, work: Callable[[], Awaitable[None]]) -> None:
+    def __init__(self, work: Work) -> None:
         self._work = work
         self._asked = False
         self._free = asyncio.Event()

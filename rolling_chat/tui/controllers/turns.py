@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Callable, Coroutine
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from rolling_chat.agent import ChatError
 from rolling_chat.events import Event, Leave, LeaveRequest, Outcome, TurnEnded, TurnStarted
@@ -17,15 +17,13 @@ from rolling_chat.tui.widgets.questions import ROLL, approval, full_question
 if TYPE_CHECKING:
     from rolling_chat.agent import Chat
     from rolling_chat.context.report import PromptReport
+    from rolling_chat.tui.controllers.beside import Work
     from rolling_chat.tui.controllers.meter import Meter
     from rolling_chat.tui.widgets.question import Question
 
 _log = logging.getLogger("rolling_chat.tui")
 
 _STOP_SECONDS = 5.0
-
-Work = Callable[[], Coroutine[Any, Any, None]]
-"""The rest of what was begun, to be done beside the keys."""
 
 
 class Stage(Protocol):

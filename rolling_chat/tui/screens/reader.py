@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import TYPE_CHECKING, ClassVar, cast
 
 from textual import events, on
 from textual.binding import Binding, BindingType
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from rolling_chat.agent import Chat
     from rolling_chat.tui.app import RollingChatApp
+    from rolling_chat.tui.controllers.beside import Work
     from rolling_chat.tui.state import ScreenState
 
 _LOST = "The conversation was loaded anew while it was copied: nothing was copied."
@@ -93,11 +94,8 @@ class ReaderScreen(Screen[None]):
 
         return self.transcript.takes_long(taken)
 
-    def work(self, work: Callable[[], Coroutine[Any, Any, None]]) -> Worker[None]:
-        """Do something beside the keys; a fault of ours ends the program, and is told.
-
-        It is not begun where the screen goes first: hence no coroutine, which would be left over.
-        """
+    def work(self, work: Work) -> Worker[None]:
+        """Do something beside the keys; a fault of ours ends the program, and is told."""
 
         async def done() -> None:
             try:
