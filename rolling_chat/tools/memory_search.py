@@ -40,12 +40,10 @@ _FAR = 0.05
 _IN_CALL, _IN_REQUEST = 0.6, 0.4  # in the call that a result answers, in the request that a reply answers
 _ADJACENT = 0.5  # of the rarer one's weight, where two words of the question stand side by side
 _VERBATIM = 0.5  # of its words' weight, for a name written as in the question
-_ASKS = 0.5  # a line that asks answers nothing
 _NEWER = 0.05  # from the first message to the last: what is corrected is corrected later
 
 _NAME = re.compile(r"[^\s\"'`(),;!?]*[\w][^\s\"'`(),;!?]*")
 _NAME_LIKE = re.compile(r"[A-Za-z]\d|\d[A-Za-z.]|[a-z][A-Z]|\w[_./:@\\-]\w")
-_QUESTION_END = re.compile(r"[?？؟][\s\"')\]*]*$")
 
 
 # by stem: the lines that hold it, ascending, and how well each does
@@ -74,8 +72,8 @@ class _Query:
 def search_branch(branch: Sequence[Message], question: str, places: Iterable[int], most: int) -> list[Found]:
     """At most `most` of the messages at `places` (from 1), best first; empty where no word is found.
 
-    Questions weigh less than statements, of several messages with the same line only the newest
-    comes, and what `recall` was asked and brought is left out: it is a copy.
+    Of several messages with the same line only the newest comes, and what `recall` was asked and
+    brought is left out: it is a copy.
     """
     stems = tuple(content_stems(question)[:_MOST_STEMS])
     held, holders, total = _first_pass(branch, stems, places)
@@ -151,8 +149,6 @@ def _weigh(branch: Sequence[Message], place: int, query: _Query) -> Found:
     best, line = 0.0, 0
     for at in heapq.nlargest(_MOST_LINES, weighed, key=weighed.__getitem__):
         score = _score_line(at, hits, query) + _bonus(lines[at], query)
-        if _QUESTION_END.search(lines[at]):
-            score *= _ASKS
         if score > best:
             best, line = score, at
     best += _from_title(branch, place, hits, query)

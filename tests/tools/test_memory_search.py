@@ -38,13 +38,23 @@ def test_other_forms_of_the_words_and_any_script_are_found(told: str, asked: str
     assert found(branch, asked)[0] == 12
 
 
-def test_what_tells_comes_before_what_asks_and_the_newer_before_the_older() -> None:
+def test_the_newer_comes_before_the_older() -> None:
     branch = [
         Message("user", "The port is 8080."),
-        Message("user", "What is the port?"),
+        Message("user", "something else"),
         Message("user", "The port is 9090."),
     ]
-    assert found(branch, "Which port?") == [3, 1, 2]
+    assert found(branch, "Which port?") == [3, 1]
+
+
+@pytest.mark.parametrize("end", ["?", "？", "؟", '?"', "."])
+def test_a_fact_said_in_a_question_is_found_as_one_said_in_a_statement(end: str) -> None:
+    branch = [
+        Message("user", f"Could you keep the budget for Lisbon below 900 euros{end}"),
+        Message("user", "Lisbon is warm in May."),
+        *(Message("user", f"The budget of project {number} is settled.") for number in range(20)),
+    ]
+    assert found(branch, "What was the budget for Lisbon?")[0] == 1
 
 
 def test_a_line_that_comes_again_and_again_is_named_once_where_it_is_newest() -> None:
