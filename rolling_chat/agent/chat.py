@@ -243,18 +243,20 @@ class Chat:
         if self._turn is not None:
             self._turn.stop()
 
-    def set_rolling(self, on: bool) -> None:
-        """Switch rolling context for this session; the next request is planned by it.
+    def set_rolling(self, on: bool) -> str:
+        """Switch rolling context for this session and for new ones; the next request is planned by it.
 
-        The plan is laid aside when it is switched off, and taken up again when it is switched on.
+        The plan is laid aside when it is switched off, and taken up again when it is switched on. Returns
+        a line where the choice could not be saved for new sessions, else an empty text.
         """
-        self._switches.set_rolling(on)
+        return self._switches.set_rolling(on)
 
     def set_context(self, key: str, value: str) -> str:
         """Set one key of `[context]` for as long as this process runs; returns a line that says so.
 
-        `value` is as a person types it. What the settings now leave room for comes back. Raises
-        ChatError for a key that there is not, or a value that it does not take.
+        `enabled` is the switch, and saved as `set_rolling` does. `value` is as a person types it. What the
+        settings now leave room for comes back. Raises ChatError for a key that there is not, or a value
+        that it does not take.
         """
         return self._switches.set_context(key, value)
 

@@ -71,9 +71,12 @@ async def _status(context: CommandContext, _argument: str) -> None:
 
 
 async def _switch(on: bool, context: CommandContext) -> None:
-    context.chat.set_rolling(on)
+    warning = context.chat.set_rolling(on)
     context.refresh_report()
-    context.say(await describe(context.chat))
+    saved = "" if warning else f" New sessions begin with it {'on' if on else 'off'}."
+    context.say(await describe(context.chat) + saved)
+    if warning:
+        context.say(warning, warning=True)
 
 
 async def _preview(context: CommandContext, argument: str) -> None:
@@ -118,7 +121,7 @@ async def _set(context: CommandContext, argument: str) -> None:
     context.refresh_report()
     await context.chat.ready()
     after = context.chat.report()
-    context.say(f"For this session, {line}: {_difference(before, after)}.{_overflow(after)}")
+    context.say(f"{line}: {_difference(before, after)}.{_overflow(after)}")
 
 
 def _difference(before: PromptReport, after: PromptReport) -> str:

@@ -93,7 +93,7 @@ def test_what_no_longer_fits_is_asked_about_once_and_goes_on_with_rolling_contex
         terminal.see_either(question, "done in")
     terminal.see("nothing was sent", "enter turn rolling context on")
     terminal.type("\r")
-    terminal.see("Rolling context is on.", f"part{turn}.txt begins with:", "done in", "rolling: on")
+    terminal.see("Rolling context is on; ", f"part{turn}.txt begins with:", "done in", "rolling: on")
     terminal.wait_until(lambda: question not in terminal.text, "it still asks")
 
 

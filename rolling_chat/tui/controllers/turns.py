@@ -152,11 +152,13 @@ class TurnController:
                 return False
             if await self._stage.ask(full_question(self._clock)) != ROLL:
                 return False
-            self._chat.set_rolling(True)
+            warning = self._chat.set_rolling(True)
         except ChatError as error:
             state.notice(str(error), warning=True)
             return False
-        state.notice("Rolling context is on.")
+        state.notice("Rolling context is on; new sessions begin with it on.")
+        if warning:
+            state.notice(warning, warning=True)
         return True
 
 

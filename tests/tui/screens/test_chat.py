@@ -28,6 +28,7 @@ from tests.support.tui import (
     listens,
     make_app,
     make_chat,
+    make_paths,
     reads,
     says,
     screen_of,
@@ -443,6 +444,7 @@ class TestTheEndOfTheRoom:
             await tells(pilot, "It fits now.")
             await idle(pilot)
             assert chat.rolling
+        assert make_paths(tmp_path).config_file.read_text() == "[context]\nenabled = true\n"
 
     async def test_esc_leaves_it_as_it_is(self, tmp_path: Path) -> None:
         full = ProviderError(ErrorKind.TOO_LONG, "The prompt is too long for the model.")
