@@ -93,13 +93,12 @@ class Summaries:
         """Is one being made that the person asked for?"""
         return self._proposing is not None
 
-    @property
-    def is_worth_saying(self) -> bool:
-        """Is the session summarised, and has the person not dismissed the line that says so?"""
+    def is_worth_saying(self, report: PromptReport | None) -> bool:
+        """Does the next request (its `report`) carry a summary, and was the line about it not dismissed?"""
         session = self._session()
         if session.info.summary_noted or self._dismissed_in is session:
             return False
-        return session.planner.rolling and self.current is not None
+        return report is not None and report.summary > 0
 
     def dismiss(self) -> None:
         """The person has read that the session is summarised; it is not said again.

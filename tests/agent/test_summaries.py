@@ -318,8 +318,8 @@ async def test_a_second_process_makes_none_and_reads_what_the_first_made(
     assert follower.holder
     assert follower.summaries.current == chat.summaries.current
     follower.summaries.dismiss()
-    assert not follower.summaries.is_worth_saying
-    assert chat.summaries.is_worth_saying
+    assert not follower.summaries.is_worth_saying(follower.report())
+    assert chat.summaries.is_worth_saying(chat.report())
     with pytest.raises(ChatError, match="open in another terminal"):
         await follower.summaries.propose()
     with pytest.raises(ChatError, match="open in another terminal"):
@@ -478,9 +478,28 @@ async def test_there_may_be_nothing_to_summarise(summarising: Opened) -> None:
 
 async def test_the_line_that_says_so_can_be_dismissed_for_good(summarising: Opened) -> None:
     chat, runtime, _ = summarising()
-    assert not chat.summaries.is_worth_saying
+    assert not chat.summaries.is_worth_saying(chat.report())
     await talk(chat, 6)
-    assert chat.summaries.is_worth_saying
+    assert chat.summaries.is_worth_saying(chat.report())
     chat.summaries.dismiss()
-    assert not chat.summaries.is_worth_saying
+    assert not chat.summaries.is_worth_saying(chat.report())
     assert runtime.store.session(chat.info.id).summary_noted
+
+
+async def test_it_is_said_only_while_a_summary_is_in_the_prompt(summarising: Opened) -> None:
+    chat, _, _ = summarising()
+    await talk(chat, 12)
+    assert chat.summaries.is_worth_saying(chat.report())
+    for key, off, on in (("enabled", "false", "true"), ("summarize", "off", "model")):
+        chat.set_context(key, off)
+        assert not chat.summaries.is_worth_saying(chat.report())
+        chat.set_context(key, on)
+        assert chat.summaries.is_worth_saying(chat.report())
+
+
+async def test_a_summary_that_is_only_ready_is_not_said_to_be_there(summarising: Opened) -> None:
+    chat, _, _ = summarising()
+    while chat.summaries.current is None:
+        await talk(chat, 1)
+    assert chat.report().count(Fate.OMITTED) == 0
+    assert not chat.summaries.is_worth_saying(chat.report())

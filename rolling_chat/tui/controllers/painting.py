@@ -63,9 +63,10 @@ class Painter:
         with suppress(NoMatches):
             info = screen.chat.info
             screen.query_one(Header).show(info.title or "new session", screen.chat.model, info.folder)
-            screen.query_one(Banner).show(shown=screen.chat.summaries.is_worth_saying)
             screen.prompt.takes_back = bool(screen.state.queued)
             self.paint_rows()
+            is_summarized = screen.chat.summaries.is_worth_saying(self._meter.report)
+            screen.query_one(Banner).show(shown=is_summarized)
             self._show_fates(screen.transcript)
 
     def paint_rows(self) -> None:

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from rich.cells import cell_len
 from rich.text import Text
 from textual.message import Message
-from textual.widgets import Static
+from textual.widget import Widget
+
+from rolling_chat.tui.widgets.header import cut
 
 SUMMARISED = "Older messages in this session have been summarized to maintain conversation quality."
 _HOW = "esc or a click hides this"
 
 
-class Banner(Static):
-    """Shown or hidden; posts `Dismissed` when it is clicked."""
+class Banner(Widget):
+    """One line, shown or hidden; posts `Dismissed` when it is clicked."""
 
     DEFAULT_CSS = """
-    Banner { display: none; height: auto; padding: 0 1; background: $panel; color: $text-muted; }
+    Banner { display: none; height: 1; padding: 0 1; background: $panel; color: $text-muted; }
     Banner.-shown { display: block; }
     """
 
@@ -24,8 +27,11 @@ class Banner(Static):
     class Dismissed(Message):
         """The person has read it."""
 
-    def __init__(self, *, id: str | None = None) -> None:
-        super().__init__(Text(f"{SUMMARISED} ({_HOW})"), id=id)
+    def render(self) -> Text:
+        """The row; how to hide it is said where there is room."""
+        width, whole = self.content_size.width, f"{SUMMARISED} ({_HOW})"
+        line = whole if cell_len(whole) <= width else cut(SUMMARISED, width)
+        return Text(line, no_wrap=True, end="")
 
     @property
     def shown(self) -> bool:
