@@ -465,9 +465,14 @@ class Chat:
         )  # fmt: skip
         return AgentLoop(
             session.conversation, planner, self._upcoming.plan, runtime.provider, calls,
-            ready=self._upcoming.whole, max_iterations=runtime.settings.agent.max_tool_iterations,
+            ready=self._server_and_branch, max_iterations=runtime.settings.agent.max_tool_iterations,
             log_file=str(runtime.paths.log_file),
         )  # fmt: skip
+
+    async def _server_and_branch(self) -> None:
+        """Wait until the server is free for the turn, and the branch is whole."""
+        await self.summaries.has_yielded()
+        await self._upcoming.whole()
 
     def _end_turn(self, outcome: Outcome = Outcome.CANCELLED) -> None:
         turn, self._turn = self._turn, None

@@ -55,11 +55,11 @@ class Summaries:
     def __init__(self, runtime: Runtime, session: Callable[[], OpenSession]) -> None:
         self._runtime = runtime
         self._session = session
-        self._summariser = Summariser(runtime, self._spend)
         self._task: asyncio.Task[None] | None = None
         self._proposing: asyncio.Task[Proposal] | None = None
         self._between_turns = asyncio.Event()
         self._between_turns.set()
+        self._summariser = Summariser(runtime, self._spend, self._between_turns)
         self._may_ask = True
         self._failures = 0
         self._failed_at = 0  # messages of the branch when a pass failed last
@@ -113,8 +113,13 @@ class Summaries:
         self._may_ask = False
 
     def turn_began(self) -> None:
-        """Nothing is published until the turn has ended."""
+        """Nothing is published until the turn has ended, and a server with one slot is the turn's."""
         self._between_turns.clear()
+        self._summariser.yield_to_turn()
+
+    async def has_yielded(self) -> None:
+        """Wait, not for long, until what would keep the turn's request waiting is stopped."""
+        await self._summariser.has_yielded()
 
     def turn_ended(self, *, done: bool) -> None:
         """What is ready may be published; after an answer that was `done` the next pass may be due."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hashlib
 import logging
 import math
 import time
 from collections.abc import Callable, Generator, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from rolling_chat.agent.basis import Basis, canonical, digest, wire_hash
@@ -42,6 +43,7 @@ from rolling_chat.messages import Json, JsonObject, Message, Usage
 from rolling_chat.providers import wire
 from rolling_chat.providers.background import in_background
 from rolling_chat.providers.protocol import Finished, ProviderError, Request
+from rolling_chat.providers.side_by_side import answers_side_by_side, server_of
 from rolling_chat.sessions.records import RequestRecord, StoredSummary
 
 log = logging.getLogger("rolling_chat.agent.summariser")
@@ -52,6 +54,7 @@ EXTRACT = "extract"
 PATIENCE = 120.0
 """Seconds that a model has for one question of a summary."""
 
+_CLOSING = 1.0  # seconds that a turn waits at most for the connection of a question to close
 _FRAMING = 32  # tokens around the one message of a question
 
 
@@ -92,11 +95,32 @@ class Subject:
 
 @dataclass(slots=True)
 class Summariser:
-    """Makes summaries for one chat; `spend` is told what every question to a model used."""
+    """Makes summaries for one chat; `spend` is told what every question to a model used.
+
+    `between_turns` is set while no turn runs. A server that may have a single slot is asked only then:
+    `yield_to_turn` stops its questions, and they are asked again after the turn.
+    """
 
     runtime: Runtime
     spend: Callable[[Usage], None]
+    between_turns: asyncio.Event
     patience: float = PATIENCE
+    _yielding: set[asyncio.Timeout] = field(default_factory=set)
+    _has_yielded: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def yield_to_turn(self) -> None:
+        """Stop the questions that would keep a turn's request waiting; they are asked again later."""
+        now = asyncio.get_running_loop().time()
+        for scope in self._yielding:
+            scope.reschedule(now)
+
+    async def has_yielded(self) -> None:
+        """Wait until the connections of what was stopped are closed, but not for long."""
+        if not self._yielding:
+            return
+        self._has_yielded.clear()
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._has_yielded.wait(), _CLOSING)
 
     async def make(self, subject: Subject, due: DuePass) -> StoredSummary:
         """The summary that a pass comes to; nothing is published.
@@ -141,7 +165,9 @@ class Summariser:
         asked, summary = await in_background(partial(_step, steps, None))
         while summary is None:
             planned = self._plan(asked, subject, model, config)
-            asked, summary = await in_background(partial(_step, steps, await self._ask(planned)))
+            asked, summary = await in_background(
+                partial(_step, steps, await self._ask_in_turn(planned, subject.model))
+            )
         return summary
 
     def _config(self, model: str) -> ContextConfig:
@@ -189,6 +215,28 @@ class Summariser:
             purpose="summary",
         )
         return _Question(request, record, basis)
+
+    async def _ask_in_turn(self, question: _Question, chat_model: str) -> str:
+        """The answer to a question, asked again after every turn that it had to yield to."""
+        while self._must_yield(question.request.model, chat_model):
+            await self.between_turns.wait()
+            try:
+                async with asyncio.timeout(None) as scope:
+                    self._yielding.add(scope)
+                    return await self._ask(question)
+            except TimeoutError:
+                log.info("session %s: the summary yields to a turn", question.record.session_id)
+            finally:
+                self._yielding.discard(scope)
+                self._has_yielded.set()
+        return await self._ask(question)
+
+    def _must_yield(self, model: str, chat_model: str) -> bool:
+        """Could a question to `model` keep the chat's own request waiting?"""
+        server, turns_server = (
+            server_of(name, self._address(name), self.runtime.environ) for name in (model, chat_model)
+        )
+        return server == turns_server and not answers_side_by_side(server)
 
     async def _ask(self, question: _Question) -> str:
         """The answer to a question; its record is finished whatever comes of it."""

@@ -20,9 +20,10 @@ from rolling_chat.events import SummaryBegan, SummaryEnded
 from rolling_chat.messages import Message, Usage
 from rolling_chat.providers.protocol import Delta, ErrorKind, Finished, ProviderError, Request, TextDelta
 from rolling_chat.sessions.store import SessionStore
-from rolling_chat.settings.schema import AgentSettings, ContextSettings, Settings
+from rolling_chat.settings.schema import AgentSettings, ContextSettings, ModelSettings, Settings
 from tests.support.agent import (
     MODEL,
+    Gate,
     ScriptedProvider,
     assert_well_formed,
     call,
@@ -49,24 +50,31 @@ class Summarising(ScriptedProvider):
 
     def __post_init__(self) -> None:
         self.was_asked = asyncio.Event()
+        self.open_questions = 0
+        self.open_at_turns: list[int] = []  # the questions that a turn found its server busy with
         ScriptedProvider.__init__(self, says(PAGE))
 
     async def stream(self, request: Request) -> AsyncGenerator[Delta]:
         if not request.messages[-1].text.startswith("Summarise a conversation"):
             self.turns.append(request)
+            self.open_at_turns.append(self.open_questions)
             async for delta in super().stream(request):
                 yield delta
             return
         step = self.summaries[min(len(self.asked), len(self.summaries) - 1)]
         self.asked.append(request)
         self.was_asked.set()
-        if isinstance(step, asyncio.Event):
-            await step.wait()
-            step = SHORT
-        if isinstance(step, Exception):
-            raise step
-        yield TextDelta(step)
-        yield Finished(Message("assistant", step), Usage(500, 20, cost=0.25))
+        self.open_questions += 1
+        try:
+            if isinstance(step, asyncio.Event):
+                await step.wait()
+                step = SHORT
+            if isinstance(step, Exception):
+                raise step
+            yield TextDelta(step)
+            yield Finished(Message("assistant", step), Usage(500, 20, cost=0.25))
+        finally:
+            self.open_questions -= 1
 
 
 Opened = Callable[..., tuple[Chat, Runtime, Summarising]]
@@ -77,9 +85,13 @@ def summarising(tmp_path: Path) -> Iterator[Opened]:
     """A chat with rolling on, a history of 2,000 tokens at most, and turns of some 400."""
     runtimes: list[Runtime] = []
 
-    def open_one(*summaries: str | Exception | asyncio.Event, **context: Any):
+    def open_one(*summaries: str | Exception | asyncio.Event, address: str = "", **context: Any):
         keys = {"max_history_tokens": 2_000, "enabled": True, **context}
-        settings = Settings(context=ContextSettings(**keys), agent=AgentSettings(tools=("read_file",)))
+        settings = Settings(
+            context=ContextSettings(**keys),
+            agent=AgentSettings(tools=("read_file",)),
+            models={MODEL: ModelSettings(api_base=address)},
+        )
         provider = Summarising(summaries=summaries or (SHORT,))
         runtime = make_runtime(tmp_path, provider, settings=settings)
         runtimes.append(runtime)
@@ -347,6 +359,60 @@ async def test_resuming_makes_no_new_one_and_sends_the_same(summarising: Opened)
     assert generations(again, runtime) == made
     await collect(again.send("Where were we?"))
     assert SHORT in sent_system(provider)
+
+
+async def test_it_yields_to_a_turn_at_a_server_that_may_have_one_slot(summarising: Opened) -> None:
+    chat, runtime, provider = summarising(asyncio.Event(), "They went on.", address="http://127.0.0.1:1/v1")
+    await talk(chat, 5, settle=False)
+    await provider.was_asked.wait()
+    await talk(chat, 1)
+    assert provider.open_at_turns == [0] * 6
+    assert [request.messages[0].text for request in provider.asked[:2]] == [
+        provider.asked[0].messages[0].text
+    ] * 2
+    assert chat.summaries.current is not None
+    assert chat.summaries.current.text == "They went on."
+    records = [one for one in runtime.store.requests(chat.info.id) if one.purpose == "summary"]
+    assert [one.error for one in records[:2]] == ["cancelled", ""]
+
+
+async def test_it_waits_for_the_end_of_the_turn(summarising: Opened) -> None:
+    chat, _, provider = summarising(asyncio.Event(), address="http://127.0.0.1:1/v1")
+    await talk(chat, 5, settle=False)
+    await provider.was_asked.wait()
+    gate = Gate()
+    provider.scripts = [[gate, *says("ok")]]
+    turn = asyncio.create_task(collect(chat.send("And?")))
+    await gate.reached.wait()
+    assert (len(provider.asked), provider.open_questions) == (1, 0)
+    assert chat.summaries.busy
+    chat.stop()
+    await turn
+    provider.was_asked.clear()
+    await provider.was_asked.wait()
+    assert len(provider.asked) == 2
+    await chat.disconnect()
+
+
+@pytest.mark.parametrize(
+    "context",
+    [
+        pytest.param({}, id="a hosted provider"),
+        pytest.param(
+            {"summary_model": "anthropic/small", "address": "http://127.0.0.1:1/v1"}, id="another server"
+        ),
+    ],
+)
+async def test_it_goes_on_beside_a_turn_that_it_keeps_from_nothing(
+    summarising: Opened, context: dict[str, str]
+) -> None:
+    chat, _, provider = summarising(asyncio.Event(), **context)
+    await talk(chat, 5, settle=False)
+    await provider.was_asked.wait()
+    await talk(chat, 1, settle=False)
+    assert provider.open_at_turns[-1] == 1
+    assert len(provider.asked) == 1
+    await chat.disconnect()
 
 
 async def test_an_open_turn_with_tools_sees_no_new_summary(summarising: Opened) -> None:

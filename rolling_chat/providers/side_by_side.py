@@ -1,0 +1,41 @@
+"""Which servers are known to answer several requests at once, and which may have a single slot."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from urllib.parse import urlsplit
+
+from rolling_chat.providers.known import KNOWN_PROVIDERS, provider_of
+
+# Servers that people run themselves: how many requests they take at once is up to their machine.
+_SELF_HOSTED = frozenset(
+    {"custom_openai", "hosted_vllm", "litellm_proxy", "llamafile", "lm_studio", "ollama", "ollama_chat"}
+)
+_HOSTED = frozenset(provider.name for provider in KNOWN_PROVIDERS) - _SELF_HOSTED
+
+# Where the hosted providers answer; any other address may be anything.
+_HOSTED_DOMAINS = (
+    "amazonaws.com", "anthropic.com", "azure.com", "cerebras.ai", "cohere.ai", "cohere.com",
+    "deepinfra.com", "deepseek.com", "fireworks.ai", "googleapis.com", "groq.com", "huggingface.co",
+    "minimax.io", "mistral.ai", "moonshot.ai", "moonshot.cn", "novita.ai", "nvidia.com", "openai.com",
+    "openrouter.ai", "perplexity.ai", "together.ai", "together.xyz", "x.ai", "z.ai",
+)  # fmt: skip
+
+
+def server_of(model: str, api_base: str, environ: Mapping[str, str]) -> str:
+    """The server that answers for `model`: its address, or its provider's name where that is all there is."""
+    provider = provider_of(model)
+    name = provider.upper().removesuffix("_CHAT")
+    named = (environ.get(f"{name}_{ending}", "") for ending in ("API_BASE", "BASE_URL"))
+    return api_base or next(filter(None, named), "") or provider
+
+
+def answers_side_by_side(server: str) -> bool:
+    """Whether a server, as `server_of` names it, is known to answer several requests at once."""
+    if "://" not in server:
+        return server in _HOSTED
+    try:
+        host = urlsplit(server).hostname or ""
+    except ValueError:
+        return False
+    return any(host == domain or host.endswith(f".{domain}") for domain in _HOSTED_DOMAINS)
