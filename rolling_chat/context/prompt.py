@@ -57,7 +57,7 @@ def build_final_prompt(
     that stay or are not sent; without them those of the plan hold. `summary` is the newest there is: it
     comes in at a trim, or when all that it covers has left, or with `take_summary` at once; until then
     the plan's is in force. With `config.enabled` False nothing leaves: results are capped, what does not
-    fit is refused, and `plan` comes back as it was.
+    fit is refused, and `plan` comes back as it was. No messages make a prompt without messages.
     Raises ContextOverflowError when the request cannot be made to fit.
     """
     return _Build(
@@ -212,7 +212,7 @@ class _Build:
         self._index = replace(index, mender=mender.copy(), task=task, unfit=tuple(unfit))
         shape = self._sizes.shape
         pieces = [*index.pieces, *(shape(entry, decisions) for entry in kept)]
-        closing = mender.finish() if mender.last not in omitted else ()
+        closing = mender.finish() if self._given and mender.last not in omitted else ()
         return pieces, [shape(entry, decisions) for entry in closing]
 
     def _messages_from(self, first: int) -> tuple[list[Message], set[int]]:

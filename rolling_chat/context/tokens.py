@@ -60,6 +60,7 @@ class FamilyEstimator:
 
     `name` tells raw counts apart in `Message.counts`. `raw_tool` counts tool text, which `ratio` takes
     for denser than prose. `calibration` corrects both estimate and bound by what the model reported.
+    With `calls_as_json` a call costs its JSON, else its name, its arguments and a fixed framing.
     """
 
     family: Family
@@ -67,6 +68,7 @@ class FamilyEstimator:
     raw: Callable[[str], int]
     raw_tool: Callable[[str], int]
     calibration: Calibration = NOT_CALIBRATED
+    calls_as_json: bool = False
 
     @property
     def prior(self) -> float:
@@ -122,7 +124,8 @@ class FamilyEstimator:
         known = message.counts.get(self.name)
         if known is None:
             count = self.raw_tool if message.role == "tool" else self.raw
-            known = sum(map(count, _texts(message))) + sum(map(self.raw_tool, _call_texts(message)))
+            calls = _call_json(message) if self.calls_as_json else _call_texts(message)
+            known = sum(map(count, _texts(message))) + sum(map(self.raw_tool, calls))
             message.counts[self.name] = known
         return known
 
@@ -134,7 +137,8 @@ class FamilyEstimator:
         return math.ceil(tokens * self.calibration.estimate)
 
     def _framing(self, message: Message) -> int:
-        return self.family.framing + _CALL_FRAMING * len(message.tool_calls)
+        framed = 0 if self.calls_as_json else len(message.tool_calls)
+        return self.family.framing + _CALL_FRAMING * framed
 
     def _images(self, message: Message) -> int:
         return self.family.image * count_images(message)
@@ -159,9 +163,9 @@ def estimator_for(
 ) -> TokenEstimator:
     """The estimator for `model`, or the one chosen by name.
 
-    `choice` is `auto`, `ratio` (3.5 characters a token, 3.0 in tool text), `chars` (4), `bytes`
-    (4) or an encoding's name. Raises ValueError for any other. `calibration` corrects `auto`, and
-    nothing that was registered or chosen by name.
+    `choice` is `auto`, `ratio` (3.5 characters a token; 3.0 in results, schemas and the JSON of calls),
+    `chars` (4), `bytes` (4) or an encoding's name. Raises ValueError for any other. `calibration`
+    corrects `auto`, and nothing that was registered or chosen by name.
     """
     if choice == "auto":
         name = (model or "").lower()
@@ -187,10 +191,16 @@ def estimate_tokens(
     messages: Sequence[Message | JsonObject],
     model: str | None = None,
     tools: Sequence[JsonObject] | None = None,
+    *,
+    estimator: TokenEstimator | str = "auto",
 ) -> int:
-    """Best estimate, in tokens, of a whole request: messages, tool schemas, framing."""
-    estimator = estimator_for(model)
-    return estimator.count_messages(messages) + estimator.count_tools(tools)
+    """Best estimate, in tokens, of a whole request: messages, tool schemas, framing.
+
+    `estimator` is one of your own, or a name as for `ContextConfig.token_estimator`. Raises ValueError
+    for an unknown name.
+    """
+    counting = estimator_for(model, estimator) if isinstance(estimator, str) else estimator
+    return counting.count_messages(messages) + counting.count_tools(tools)
 
 
 def prompt_bound(
@@ -230,7 +240,9 @@ def _chosen(choice: str) -> FamilyEstimator:
     plain = Family(choice, framing=4)
     match choice:
         case "ratio":
-            return FamilyEstimator(plain, choice, _per_char(3.5), _per_char(3.0))
+            # its counts of before, which are stored by name, left out what is around a call's arguments
+            name = "ratio:json"
+            return FamilyEstimator(plain, name, _per_char(3.5), _per_char(3.0), calls_as_json=True)
         case "chars":
             return FamilyEstimator(plain, choice, _per_char(4), _per_char(4))
         case "bytes":
@@ -293,6 +305,10 @@ def _call_texts(message: Message) -> Iterable[str]:
     for call in message.tool_calls:
         yield call.name
         yield call.arguments
+
+
+def _call_json(message: Message) -> Iterable[str]:
+    return map(_compact, message.to_dict(with_extras=False).get("tool_calls", ()))
 
 
 def count_images(message: Message) -> int:

@@ -25,8 +25,11 @@ class LimitedMessages(NamedTuple):
 def enforce_context_limit(messages: Sequence[JsonObject], max_input_tokens: int) -> LimitedMessages:
     """Make `messages` fit `max_input_tokens`: the room for input, the reserve already off.
 
-    OpenAI-format dictionaries in and out. Raises ContextOverflowError where they cannot fit.
+    OpenAI-format dictionaries in and out. Raises ContextOverflowError where they cannot fit; no
+    messages always do.
     """
+    if not messages:
+        return LimitedMessages([], truncated=False, dropped_count=0)
     prompt = build_final_prompt(messages, _exact(max_input_tokens))
     dropped = prompt.report.count(Fate.OMITTED)
     shortened = prompt.report.count(Fate.SHORTENED, Fate.MASKED)

@@ -191,9 +191,15 @@ def test_a_larger_window_plans_anew() -> None:
     assert large.report.count(Fate.OMITTED) == 0
 
 
-def test_a_branch_without_a_message_has_a_request_all_the_same() -> None:
-    prompt = build_final_prompt([], ContextConfig(), model="gpt-4o")
-    assert [message["role"] for message in prompt.messages] == ["user"]
+@pytest.mark.parametrize("enabled", [True, False])
+def test_no_messages_make_a_prompt_without_messages(enabled: bool) -> None:
+    config = ContextConfig(enabled=enabled)
+    prompt = build_final_prompt([], config, model="gpt-4o")
+    assert prompt.messages == []
+    assert prompt.within_budget
+    assert sum(prompt.report.fates.values()) == len(prompt.report.rows) == 0
+    again = build_final_prompt([user("hi")], config, model="gpt-4o", plan=prompt.plan)
+    assert again.messages == [user("hi")]
 
 
 def test_a_system_message_that_says_nothing_is_left_out_and_reported() -> None:

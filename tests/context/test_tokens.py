@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import math
 import os
 import subprocess
 import sys
@@ -63,6 +65,27 @@ def test_calls_names_schemas_and_results_are_all_counted() -> None:
     ]
     assert estimate_tokens(calling, "gpt-4o") > estimate_tokens(bare, "gpt-4o") + 50
     assert estimate_tokens(bare, "gpt-4o", TOOLS) > estimate_tokens(bare, "gpt-4o")
+
+
+def test_ratio_counts_the_json_of_a_call_at_three_characters_a_token() -> None:
+    call = {"id": "call_1", "type": "function", "function": {"name": "run", "arguments": '{"a": "bcd"}'}}
+    bare = {"role": "assistant", "content": "x" * 35}
+    characters = len(json.dumps(call, separators=(",", ":")))
+    for content in ("x" * 35, None):
+        calling = {"role": "assistant", "content": content, "tool_calls": [call]}
+        said = 10 if content else 0
+        counted = estimate_tokens([calling], estimator="ratio") - estimate_tokens([bare], estimator="ratio")
+        assert counted == said - 10 + math.ceil(characters / 3.0)
+
+
+def test_an_estimate_is_made_by_the_estimator_that_is_asked_for() -> None:
+    messages = [{"role": "user", "content": "x" * 400}]
+    assert estimate_tokens(messages, estimator="chars") == 100 + 4 + 3
+    assert estimate_tokens(messages, "gpt-4o", estimator=estimator_for("gpt-4o")) == estimate_tokens(
+        messages, "gpt-4o"
+    )
+    with pytest.raises(ValueError, match="token_estimator must be one of"):
+        estimate_tokens(messages, estimator="guess")
 
 
 def test_an_image_costs_a_fixed_ceiling_and_never_its_base64() -> None:

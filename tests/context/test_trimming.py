@@ -52,8 +52,13 @@ def test_what_cannot_fit_is_an_error_for_one_and_the_least_for_the_other() -> No
     assert trim_conversation(huge, 500) == huge
 
 
+@pytest.mark.parametrize("room", [-1, 0, 1, 10, 100_000])
+def test_nothing_in_nothing_out(room: int) -> None:
+    assert enforce_context_limit([], room) == ([], False, 0)
+    assert trim_conversation([], room) == []
+
+
 def test_trim_conversation_never_raises_whatever_it_is_told() -> None:
-    assert trim_conversation([], 10) == []
     assert trim_conversation(CHAT, -5)
     assert trim_conversation(CHAT, 100, {"no_such_key": 1})
 
