@@ -16,6 +16,7 @@ class Outcome(StrEnum):
 
     DONE = "done"
     CUT = "cut"  # the answer reached its output limit: `Chat.carry_on` goes on
+    BROKEN = "broken"  # the answer broke off and what came is kept: `Chat.carry_on` goes on
     CANCELLED = "cancelled"
     FAILED = "failed"
     FULL = "full"  # the prompt does not fit: nothing was sent

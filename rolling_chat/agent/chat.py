@@ -228,7 +228,7 @@ class Chat:
         return self._run(text)
 
     def carry_on(self) -> AsyncGenerator[Event]:
-        """Go on with the turn that ended early: sent again when it was full or failed, continued when cut.
+        """Go on with the turn that ended early: sent again when it was full or failed, else continued.
 
         Raises ChatError when there is nothing to go on with.
         """

@@ -26,6 +26,8 @@ from rolling_chat.sessions.records import StoreError
 
 log = logging.getLogger("rolling_chat.agent.loop")
 
+_OUTCOMES = {ErrorKind.TOO_LONG: Outcome.FULL, ErrorKind.INTERRUPTED: Outcome.BROKEN}
+
 RESENDS = 2
 """How often a request that was refused as too long is planned and sent again."""
 
@@ -187,7 +189,7 @@ class AgentLoop:
 
     def _settle(self) -> list[ReplyEnded | ToolEnded]:
         """Leave nothing open. Waits for nothing, so that a second stop cannot come between."""
-        failed = self._outcome is Outcome.FAILED
+        failed = self._outcome in {Outcome.FAILED, Outcome.BROKEN}
         ending = Ending.FAILED if failed else Ending.CANCELLED
         settled: list[ReplyEnded | ToolEnded] = []
         try:
@@ -208,7 +210,7 @@ class AgentLoop:
                 return Outcome.FULL, str(error)
             case ProviderError(kind=kind):
                 log.warning("request failed (%s): %s %s", kind.value, error, error.detail)
-                return (Outcome.FULL if kind is ErrorKind.TOO_LONG else Outcome.FAILED), str(error)
+                return _OUTCOMES.get(kind, Outcome.FAILED), str(error)
             case StoreError():
                 log.error("the store failed", exc_info=error)
                 return Outcome.FAILED, str(error)

@@ -21,6 +21,7 @@ from rolling_chat.events import (
 )
 from rolling_chat.messages import Ending, MadeBy, Message, ToolCall, Usage
 from rolling_chat.providers.protocol import (
+    BROKEN_OFF,
     ErrorKind,
     Finished,
     Provider,
@@ -66,9 +67,7 @@ class Reply:
                     for event in self._take(delta):
                         yield event
         if self.message is None:
-            raise ProviderError(
-                ErrorKind.INTERRUPTED, "The answer broke off in the middle. Send again, or type on from here."
-            )
+            raise ProviderError(ErrorKind.INTERRUPTED, BROKEN_OFF)
 
     def end(self, ending: Ending) -> ReplyEnded | None:
         """Settle what is left open by a stop or an error: kept and marked where anything had come."""

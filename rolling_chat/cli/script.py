@@ -39,6 +39,7 @@ from rolling_chat.text import without_controls
 _CODES: Mapping[Outcome, Exit] = {
     Outcome.DONE: Exit.DONE,
     Outcome.CUT: Exit.DONE,
+    Outcome.BROKEN: Exit.FAILED,
     Outcome.FAILED: Exit.FAILED,
     Outcome.FULL: Exit.TOO_LONG,
     Outcome.CANCELLED: Exit.INTERRUPTED,

@@ -23,7 +23,7 @@ from rolling_chat.providers.overflow import (
     is_throttling,
     read_body,
 )
-from rolling_chat.providers.protocol import ErrorKind, ProviderError
+from rolling_chat.providers.protocol import BROKEN_OFF, ErrorKind, ProviderError
 from rolling_chat.providers.redaction import redact, secrets_in
 from rolling_chat.providers.retries import PassingError
 
@@ -98,16 +98,17 @@ def classify(
     timeout: float = 0.0,
     began: bool = False,
 ) -> ProviderError:
-    """Turn whatever a request raised into a ProviderError; one that is one already is returned as it is.
+    """Turn whatever a request raised into a ProviderError; one that is its cause is returned as it is.
 
     Throttling is ruled out before a refusal is taken for a prompt that is too long. `began` says that
     part of the reply had come: what would be worth another try is then INTERRUPTED.
     """
-    if isinstance(error, ProviderError):
-        return error
+    chain = tuple(_chain(error))
+    for link in chain:
+        if isinstance(link, ProviderError):
+            return link
     context = ErrorContext(model, api_base, environ, nearest, timeout, began)
     secrets = secrets_in(environ or {})
-    chain = tuple(_chain(error))
     names = frozenset(type(link).__name__ for link in chain)
     status = _status(chain)
     text = "\n".join(dict.fromkeys(filter(None, map(_text, chain))))
@@ -169,6 +170,11 @@ def unreadable(model: str, api_base: str | None = None) -> ProviderError:
     )
 
 
+def broken_off() -> ProviderError:
+    """The error for a stream that ended before the answer did, although the connection did not fail."""
+    return ProviderError(ErrorKind.INTERRUPTED, BROKEN_OFF)
+
+
 def _unknown_model(context: ErrorContext) -> str:
     nearest = context.nearest(context.model) if context.nearest else ()
     return unknown_model_line(context.model, nearest)
@@ -179,10 +185,7 @@ def _passing(context: ErrorContext, kind: ErrorKind, line: str) -> _Failure:
 
 
 def _broken(context: ErrorContext) -> _Failure | None:
-    if not context.began:
-        return None
-    line = "The connection broke in the middle of the answer; what came is kept."
-    return _Failure(ErrorKind.INTERRUPTED, line)
+    return _Failure(ErrorKind.INTERRUPTED, BROKEN_OFF) if context.began else None
 
 
 def _throttled(context: ErrorContext, body: ErrorBody, provider: str) -> _Failure:

@@ -25,8 +25,6 @@ _BEFORE_IMPORT = {
     "LITELLM_LOCAL_ANTHROPIC_BETA_HEADERS": "True",
     "LITELLM_MODE": "PRODUCTION",  # else it loads a .env
     "LITELLM_LOG": "ERROR",
-    # it breaks off a reply that says the same word a hundred times, as small models may
-    "REPEATED_STREAMING_CHUNK_LIMIT": "1000000",
 }
 _ITS_LOGGERS = ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy", "LiteLLM Proxy Stdout")
 # What it works with. Without a handler, their warnings would be printed to stderr.
@@ -54,6 +52,7 @@ def load_litellm(log_file: Path | None, secrets: Iterable[str] = ()) -> ModuleTy
                 module = importlib.import_module("litellm")
                 _route_logs(log_file, secrets)  # its own handlers write to the terminal, and came with it
                 _make_quiet(module)
+                _limit_answers()
                 _build_models(module)
                 importlib.import_module("openai.resources")  # else half a second, on the event loop, later
             _loaded = module
@@ -102,6 +101,16 @@ def _make_quiet(litellm: Any) -> None:
     # httpx's own connections: a cancelled request closes its socket at once, and no session is left
     # for the garbage collector to complain of
     litellm.disable_aiohttp_transport = True
+
+
+def _limit_answers() -> None:
+    """Limit what the HTTP clients that litellm will make take from a server."""
+    limits = importlib.import_module("rolling_chat.providers.answer_limits")  # it needs httpx
+    handler = importlib.import_module("litellm.llms.custom_httpx.http_handler").AsyncHTTPHandler
+    handler.create_client = limits.limit_answers(handler.create_client)
+    openai = importlib.import_module("litellm.llms.openai.common_utils").BaseOpenAILLM
+    maker = "_get_async_http_client"
+    setattr(openai, maker, staticmethod(limits.limit_answers(getattr(openai, maker))))
 
 
 def _build_models(litellm: Any) -> None:

@@ -29,7 +29,7 @@ from rolling_chat.providers.protocol import (
 from rolling_chat.providers.redaction import secrets_in
 from rolling_chat.providers.reply import ReplyBuilder
 from rolling_chat.providers.retries import RetryPolicy
-from rolling_chat.providers.usage import reported_usage, with_cost
+from rolling_chat.providers.usage import UsageReader, with_cost
 from rolling_chat.providers.wire import made_by, to_wire, tools_to_wire
 
 if TYPE_CHECKING:
@@ -130,20 +130,25 @@ class LiteLLMProvider:
         return litellm
 
     async def _send(self, litellm: ModuleType, request: Request) -> AsyncGenerator[Delta, None]:
-        reply = ReplyBuilder()
+        from rolling_chat.providers.answer_limits import watch_answer  # noqa: PLC0415  # httpx comes with litellm
+        from rolling_chat.providers.errors import broken_off, unreadable  # noqa: PLC0415  # not before first paint
+
+        reply, figures, seen = ReplyBuilder(), UsageReader(), watch_answer()
         response = await litellm.acompletion(**self._arguments(request))
+        has_ended = False
         try:
             async for chunk in response:
+                has_ended |= _has_finish_reason(response)
+                figures.take(response.chunks)
+                response.chunks.clear()  # litellm keeps all that came, as objects of several kilobytes
                 for delta in reply.add(chunk):
                     yield delta
-            if not reply.has_come and response.received_finish_reason is None:
-                from rolling_chat.providers.errors import unreadable  # noqa: PLC0415  # not before first paint
-
-                raise unreadable(request.model, request.api_base)
-            usage = self._usage(request, reported_usage(response.chunks))
+            figures.take(response.chunks)
+            if not (has_ended or _has_finish_reason(response) or seen.done):
+                raise broken_off() if reply.has_come else unreadable(request.model, request.api_base)
         finally:
             await response.aclose()
-        yield Finished(reply.message(made_by(request.model)), usage)
+        yield Finished(reply.message(made_by(request.model)), self._usage(request, figures.usage))
 
     def _arguments(self, request: Request) -> dict[str, Any]:
         provider = provider_of(request.model)
@@ -209,6 +214,14 @@ class LiteLLMProvider:
 
     def _nearest(self, model: str) -> Sequence[str]:
         return (OFFLINE_MODEL,) if provider_of(model) == "demo" else self._catalog.nearest(model)
+
+
+def _has_finish_reason(response: Any) -> bool:
+    """Whether the server gave a finish reason: at the end of any stream litellm makes one up.
+
+    Gemini's is kept as one that more may follow, until the next chunk.
+    """
+    return bool(response.received_finish_reason or response.intermittent_finish_reason)
 
 
 def _litellm_name(model: str) -> str:

@@ -91,6 +91,10 @@ class ErrorKind(StrEnum):
     UNKNOWN = "unknown"
 
 
+BROKEN_OFF = "The answer broke off in the middle; what came is kept."
+"""The line of an INTERRUPTED request."""
+
+
 class ProviderError(Exception):
     """A request that failed: `str()` is one line for the person, `detail` is for the log.
 

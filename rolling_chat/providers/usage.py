@@ -7,28 +7,30 @@ from dataclasses import replace
 from typing import Any
 
 from rolling_chat.messages import Usage
+from rolling_chat.providers.whole_answers import MAX_TOKENS
 from rolling_chat.settings.catalog import ModelInfo
 
 
-def reported_usage(chunks: Iterable[Any]) -> Usage:
-    """The usage of a stream: the newest that any of its chunks carried, all 0 where none did.
+class UsageReader:
+    """The usage of a stream: each figure from the newest chunk that names it, 0 where none did.
 
-    The chunks are litellm's. Each figure is taken from the newest chunk that names it, for some
-    providers spread theirs over several.
+    Some providers spread their figures over several chunks.
     """
-    figures = {"input_tokens": 0, "output_tokens": 0, "cached_read": 0, "cached_write": 0, "reasoning": 0}
-    for chunk in chunks:
-        usage = getattr(chunk, "usage", None)
-        if usage is not None:
-            found = _figures(usage)
-            figures.update({name: value for name, value in found.items() if value})
-    return Usage(
-        input_tokens=figures["input_tokens"],
-        output_tokens=figures["output_tokens"],
-        cached_read_tokens=figures["cached_read"],
-        cached_write_tokens=figures["cached_write"],
-        reasoning_tokens=figures["reasoning"],
-    )
+
+    def __init__(self) -> None:
+        self._figures: dict[str, int] = {}
+
+    def take(self, chunks: Iterable[Any]) -> None:
+        """Read litellm's `chunks`, the oldest first."""
+        for chunk in chunks:
+            usage = getattr(chunk, "usage", None)
+            if usage is not None:
+                self._figures.update({name: value for name, value in _figures(usage).items() if value})
+
+    @property
+    def usage(self) -> Usage:
+        """What was reported so far."""
+        return Usage(**self._figures)
 
 
 def with_cost(usage: Usage, info: ModelInfo | None) -> Usage:
@@ -55,14 +57,16 @@ def _figures(usage: Any) -> dict[str, int]:
     return {
         "input_tokens": _count(usage, "prompt_tokens"),
         "output_tokens": _count(usage, "completion_tokens"),
-        "cached_read": _count(usage, "cache_read_input_tokens") or _count(prompt, "cached_tokens"),
-        "cached_write": _count(usage, "cache_creation_input_tokens")
+        "cached_read_tokens": _count(usage, "cache_read_input_tokens") or _count(prompt, "cached_tokens"),
+        "cached_write_tokens": _count(usage, "cache_creation_input_tokens")
         or _count(prompt, "cache_write_tokens")
         or _count(prompt, "cache_creation_tokens"),
-        "reasoning": _count(completion, "reasoning_tokens"),
+        "reasoning_tokens": _count(completion, "reasoning_tokens"),
     }
 
 
 def _count(holder: Any, name: str) -> int:
     value = getattr(holder, name, None)
-    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
+    if not isinstance(value, int) or isinstance(value, bool):
+        return 0
+    return value if 0 < value < MAX_TOKENS else 0

@@ -70,7 +70,7 @@ class Activity(StrEnum):
 class ScreenState:
     """All that the screen shows of the conversation and of the turn that runs.
 
-    `revision` grows with every change. `can_carry_on`: the last answer was cut at its limit.
+    `revision` grows with every change. `can_carry_on`: the last answer was cut at its limit, or broke off.
     """
 
     items: ItemList = field(default_factory=ItemList)
@@ -338,6 +338,9 @@ class ScreenState:
                     )
             case Outcome.CUT:
                 last = "cut at the answer's limit"
+                self.can_carry_on = True
+            case Outcome.BROKEN:
+                last = "the answer broke off"
                 self.can_carry_on = True
             case Outcome.CANCELLED:
                 last = f"stopped after {took}"

@@ -194,11 +194,16 @@ async def test_a_refusal_as_too_long_is_one_line(
     assert_well_formed(chat, runtime)
 
 
-async def test_a_connection_that_breaks_in_mid_stream_keeps_what_came(open_chat: OpenChat) -> None:
-    async with OpenAIServer([Break(Reply("one two three"), pieces=2), Reply("Here.")]) as server:
-        chat, runtime = open_chat(OPENAI, server.api_base)
+@pytest.mark.parametrize("in_order", [False, True], ids=["torn", "without an end"])
+@pytest.mark.parametrize(("kind", "model"), [(OpenAIServer, OPENAI), (AnthropicServer, CLAUDE)])
+async def test_an_answer_that_breaks_off_keeps_what_came_and_can_go_on(
+    open_chat: OpenChat, kind: type[OpenAIServer | AnthropicServer], model: str, in_order: bool
+) -> None:
+    script = [Break(Reply("one two three"), pieces=2, in_order=in_order), Reply("Here.")]
+    async with kind(script) as server:
+        chat, runtime = open_chat(model, server.api_base)
         end = _end(await collect(chat.send("go")))
-        assert end.outcome is Outcome.FAILED
+        assert end.outcome is Outcome.BROKEN
         assert end.error
         assert "\n" not in end.error
         assert (chat.messages[-1].text, chat.messages[-1].ending) == ("one two ", Ending.FAILED)

@@ -41,11 +41,14 @@ def test_a_cut_answer_is_given_and_said_to_be_cut(
     assert "cut at" not in ran.out
 
 
-@pytest.mark.parametrize("output_format", FORMATS)
+@pytest.mark.parametrize(
+    ("output_format", "in_order"), [("text", False), ("text", True), ("json", True), ("stream-json", False)]
+)
 def test_a_broken_answer_is_kept_and_exits_1(
-    program: Program, server: OpenAIServer, output_format: str
+    program: Program, server: OpenAIServer, output_format: str, in_order: bool
 ) -> None:
-    ran = _ask(program, server, Break(Reply("one two three"), pieces=2), "--output-format", output_format)
+    step = Break(Reply("one two three"), pieces=2, in_order=in_order)
+    ran = _ask(program, server, step, "--output-format", output_format)
     assert ran.code == 1
     assert "one two" in ran.out
     assert "Traceback" not in ran.err

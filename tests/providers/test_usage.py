@@ -8,8 +8,14 @@ from typing import Any
 import pytest
 
 from rolling_chat.messages import Usage
-from rolling_chat.providers.usage import reported_usage, with_cost
+from rolling_chat.providers.usage import UsageReader, with_cost
 from rolling_chat.settings.catalog import ModelInfo
+
+
+def reported_usage(chunks: list[Any]) -> Usage:
+    reader = UsageReader()
+    reader.take(chunks)
+    return reader.usage
 
 
 def _usage(**fields: Any) -> Any:

@@ -156,6 +156,7 @@ def test_a_turn_that_dies_leaves_nothing_running() -> None:
     [
         (Outcome.DONE, False, "done in 3.0 s"),
         (Outcome.CUT, True, "cut at the answer's limit"),
+        (Outcome.BROKEN, True, "the answer broke off"),
         (Outcome.CANCELLED, False, "stopped after 3.0 s"),
         (Outcome.FAILED, False, "failed after 3.0 s"),
         (Outcome.FULL, False, "nothing was sent"),

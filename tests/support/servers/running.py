@@ -177,6 +177,8 @@ class ScriptedServer:
         try:
             await response.prepare(request)
             for event, is_text in self.events(reply, body, tokens):
+                if isinstance(step, Break) and step.in_order and sent >= step.pieces:
+                    break
                 if isinstance(step, Break) and is_text and sent >= step.pieces:
                     assert request.transport is not None
                     request.transport.abort()

@@ -44,10 +44,14 @@ class Fail:
 
 @dataclass(frozen=True)
 class Break:
-    """The reply begins, and the connection is torn after `pieces` pieces of its text."""
+    """The reply begins, and the connection is torn after `pieces` pieces of its text.
+
+    With `in_order` the answer ends there as if it were whole, without the marks of its end.
+    """
 
     reply: Reply
     pieces: int = 1
+    in_order: bool = False
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,235 @@
+"""Limit what a server may send: the size of a body after decompression, of an event, of an error.
+
+litellm and the clients below it read bodies whole, hold unfinished events, and decompress whatever
+comes. So the limits are set where bytes arrive, by a response hook of every HTTP client that litellm
+makes. This module imports httpx: load it with litellm, never before the first paint.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import re
+import zlib
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+
+from rolling_chat.providers.protocol import ErrorKind, ProviderError
+from rolling_chat.providers.whole_answers import as_events, clean_line
+
+MAX_STREAM_BYTES = 128_000_000
+"""Of a streamed answer: 128,000 tokens, each an event of its own, come to some 50 MB."""
+
+MAX_EVENTS = 1_000_000
+"""Of a streamed answer."""
+
+MAX_WHOLE_BYTES = 4_000_000
+"""Of what is parsed in one go: one event, or an answer that is not streamed. Parsed, it may take 30 times
+as much memory."""
+
+MAX_ERROR_BYTES = 64_000
+"""Of an error: the rest is not read."""
+
+_ERROR_SECONDS = 15.0
+_AT_ONCE = 64_000  # bytes decompressed in one step
+_END_OF_EVENT = re.compile(rb"\n\r?\n|\r\r")
+_DONE = re.compile(rb"(?:^|[\r\n])data: ?\[DONE\]")
+_STREAM_FIELDS = (b"data:", b"event:", b"id:", b"retry:", b":")
+_ENCODINGS = {"gzip": zlib.MAX_WBITS | 16, "x-gzip": zlib.MAX_WBITS | 16, "deflate": zlib.MAX_WBITS}
+
+
+@dataclass(slots=True)
+class Seen:
+    """What was seen of the answer to one request: `done` is the mark that ends OpenAI's streams."""
+
+    done: bool = False
+
+
+_seen: contextvars.ContextVar[Seen | None] = contextvars.ContextVar("seen", default=None)
+
+
+def watch_answer() -> Seen:
+    """Watch the answers to requests that this task sends from now on."""
+    seen = Seen()
+    _seen.set(seen)
+    return seen
+
+
+def limit_answers(make_client: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap a factory of HTTP clients so that what its clients receive is limited."""
+
+    def make_limited(*args: Any, **kwargs: Any) -> Any:
+        client = make_client(*args, **kwargs)
+        if isinstance(client, httpx.AsyncClient):
+            client.headers["accept-encoding"] = "gzip, deflate"  # what is limited here; brotli is not
+            hooks = client.event_hooks
+            client.event_hooks = {**hooks, "response": [*hooks["response"], _limit]}
+        return client
+
+    return make_limited
+
+
+async def _limit(response: httpx.Response) -> None:
+    if not isinstance(response.stream, httpx.AsyncByteStream):
+        return
+    encoding = response.headers.get("content-encoding", "identity").strip().lower() or "identity"
+    if encoding != "identity" and encoding not in _ENCODINGS:
+        await response.aclose()
+        raise _refused(response, f"an answer in an encoding that was not asked for ({encoding[:20]!r})")
+    response.headers.pop("content-encoding", None)
+    if encoding != "identity":
+        response.headers.pop("content-length", None)
+    response.stream = _Limited(response, response.stream, encoding, _seen.get())
+
+
+class _Limited(httpx.AsyncByteStream):
+    """The body of `response`, decompressed, never more than its limit."""
+
+    def __init__(
+        self, response: httpx.Response, stream: httpx.AsyncByteStream, encoding: str, seen: Seen | None
+    ) -> None:
+        self._response = response
+        self._stream = stream
+        self._encoding = encoding
+        self._seen = seen
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        body = _decompressed(self._stream, self._encoding)
+        pieces = self._error(body) if self._response.status_code >= 300 else self._answer(body)
+        async for piece in pieces:
+            yield piece
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+    async def _error(self, body: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+        """The beginning of an error, as much of it as comes soon."""
+        left, deadline = MAX_ERROR_BYTES, asyncio.get_running_loop().time() + _ERROR_SECONDS
+        while left > 0:
+            try:
+                async with asyncio.timeout_at(deadline):
+                    piece = await anext(body)
+            except (StopAsyncIteration, TimeoutError):
+                return
+            yield piece[:left]
+            left -= len(piece)
+
+    async def _answer(self, body: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+        head = b""
+        async for piece in body:
+            head += piece
+            if len(head.lstrip()) >= len(b"event:"):
+                break
+        start = head.lstrip(b" \t\r\n\xef\xbb\xbf")
+        kind = self._response.headers.get("content-type", "").lower()
+        body = _joined(head, body)
+        if "amazon.eventstream" in kind:
+            pieces = self._frames(body)
+        elif start.startswith(_STREAM_FIELDS):
+            pieces = self._events(body)
+        elif "ndjson" in kind or "jsonl" in kind or "stream+json" in kind:
+            pieces = self._lines(body)
+        else:
+            pieces = self._whole(body)
+        async for piece in pieces:
+            yield piece
+
+    async def _frames(self, body: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+        """A binary stream, whose reader knows the length of each frame."""
+        total = 0
+        async for piece in body:
+            total += len(piece)
+            if total > MAX_STREAM_BYTES:
+                raise _refused(self._response, "more than an answer can have")
+            yield piece
+
+    async def _events(self, body: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+        """Server-sent events, usage that cannot be read taken out of them."""
+        event, events = 0, 0
+        async for lines in self._lines(body):
+            ends = list(_END_OF_EVENT.finditer(lines))
+            events += len(ends)
+            event = len(lines) - ends[-1].end() if ends else event + len(lines)
+            if event > MAX_WHOLE_BYTES or events > MAX_EVENTS:
+                raise _refused(self._response, "more than an answer can have")
+            if self._seen is not None and _DONE.search(lines):
+                self._seen.done = True
+            yield lines
+
+    async def _lines(self, body: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+        """Whole lines, as many as have come; each a JSON text or an event's field, usage made readable."""
+        rest, total = bytearray(), 0
+        async for piece in body:
+            total += len(piece)
+            searched = max(0, len(rest) - 1)
+            rest += piece
+            end = max(rest.rfind(b"\n", searched), rest.rfind(b"\r", searched, -1)) + 1
+            if len(rest) - end > MAX_WHOLE_BYTES or total > MAX_STREAM_BYTES:
+                raise _refused(self._response, "more than an answer can have")
+            if end:
+                lines = bytes(rest[:end])
+                del rest[:end]
+                yield _clean(lines)
+        if rest:
+            yield _clean(bytes(rest))
+
+    async def _whole(self, body: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+        """An answer in one piece; where a stream was asked for, what it says becomes one."""
+        whole = bytearray()
+        async for piece in body:
+            whole += piece
+            if len(whole) > MAX_WHOLE_BYTES:
+                raise _refused(self._response, "more than an answer can have")
+        content = bytes(whole)
+        yield as_events(content) if self._wants_stream() else content
+
+    def _wants_stream(self) -> bool:
+        request = self._response.request
+        if "streamGenerateContent" in request.url.path:
+            return True
+        try:
+            return re.search(rb'"stream"\s*:\s*true', request.content) is not None
+        except httpx.RequestNotRead:
+            return False
+
+
+def _clean(lines: bytes) -> bytes:
+    if b"sage" not in lines and b"_count" not in lines:  # neither usage nor usageMetadata, nor Ollama's
+        return lines
+    return b"".join(clean_line(line) for line in lines.splitlines(keepends=True))
+
+
+async def _joined(head: bytes, body: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    if head:
+        yield head
+    async for piece in body:
+        yield piece
+
+
+async def _decompressed(stream: httpx.AsyncByteStream, encoding: str) -> AsyncIterator[bytes]:
+    """The body in pieces of a bounded size, however much a few bytes of it stand for."""
+    if encoding == "identity":
+        async for piece in stream:
+            yield piece
+        return
+    decoder = zlib.decompressobj(_ENCODINGS[encoding])
+    began = False
+    async for piece in stream:
+        if not began and encoding == "deflate" and piece and piece[0] & 0x0F != 8:
+            decoder = zlib.decompressobj(-zlib.MAX_WBITS)  # some servers send it without its header
+        began = began or bool(piece)
+        try:
+            out = decoder.decompress(piece, _AT_ONCE)
+            while out:
+                yield out
+                out = decoder.decompress(decoder.unconsumed_tail, _AT_ONCE)
+        except zlib.error as error:
+            raise httpx.DecodingError(str(error)) from error
+
+
+def _refused(response: httpx.Response, what: str) -> ProviderError:
+    host = response.url.netloc.decode("ascii", "replace").rpartition("@")[2]
+    return ProviderError(ErrorKind.UNKNOWN, f"{host} sent {what}: the connection was closed.")
