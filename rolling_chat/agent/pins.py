@@ -158,6 +158,7 @@ class Pinning:
             case PinChange.EXCLUDE | PinChange.INCLUDE:
                 touched = (was.left_out | was.emptied) ^ (now.left_out | now.emptied)
                 less = sum(before.rows[one].tokens_after - after.rows[one].tokens_after for one in touched)
+                less += before.inserted - after.inserted  # a gap may need a message in its place
                 # what stands for a short result may be longer than it was
                 tokens = max(0, less if change is PinChange.EXCLUDE else -less)
         undo = f"/{change.inverse} {_undo_name(messages, change, target, old, new)}"

@@ -67,6 +67,15 @@ def rebuild_request(store: SessionStore, record: RequestRecord) -> RebuiltReques
     return RebuiltRequest(record, _as_reported(final.report, record, basis), request.messages, sent_as)
 
 
+def newest_basis(store: SessionStore, session_id: str) -> Basis | None:
+    """System prompt, tools and settings of a session's newest request; None where none was kept."""
+    answers = (record for record in reversed(store.requests(session_id)) if record.purpose == "answer")
+    for record in answers:
+        kept = store.basis(record.settings_digest)
+        return None if kept is None else Basis.from_json(kept)
+    return None
+
+
 def _planned(store: SessionStore, record: RequestRecord, basis: Basis, kept: JsonObject) -> Sequence[Message]:
     """The messages that were planned: the branch, or the one question to a summariser."""
     if record.purpose == "summary":

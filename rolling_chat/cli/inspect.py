@@ -1,11 +1,11 @@
-"""`rolling-chat inspect`: what one request held, built again from the store."""
+"""`rolling-chat inspect`: list the requests of a session, or show one, built again from the store."""
 
 from __future__ import annotations
 
 import json
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -16,7 +16,13 @@ from rolling_chat.cli.opening import open_store
 from rolling_chat.cli.options import Options
 from rolling_chat.context.report import PromptReport, Row
 from rolling_chat.messages import Json
-from rolling_chat.sessions.records import RequestRecord, SessionAmbiguous, SessionNotFound, StoreError
+from rolling_chat.sessions.records import (
+    RequestRecord,
+    SessionAmbiguous,
+    SessionInfo,
+    SessionNotFound,
+    StoreError,
+)
 from rolling_chat.sessions.store import SessionStore
 from rolling_chat.settings.paths import Paths
 from rolling_chat.text import one_line
@@ -25,21 +31,35 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 _NTH_OF_SESSION = re.compile(r"([\w-]+):(\d{1,9})")
+_REQUEST = re.compile(r"q\d{0,18}", re.IGNORECASE)
+_MESSAGE = re.compile(r"r\d+", re.IGNORECASE)
 _FILE_WIDTH = 200  # a table that goes to a file or a pipe is as wide as it needs to be
 _PREVIEW_CHARS = 60
+_NAMED = 5  # requests that one line of an error names
+_SAME = "verified"
 
 
 def run_inspect(options: Options, paths: Paths) -> int:
-    """Print the report of one request. Raises Failure for one that there is not, or cannot be built."""
+    """Print one request's report, or the list of a session's requests.
+
+    With `--verify` every request named is compared with what was sent. Raises Failure for what cannot be
+    found or built again, and for a difference.
+    """
     if not paths.database.exists():
         raise Failure("no request was sent yet: start with rolling-chat", Exit.USAGE)
     store = open_store(paths)
     try:
-        rebuilt = rebuild_request(store, _find(store, options.request))
+        found = _find(store, options.request)
+        if isinstance(found, RequestRecord):
+            return _inspect(rebuild_request(store, found), options)
+        return _list(store, found, options)
     except StoreError as error:
         raise Failure(str(error)) from error
     finally:
         store.close()
+
+
+def _inspect(rebuilt: RebuiltRequest, options: Options) -> int:
     if options.json:
         # ASCII escapes keep every control sequence out of stdout
         print(json.dumps(_as_json(rebuilt), indent=2, ensure_ascii=True))
@@ -55,14 +75,48 @@ def run_inspect(options: Options, paths: Paths) -> int:
     return Exit.DONE
 
 
-def _find(store: SessionStore, name: str) -> RequestRecord:
-    nth = _NTH_OF_SESSION.fullmatch(name.strip())
+def _list(store: SessionStore, session: SessionInfo, options: Options) -> int:
+    records = store.requests(session.id)
+    checks = [_check(store, record) for record in records] if options.verify else []
+    if options.json:
+        listed = [_listed(number, record) for number, record in enumerate(records, 1)]
+        for row, check in zip(listed, checks, strict=False):
+            row["same"] = check == _SAME
+        print(json.dumps(listed, indent=2, ensure_ascii=True))
+    else:
+        _print_list(session, records, checks)
+    wrong = [record.id for record, check in zip(records, checks, strict=False) if check != _SAME]
+    if wrong:
+        sys.stdout.flush()
+        count = f"{len(wrong):,} of {len(records):,} requests"
+        raise Failure(f"{count} cannot be shown to be what was sent: {', '.join(wrong[:_NAMED])}")
+    return Exit.DONE
+
+
+def _check(store: SessionStore, record: RequestRecord) -> str:
     try:
-        return _nth(store, nth[1], int(nth[2])) if nth else store.request(name)
-    except (SessionNotFound, SessionAmbiguous) as error:
+        return _SAME if rebuild_request(store, record).is_same else "differs"
+    except StoreError:
+        return "cannot be built again"
+
+
+def _find(store: SessionStore, name: str) -> RequestRecord | SessionInfo:
+    name = name.strip()
+    nth = _NTH_OF_SESSION.fullmatch(name)
+    try:
+        if nth:
+            return _nth(store, nth[1], int(nth[2]))
+        return store.request(name) if _REQUEST.fullmatch(name) else store.session(name)
+    except SessionNotFound as error:
+        known = _MESSAGE.fullmatch(name)
+        why = (
+            f"{one_line(name, 40)} is a message, and requests are named q17 or SESSION:N" if known else error
+        )
+        raise Failure(str(why), Exit.USAGE) from error
+    except SessionAmbiguous as error:
         raise Failure(str(error), Exit.USAGE) from error
     except StoreError as error:
-        raise Failure(f"{error}; SESSION:N is the N-th request of a session", Exit.USAGE) from error
+        raise Failure(f"{error}; SESSION lists its requests, SESSION:N is the N-th", Exit.USAGE) from error
 
 
 def _nth(store: SessionStore, session: str, number: int) -> RequestRecord:
@@ -97,15 +151,48 @@ def _print(rebuilt: RebuiltRequest) -> None:
 
 def _lead(rebuilt: RebuiltRequest) -> Iterator[str]:
     record, report = rebuilt.record, rebuilt.report
-    sent = datetime.fromtimestamp(record.created_at).astimezone()
     purpose = " for a summary" if record.purpose == "summary" else ""
-    yield f"request {record.id} of session {record.session_id}{purpose}, sent {sent:%Y-%m-%d %H:%M:%S}"
+    yield f"request {record.id} of session {record.session_id}{purpose}, sent {_when(record)}"
     rolling = "on" if report.rolling else "off"
     yield f"{one_line(record.model)}, window {report.window:,} tokens, rolling context {rolling}"
     reported = f"{record.usage.input_tokens:,}" if record.usage.input_tokens else "nothing"
     yield f"estimated {record.estimated:,} tokens, upper bound {record.bound:,}, reported {reported}"
     if record.error:
         yield f"it failed: {one_line(record.error, 300)}"
+
+
+def _print_list(session: SessionInfo, records: Sequence[RequestRecord], checks: Sequence[str]) -> None:
+    from rich.console import Console
+    from rich.text import Text
+
+    console = Console(highlight=False, width=None if sys.stdout.isatty() else _FILE_WIDTH)
+    title = one_line(session.title, _PREVIEW_CHARS) or "(no title)"
+    sent = f"{len(records):,} request{'' if len(records) == 1 else 's'}"
+    console.print(Text(f"session {session.id}, {title}: {sent}"))
+    if not records:
+        return
+    table = _table(
+        ("#", True), ("id", False), ("sent", False), ("model", False), ("for", False),
+        ("estimated", True), ("reported", True), ("answer", True), ("seconds", True), ("came to", False),
+    )  # fmt: skip
+    for number, record in enumerate(records, 1):
+        usage, came_to = record.usage, one_line(record.error, _PREVIEW_CHARS) or "answered"
+        table.add_row(
+            str(number), record.id, _when(record), Text(one_line(record.model, 40)), record.purpose,
+            f"{record.estimated:,}", _known(usage.input_tokens), _known(usage.output_tokens),
+            f"{record.seconds:.1f}", Text(", ".join((came_to, *checks[number - 1 : number]))),
+        )  # fmt: skip
+    console.print()
+    console.print(table)
+
+
+def _known(tokens: int) -> str:
+    """A count that a provider reports as 0 where it does not know it."""
+    return f"{tokens:,}" if tokens else "unknown"
+
+
+def _when(record: RequestRecord) -> str:
+    return f"{datetime.fromtimestamp(record.created_at).astimezone():%Y-%m-%d %H:%M:%S}"
 
 
 def _categories(report: PromptReport) -> Table:
@@ -120,12 +207,12 @@ def _messages(rebuilt: RebuiltRequest) -> Table:
     from rich.text import Text
 
     table = _table(
-        ("#", True), ("id", False), ("role", False), ("fate", False), ("layer", False),
+        ("id", True), ("role", False), ("fate", False), ("layer", False),
         ("before", True), ("after", True), ("reason", False),
     )  # fmt: skip
     for row in rebuilt.report.rows:
         table.add_row(
-            str(row.index), Text(row.id), row.role, row.fate.value, row.layer,
+            _name(row), row.role, row.fate.value, row.layer,
             f"{row.tokens_before:,}", f"{row.tokens_after:,}", Text(one_line(row.reason, _PREVIEW_CHARS)),
         )  # fmt: skip
     return table
@@ -160,10 +247,31 @@ def _as_json(rebuilt: RebuiltRequest) -> dict[str, Json]:
     }
 
 
+def _listed(number: int, record: RequestRecord) -> dict[str, Json]:
+    return {
+        "number": number,
+        "id": record.id,
+        "purpose": record.purpose,
+        "created_at": record.created_at,
+        "model": record.model,
+        "estimated": record.estimated,
+        "bound": record.bound,
+        "reported": asdict(record.usage),
+        "seconds": record.seconds,
+        "error": record.error,
+        "wire_hash": record.wire_hash,
+    }
+
+
+def _name(row: Row) -> str:
+    """The name that recall, `/context` and `/pin` know a message by."""
+    return f"r{row.index}"
+
+
 def _row_as_json(row: Row) -> dict[str, Json]:
     return {
         "index": row.index,
-        "id": row.id,
+        "id": _name(row),
         "role": row.role,
         "fate": row.fate.value,
         "layer": row.layer,

@@ -277,18 +277,20 @@ def _add_replay(commands: argparse._SubParsersAction[_Parser]) -> None:
 
 def _add_inspect(commands: argparse._SubParsersAction[_Parser]) -> None:
     inspect = commands.add_parser(
-        "inspect", help="build a request that was sent again, and show what became of every message"
+        "inspect", help="list a session's requests, or show what became of every message of one"
     )
     inspect.set_defaults(run=_inspect)
     inspect.add_argument(
         "request",
         metavar="REQUEST",
-        help="any unique start of a request's id, or SESSION:N for the N-th request of a session",
+        help="a session to list its requests; a request's id (q17), or SESSION:N for the N-th of a session",
     )
     inspect.add_argument(
-        "--verify", action="store_true", help="exit with 1 unless it is what was sent, to the byte"
+        "--verify",
+        action="store_true",
+        help="exit with 1 unless it is what was sent, to the byte; of a session, every request",
     )
-    inspect.add_argument("--json", action="store_true", help="the report as one JSON object")
+    inspect.add_argument("--json", action="store_true", help="the report, or the list, as JSON")
 
 
 def _whole(text: str) -> int:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 
+from rolling_chat.agent.rebuild import newest_basis
 from rolling_chat.agent.window import Knowledge, context_config, knowledge_of
 from rolling_chat.cli.configured import settings_of
 from rolling_chat.cli.exits import Exit, Failure
@@ -186,7 +187,10 @@ def _open(
         info = store.session(options.file)
         model = model or info.model
         known = knowledge_of(model, settings, store)
-        return model, [session_transcript(info, store.branch(info.id), model)], known
+        basis = newest_basis(store, info.id)
+        system, tools = (basis.system, basis.tools) if basis else ("", ())
+        branch = store.branch(info.id)
+        return model, [session_transcript(info, branch, model, system=system, tools=tools)], known
     except (SessionNotFound, SessionAmbiguous) as error:
         raise Failure(f"there is no file {options.file}, and {error}", Exit.USAGE) from error
     except StoreError as error:

@@ -85,6 +85,7 @@ class PromptReport:
     until_trim: int = 0
     pace: int = 0
     stand_ins: int = 0  # tokens at its end, in `current`, for a request or results that are still to come
+    inserted: int = 0  # tokens of messages that no row is for: what a provider needs between two others
 
     @property
     def token_count(self) -> int:

@@ -55,7 +55,7 @@ def draw_report(draft: Draft, sizes: Sizes) -> PromptReport:
         history_budget=max(0, budget.history),
         trim_at=min(at_window, count - history + cap) if cap > 0 else at_window,
         floor=_floor(draft, budget),
-        rows=Rows(len(draft.given), _Drawing(draft, sizes).row),
+        rows=Rows(len(draft.given), _Drawing(draft, sizes, system).row),
         fates=_fates(draft),
         trimmed=draft.decisions != draft.before,
         exact=sizes.confirmed is not None,
@@ -64,6 +64,7 @@ def draw_report(draft: Draft, sizes: Sizes) -> PromptReport:
         until_trim=min(until_full, _until_cap(cap, history + current, pace)) if cap > 0 else until_full,
         pace=pace,
         stand_ins=sum(piece.tokens for piece in takewhile(_is_invented, reversed(draft.current))),
+        inserted=sum(piece.tokens for piece in draft.pieces if _is_invented(piece)),
     )
 
 
@@ -128,17 +129,20 @@ def _fates(draft: Draft) -> Mapping[Fate, int]:
 class _Drawing:
     """Draws the row of a place; what it looks up is gathered for the first of them."""
 
-    def __init__(self, draft: Draft, sizes: Sizes) -> None:
+    def __init__(self, draft: Draft, sizes: Sizes, system: int) -> None:
         self._draft = draft
         self._sizes = sizes
+        self._system = system  # tokens of the system message as sent, its summary included
 
     def row(self, place: int) -> Row:
         draft, given = self._draft, self._draft.given[place]
         message = given if isinstance(given, Message) else Message.from_dict(given)
         before = self._sizes.measure(message)[0]
         if not place and _has_system(draft) and draft.system is not None:
-            after = self._sizes.estimate.count_message(draft.system)
-            return Row(0, message.id, message.role, Fate.SENT, "", before, after)
+            # what the pipeline added is estimated, the rest measured: so the categories agree
+            added = self._sizes.estimate.count_message(draft.system) - before
+            size = max(0, self._system - added)
+            return Row(0, message.id, message.role, Fate.SENT, "", size, self._system)
         if place in draft.held.left_out:
             reason = "excluded by the user"
             return Row(place, message.id, message.role, Fate.EXCLUDED, "", before, 0, reason)

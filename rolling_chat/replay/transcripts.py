@@ -59,12 +59,17 @@ class Transcript:
         return given if given is not None and given.get("role") == message.role else message.to_dict()
 
 
-def session_transcript(info: SessionInfo, branch: Sequence[Message], model: str) -> Transcript:
-    """A saved session's branch, each message as `model` may see it.
-
-    System prompt and tools are made anew for every request and never stored: there are none.
-    """
-    return Transcript(info.id, wire.for_model(branch, model))
+def session_transcript(
+    info: SessionInfo,
+    branch: Sequence[Message],
+    model: str,
+    *,
+    system: str = "",
+    tools: Sequence[JsonObject] = (),
+) -> Transcript:
+    """A saved session's branch, each message as `model` may see it, under its system prompt and tools."""
+    lead = (Message("system", system),) if system else ()
+    return Transcript(info.id, (*lead, *wire.for_model(branch, model)), tools=tools)
 
 
 def read_transcripts(path: Path) -> Iterator[Transcript]:

@@ -94,7 +94,7 @@ def find(connection: sqlite3.Connection, id_start: str) -> RequestRecord:
         rows = connection.execute(
             "SELECT request.*, session.id AS session_id FROM request"
             " JOIN session ON session.number = request.session"
-            " WHERE substr('r' || request.number, 1, length(:s)) = :s ORDER BY request.number",
+            " WHERE substr('q' || request.number, 1, length(:s)) = :s ORDER BY request.number",
             {"s": pack(start)},
         ).fetchmany(_LISTED + 1)
     rows = [row for row in rows if request_id(row["number"]) == start] or rows

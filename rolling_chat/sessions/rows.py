@@ -38,13 +38,13 @@ def message_number(id: str) -> int:
 
 
 def request_id(number: int) -> str:
-    """The id of the request in row `number`."""
-    return f"r{number}"
+    """The id of the request in row `number`: `q` since `r17` is the seventeenth message of a branch."""
+    return f"q{number}"
 
 
 def request_number(id: str) -> int:
     """The row of a request's id. Raises StoreError for what is no id."""
-    return _number(id, "r", "request")
+    return _number(id, "q", "request")
 
 
 def pack(text: str) -> str | bytes:

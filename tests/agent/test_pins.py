@@ -396,3 +396,25 @@ async def test_the_list_names_each_with_its_price(opened: Opened) -> None:
     assert listed.kept == sum(entry.tokens for entry in listed.pinned)
     assert listed.excluded[0].message == chat.messages[2]
     assert isinstance(listed.pinned[0].message, Message)
+
+
+async def test_excluding_an_answer_is_priced_with_the_message_that_takes_its_place(
+    opened: Opened,
+) -> None:
+    chat, _, _ = opened(says("Because the lexer drops trailing tabs at the end, it seems."))
+    for words in ("why does it do that?", "and the fix?"):
+        await collect(chat.send(words))
+    price = make(chat, "exclude r2")
+    assert price.tokens == price.before - price.after > 0
+    back = make(chat, "include r2")
+    assert back.tokens == back.after - back.before == price.tokens
+
+
+async def test_the_rows_of_a_report_add_up_to_its_categories(opened: Opened) -> None:
+    chat, runtime, _ = opened(*WORK)
+    await worked(chat, runtime)
+    make(chat, "pin r3")
+    report = chat.report()
+    assert report.rows[0].tokens_after == report.system + report.summary
+    said = sum(row.tokens_after for row in report.rows[1:]) + report.inserted
+    assert said == report.history + report.current

@@ -17,48 +17,84 @@ def session(program: Program) -> str:
     return str(program("-p", "list files", "--output-format", "json").json["session_id"])
 
 
+def _alter_results(program: Program) -> None:
+    with closing(sqlite3.connect(Path(program.environ["ROLLING_CHAT_HOME"]) / "sessions.db")) as database:
+        database.execute("UPDATE message SET content = 'something else' WHERE role = 'tool'")
+        database.commit()
+
+
 def test_it_shows_categories_and_what_became_of_every_message(program: Program, session: str) -> None:
-    ran = program("inspect", "r2")
+    ran = program("inspect", "q2")
     assert ran.code == 0
     lines = ran.out.splitlines()
-    assert lines[0].startswith(f"request r2 of session {session}, sent ")
+    assert lines[0].startswith(f"request q2 of session {session}, sent ")
     assert [line.split()[0] for line in lines if "%" in line] == [
         "system", "tools", "summary", "history", "current", "reserve", "margin",
     ]  # fmt: skip
-    rows = [line.split() for line in lines if " sent " in line and line[0].isdigit()]
-    assert [row[-4] for row in rows[1:]] == ["user", "assistant", "tool"]
+    rows = [
+        line.split() for line in lines if " sent " in line and line.startswith("r") and "request" not in line
+    ]
+    assert [row[:2] for row in rows[1:]] == [["r1", "user"], ["r2", "assistant"], ["r3", "tool"]]
+
+
+def test_a_session_lists_its_requests(program: Program, session: str) -> None:
+    ran = program("inspect", session)
+    assert ran.code == 0
+    lines = ran.out.splitlines()
+    assert lines[0] == f"session {session}, list files: 2 requests"
+    rows = [line.split() for line in lines if "answered" in line]
+    assert [row[:2] for row in rows] == [["1", "q1"], ["2", "q2"]]
+    listed = program("inspect", session[:5], "--json").json
+    assert [(row["number"], row["id"], row["purpose"]) for row in listed] == [
+        (1, "q1", "answer"), (2, "q2", "answer"),
+    ]  # fmt: skip
+
+
+def test_verifying_a_session_verifies_every_request(program: Program, session: str) -> None:
+    assert program("inspect", session, "--verify").out.count("verified") == 2
+    _alter_results(program)
+    ran = program("inspect", session, "--verify")
+    assert ran.code == 1
+    assert ran.err == "rolling-chat: 1 of 2 requests cannot be shown to be what was sent: q2\n"
+    assert [row["same"] for row in program("inspect", session, "--verify", "--json").json] == [True, False]
+
+
+@pytest.mark.usefixtures("session")
+def test_the_name_of_a_message_is_no_request(program: Program) -> None:
+    ran = program("inspect", "r2")
+    assert (ran.code, ran.err) == (
+        2, "rolling-chat: r2 is a message, and requests are named q17 or SESSION:N\n"
+    )  # fmt: skip
 
 
 @pytest.mark.usefixtures("session")
 def test_verify_exits_with_1_and_a_line_when_something_differs(program: Program) -> None:
-    verified = program("inspect", "r2", "--verify").out.splitlines()[-1]
+    verified = program("inspect", "q2", "--verify").out.splitlines()[-1]
     assert verified.startswith("verified: the same to the byte")
-    with closing(sqlite3.connect(Path(program.environ["ROLLING_CHAT_HOME"]) / "sessions.db")) as database:
-        database.execute("UPDATE message SET content = 'something else' WHERE role = 'tool'")
-        database.commit()
-    ran = program("inspect", "r2", "--verify")
+    _alter_results(program)
+    ran = program("inspect", "q2", "--verify")
     assert ran.code == 1
-    assert ran.err.startswith("rolling-chat: request r2 is not the one that was sent: ")
+    assert ran.err.startswith("rolling-chat: request q2 is not the one that was sent: ")
     assert ran.err.count("\n") == 1
-    assert program("inspect", "r2").code == 0
-    assert program("inspect", "r1", "--verify").code == 0
+    assert program("inspect", "q2").code == 0
+    assert program("inspect", "q1", "--verify").code == 0
 
 
 def test_json_has_the_same_figures_and_the_rows(program: Program, session: str) -> None:
     shown = program("inspect", f"{session[:5]}:2", "--json", "--verify").json
-    assert (shown["id"], shown["session"], shown["same"]) == ("r2", session, True)
+    assert (shown["id"], shown["session"], shown["same"]) == ("q2", session, True)
     assert shown["reported"]["input_tokens"] <= shown["bound"]
-    assert [row["fate"] for row in shown["messages"]] == ["sent"] * 4
+    assert [(row["id"], row["fate"]) for row in shown["messages"]] == [(f"r{at}", "sent") for at in range(4)]
     assert sum(row["tokens_after"] for row in shown["messages"][1:]) <= shown["token_count"]
 
 
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("r9", "no request begins with 'r9'"),
-        ("r", "several requests begin with 'r': r1, r2"),
-        ("", "no request begins with ''"),
-        ("\x1b[31m", "no request begins with"),
+        ("q9", "no request begins with 'q9'"),
+        ("q", "several requests begin with 'q': q1, q2"),
+        ("", "no session begins with ''"),
+        ("\x1b[31m", "no session begins with"),
         ("zzzz:1", "no session begins with 'zzzz'"),
     ],
 )
@@ -79,6 +115,6 @@ def test_a_session_has_only_so_many_requests(program: Program, session: str, num
 
 
 def test_before_the_first_session_there_is_nothing_to_inspect(program: Program) -> None:
-    ran = program("inspect", "r1")
+    ran = program("inspect", "q1")
     assert ran.code == 2
     assert "no request was sent yet" in ran.err

@@ -118,10 +118,17 @@ def test_a_saved_session_is_replayed_by_the_start_of_its_id(program: Program) ->
     session = program("-p", "list files", "--output-format", "json").json["session_id"]
     [first, second] = rows(program("replay", session[:4], "--emit-prompts"))
     assert first["conversation"] == session
-    assert first["messages"] == [{"role": "user", "content": "list files"}]
+    assert [message["role"] for message in first["messages"]] == ["system", "user"]
     assert second["messages"][-1]["role"] == "tool"
     listed = program("sessions", "list", "--json").json
     assert [row["id"] for row in listed] == [session]
+
+
+def test_a_saved_session_is_replayed_with_its_system_prompt_and_tools(program: Program) -> None:
+    session = program("-p", "list files", "--output-format", "json").json["session_id"]
+    replayed = [row["token_count"] for row in rows(program("replay", session))]
+    sent = [program("inspect", f"{session}:{number}", "--json").json["token_count"] for number in (1, 2)]
+    assert replayed == sent
 
 
 @pytest.mark.parametrize(

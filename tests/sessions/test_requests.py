@@ -70,11 +70,11 @@ def test_a_request_is_found_by_any_start_of_its_id(store: SessionStore) -> None:
     session = new_session(store).id
     ids = [store.log_request(record(session)) for _ in range(12)]
     # a whole id is its own, though others begin so
-    assert store.request("r1").id == ids[0] == "r1"
-    assert store.request(" R12 ").session_id == session
-    with pytest.raises(StoreError, match="several requests begin with 'r': r1, r2, r3, r4, r5 and more"):
-        store.request("r")
-    for nothing in ("", "r99", "x", "%", "r_"):
+    assert store.request("q1").id == ids[0] == "q1"
+    assert store.request(" Q12 ").session_id == session
+    with pytest.raises(StoreError, match="several requests begin with 'q': q1, q2, q3, q4, q5 and more"):
+        store.request("q")
+    for nothing in ("", "q99", "x", "%", "q_"):
         with pytest.raises(StoreError, match="no request begins with"):
             store.request(nothing)
 
