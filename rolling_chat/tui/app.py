@@ -14,6 +14,7 @@ from textual.binding import Binding, BindingType
 from textual.filter import LineFilter, NoColor
 
 from rolling_chat.tui.clipboard import Clipboard
+from rolling_chat.tui.focus import keep_focus
 from rolling_chat.tui.hangup import die_of_hangup, on_signal, terminal_is_gone
 from rolling_chat.tui.theming import textual_theme
 
@@ -85,10 +86,21 @@ class RollingChatApp(App[None]):
             self.set_interval(_LOOK_FOR_TERMINAL_EVERY, self._look_for_terminal)
 
     async def on_event(self, event: events.Event) -> None:
-        """Know when somebody was there."""
-        if isinstance(event, events.InputEvent | events.Paste):
-            self.touched_at = self._clock()
+        """Note when the user was there, and have some widget take the keys, whatever the mouse did."""
+        if not isinstance(event, events.InputEvent | events.Paste):
+            await super().on_event(event)
+            return
+        self.touched_at = self._clock()
+        if event.is_forwarded or not self.screen_stack:
+            await super().on_event(event)
+            return
+        if isinstance(event, events.Key | events.Paste):
+            self.app_focus = True  # whatever the terminal said: the focus it took away comes back
+            keep_focus(self.screen)
+        before = self.focused
         await super().on_event(event)
+        if before is not None and isinstance(event, events.MouseEvent):
+            keep_focus(self.screen, before)
 
     def get_line_filters(self) -> Sequence[LineFilter]:
         """NO_COLOR leaves none at all; Textual's own reading of it, greys, are colours to a terminal."""

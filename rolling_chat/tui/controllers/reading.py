@@ -103,7 +103,6 @@ class ReadingController:
             return
         view.read_from(rows[-1].place)
         view.takes_key = self.key
-        view.can_focus = True
         self._screen.set_focus(view, scroll_visible=False)
         self._screen.paint_rows()
 
@@ -136,7 +135,8 @@ class ReadingController:
         self.said = ""
         owner = self._screen.focused
         if cursor is None or owner is not self._view:  # typed before the focus had moved
-            return self._hand_on(event, owner or self._screen.prompt)
+            # never back to the transcript, which handed it to us
+            return self._hand_on(event, self._write_on() if owner in (None, self._view) else owner)
         if key == "escape":
             self._leave()
         elif key == "/":

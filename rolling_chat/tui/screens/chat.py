@@ -372,6 +372,11 @@ class ChatScreen(ReaderScreen):
             f"The terminal is too small:\n{width} × {height}; {_LEAST_WIDTH} × {_LEAST_HEIGHT} is the least."
         )
 
+    def take_focus(self) -> None:
+        """Give the keys to whoever should have them now; nobody answers or types what cannot be seen."""
+        if not self.has_class("-too-small"):
+            super().take_focus()
+
     def takes_keys(self) -> Widget:
         """The question that is asked, but for a draft that stands in the prompt box; else that."""
         question = self._asking.question

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 _SLICE_EVERY = 0.02  # seconds
 
 
-class Transcript(SelectableRows, can_focus=False):
+class Transcript(SelectableRows, can_focus=True):
     """Shows a list of items; follows the end until the person scrolls up.
 
     `viewport` says what is drawn; the scroll bar is told of it and never asked, but when it is dragged.
@@ -230,6 +230,10 @@ class Transcript(SelectableRows, can_focus=False):
         self._settle(all_rows=True)
 
     # -- what Textual asks
+
+    def allow_focus(self) -> bool:
+        """Take keys only while there is a cursor for them to move."""
+        return self.cursor is not None
 
     def on_mount(self) -> None:
         """Prepare the timer that lays out long texts."""

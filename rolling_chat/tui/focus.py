@@ -1,0 +1,32 @@
+"""Keyboard focus: some widget of the current screen always takes the keys.
+
+Textual clears the focus on a mouse event outside the screen, when the terminal loses its own focus, and when
+the focused widget goes; what is typed then would be lost without a sign.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol, runtime_checkable
+
+from textual.screen import Screen
+from textual.widget import Widget
+
+
+@runtime_checkable
+class FocusOwner(Protocol):
+    """A screen that knows which of its widgets should take the keys."""
+
+    def take_focus(self) -> None:
+        """Give the keys to that widget."""
+
+
+def keep_focus(screen: Screen[Any], before: Widget | None = None) -> None:
+    """Where no widget of `screen` has the focus give it back to `before`, else to the screen's own choice."""
+    if screen.focused is not None or not screen.is_mounted:
+        return
+    if before is not None and before.focusable and before in screen.focus_chain:
+        screen.set_focus(before, scroll_visible=False)
+    elif isinstance(screen, FocusOwner):
+        screen.take_focus()
+    else:
+        screen.focus_next()
