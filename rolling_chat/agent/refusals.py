@@ -48,7 +48,7 @@ def read_refusal(error: ProviderError, planned: PlannedRequest) -> Lesson:
         if limit >= report.bound + answer:
             return _nothing_said(planned)
         return Lesson(Learned(limit), line=_line(limit, 0, planned))
-    counted = _prompt_part(requested, answer, report.token_count)
+    counted = error.prompt or _prompt_part(requested, answer, report.token_count)
     if requested <= limit or not _LEAST_RATIO <= counted / max(report.token_count, 1) <= _MOST_RATIO:
         return _nothing_said(planned)
     return Lesson(Learned(limit), counted, line=_line(limit, counted, planned))

@@ -71,6 +71,19 @@ _MINUTE_LIMIT = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _LONGEST_QUOTE = 200
+# what HTTP clients say of any status
+_BOILERPLATE = re.compile(r"(?:Client|Server) error '\d{3} |For more information check: ")
+_WRAPPING = re.compile(r"(?:litellm\.\w+: |\w+Exception - |Error code: \d{3}(?: - |$))+")
+_SPELLED_BYTES = re.compile(r"b(['\"])(.*)\1")
+_PER_DAY = re.compile(r"per.?day|\b[TR]PD\b|daily", re.IGNORECASE)
+_UNIT = r"(?:ms|milliseconds?|h(?:ours?)?|m(?:in(?:utes?)?)?|s(?:ec(?:onds?)?)?)(?![a-z])"
+_WAIT = re.compile(
+    r"(?:(?:retry|try again|wait)(?: again)?(?: after| in| for)?:?|\"?retry_?(?:delay|after)\"?:) ?\"?"
+    rf"((?:\d+(?:\.\d+)? ?{_UNIT}[ ,]*)+)",
+    re.IGNORECASE,
+)
+_SPAN = re.compile(r"(\d+(?:\.\d+)?) ?(ms|milli|h|m|s)", re.IGNORECASE)
+_UNITS = {"ms": 0.001, "milli": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +135,8 @@ def classify(
         detail=detail,
         limit=failure.overflow.limit,
         requested=failure.overflow.requested,
-        retry_after=_retry_after(chain) if failure.passes else None,
+        prompt=failure.overflow.prompt,
+        retry_after=_retry_after(chain, body.text) if failure.passes else None,
     )
 
 
@@ -198,7 +212,10 @@ def _throttled(context: ErrorContext, body: ErrorBody, provider: str) -> _Failur
                 f"The request ({requested:,} tokens) is over your account's per-minute limit at {provider} "
                 f"({limit:,}): send less, or raise the limit there.",
             )
-    if _NO_CREDIT_TEXT.search(body.text):
+    if _PER_DAY.search(body.text):
+        return _Failure(ErrorKind.THROTTLED, f"Your account at {provider} has no quota left for today.")
+    # Gemini says the same of a minute's quota, and when it will be there again
+    if _NO_CREDIT_TEXT.search(body.text) and _wait_in(body.text) is None:
         return _Failure(ErrorKind.THROTTLED, _no_credit(provider))
     return _passing(
         context, ErrorKind.THROTTLED, f"{provider} asks to slow down (rate limit); try again in a while."
@@ -259,11 +276,19 @@ def _provider_label(context: ErrorContext) -> str:
 
 
 def _quote(body: ErrorBody) -> str:
-    """The shortest text that the error brought, on one line and without control characters."""
-    lines = [line for line in body.text.split("\n") if line.strip()]
+    """What the error said to people, else its last line, without control characters."""
+    lines = [*filter(None, map(_unwrapped, body.said or body.text.split("\n")))]
     quoted = lines[-1] if lines else "no reason given"
     quoted = "".join(char if char.isprintable() else " " for char in quoted)
     return quoted if len(quoted) <= _LONGEST_QUOTE else quoted[: _LONGEST_QUOTE - 1] + "…"
+
+
+def _unwrapped(line: str) -> str:
+    """A line without what litellm and the HTTP clients put around it; empty where nothing else is in it."""
+    bare = _WRAPPING.sub("", line.strip(), count=1) if _WRAPPING.match(line.strip()) else line.strip()
+    spelled = _SPELLED_BYTES.fullmatch(bare)
+    bare = spelled.group(2) if spelled else bare
+    return "" if _BOILERPLATE.match(bare) else bare
 
 
 def _chain(error: BaseException | None) -> Iterator[BaseException]:
@@ -295,8 +320,8 @@ def _status(chain: Sequence[BaseException]) -> int | None:
     return None
 
 
-def _retry_after(chain: Sequence[BaseException]) -> float | None:
-    """Seconds to wait by the server's own word: a number, or a date."""
+def _retry_after(chain: Sequence[BaseException], text: str) -> float | None:
+    """Seconds to wait by the server's own word: a number or a date in a header, else what it says."""
     for error in chain:
         for headers in (getattr(error, "litellm_response_headers", None), _response_headers(error)):
             if headers is None:
@@ -305,7 +330,16 @@ def _retry_after(chain: Sequence[BaseException]) -> float | None:
                 return _seconds(value, 0.001)
             if value := headers.get("retry-after"):
                 return _seconds(value)
-    return None
+    return _wait_in(text)
+
+
+def _wait_in(text: str) -> float | None:
+    """The time that a text says to wait: "try again in 1m2.5s", "Please retry in 48.9s"."""
+    match = _WAIT.search(text)
+    if match is None:
+        return None
+    spans = _SPAN.findall(match.group(1))
+    return sum(float(number) * _UNITS[unit.lower()] for number, unit in spans) if spans else None
 
 
 def _response_headers(error: BaseException) -> Mapping[str, str] | None:

@@ -22,11 +22,12 @@ class Overflow:
     """A prompt that is too long: the provider's numbers in tokens, None where it gave none.
 
     `requested` is all that the provider counted against the limit: with many that is the prompt and
-    the room asked for the answer together.
+    the room asked for the answer together. `prompt` is the prompt's part, where it was named.
     """
 
     limit: int | None = None
     requested: int | None = None
+    prompt: int | None = None
 
 
 NO_NUMBERS = Overflow()
@@ -34,9 +35,13 @@ NO_NUMBERS = Overflow()
 
 @dataclass(frozen=True, slots=True)
 class ErrorBody:
-    """What an error said: its text, and the codes and numbers that stood in fields of their own."""
+    """What an error said: its text, and the codes and numbers that stood in fields of their own.
+
+    `said` are the texts for people among its fields, the outermost first.
+    """
 
     text: str
+    said: tuple[str, ...] = ()
     codes: frozenset[str] = frozenset()
     numbers: Mapping[str, int] | None = None
 
@@ -50,6 +55,7 @@ _OVERFLOW_CODES = frozenset(
         "model_context_window_exceeded",
         "too_many_prompt_tokens",
         "prompt_too_long",
+        "too_many_tokens",
         "request_too_large",
         "1261",  # Z.ai: "Prompt exceeds max length"
     }
@@ -83,6 +89,9 @@ _PHRASES = re.compile(
     | exceeds?\ (?:the\ )?(?:configured|maximum|max)\ (?:limit|length|number\ of\ (?:input\ )?tokens)\b
       (?!.*output)
     | prompt\ (?:token\ count|exceeds|contains)\b.{0,60}(?:exceeds|max\ length|too\ large)
+    | too\ many\ tokens(?!\ per)
+    | size\ limit\ exceeded\ by\ [\d,]+\ tokens
+    | range\ of\ input\ length\ should\ be
     | total\ length\ of\ all\ messages\ is\ too\ long
     | reduce\ the\ length\ of\ (?:the\ )?(?:input\ )?(?:messages|prompt|either\ one)
     | reduce\ your\ prompt
@@ -106,12 +115,23 @@ _ANOTHER_LIMIT = re.compile(
     re.IGNORECASE,
 )
 _NUMBER = r"(?<![\d,_])(\d[\d,_]{0,14})"
-# (pattern, names of its groups in order); what is added up is asked for together.
+# (pattern, names of its groups in order). "add", "prompt" and "answer" are asked for together; "over" is
+# how far that is beyond the limit.
 _NUMBERS: tuple[tuple[re.Pattern[str], tuple[str, ...]], ...] = tuple(
     (re.compile(pattern.replace("#", _NUMBER), re.IGNORECASE | re.DOTALL), names)
     for pattern, names in (
-        (r"# \+ # > #", ("add", "add", "limit")),
-        (r"must be <= #\. given: # `?inputs`? tokens and # ", ("limit", "add", "add")),
+        (r"# \+ # > #", ("prompt", "answer", "limit")),
+        (r"must be <= #\. given: # `?inputs`? tokens and # ", ("limit", "prompt", "answer")),
+        (r"size limit exceeded by # tokens.{0,200}?limit for this model is # tokens", ("over", "limit")),
+        (r"tokens in the prompt cannot exceed # ?-? ?received #", ("limit", "prompt")),
+        (r"range of input length should be \[\d+, ?#\]", ("limit",)),
+        (
+            (
+                r"passed # input tokens and requested # output tokens.{0,80}?"
+                r"(?:context|prompt) length is only # tokens"
+            ),
+            ("prompt", "answer", "limit"),
+        ),
         (r"# tokens > # maximum", ("add", "limit")),
         (
             (
@@ -147,6 +167,10 @@ _COMPARISON = re.compile(
     rf"(?:exceed\w*|longer|larger|greater|more|above|over|beyond|>)[^.\n]{{0,60}}?{_NUMBER}",
     re.IGNORECASE,
 )
+# how much of it is in the messages, of text input, in the completion, in the output
+_PARTS = re.compile(r"\(([^()]*\d (?:in the messages|of text input)[^()]*)\)", re.IGNORECASE)
+_PART = re.compile(rf"{_NUMBER} (?:in|of) (?:the |your )?(\w+)", re.IGNORECASE)
+_ANSWER_PARTS = frozenset({"completion", "output"})
 _LIMIT_FIELDS = ("n_ctx", "max_context_length", "context_length", "max_tokens_allowed")
 _REQUESTED_FIELDS = ("n_prompt_tokens", "prompt_tokens", "requested_tokens")
 _END_CHARS = 4_000
@@ -165,18 +189,18 @@ def read_body(text: str) -> ErrorBody:
         text = f"{text[:_END_CHARS]}\n{text[-_END_CHARS:]}"
     codes: set[str] = set()
     numbers: dict[str, int] = {}
-    texts: list[str] = [text]
+    said: list[str] = []
     for value in _structures(text):
         for key, leaf in _leaves(value):
             if isinstance(leaf, str) and key in {"code", "type", "status", "reason", "stop_reason"}:
                 codes.add(leaf.lower())
-            elif isinstance(leaf, str) and key in {"message", "error", "detail", "details"}:
-                texts.append(leaf)
+            elif isinstance(leaf, str) and key in {"message", "error", "detail", "details", "msg"}:
+                said.append(leaf)
             elif isinstance(leaf, int) and not isinstance(leaf, bool):
                 numbers[key] = leaf
     # a code may also stand in the words: "(context_length_exceeded) This model's …"
     codes.update(code for code in _OVERFLOW_CODES if not code.isdigit() and code in text.lower())
-    return ErrorBody("\n".join(texts), frozenset(codes), numbers)
+    return ErrorBody("\n".join((text, *said)), tuple(said), frozenset(codes), numbers)
 
 
 def is_throttling(body: ErrorBody, status: int | None) -> bool:
@@ -210,22 +234,36 @@ def _with_numbers(body: ErrorBody) -> Overflow:
     fields = body.numbers or {}
     limit = next((fields[name] for name in _LIMIT_FIELDS if name in fields), None)
     requested = next((fields[name] for name in _REQUESTED_FIELDS if name in fields), None)
-    if limit is None:
-        limit, requested = _numbers_in(body.text)
-    if limit is not None and limit < _SMALLEST_WINDOW:
+    overflow = Overflow(limit, requested) if limit is not None else _numbers_in(body.text)
+    if overflow.limit is not None and overflow.limit < _SMALLEST_WINDOW:
         return NO_NUMBERS
-    return Overflow(limit, requested)
+    return overflow
 
 
-def _numbers_in(text: str) -> tuple[int | None, int | None]:
+def _numbers_in(text: str) -> Overflow:
     for pattern, names in _NUMBERS:
         match = pattern.search(text)
         if match is None:
             continue
-        values = list(zip(names, map(_int, match.groups()), strict=True))
-        added = sum(value for name, value in values if name == "add")
-        return next(value for name, value in values if name == "limit"), added or None
-    return None, None
+        values: dict[str, int] = {}
+        for name, value in zip(names, map(_int, match.groups()), strict=True):
+            values[name] = values.get(name, 0) + value
+        limit = values["limit"]
+        requested = sum(values.get(name, 0) for name in ("add", "prompt", "answer"))
+        if "over" in values:
+            requested = limit + values["over"]
+        return Overflow(limit, requested or None, values.get("prompt") or _prompt_in(text, requested))
+    return NO_NUMBERS
+
+
+def _prompt_in(text: str, requested: int) -> int | None:
+    """The prompt's share of what was requested, where the text takes the sum apart."""
+    parts = _PARTS.search(text)
+    if parts is None:
+        return None
+    found = [(name.lower(), _int(digits)) for digits, name in _PART.findall(parts.group(1))]
+    prompt = sum(count for name, count in found if name not in _ANSWER_PARTS)
+    return prompt if sum(count for _name, count in found) == requested else None
 
 
 def _int(digits: str) -> int:
@@ -233,24 +271,34 @@ def _int(digits: str) -> int:
 
 
 def _structures(text: str) -> Iterator[Json]:
-    """Whatever in `text` reads as a JSON or Python structure, from its first bracket on."""
+    """Whatever in `text` reads as a JSON or Python structure, one after the other.
+
+    A bracket in the words, as in `messages[3]`, reads as one too.
+    """
+    end = 0
     for match in islice(re.finditer(r"[{\[]", text), _MOST_STARTS):
+        if match.start() < end:
+            continue
         piece = text[match.start() :]
         try:
-            value, _end = json.JSONDecoder().raw_decode(piece)
+            value, length = json.JSONDecoder().raw_decode(piece)
         except (ValueError, RecursionError):
-            value = _python_structure(piece)
+            value, length = _python_structure(piece)
         if isinstance(value, dict | list) and value:
+            end = match.start() + length
             yield value
-            return
 
 
-def _python_structure(piece: str) -> Json:
-    end = max(piece.rfind("}"), piece.rfind("]"))
-    try:
-        return ast.literal_eval(piece[: end + 1])
-    except (ValueError, SyntaxError, MemoryError, RecursionError, TypeError):
-        return None
+def _python_structure(piece: str) -> tuple[Json, int]:
+    """The structure that ends with the line, or with the last bracket of all."""
+    line = piece.partition("\n")[0]
+    for text in dict.fromkeys((line, piece)):
+        end = max(text.rfind("}"), text.rfind("]")) + 1
+        try:
+            return ast.literal_eval(text[:end]), end
+        except (ValueError, SyntaxError, MemoryError, RecursionError, TypeError):
+            continue
+    return None, 0
 
 
 def _leaves(value: Json, key: str = "", depth: int = 0) -> Iterator[tuple[str, Json]]:

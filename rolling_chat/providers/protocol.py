@@ -98,7 +98,7 @@ BROKEN_OFF = "The answer broke off in the middle; what came is kept."
 class ProviderError(Exception):
     """A request that failed: `str()` is one line for the person, `detail` is for the log.
 
-    For TOO_LONG, `limit` and `requested` are the provider's numbers in tokens, where named.
+    For TOO_LONG, `limit`, `requested` and its part `prompt` are the provider's numbers in tokens, if named.
     """
 
     def __init__(
@@ -109,6 +109,7 @@ class ProviderError(Exception):
         detail: str = "",
         limit: int | None = None,
         requested: int | None = None,
+        prompt: int | None = None,
         retry_after: float | None = None,
     ) -> None:
         super().__init__(message)
@@ -116,6 +117,7 @@ class ProviderError(Exception):
         self.detail = detail
         self.limit = limit
         self.requested = requested
+        self.prompt = prompt
         self.retry_after = retry_after
 
 

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import httpx
 import pytest
 
+from rolling_chat.messages import Message
 from rolling_chat.providers.errors import classify
-from rolling_chat.providers.protocol import ErrorKind, ProviderError
+from rolling_chat.providers.protocol import ErrorKind, ProviderError, Request
 from rolling_chat.providers.retries import PassingError
+from tests.providers.conftest import MakeProvider
+from tests.support.servers import AnthropicServer, Fail, OpenAIServer
 
 
 class StatusError(Exception):
@@ -113,6 +118,48 @@ def test_throttling_carries_the_servers_own_delay(headers: dict[str, str], secon
     assert error.retry_after == seconds
 
 
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("Rate limit reached. Please try again in 2s. Visit our page", 2.0),
+        ("Please try again in 1m2.5s.", 62.5),
+        ("try again in 500ms", 0.5),
+        ("Please retry in 48.9s.", 48.9),
+        ("please retry after 20 seconds", 20.0),
+        ('"retryDelay": "48s"', 48.0),
+        ("Try again in 2 minutes", 120.0),
+        ("Please wait 7 seconds before trying again", 7.0),
+        ("too many requests, try again later", None),
+        ("try again in a moment", None),
+    ],
+)
+def test_a_delay_in_the_words_is_read(text: str, seconds: float | None) -> None:
+    error = classify(StatusError(429, text), "openai/gpt-5.4")
+    assert isinstance(error, PassingError)
+    assert error.retry_after == seconds
+
+
+GEMINIS_MINUTE = (
+    "You exceeded your current quota, please check your plan.\n* Quota exceeded for metric: "
+    "generate_content_free_tier_input_token_count, limit: 250000\nPlease retry in 48.9s."
+)
+
+
+def test_a_quota_that_is_there_again_in_a_minute_is_throttling_that_passes() -> None:
+    error = classify(StatusError(429, GEMINIS_MINUTE), "gemini/gemini-2.5-pro")
+    assert isinstance(error, PassingError)
+    assert error.retry_after == 48.9
+    assert "credit" not in str(error)
+
+
+def test_a_days_quota_is_not_waited_for() -> None:
+    text = GEMINIS_MINUTE.replace("input_token_count", "requests_per_day")
+    error = classify(StatusError(429, text), "gemini/gemini-2.5-pro")
+    assert error.kind is ErrorKind.THROTTLED
+    assert not isinstance(error, PassingError)
+    assert "today" in str(error)
+
+
 def test_a_retry_after_may_be_a_date() -> None:
     error = classify(StatusError(429, "", {"retry-after": "Wed, 21 Oct 2015 07:28:00 GMT"}), "openai/x")
     assert error.retry_after == 0.0
@@ -181,6 +228,40 @@ def test_a_refusal_that_nobody_foresaw_is_quoted_on_one_line_without_control_cha
     assert len(str(error)) < 300
 
 
-def test_what_was_classified_stays_as_it_is() -> None:
+def test_what_was_classified_stays_as_it_is_however_it_was_wrapped() -> None:
     error = ProviderError(ErrorKind.BAD_REQUEST, "x")
     assert classify(error, "openai/x") is error
+    assert classify(_caused_by(StatusError(500, "y"), error), "openai/x") is error
+
+
+@pytest.mark.parametrize(
+    ("body", "quote"),
+    [
+        ({"error": {"message": "Invalid messages[3].content: expected a string"}}, None),
+        ({"error": {"message": "Unsupported [temperature] {x}: use [top_p]"}}, None),
+        ([{"error": {"code": 400, "message": "contents[2].parts[0] must not be empty"}}], None),
+        ({"detail": [{"loc": ["body", "messages", 0], "msg": "field required"}]}, "field required"),
+        ({"detail": "Something [x] is off"}, "Something [x] is off"),
+        ("messages[3].content is bad", "messages[3].content is bad"),
+        ("", "no reason given"),
+    ],
+)
+@pytest.mark.parametrize(
+    ("kind", "model"), [(OpenAIServer, "openai/m"), (AnthropicServer, "anthropic/claude-sonnet-4-5")]
+)
+async def test_what_the_server_said_of_a_refusal_is_quoted(
+    make_provider: MakeProvider,
+    kind: type[OpenAIServer | AnthropicServer],
+    model: str,
+    body: Any,
+    quote: str | None,
+) -> None:
+    if quote is None:
+        holder = body[0] if isinstance(body, list) else body
+        quote = holder["error"]["message"]
+    provider = make_provider({"ANTHROPIC_API_KEY": "sk-ant-any"})
+    async with kind([Fail(400, body)]) as server:
+        request = Request(model, (Message("user", "hi"),), max_tokens=9, api_base=server.api_base)
+        with pytest.raises(ProviderError) as caught:
+            await anext(provider.stream(request))
+    assert str(caught.value).endswith(f"refused the request: {quote}")

@@ -97,6 +97,15 @@ WITH_BOTH_NUMBERS = {
     "be <= 1000. "
     "Given: 700 `inputs` tokens and 500 `max_new_tokens`",
     "mistral": "Prompt contains 1200 tokens, too large for model with 1000 maximum context length",
+    "cohere, how far it is over": '{"message":"TOO_MANY_TOKENS: size limit exceeded by 200 tokens. Try '
+    'using shorter or fewer inputs. The limit for this model is 1000 tokens."}',
+    "cohere, both": "too many tokens: total number of tokens in the prompt cannot exceed 1000 - "
+    "received 1200",
+    "vllm, both parts": "You passed 700 input tokens and requested 500 output tokens. However, the model's "
+    "context length is only 1000 tokens",
+    "a bracket in the words": _openai(
+        "messages[3].content: prompt is too long: 1200 tokens > 1000 maximum", "invalid_request_error"
+    ),
     "words that nobody has seen yet": "Sorry: 1200 tokens is more than the 1000 that this server takes",
 }
 
@@ -107,10 +116,36 @@ def test_both_numbers_are_read(body: str, status: int | None) -> None:
     read = read_body(body)
 
     assert not is_throttling(read, status)
-    assert find_overflow(read, status) == Overflow(limit=1000, requested=1200)
+    overflow = find_overflow(read, status)
+    assert overflow is not None
+    assert (overflow.limit, overflow.requested) == (1000, 1200)
+
+
+PARTS = {
+    "vllm": "maximum context length is 1000 tokens. However, you requested 1959 tokens (959 in the messages, "
+    "1000 in the completion).",
+    "with tools": "maximum context length is 1000 tokens. However, you requested 1959 tokens (900 in the "
+    "messages, 59 in the functions, and 1000 in the completion).",
+    "openrouter": "maximum context length is 1000 tokens. However, you requested about 1959 tokens (959 of "
+    "text input, 1000 in the output).",
+    "anthropic": "input length and `max_tokens` exceed context limit: 959 + 1000 > 1000",
+    "text generation inference": "must be <= 1000. Given: 959 `inputs` tokens and 1000 `max_new_tokens`",
+}
+
+
+@pytest.mark.parametrize("body", PARTS.values(), ids=PARTS)
+def test_the_prompts_part_is_read(body: str) -> None:
+    overflow = find_overflow(read_body(_openai(body)), 400)
+    assert overflow == Overflow(limit=1000, requested=1959, prompt=959)
+
+
+def test_parts_that_do_not_add_up_are_not_believed() -> None:
+    body = "maximum context length is 1000 tokens. However, you requested 1959 tokens (7 in the messages)."
+    assert find_overflow(read_body(_openai(body)), 400) == Overflow(limit=1000, requested=1959)
 
 
 ONE_NUMBER = {
+    "dashscope": "<400> InternalError.Algo.InvalidParameter: Range of input length should be [1, 1000]",
     "openai": "Input tokens exceed the configured limit of 1000 tokens.",
     "gemini": "The input token count exceeds the maximum number of tokens allowed (1000).",
     "lm studio, in mid-answer": "Reached context length of 1000 tokens with model (arch: x) that does not "
@@ -174,6 +209,7 @@ ANOTHER_LIMIT = {
     "a large image": "messages.0.content.1.image.source: image exceeds 5 MB maximum: 6000000 bytes "
     "> 5242880 bytes",
     "something else": "Unknown parameter: 'foo'.",
+    "dashscope's limit of the answer": "Range of max_tokens should be [1, 8192]",
     "small numbers": "2 tokens is more than 1",
 }
 
