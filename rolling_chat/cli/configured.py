@@ -8,7 +8,7 @@ from pathlib import Path
 
 from rolling_chat.cli.exits import Exit, Failure
 from rolling_chat.cli.options import Options
-from rolling_chat.settings.load import load_settings
+from rolling_chat.settings.load import Faults, load_settings
 from rolling_chat.settings.paths import Paths
 from rolling_chat.settings.schema import Settings
 
@@ -21,9 +21,13 @@ def here() -> Path:
         raise Failure("the working folder is gone; change to another and try again", Exit.USAGE) from error
 
 
-def settings_of(options: Options, paths: Paths) -> Settings:
-    """The settings in force, the options of this run included. Raises SettingsError."""
-    return load_settings(paths, here(), os.environ, [*_as_settings(options), *options.settings])
+def settings_of(options: Options, paths: Paths, faults: Faults | None = None) -> Settings:
+    """The settings in force, the options of this run included.
+
+    Raises SettingsError, but leaves out what is wrong with `faults` that collect.
+    """
+    overrides = [*_as_settings(options), *options.settings]
+    return load_settings(paths, here(), os.environ, overrides, faults)
 
 
 def _as_settings(options: Options) -> Iterator[str]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import platform
 import shutil
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from importlib.metadata import PackageNotFoundError, version
+from typing import TypeAlias
 
 from rolling_chat import __version__
 from rolling_chat.agent.window import Knowledge, knowledge_of, offers_tools, window_of
@@ -19,24 +21,53 @@ from rolling_chat.providers.discovery import choose_model
 from rolling_chat.sessions.records import StoreError
 from rolling_chat.sessions.store import SessionStore
 from rolling_chat.settings.catalog import load_catalog
+from rolling_chat.settings.load import Faults
 from rolling_chat.settings.paths import Paths
 from rolling_chat.settings.schema import Settings
+from rolling_chat.settings.themes import find_theme, load_themes
 from rolling_chat.text import one_line
 
+log = logging.getLogger("rolling_chat.cli.doctor")
+
+# what it is about, what was found, and whether that is fine
+Fact: TypeAlias = tuple[str, str, bool]
+
+_MAX_LINE = 1_000
 _PACKAGES = ("textual", "rich", "litellm", "tiktoken", "platformdirs", "tomli-w")
 
 
 def run_doctor(options: Options, paths: Paths) -> int:
-    """Print what the program found; exits 0 unless something that it needs is missing."""
-    settings = settings_of(options, paths)
+    """Print what the program found; exits 0 unless something that it needs is missing or cannot be read."""
     broken = False
-    for name, value, is_fine in _facts(options, settings, paths):
+    for name, value, is_fine in _facts(options, paths):
         broken = broken or not is_fine
-        print(f"{' ' if is_fine else '!'} {name:<12} {one_line(value)}")
+        print(f"{' ' if is_fine else '!'} {name:<12} {one_line(value, _MAX_LINE)}")
     return Exit.FAILED if broken else Exit.DONE
 
 
-def _facts(options: Options, settings: Settings, paths: Paths) -> Iterator[tuple[str, str, bool]]:
+def _facts(options: Options, paths: Paths) -> Iterator[Fact]:
+    """Every section, whatever another one met: what is broken is when this is read."""
+    faults = Faults(collect=True)
+    settings = settings_of(options, paths, faults)
+    sections: tuple[tuple[str, Callable[[], Iterable[Fact]]], ...] = (
+        ("program", _program),
+        ("settings", lambda: _settings(settings, faults, paths)),
+        ("theme", lambda: _themes(settings, paths)),
+        ("sessions", lambda: _sessions(paths)),
+        ("log", lambda: [("log", str(paths.log_file), True)]),
+        ("model", lambda: _model(options, settings, paths)),
+        ("counting", lambda: _counting(settings)),
+        ("programs", _programs),
+    )
+    for name, section in sections:
+        try:
+            yield from section()
+        except Exception as error:
+            log.exception("doctor: %s", name)
+            yield name, f"cannot be read: {type(error).__name__}: {error}", False
+
+
+def _program() -> Iterator[Fact]:
     yield "rolling-chat", __version__, True
     yield "python", f"{platform.python_version()} on {platform.system()} {platform.machine()}", True
     for package in _PACKAGES:
@@ -44,27 +75,41 @@ def _facts(options: Options, settings: Settings, paths: Paths) -> Iterator[tuple
         yield package, found or "missing: install rolling-chat again", bool(found)
     yield "sqlite", sqlite3.sqlite_version, True
     yield "folder", str(here()), True
+
+
+def _settings(settings: Settings, faults: Faults, paths: Paths) -> Iterator[Fact]:
     yield "settings", f"{paths.config_file}{'' if paths.config_file.exists() else ' (none yet)'}", True
     for warning in settings.warnings:
         yield "settings", warning, True
-    yield "sessions", *_sessions(paths)
-    yield "log", str(paths.log_file), True
-    yield from _model(options, settings, paths)
+    for line in faults.lines:
+        yield "settings", line, False
+
+
+def _themes(settings: Settings, paths: Paths) -> Iterator[Fact]:
+    faults = Faults(collect=True)
+    themes = load_themes(paths.themes_dir, faults)
+    with faults.caught():
+        find_theme(themes, settings.theme)
+    for line in faults.lines:
+        yield "theme", line, False
+
+
+def _counting(settings: Settings) -> Iterator[Fact]:
     for encoding in ENCODINGS:
         is_there = find_encoding(encoding) is not None
         yield encoding, "found" if is_there else "not found: counting by character class instead", is_there
     rolling = settings.context
-    yield (
-        "rolling",
-        f"{'on' if rolling.enabled else 'off'}, history cap {rolling.max_history_tokens:,} tokens",
-        True,
-    )
+    cap = f"history cap {rolling.max_history_tokens:,} tokens"
+    yield "rolling", f"{'on' if rolling.enabled else 'off'}, {cap}", True
+
+
+def _programs() -> Iterator[Fact]:
     for tool, what in (("rg", "search_files is slower without it"), ("git", "some commands will not work")):
         path = shutil.which(tool)
         yield tool, path or f"not on the PATH: {what}", True
 
 
-def _model(options: Options, settings: Settings, paths: Paths) -> Iterator[tuple[str, str, bool]]:
+def _model(options: Options, settings: Settings, paths: Paths) -> Iterator[Fact]:
     catalog = load_catalog()
     choice = choose_model(settings, os.environ, model=options.model)
     info = catalog.lookup(choice.model)
@@ -98,16 +143,20 @@ def _learned(model: str, settings: Settings, paths: Paths) -> Knowledge:
     return known
 
 
-def _sessions(paths: Paths) -> tuple[str, bool]:
+def _sessions(paths: Paths) -> Iterator[Fact]:
     if not paths.database.exists():
-        return f"{paths.database} (none yet)", True
+        yield "sessions", f"{paths.database} (none yet)", True
+        return
     try:
         store = SessionStore.open(paths.database)
-        count = len(store.sessions())
-        store.close()
+        try:
+            count = len(store.sessions())
+        finally:
+            store.close()
     except StoreError as error:
-        return str(error), False
-    return f"{paths.database} ({count} saved)", True
+        yield "sessions", str(error), False
+        return
+    yield "sessions", f"{paths.database} ({count} saved)", True
 
 
 def _version(package: str) -> str:

@@ -6,6 +6,7 @@ import difflib
 import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -35,8 +36,35 @@ class _Given:
     spelt: str
 
 
+class Faults:
+    """What is wrong in the settings: the first fault is raised, or every one is collected in `lines`."""
+
+    def __init__(self, *, collect: bool = False) -> None:
+        self.lines: list[str] = []
+        self._collect = collect
+
+    def add(self, error: SettingsError) -> None:
+        """Raise `error`, or collect it; settings that are checked again are reported once."""
+        if not self._collect:
+            raise error
+        if str(error) not in self.lines:
+            self.lines.append(str(error))
+
+    @contextmanager
+    def caught(self) -> Iterator[None]:
+        """Add a SettingsError that is raised within, and go on after it."""
+        try:
+            yield
+        except SettingsError as error:
+            self.add(error)
+
+
 def load_settings(
-    paths: Paths, folder: Path, environ: Mapping[str, str], overrides: Sequence[str] = ()
+    paths: Paths,
+    folder: Path,
+    environ: Mapping[str, str],
+    overrides: Sequence[str] = (),
+    faults: Faults | None = None,
 ) -> Settings:
     """Read the settings that hold in `folder`.
 
@@ -44,17 +72,21 @@ def load_settings(
     project's own file may set only what can neither run code nor send data elsewhere, unless the
     person's own settings list its folder in `trusted_folders`. Raises SettingsError for anything
     that is unknown, not allowed or unreadable: the program does not start on a guess. A variable of the
-    environment that is unknown is a warning only: it may be there for another program.
+    environment that is unknown is a warning only: it may be there for another program. With `faults` that
+    collect, what is wrong is left out instead.
     """
-    user = list(_from_file(paths.config_file))
-    later = [*_from_environment(environ), *_from_overrides(overrides)]
-    values, origins = _checked([*user, *later])
-    project_file = _project_file(folder, paths)
+    faults = faults or Faults()
+    user = list(_from_file(paths.config_file, faults))
+    later = [*_from_environment(environ), *_from_overrides(overrides, faults)]
+    values, origins = _checked([*user, *later], faults)
+    project_file = None
+    with faults.caught():
+        project_file = _project_file(folder, paths)
     if project_file is not None:
-        project = list(_from_file(project_file))
+        project = list(_from_file(project_file, faults))
         if not _trusted(project_file.parent.parent, values.get(("trusted_folders",), ())):
-            _refuse_unsafe(project)
-        values, origins = _checked([*user, *project, *later])
+            project = list(_safe(project, faults))
+        values, origins = _checked([*user, *project, *later], faults)
     everywhere = {dotted(path): "default" for path in RULES if ANY not in path}
     return build(values, everywhere | origins, _unknown_variables(environ))
 
@@ -127,19 +159,24 @@ def nearest(word: str, words: Iterable[str]) -> str:
     return next(iter(difflib.get_close_matches(word[:200], list(words), n=1, cutoff=0.5)), "")
 
 
-def _from_file(path: Path) -> Iterator[_Given]:
-    yield from _leaves(read_toml(path), (), printable(str(path), 300))
+def _from_file(path: Path, faults: Faults) -> Iterator[_Given]:
+    table: Mapping[str, object] = {}
+    with faults.caught():
+        table = read_toml(path)
+    yield from _leaves(table, (), printable(str(path), 300), faults)
 
 
-def _leaves(table: Mapping[str, object], prefix: KeyPath, origin: str) -> Iterator[_Given]:
+def _leaves(table: Mapping[str, object], prefix: KeyPath, origin: str, faults: Faults) -> Iterator[_Given]:
     for name, value in table.items():
         path = (*prefix, name)
         if isinstance(value, dict) and _is_table(path):
-            yield from _leaves(value, path, origin)
+            yield from _leaves(value, path, origin, faults)
         elif _is_table(path) and find_rule(path) is None:
-            raise SettingsError(
-                f"{origin}: {printable(dotted(path))} = {shown(value)}: must be a table of keys, "
-                f"as in [{printable(dotted(path))}]"
+            faults.add(
+                SettingsError(
+                    f"{origin}: {printable(dotted(path))} = {shown(value)}: must be a table of keys, "
+                    f"as in [{printable(dotted(path))}]"
+                )
             )
         else:
             yield _Given(path, value, origin, dotted(path))
@@ -176,11 +213,12 @@ def _variables() -> dict[str, KeyPath]:
     return {ENVIRONMENT_PREFIX + "_".join(path).upper(): path for path in RULES if ANY not in path}
 
 
-def _from_overrides(overrides: Sequence[str]) -> Iterator[_Given]:
+def _from_overrides(overrides: Sequence[str], faults: Faults) -> Iterator[_Given]:
     for override in overrides:
         match = _OVERRIDE.fullmatch(override)
         if match is None or not match[1].strip():
-            raise SettingsError(f"{_COMMAND_LINE}: {printable(override)}: must be key=value")
+            faults.add(SettingsError(f"{_COMMAND_LINE}: {printable(override)}: must be key=value"))
+            continue
         key = match[1].strip()
         path = split_key(key)
         yield _Given(path, _value(match[2].strip(), find_rule(path)), _COMMAND_LINE, key)
@@ -196,12 +234,13 @@ def _value(text: str, rule: Rule | None) -> object:
     return text if wants_text else parsed
 
 
-def _checked(given: Iterable[_Given]) -> tuple[dict[KeyPath, Any], dict[str, str]]:
+def _checked(given: Iterable[_Given], faults: Faults) -> tuple[dict[KeyPath, Any], dict[str, str]]:
     values: dict[KeyPath, Any] = {}
     origins: dict[str, str] = {}
     for item in given:
-        values[item.path] = check_setting(item.path, item.value, item.origin, item.spelt)
-        origins[dotted(item.path)] = item.origin
+        with faults.caught():
+            values[item.path] = check_setting(item.path, item.value, item.origin, item.spelt)
+            origins[dotted(item.path)] = item.origin
     return values, origins
 
 
@@ -247,14 +286,19 @@ def _trusted(folder: Path, trusted: Sequence[str]) -> bool:
         return False
 
 
-def _refuse_unsafe(given: Iterable[_Given]) -> None:
+def _safe(given: Iterable[_Given], faults: Faults) -> Iterator[_Given]:
+    """What an untrusted project may set. Anything else is a fault."""
     for item in given:
         rule = find_rule(item.path)
-        if rule is not None and not rule.project:
-            raise SettingsError(
+        if rule is None or rule.project:
+            yield item
+            continue
+        faults.add(
+            SettingsError(
                 f"{item.origin}: {printable(item.spelt)} = {shown(item.value)}: a project may not set this; "
                 "put it in your own settings, or list the folder there in trusted_folders"
             )
+        )
 
 
 def _unquoted(part: str) -> str:

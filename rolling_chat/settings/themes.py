@@ -9,7 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from rolling_chat.settings.load import nearest, printable, shown
+from rolling_chat.settings.load import Faults, nearest, printable, shown
 from rolling_chat.settings.schema import SettingsError
 from rolling_chat.settings.toml_file import read_toml
 
@@ -35,14 +35,21 @@ class ThemeSpec:
     variables: Mapping[str, str]
 
 
-def load_themes(user_dir: Path) -> dict[str, ThemeSpec]:
-    """The shipped themes, then the person's own, which may take a shipped one's name.
+def load_themes(user_dir: Path, faults: Faults | None = None) -> dict[str, ThemeSpec]:
+    """The shipped themes, then the user's own, which may take a shipped one's name.
 
-    Raises SettingsError naming the file and what is wrong in it.
+    Raises SettingsError naming the file and what is wrong in it, or leaves it out with `faults` that collect.
     """
+    faults = faults or Faults()
     themes: dict[str, ThemeSpec] = {}
     for folder in (shipped_dir(), user_dir):
-        themes |= {theme.name: theme for theme in map(read_theme, _files(folder))}
+        files: list[Path] = []
+        with faults.caught():
+            files = _files(folder)
+        for file in files:
+            with faults.caught():
+                theme = read_theme(file)
+                themes[theme.name] = theme
     return themes
 
 

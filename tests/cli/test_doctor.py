@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
+
 from tests.support.program import Program
 
 
@@ -35,3 +38,41 @@ def test_a_damaged_store_is_shown_and_left_alone(program: Program) -> None:
     assert ran.code == 1
     assert f"! sessions     the session store {database}" in ran.out
     assert database.read_text() == "not a database at all"
+
+
+def test_every_fault_of_every_file_is_reported(program: Program) -> None:
+    home = program.home / "rolling-chat"
+    (home / "themes").mkdir(parents=True)
+    (home / "config.toml").write_text(
+        'theme = "moss"\ncolour = 1\n[context]\ntrim_to = 7\n[agent]\ntools = 3\n'
+    )
+    (home / "themes" / "bad.toml").write_text("name = 7")
+    (home / "themes" / "worse.toml").write_text("][")
+    project = program.folder / ".rolling-chat" / "config.toml"
+    project.parent.mkdir()
+    project.write_text('trusted_folders = ["/"]\n[context]\ntrim_to = "x"\n')
+    ran = program("doctor", "-c", "nonsense")
+    assert ran.code == 1
+    faults = [line for line in ran.out.splitlines() if line.startswith("!")]
+    for wanted in (
+        "colour", "context.trim_to = 7", "agent.tools = 3", "nonsense: must be key=value",
+        "a project may not set this", 'context.trim_to = "x"', "bad.toml: name = 7", "worse.toml, line 1",
+        'unknown theme "moss"',
+    ):  # fmt: skip
+        assert sum(wanted in line for line in faults) == 1, (wanted, faults)
+    assert len(faults) == 9
+    assert "o200k_base   found" in ran.out
+
+
+def test_rows_of_wrong_types_are_reported_and_the_rest_is_shown(program: Program) -> None:
+    program("-p", "list files")
+    database = program.home / "rolling-chat" / "sessions.db"
+    with closing(sqlite3.connect(database)) as connection:
+        connection.execute("PRAGMA ignore_check_constraints = ON")
+        connection.execute("DROP TABLE session")
+        connection.execute("CREATE VIEW session AS SELECT 'x' AS number, 7 AS id")
+        connection.commit()
+    ran = program("doctor")
+    assert ran.code == 1
+    assert [line.split()[1] for line in ran.out.splitlines() if line.startswith("!")] == ["sessions"]
+    assert "o200k_base   found" in ran.out
