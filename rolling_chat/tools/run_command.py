@@ -23,6 +23,9 @@ _SECRET = re.compile(
     re.IGNORECASE,
 )
 
+_ENDED = re.compile(r"\[(exit code (\d+)|killed by signal \w+|killed: not done after \d+ seconds)\]")
+_OWN_LINES = 2  # how it ended, and what it left running
+
 # There is no terminal: nothing may page, ask or draw.
 _QUIET = {"TERM": "dumb", "PAGER": "cat", "GIT_PAGER": "cat", "GIT_TERMINAL_PROMPT": "0"}
 
@@ -74,6 +77,16 @@ class RunCommand:
         except (OSError, ValueError) as error:
             raise ToolError(f"The command could not be started: {_why(error)}.") from None
         return ToolResult(_present(ended, timeout), Ending.FAILED if ended.timed_out else Ending.COMPLETE)
+
+
+def outcome_of(result: str) -> str:
+    """How a command ended, where that is not well: `exit 1`, `killed by SIGTERM`; read from its result."""
+    # the tool's own lines are the last: the output before them may say anything
+    for line in reversed(result.rsplit("\n", _OWN_LINES)[-_OWN_LINES:]):
+        ended = _ENDED.fullmatch(line)
+        if ended:
+            return "" if ended[2] == "0" else f"exit {ended[2]}" if ended[2] else ended[1]
+    return ""
 
 
 def clean_environ(environ: Mapping[str, str]) -> dict[str, str]:

@@ -13,12 +13,15 @@ from rolling_chat.commands import figures
 from rolling_chat.commands.marks import Mark, mark_of
 from rolling_chat.messages import Ending, Message, ToolCall
 from rolling_chat.packing import text_slot
+from rolling_chat.text import one_line
+from rolling_chat.tools.run_command import outcome_of
 
 if TYPE_CHECKING:
     from rolling_chat.agent import HeldIds
 
 _INDICATOR = re.compile(r"\[truncated: kept [a-z+]+ ~(\d+) of ~(\d+) tokens \((head|tail|both)\)\]")
 ABOUT_CHARS_PER_TOKEN = 4
+_MAX_OUTCOME_CHARS = 60
 _FIRST_ARGUMENTS = ("command", "path", "pattern", "query", "url", "name")
 
 
@@ -55,8 +58,8 @@ class Item:
     """One entry of the transcript.
 
     `text` is the source as it came; `detail` is what opening the item shows (a tool's result);
-    `note` stands at the right of a tool's line, with how long it `took`; `mark` is what the person did
-    to its message.
+    `note` is at the right of a tool's line, after its `outcome` where that is no plain success (`exit 1`,
+    why a file could not be read) and before how long it `took`; `mark` is what the user did to its message.
     """
 
     id: str
@@ -65,6 +68,7 @@ class Item:
     status: Status = Status.DONE
     detail: str = ""
     note: str = ""
+    outcome: str = ""
     took: str = ""
     mark: Mark = Mark.NONE
 
@@ -188,6 +192,7 @@ def answered(item: Item, message: Message, seconds: float | None = None) -> Item
         status=status_of(message.ending),
         detail=_text_of(message),
         note=result_note(message),
+        outcome=_outcome(message),
         took=f"{seconds:.0f} s" if seconds is not None and seconds >= 1 else "",
     )
 
@@ -202,6 +207,14 @@ def result_note(message: Message) -> str:
     if message.counts:
         return f"{figures.tokens(max(message.counts.values()))} tokens"
     return f"~{figures.tokens(len(text) // ABOUT_CHARS_PER_TOKEN)} tokens"
+
+
+def _outcome(message: Message) -> str:
+    """Why a result is no plain success, in a few words; empty where it is one."""
+    command = outcome_of(message.text) if message.name == "run_command" else ""
+    if command or message.ending is not Ending.FAILED:
+        return command
+    return one_line(message.text.partition("\n")[0], _MAX_OUTCOME_CHARS).removesuffix(".")
 
 
 def describe_call(call: ToolCall) -> str:

@@ -188,6 +188,8 @@ def _tool_head(item: Item, look: Look, note: str) -> Line:
         Status.CANCELLED: palette.warning,
         Status.ASKING: palette.warning,
     }.get(item.status, palette.muted)
+    if item.outcome and item.status is Status.DONE:
+        color = palette.warning  # it ran, and says itself that it did not succeed
     name, _, arguments = one_line(item.text, _HEAD_CHARS).partition(" ")
     word = _TOOL_WORD.get(item.status, "")
     left = [
@@ -196,7 +198,10 @@ def _tool_head(item: Item, look: Look, note: str) -> Line:
         Segment(f" {arguments}" if arguments else "", palette.style(palette.text)),
     ]
     fate = note.removesuffix(f" · {item.mark.words}")  # where the mark says it already
-    said = " · ".join(part for part in (item.mark, word, fate, item.took) if part)
+    failed = f"{word}: {item.outcome}" if word and item.outcome else word or item.outcome
+    said = " · ".join(part for part in (item.mark, failed, fate, item.took) if part)
+    if item.outcome and cell_len(said) > look.width * 2 // 3:  # the reason gives way before the note does
+        said = " · ".join(part for part in (item.mark, word, fate, item.took) if part)
     return _sides(left, said, look, palette.style(color))
 
 

@@ -41,6 +41,30 @@ def test_a_tool_call_and_its_result_are_one_item() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("result", "ending", "outcome"),
+    [
+        ("ok\n[exit code 0]", Ending.COMPLETE, ""),
+        ("boom\n[exit code 2]", Ending.COMPLETE, "exit 2"),
+        ("boom\n[exit code 2]\n[it left processes running]", Ending.COMPLETE, "exit 2"),
+        ("[exit code 9]\nline\nline\n[exit code 0]", Ending.COMPLETE, ""),
+        ("[killed by signal SIGTERM]", Ending.COMPLETE, "killed by signal SIGTERM"),
+        ("late\n[killed: not done after 3 seconds]", Ending.FAILED, "killed: not done after 3 seconds"),
+    ],
+)
+def test_a_command_that_did_not_succeed_says_how_it_ended(result: str, ending: Ending, outcome: str) -> None:
+    reply = Message("assistant", tool_calls=(_call("run_command", '{"command": "make"}'),), id="r")
+    ended = Message("tool", result, tool_call_id="c1", name="run_command", id="t", ending=ending)
+    assert items_of([reply, ended])[-1].outcome == outcome
+
+
+def test_a_read_that_failed_gives_the_reason() -> None:
+    reply = Message("assistant", tool_calls=(_call("read_file", '{"path": "a"}'),), id="r")
+    reason = "There is no 'a' in the working folder."
+    failed = Message("tool", reason, tool_call_id="c1", name="read_file", id="t", ending=Ending.FAILED)
+    assert items_of([reply, failed])[-1].outcome == reason.removesuffix(".")
+
+
 def test_results_go_to_calls_by_order_for_ids_repeat() -> None:
     both = (_call("read_file", '{"path": "a"}', "same"), _call("read_file", '{"path": "b"}', "same"))
     messages = [

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -82,6 +84,15 @@ def test_what_a_person_wrote_is_not_markdown() -> None:
 def test_a_tool_call_is_one_line_with_its_note_at_the_right() -> None:
     item = Item("t", Kind.TOOL, "read_file src/lexer.py", Status.DONE, note="52k → 8.0k tokens · head")
     assert _rendered(item) == "⚙ read_file src/lexer.py            52k → 8.0k tokens · head"
+
+
+def test_a_tool_line_says_why_it_did_not_succeed_while_there_is_room() -> None:
+    item = Item(
+        "t", Kind.TOOL, "read_file a.py", Status.FAILED, note="~9 tokens", outcome="There is no 'a.py'"
+    )
+    assert _rendered(item).endswith("failed: There is no 'a.py' · ~9 tokens")
+    assert _rendered(replace(item, outcome="y" * 60)).endswith("failed · ~9 tokens")
+    assert _rendered(replace(item, status=Status.DONE, outcome="exit 2")).endswith("exit 2 · ~9 tokens")
 
 
 def test_a_long_command_gives_way_to_its_note() -> None:
