@@ -390,7 +390,9 @@ class Chat:
 
     def export(self, target: str = "") -> Path:
         """Write the branch to a new file: `target` is its name, or a format; returns the file."""
-        return export_session(self.info, self.messages, target, self._runtime.folder)
+        with in_words():
+            summary = self._runtime.store.summary(self.info.id)
+        return export_session(self.info, self.messages, target, self._runtime.folder, summary)
 
     def as_markdown(self) -> str:
         """The branch as one Markdown document, for people."""

@@ -9,13 +9,19 @@ from pathlib import Path
 from rolling_chat.agent.errors import ChatError
 from rolling_chat.messages import Message
 from rolling_chat.sessions.export import FORMATS, export, format_of
-from rolling_chat.sessions.records import SessionInfo
+from rolling_chat.sessions.records import SessionInfo, StoredSummary
 from rolling_chat.text import one_line
 
 _SLUG_CHARACTERS = 40
 
 
-def export_session(info: SessionInfo, messages: Sequence[Message], target: str, folder: Path) -> Path:
+def export_session(
+    info: SessionInfo,
+    messages: Sequence[Message],
+    target: str,
+    folder: Path,
+    summary: StoredSummary | None = None,
+) -> Path:
     """Write `messages` to `target`: a file, a format, or empty for Markdown; return the file.
 
     A file is taken from `folder`, and its ending names the format; without one it is named after
@@ -35,7 +41,7 @@ def export_session(info: SessionInfo, messages: Sequence[Message], target: str, 
         path = folder / Path(word).expanduser()
     try:
         with path.open("x", encoding="utf-8", errors="replace", newline="\n") as file:
-            file.write(export(info, messages, kind))
+            file.write(export(info, messages, kind, summary))
     except FileExistsError:
         raise ChatError(f"{one_line(str(path))} is there already; name another file: /export FILE") from None
     except (OSError, ValueError, RuntimeError) as error:

@@ -27,11 +27,13 @@ def list_sessions(options: Options, paths: Paths) -> int:
     if not sessions:
         print("No sessions yet: start one with rolling-chat.")
     for info in sessions:
-        rolling = "  rolling" if info.rolling else ""
-        title, folder = one_line(info.title) or "(no title)", one_line(info.folder)
-        print(
-            f"{info.id}  {_when(info.updated_at)}  {info.messages:>5} messages{rolling}  {title}  · {folder}"
+        marks = "".join(
+            f"  {mark}"
+            for mark, is_so in (("rolling", info.rolling), ("summarized", info.has_summary))
+            if is_so
         )
+        title, folder = one_line(info.title) or "(no title)", one_line(info.folder)
+        print(f"{info.id}  {_when(info.updated_at)}  {info.messages:>5} messages{marks}  {title}  · {folder}")
     return Exit.DONE
 
 
@@ -66,10 +68,10 @@ def export_session(options: Options, paths: Paths) -> int:
     store = open_store(paths)
     info = _find(store, options.session)
     try:
-        branch = store.branch(info.id)
+        branch, summary = store.branch(info.id), store.summary(info.id)
     except StoreError as error:
         raise Failure(str(error)) from error
-    sys.stdout.write(export(info, branch, options.format or "markdown"))
+    sys.stdout.write(export(info, branch, options.format or "markdown", summary))
     return Exit.DONE
 
 

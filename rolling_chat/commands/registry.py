@@ -129,7 +129,7 @@ async def run_command(parsed: ParsedCommand, context: CommandContext, *, busy: b
     """Run a command; an unknown one, or one that cannot be done, is answered with one line."""
     command = find_command(parsed.name)
     if command is None:
-        context.say(_unknown(parsed.name), warning=True)
+        context.say(unknown_command(parsed.name), warning=True)
         return
     if busy and not command.while_busy:
         context.say(f"/{command.name} waits until the answer is complete; esc stops it.", warning=True)
@@ -142,7 +142,28 @@ async def run_command(parsed: ParsedCommand, context: CommandContext, *, busy: b
         context.say(str(error), warning=True)
 
 
-def _unknown(name: str) -> str:
+# what other programs call it; a name that is near by its letters alone may do something else
+_CALLED_ELSEWHERE = {
+    "clear": "did you mean /new? This session is kept.",
+    "reset": "did you mean /new? This session is kept.",
+    "exit": "did you mean /quit?",
+    "cost": "/context shows what the session has cost.",
+    "usage": "/context shows what the next request and the session cost.",
+    "tokens": "/context shows what the next request costs.",
+    "status": "/context shows the model and the next request; rolling-chat doctor shows the rest.",
+    "config": "rolling-chat doctor names the settings file and what is wrong in it.",
+    "settings": "rolling-chat doctor names the settings file and what is wrong in it.",
+    "doctor": "run rolling-chat doctor in a shell.",
+    "compress": "did you mean /compact?",
+    "history": "did you mean /sessions?",
+    "models": "did you mean /model?",
+}
+
+
+def unknown_command(name: str) -> str:
+    """Say that there is no such command, and which one does what it says."""
+    if name in _CALLED_ELSEWHERE:
+        return f"There is no command /{name}; {_CALLED_ELSEWHERE[name]}"
     near = nearest_command(name)
     hint = f"did you mean /{near.name}?" if near else "/help lists all of them."
     return f"There is no command /{name}; {hint}"

@@ -6,6 +6,8 @@ import re
 
 import pytest
 
+from rolling_chat.sessions.records import StoredSummary
+from rolling_chat.sessions.store import SessionStore
 from tests.support.program import Program
 
 
@@ -31,6 +33,16 @@ def test_the_list_is_newest_first_with_every_field(program: Program, session: st
     }
     assert session in program("sessions", "list").out
     assert program("sessions").out == program("sessions", "list").out
+
+
+def test_a_summary_is_listed_and_exported(program: Program, session: str) -> None:
+    store = SessionStore.open(program.home / "rolling-chat" / "sessions.db")
+    last = store.branch(session)[-1]
+    store.publish_summary(session, StoredSummary("They listed files.", last.id), expected=0)
+    store.close()
+    assert "  summarized  list files" in program("sessions", "list").out
+    written = program("sessions", "export", session, "--format", "json").json
+    assert (written["summary"]["text"], written["summary"]["through"]) == ("They listed files.", 4)
 
 
 def test_show_says_what_is_known(program: Program, session: str) -> None:

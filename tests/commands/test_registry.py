@@ -8,6 +8,7 @@ import pytest
 from textual.widgets import Static
 
 from rolling_chat.commands import all_commands, complete, find_command, nearest_command, parse
+from rolling_chat.commands.registry import unknown_command
 from rolling_chat.tui.screens.help import HelpScreen
 from tests.support.tui import make_app, make_chat, screen_of, shown, wait_until
 
@@ -122,6 +123,19 @@ def test_a_typing_error_finds_what_was_meant(typo: str, meant: str) -> None:
     near = nearest_command(typo)
     assert near is not None
     assert near.name == meant
+
+
+@pytest.mark.parametrize(
+    ("typed", "hint"),
+    [
+        ("clear", "/new"), ("exit", "/quit"), ("cost", "/context"), ("status", "rolling-chat doctor"),
+        ("config", "rolling-chat doctor"), ("modle", "/model"), ("xyzzy", "/help"),
+    ],
+)  # fmt: skip
+def test_an_unknown_command_names_the_one_that_does_it(typed: str, hint: str) -> None:
+    line = unknown_command(typed)
+    assert line.startswith(f"There is no command /{typed}; ")
+    assert hint in line
 
 
 def test_what_is_like_nothing_finds_nothing() -> None:

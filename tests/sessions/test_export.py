@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 from hypothesis import given
@@ -11,7 +12,7 @@ from rolling_chat.messages import Ending, Message, ToolCall
 from rolling_chat.replay import read_transcripts
 from rolling_chat.sessions.export import FORMATS, export, format_of, to_markdown
 from rolling_chat.sessions.export.as_markdown import fence
-from rolling_chat.sessions.records import SessionInfo
+from rolling_chat.sessions.records import SessionInfo, StoredSummary
 from tests.sessions.test_store import ANY_TEXT
 from tests.support.sessions import OFFLINE
 
@@ -138,6 +139,26 @@ def test_a_page_holds_foreign_text_as_text_alone() -> None:
         assert raw not in page
     assert "<strong>bold</strong>" in page
     assert "fixing *the* parser" in page
+
+
+def test_a_page_folds_results_and_colors_code() -> None:
+    answer = Message("assistant", "```python\ndef f(): return '</pre><b>'\n```\n```zzz\nplain <b>\n```")
+    page = export(INFO, [answer, Message("tool", "one\ntwo\n", tool_call_id="c")], "html")
+    assert '<span class="c-k">def</span>' in page
+    assert "pre .c-k {" in page
+    assert "plain &lt;b&gt;" in page
+    assert "<b>" not in page
+    assert "<details><summary>2 lines</summary><pre>one\ntwo\n</pre></details>" in page
+
+
+def test_json_carries_the_summary_and_where_it_ends() -> None:
+    made = StoredSummary("They asked why.", "m9", made_by="extract", place=2, created_at=5.0)
+    written = json.loads(export(INFO, SAID, "json", made))
+    assert written["summary"] == {
+        "text": "They asked why.", "through": 2, "made_by": "extract", "created_at": 5.0,
+    }  # fmt: skip
+    for none in (None, StoredSummary("", "m9")):
+        assert json.loads(export(INFO, SAID, "json", none))["summary"] is None
 
 
 def test_what_is_written_as_json_reads_back(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from rolling_chat.messages import Message
 from rolling_chat.sessions.export.as_json import to_json, to_jsonl
 from rolling_chat.sessions.export.as_markdown import to_markdown
-from rolling_chat.sessions.records import SessionInfo
+from rolling_chat.sessions.records import SessionInfo, StoredSummary
 from rolling_chat.text import without_controls
 
 __all__ = ["FORMATS", "export", "format_of", "to_json", "to_jsonl", "to_markdown"]
@@ -16,8 +16,13 @@ FORMATS = {"markdown": "md", "jsonl": "jsonl", "html": "html", "json": "json"}
 """The formats, and what their files' names end with."""
 
 
-def export(info: SessionInfo, messages: Sequence[Message], format: str) -> str:
-    """The whole of `messages` in one of FORMATS; safe to print to a terminal, whatever they hold."""
+def export(
+    info: SessionInfo, messages: Sequence[Message], format: str, summary: StoredSummary | None = None
+) -> str:
+    """Write the whole of `messages` in one of FORMATS; safe to print to a terminal, whatever they hold.
+
+    JSON carries the `summary`, too: the others are to be read, or are messages alone.
+    """
     match format:
         case "markdown":
             text = to_markdown(info, messages)
@@ -27,7 +32,7 @@ def export(info: SessionInfo, messages: Sequence[Message], format: str) -> str:
 
             text = to_html(info, messages)
         case "json":
-            text = to_json(info, messages)
+            text = to_json(info, messages, summary)
         case "jsonl":
             text = to_jsonl(messages)
         case _:

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import cache
 from html import escape
 
 from markdown_it import MarkdownIt
+from pygments import highlight
+from pygments.formatters import HtmlFormatter
+from pygments.lexers import get_lexer_by_name
+from pygments.util import ClassNotFound
 
 from rolling_chat.messages import Message
 from rolling_chat.sessions.export.as_markdown import (
@@ -19,8 +24,37 @@ from rolling_chat.sessions.records import SessionInfo
 from rolling_chat.sessions.rows import REASONING
 from rolling_chat.text import one_line, without_controls
 
+_MAX_COLORED = 100_000  # characters of one block: some lexers take long for more
+_CLASSES = "c-"  # what the classes of colored code begin with
+
+
+def _colored(code: str, language: str, _attributes: str) -> str:
+    """The inside of a code block as HTML, colored by its language; empty for one that is not known."""
+    try:
+        lexer = get_lexer_by_name(language)
+    except ClassNotFound:
+        return ""
+    if len(code) > _MAX_COLORED:
+        return ""
+    return str(highlight(code, lexer, HtmlFormatter(nowrap=True, classprefix=_CLASSES)))
+
+
+def _colors(style: str) -> str:
+    return "\n".join(HtmlFormatter(style=style, classprefix=_CLASSES).get_token_style_defs("pre"))
+
+
+@cache
+def _code_style() -> str:
+    dark = _colors("github-dark")
+    return f"{_colors('default')}\n@media (prefers-color-scheme: dark) {{\n{dark}\n}}\n"
+
+
 # a picture would be fetched from wherever the model said; its address is shown instead
-_MARKDOWN = MarkdownIt("commonmark", {"html": False}).enable(["strikethrough", "table"]).disable("image")
+_MARKDOWN = (
+    MarkdownIt("commonmark", {"html": False, "highlight": _colored})
+    .enable(["strikethrough", "table"])
+    .disable("image")
+)
 
 _STYLE = """
 :root { color-scheme: light dark; }
@@ -33,6 +67,7 @@ section.user { border-left: .25rem solid #7aa2f7; padding-left: .8rem; }
 dl { display: grid; grid-template-columns: max-content auto; gap: 0 1rem; font-size: .9rem; opacity: .8; }
 dd { margin: 0; overflow-wrap: anywhere; }
 details { margin: .6rem 0; opacity: .85; }
+summary { cursor: pointer; }
 """
 
 
@@ -52,7 +87,7 @@ def to_html(info: SessionInfo, messages: Sequence[Message]) -> str:
         "<!DOCTYPE html>\n"
         '<html><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{title}</title>\n<style>{_STYLE}</style></head>\n"
+        f"<title>{title}</title>\n<style>{_STYLE}{_code_style()}</style></head>\n"
         f"<body>\n<h1>{title}</h1>\n<dl>{facts}</dl>\n{said}\n</body></html>\n"
     )
 
@@ -66,6 +101,10 @@ def _section(message: Message, called: str) -> Iterator[str]:
     text = without_controls(content_of(message))
     if message.role == "assistant":
         yield _MARKDOWN.render(text)
+    elif message.role == "tool" and text.strip():
+        lines = text.count("\n") + (not text.endswith("\n"))
+        size = f"{lines:,} line{'' if lines == 1 else 's'}"
+        yield f"<details><summary>{size}</summary><pre>{escape(text)}</pre></details>\n"
     elif text.strip():
         yield f"<pre>{escape(text)}</pre>\n"
     for call in message.tool_calls:
