@@ -11,6 +11,8 @@ from rich.cells import cell_len, split_graphemes
 from rich.segment import Segment
 from rich.style import Style
 
+from rolling_chat.text import visible
+
 Spans: TypeAlias = Sequence[tuple[str, Style]]
 
 TAB = 4
@@ -127,11 +129,16 @@ def cells(line: Line) -> int:
 
 
 def _segments(spans: Spans) -> Iterator[Segment]:
-    """Spans as segments; a tab becomes spaces up to the next stop, in a segment of its own."""
+    """Spans as segments; a tab becomes spaces up to the next stop, in a segment of its own.
+
+    All text of the transcript comes through here once it is decoded (`&#13;`), and is made safe here.
+    """
     column = 0
     for text, style in spans:
         if not text:
             continue
+        if not text.isascii() or not text.isprintable():
+            text = visible(text, tabs=True).replace("\n", "␊")  # noqa: PLW2901
         if "\t" not in text:
             yield Segment(text, style)
             column += len(text)
