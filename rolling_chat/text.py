@@ -1,63 +1,222 @@
-"""Foreign text made fit for a terminal: what a model, a tool or a file wrote is shown, never obeyed."""
+"""Foreign text made fit for a terminal: what a model, a tool or a file wrote is shown, never obeyed.
+
+What may be printed is decided by a character's Unicode category. `visible` is for reading, and keeps what
+emoji and joined scripts are made of; `exact` is for approving, and shows every character that could be
+overlooked or mistaken for another.
+"""
 
 from __future__ import annotations
 
 import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterator
+from functools import lru_cache, partial
 
 _TAB = 4
 _BIDI = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
-_UNSEEN = "\u200b\u2060-\u2064\ufeff\U000e0000-\U000e007f"
-_UNSAFE = re.compile(f"[\x00-\x08\x0b-\x1f\x7f-\x9f{_BIDI}{_UNSEEN}]")
 _CONTROLS = re.compile(f"[\x00-\x08\x0b-\x1f\x7f-\x9f{_BIDI}]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _NEWLINE = re.compile("\r\n?|\x0b|\x0c|\x85|\u2028|\u2029")
+_BLANKS = re.compile("[ \t\n]+")
+_UNUSUAL = re.compile("[^ -~\n\t]+")
+# drawn as nothing: Default_Ignorable_Code_Point in Unicode's DerivedCoreProperties.txt
+_IGNORABLE = re.compile(
+    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164"
+    "\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
+)
+_BLANK_SIGNS = "\u2800\U0001d159"  # signs without ink: an empty Braille cell, a note without a head
+_ZWNJ, _ZWJ = "\u200c", "\u200d"
+_VARIANTS = "\ufe0e\ufe0f"  # as text, as a picture
+_KEYCAP = "\u20e3"
+_JOINING = _ZWNJ + _ZWJ + _VARIANTS
+_PICTURES = range(0x1F000, 0x1FB00)  # where pictures are, also those that this Python does not know yet
+_OLD_PICTURES = "©®‼⁉™ℹ〰〽㊗㊙"
+
+_WORD = re.compile(r"[^\W\d_]{2,}")
+_EAST_ASIAN = frozenset({"CJK", "HIRAGANA", "KATAKANA", "HANGUL", "BOPOMOFO"})
 
 
-def visible(text: str, *, tabs: bool = False) -> str:
-    """`text` with every control character shown instead of obeyed; lines stay lines.
+def visible(text: str, *, tabs: bool = False, above: str = "") -> str:
+    """Show what is not printable instead of obeying or hiding it; lines stay lines.
 
-    C0 controls become their pictures (`␛`), all others their code point (`<U+202E>`), so that
-    nothing of it can move a cursor, set a colour or turn the reading direction. Tabs become spaces,
-    unless `tabs` leaves them to whoever draws the line.
+    C0 controls become their pictures (`␛`), all others their code point (`<U+202E>`), so that nothing
+    can move a cursor, set a color or turn the reading direction. What joins an emoji or the letters of
+    a script is kept in its place. Only LF and CR LF end a line. Tabs become spaces, unless `tabs`
+    keeps them for whoever draws the line. `above` is what came just before a piece of a longer text.
     """
-    lines = _NEWLINE.sub("\n", _joined(text))
-    return _UNSAFE.sub(_shown, lines if tabs else _expand_tabs(lines))
+    lines = _joined(text).replace("\r\n", "\n")
+    return _UNUSUAL.sub(partial(_reading, above), lines if tabs else _expand_tabs(lines))
+
+
+def waits(text: str) -> int:
+    """Count the characters at the end of `text` that cannot be shown before the next one is known."""
+    return 1 if text and (text[-1] in "\r" + _JOINING or "\ud800" <= text[-1] <= "\udbff") else 0
+
+
+def exact_spans(text: str) -> Iterator[tuple[str, bool]]:
+    """Spans of `text` with all that could be overlooked shown as a code; True marks a code.
+
+    Only LF ends a line, and only the space is a space: every other character that is not printable, is
+    drawn as nothing, or was no text (half a surrogate pair, a byte) is shown. In a word whose letters are
+    of several scripts the letters that are not of its main one are shown as codes, too.
+    """
+    plain: list[str] = []
+    strangers = _strangers(text)
+    for at, char in enumerate(text):
+        if char != "\n" and (at in strangers or not _is_plain(char)):
+            if plain:
+                yield "".join(plain), False
+                plain = []
+            yield _code(char), True
+        else:
+            plain.append(char)
+    if plain:
+        yield "".join(plain), False
+
+
+def exact(text: str) -> str:
+    """Write the spans of `exact_spans` as one text."""
+    return "".join(span for span, _ in exact_spans(text))
+
+
+def printable(text: str, most: int = 80) -> str:
+    """Write a name or a value into a line: what is not printable, line ends too, is shown as a code.
+
+    At most `most` characters; 0: all of it.
+    """
+    cut = text[: most + 1] if most else text
+    clean = "".join(char if _is_plain(char) else _code(char) for char in cut)
+    return clean if not most or len(clean) <= most else clean[: most - 1] + "…"
 
 
 def one_line(text: str, most: int = 0) -> str:
-    """`text` on one line, runs of white space made one space; cut to `most` characters where given."""
+    """`text` on one line, runs of blanks made one space; cut to `most` characters where given."""
     if most:
         # only the beginning is looked at: the text may be megabytes
         text = text[: 4 * most]
-    line = visible(" ".join(text.split()))
+    line = _BLANKS.sub(" ", visible(text, tabs=True)).strip(" ")
     return line if not most or len(line) <= most else line[: most - 1].rstrip() + "…"
 
 
 def typed(text: str) -> str:
-    """`text` as it may stand in the prompt box: control characters are left out, not shown."""
-    return _UNSAFE.sub("", _NEWLINE.sub("\n", _joined(text)))
+    """`text` as it may be in the prompt box: what is not printable is dropped, not shown.
+
+    What joins is kept wherever it is: keys come one at a time.
+    """
+    return _UNUSUAL.sub(_typing, _NEWLINE.sub("\n", _whole(text)))
 
 
 def without_controls(text: str) -> str:
     """`text` for a file or a pipe: control characters shown, tabs and every other character kept."""
-    return _CONTROLS.sub(_shown, _joined(text).replace("\r\n", "\n"))
+    return _CONTROLS.sub(lambda match: _code(match.group()), _whole(text).replace("\r\n", "\n"))
 
 
 def _joined(text: str) -> str:
-    """The halves of surrogate pairs joined; what is alone becomes U+FFFD."""
+    """Join the halves of surrogate pairs; those that are alone stay."""
     if _SURROGATE.search(text) is None:
         return text
-    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
+
+
+def _whole(text: str) -> str:
+    """Join the halves of surrogate pairs; those that are alone become U+FFFD."""
+    return _SURROGATE.sub("\ufffd", _joined(text))
 
 
 def _expand_tabs(text: str) -> str:
     return text.expandtabs(_TAB) if "\t" in text else text
 
 
-def _shown(match: re.Match[str]) -> str:
-    code = ord(match.group())
+def _reading(above: str, match: re.Match[str]) -> str:
+    """Show what is not fit for reading in a run of unusual characters."""
+    run = match.group()
+    if run.replace("\u3000", "").replace("\xa0", "").isprintable() and _IGNORABLE.search(run) is None:
+        return run
+    before = match.string[max(0, match.start() - 2) : match.start()]
+    if match.start() < 2:
+        before = (above + before)[-2:]
+    after = match.string[match.end() : match.end() + 1]
+    around, first = before + run + after, len(before)
+    return "".join(
+        char if _is_readable(around, at) else _code(char) for at, char in enumerate(run, start=first)
+    )
+
+
+def _typing(match: re.Match[str]) -> str:
+    return "".join(
+        char for char in match.group() if char in _JOINING or (_is_known(char) and not _IGNORABLE.match(char))
+    )
+
+
+def _is_readable(text: str, at: int) -> bool:
+    char = text[at]
+    if char in _VARIANTS:
+        above = text[at - 1 : at]
+        return _is_picture(above) or (above in "0123456789#*" and text[at + 1 : at + 2] == _KEYCAP)
+    if char in (_ZWNJ, _ZWJ):
+        above, below = text[:at].rstrip(_VARIANTS)[-1:], text[at + 1 : at + 2]
+        joins_pictures = char == _ZWJ and _is_picture(above) and _is_picture(below)
+        return joins_pictures or (_is_joined_letter(above) and _is_joined_letter(below))
+    return _is_known(char) and not _IGNORABLE.match(char)
+
+
+def _is_known(char: str) -> bool:
+    """Whether a character is printable: also a space of any width, and a picture of a newer Unicode."""
+    if char.isprintable() or ord(char) in _PICTURES:
+        return True
+    return unicodedata.category(char) == "Zs"
+
+
+def _is_picture(char: str) -> bool:
+    if not char or char.isascii():
+        return False
+    return ord(char) in _PICTURES or char in _OLD_PICTURES or unicodedata.category(char) in ("So", "Sm")
+
+
+def _is_joined_letter(char: str) -> bool:
+    """Whether a letter's shape may hang on its neighbors: none of Latin, Greek or Cyrillic does."""
+    return char > "\u0530" and unicodedata.category(char)[0] in "LM" and not _IGNORABLE.match(char)
+
+
+def _is_plain(char: str) -> bool:
+    """Whether a character is what it looks like: it has ink, or is the space."""
+    if char.isascii():
+        return char.isprintable()
+    return char.isprintable() and char not in _BLANK_SIGNS and not _IGNORABLE.match(char)
+
+
+def _strangers(text: str) -> frozenset[int]:
+    """Where letters are that are not of the main script of their word."""
+    if text.isascii():
+        return frozenset()
+    found: list[int] = []
+    for word in _WORD.finditer(text):
+        if word.group().isascii():
+            continue
+        scripts = [_script(char) for char in word.group()]
+        counts = Counter(script for script in scripts if script)
+        if len(counts) > 1:
+            main = max(counts, key=lambda script: (counts[script], script == "LATIN"))
+            found += [word.start() + at for at, script in enumerate(scripts) if script and script != main]
+    return frozenset(found)
+
+
+@lru_cache(maxsize=4096)
+def _script(char: str) -> str:
+    """The script of a letter, by its name; empty for signs of all scripts and what goes with Latin."""
+    first, _, rest = unicodedata.name(char, "").partition(" ")
+    if first in _EAST_ASIAN or first == "MODIFIER":
+        return ""
+    return first if "LETTER" in rest or first == "MATHEMATICAL" else ""
+
+
+def _code(char: str) -> str:
+    code = ord(char)
     if code < 0x20:
         return chr(0x2400 + code)
     if code == 0x7F:
         return "\u2421"
+    if 0xDC80 <= code <= 0xDCFF:  # a byte that is no text, as Python hands it to the system
+        return f"<0x{code - 0xDC00:02X}>"
     return f"<U+{code:04X}>"

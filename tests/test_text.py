@@ -18,9 +18,9 @@ from rolling_chat.text import one_line, typed, visible
         ("a\x00b\x7f", "a␀b␡"),
         ("safe\u202egpj.exe", "safe<U+202E>gpj.exe"),
         ("rm\u200b -rf", "rm<U+200B> -rf"),
-        ("one\r\ntwo\rthree\x0bfour", "one\ntwo\nthree\nfour"),
+        ("one\r\ntwo\rthree\x0bfour", "one\ntwo␍three␋four"),
         ("\tindented", "    indented"),
-        ("\ud800", "\ufffd"),
+        ("\ud800", "<U+D800>"),
     ],
 )
 def test_control_characters_become_visible(foreign: str, shown: str) -> None:

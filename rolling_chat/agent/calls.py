@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 
 from rolling_chat.agent.approvals import Approvals
 from rolling_chat.agent.conversation import Conversation
-from rolling_chat.agent.text import sound_text
 from rolling_chat.events import Event, LeaveAsked, LeaveRequest, Noticed, ToolEnded, ToolStarted
 from rolling_chat.foreign_json import read_json
 from rolling_chat.messages import Ending, JsonObject, ToolCall
+from rolling_chat.text import one_line
 from rolling_chat.tools import Tool, ToolContext, ToolError, ToolResult
 
 log = logging.getLogger("rolling_chat.agent.calls")
@@ -45,7 +45,7 @@ class CallRunner:
         try:
             tool = self._find(call)
             arguments = parse_arguments(call, tool, cut=cut)
-            detail = sound_text(tool.describe(arguments))
+            detail = tool.describe(arguments)
         except ToolError as error:
             yield self._answered(call, ToolResult(str(error), Ending.FAILED))
             return
@@ -62,7 +62,7 @@ class CallRunner:
                 yield self._answered(call, ToolResult(said_no, Ending.REFUSED))
                 return
         if times >= REPEATS:
-            said = f"The model makes the same call for the {_ordinal(times)} time: {_one_line(detail)}"
+            said = f"The model makes the same call for the {_ordinal(times)} time: {one_line(detail, 120)}"
             yield Noticed(said, warning=True)
         self._running, self._started = call, time.monotonic()
         yield ToolStarted(call)
@@ -151,11 +151,6 @@ def _shape(tool: Tool) -> str:
         for name, schema in parameters.get("properties", {}).items()
     ]
     return f"It takes one JSON object with: {', '.join(named) or 'nothing'}."
-
-
-def _one_line(text: str, most: int = 120) -> str:
-    line = " ".join(text[: 2 * most].split())
-    return line if len(line) <= most else f"{line[: most - 1]}…"
 
 
 def _ordinal(number: int) -> str:

@@ -11,9 +11,10 @@ from rolling_chat.agent.errors import ChatError, in_words
 from rolling_chat.agent.runtime import Runtime
 from rolling_chat.agent.session import OpenSession
 from rolling_chat.context import ContextPlan, PromptReport
-from rolling_chat.settings.load import printable, read_setting, shown
+from rolling_chat.settings.load import read_setting, shown
 from rolling_chat.settings.schema import ContextSettings, SettingsError, ToolContextSettings
 from rolling_chat.settings.write import save_setting
+from rolling_chat.text import printable
 
 log = logging.getLogger("rolling_chat.agent.switching")
 

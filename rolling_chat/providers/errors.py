@@ -26,6 +26,7 @@ from rolling_chat.providers.overflow import (
 from rolling_chat.providers.protocol import BROKEN_OFF, ErrorKind, ProviderError
 from rolling_chat.providers.redaction import redact, secrets_in
 from rolling_chat.providers.retries import PassingError
+from rolling_chat.text import printable
 
 # Names of exceptions that mean a connection that could not be made, or broke; by name, so that
 # neither httpx nor aiohttp has to be imported to recognise theirs.
@@ -279,8 +280,7 @@ def _quote(body: ErrorBody) -> str:
     """What the error said to people, else its last line, without control characters."""
     lines = [*filter(None, map(_unwrapped, body.said or body.text.split("\n")))]
     quoted = lines[-1] if lines else "no reason given"
-    quoted = "".join(char if char.isprintable() else " " for char in quoted)
-    return quoted if len(quoted) <= _LONGEST_QUOTE else quoted[: _LONGEST_QUOTE - 1] + "…"
+    return printable(" ".join(quoted.split()), _LONGEST_QUOTE)
 
 
 def _unwrapped(line: str) -> str:

@@ -16,6 +16,7 @@ from pathlib import Path
 from rolling_chat.sessions import text_index
 from rolling_chat.sessions.records import StoreDamaged, StoreError
 from rolling_chat.sessions.schema import APPLICATION_ID, MIGRATIONS, VERSION
+from rolling_chat.text import printable
 
 _log = logging.getLogger("rolling_chat.sessions")
 
@@ -63,7 +64,7 @@ class Database:
             database = cls(_connect(":memory:"), "the session store")
         else:
             path = path.absolute()
-            name = f"the session store {_plain(str(path))}"
+            name = f"the session store {printable(str(path), 0)}"
             with _faults(name):
                 _prepare(path, name)
                 database = cls(_connect(str(path)), name)
@@ -181,7 +182,7 @@ def _prepare(path: Path, name: str) -> None:
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError):
-        raise StoreError(f"{name} cannot be made: {_plain(str(path.parent))} is not a folder") from None
+        raise StoreError(f"{name} cannot be made: {printable(str(path.parent), 0)} is not a folder") from None
     with contextlib.suppress(FileExistsError):
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
         return
@@ -211,11 +212,7 @@ def _faults(name: str) -> Iterator[None]:
         said = next((line for start, line in _FAULTS.items() if code.startswith(start)), "")
         _log.error("%s: %s %s", name, code, error, exc_info=error)
         kind = StoreDamaged if text_index.is_damage(error) else StoreError
-        raise kind(f"{name} {said or f'has failed: {_plain(str(error))}'}") from error
+        raise kind(f"{name} {said or f'has failed: {printable(str(error), 0)}'}") from error
     except OSError as error:
         _log.error("%s: %s", name, error)
         raise StoreError(f"{name} cannot be opened: {error.strerror or error}") from error
-
-
-def _plain(text: str) -> str:
-    return "".join(char if char.isprintable() else "�" for char in text)

@@ -14,6 +14,7 @@ from typing import Any
 from rolling_chat.settings.paths import HOME_VARIABLE, Paths
 from rolling_chat.settings.schema import ANY, RULES, KeyPath, Rule, Settings, SettingsError, build
 from rolling_chat.settings.toml_file import read_toml
+from rolling_chat.text import printable
 
 ENVIRONMENT_PREFIX = "ROLLING_CHAT_"
 # read by the program itself and no settings
@@ -146,12 +147,6 @@ def shown(value: object) -> str:
             return "a huge number"
         case _:
             return printable(str(value))
-
-
-def printable(text: str, most: int = 80) -> str:
-    """`text` without what could move a terminal, at most `most` characters of it."""
-    clean = "".join(char if char.isprintable() else "�" for char in text[: most + 1])
-    return clean if len(clean) <= most else clean[: most - 1] + "…"
 
 
 def nearest(word: str, words: Iterable[str]) -> str:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from rolling_chat.settings.schema import SettingsError
+from rolling_chat.text import printable
 
 # a settings file is a page or two; what is far larger is not one
 _MOST_BYTES = 1_000_000
@@ -55,7 +56,7 @@ def parse_toml(text: str, path: Path) -> dict[str, Any]:
         said = str(error).replace(_AT_END, f"(at line {text.count(chr(10)) + 1})")
         match = re.fullmatch(r"(.*) \(at line (\d+)(?:, column \d+)?\)", said, re.DOTALL)
         place, fault = (f", line {match[2]}", match[1]) if match else ("", said)
-        raise SettingsError(f"{_name(path)}{place}: is not valid TOML: {_line(fault)}") from None
+        raise SettingsError(f"{_name(path)}{place}: is not valid TOML: {printable(fault, 160)}") from None
 
 
 def replace_file(path: Path, text: str) -> None:
@@ -88,8 +89,4 @@ def _reason(error: Exception) -> str:
 
 
 def _name(path: Path) -> str:
-    return _line(str(path), 300)
-
-
-def _line(text: str, most: int = 160) -> str:
-    return "".join(char if char.isprintable() else "�" for char in text)[:most]
+    return printable(str(path), 300)

@@ -9,10 +9,11 @@ from typing import Any
 
 import tomli_w
 
-from rolling_chat.settings.load import check_setting, dotted, printable, split_key
+from rolling_chat.settings.load import check_setting, dotted, split_key
 from rolling_chat.settings.paths import Paths
 from rolling_chat.settings.schema import KeyPath, SettingsError
 from rolling_chat.settings.toml_file import parse_toml, read_text, replace_file
+from rolling_chat.text import printable
 
 _HEADER = re.compile(r"\s*\[([^\[\]]+)\]\s*(?:#.*)?")
 

@@ -7,6 +7,7 @@ import stat
 from pathlib import Path
 from typing import BinaryIO
 
+from rolling_chat.text import printable
 from rolling_chat.tools.base import ToolContext, ToolError
 from rolling_chat.tools.text import show_name
 
@@ -84,8 +85,7 @@ def _expand_home(path: str, context: ToolContext) -> str:
 
 
 def _quote(path: str) -> str:
-    shown = "".join(char if char.isprintable() else "\ufffd" for char in path)
-    return f"“{shown if len(shown) <= 200 else shown[:199] + '…'}”"
+    return f"“{printable(path, 200)}”"
 
 
 def _why(error: Exception) -> str:

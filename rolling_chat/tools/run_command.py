@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import signal
@@ -57,14 +58,12 @@ class RunCommand:
         )
 
     def describe(self, arguments: JsonObject) -> str:
-        """The exact command. Raises ToolError where there is none."""
-        return read_text(arguments, "command")
+        """Give the exact command, as the shell gets it. Raises ToolError for one that cannot be run."""
+        return _read_command(arguments)
 
     async def run(self, arguments: JsonObject, context: ToolContext) -> ToolResult:
         """The output, then a line with the exit code; killed with all it started when time is up."""
-        command = read_text(arguments, "command")
-        if "\x00" in command:
-            raise ToolError("The argument 'command' holds a NUL character, which no shell takes.")
+        command = _read_command(arguments)
         timeout = min(read_count(arguments, "timeout", default=DEFAULT_TIMEOUT) or 1, MAX_TIMEOUT)
         shell = shutil.which("bash") or "/bin/sh"
         try:
@@ -87,6 +86,17 @@ def outcome_of(result: str) -> str:
         if ended:
             return "" if ended[2] == "0" else f"exit {ended[2]}" if ended[2] else ended[1]
     return ""
+
+
+def _read_command(arguments: JsonObject) -> str:
+    command = read_text(arguments, "command")
+    if "\x00" in command:
+        raise ToolError("The argument 'command' holds a NUL character, which no shell takes.")
+    try:
+        os.fsencode(command)
+    except UnicodeEncodeError:
+        raise ToolError("The argument 'command' holds half a character, which no shell takes.") from None
+    return command
 
 
 def clean_environ(environ: Mapping[str, str]) -> dict[str, str]:

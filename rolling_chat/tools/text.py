@@ -5,6 +5,8 @@ from __future__ import annotations
 import codecs
 import os
 
+from rolling_chat.text import printable
+
 MAX_RESULT_BYTES = 10_000_000
 """The most that one result keeps; what the model is shown is capped far below, by the pipeline."""
 
@@ -31,5 +33,4 @@ def decode(data: bytes, encoding: str = "utf-8") -> str:
 
 def show_name(path: str | os.PathLike[str]) -> str:
     """A file's name as one line of text, whatever bytes it is made of."""
-    text = os.fsencode(path).decode("utf-8", errors="replace")
-    return "".join(char if char.isprintable() else "\ufffd" for char in text)
+    return printable(os.fsencode(path).decode("utf-8", errors="surrogateescape"), 0)

@@ -357,7 +357,7 @@ def test_a_bad_variable_is_one_line(load: Load, variable: str, value: str, line:
         ("ROLLING_CHAT_MODLE", "ROLLING_CHAT_MODLE is not used; did you mean ROLLING_CHAT_MODEL?"),
         ("ROLLING_CHAT_HOEM", "ROLLING_CHAT_HOEM is not used; did you mean ROLLING_CHAT_HOME?"),
         ("ROLLING_CHAT_XYZZY", "ROLLING_CHAT_XYZZY is not used"),
-        ("ROLLING_CHAT_\x1b[2J", "ROLLING_CHAT_�[2J is not used"),
+        ("ROLLING_CHAT_\x1b[2J", "ROLLING_CHAT_␛[2J is not used"),
     ],
 )
 def test_an_unknown_variable_is_told_and_not_used_and_its_value_is_not_shown(
@@ -370,5 +370,5 @@ def test_an_unknown_variable_is_told_and_not_used_and_its_value_is_not_shown(
 
 def test_what_is_shown_of_a_value_stays_one_short_line() -> None:
     assert shown("x" * 500) == f'"{"x" * 79}…"'
-    assert shown("\x1b[2J\n") == '"�[2J�"'
+    assert shown("\x1b[2J\n") == '"␛[2J␊"'
     assert shown(False) == "false"

@@ -178,7 +178,7 @@ async def test_a_signal_is_named(context: ToolContext) -> None:
         ({"command": "ls", "timeout": 0}, "'timeout' must be 1 or more"),
         ({"command": "ls", "timeout": "soon"}, "'timeout' must be a whole number"),
         ({"command": "x" * 3_000_000}, "could not be started"),
-        ({"command": "echo \ud800"}, "could not be started"),
+        ({"command": "echo \ud800"}, "half a character"),
     ],
 )
 async def test_a_command_that_cannot_be_run_is_refused_in_one_line(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from rolling_chat.text import visible
+from rolling_chat.text import exact
 from rolling_chat.tui.screens.confirm import ConfirmScreen
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ _OPENED = re.compile(r"(?:https?://|mailto:)\S+", re.IGNORECASE)
 
 def may_be_opened(address: str) -> bool:
     """May a browser be given this address? Only http, https and mailto, and no blanks or controls in it."""
-    return _OPENED.fullmatch(address) is not None and visible(address) == address
+    return _OPENED.fullmatch(address) is not None and exact(address) == address
 
 
 async def ask_and_open(screen: ReaderScreen, address: str) -> None:
@@ -27,7 +27,7 @@ async def ask_and_open(screen: ReaderScreen, address: str) -> None:
     )
     answer = "open it" if opens else "copy it"
     title = "Open a link" if opens else "Copy a link"
-    if not await screen.app.push_screen_wait(ConfirmScreen(title, question, address, answer)):
+    if not await screen.app.push_screen_wait(ConfirmScreen(title, question, exact(address), answer)):
         return
     if opens:
         screen.app.open_url(address)

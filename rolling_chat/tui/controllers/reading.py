@@ -274,7 +274,10 @@ class ReadingController:
     def _copy_code(self, cursor: Cursor) -> None:
         item = cursor.item
         shown = item.text if item.kind is Kind.ASSISTANT else ""
-        line = visible(shown, tabs=True).count("\n", 0, cursor.source)
+        drawn = visible(shown, tabs=True)
+        if "\r" in shown:
+            drawn = drawn.replace("␍", "\n")  # Markdown ends a line there
+        line = drawn.count("\n", 0, cursor.source)
         self._screen.work(partial(self._copy_code_at, shown, line))
 
     async def _copy_code_at(self, text: str, line: int) -> None:

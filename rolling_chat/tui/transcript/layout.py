@@ -7,7 +7,7 @@ from collections.abc import Callable
 from enum import Enum
 from typing import Protocol
 
-from rolling_chat.text import visible
+from rolling_chat.text import visible, waits
 from rolling_chat.tui.transcript.blocks import Block, Links
 from rolling_chat.tui.transcript.heights import Fenwick
 from rolling_chat.tui.transcript.items import FOLDED_KINDS, Item, Kind, Status
@@ -107,6 +107,7 @@ class ItemLayout:
         self._source = ""
         self._shown = 0  # characters of the source that were fed
         self._held = ""  # the end of it, which more text may turn into something else
+        self._above = ""  # the two characters before what is fed next
         self._flow: _Flow = PlainSplitter()
         self._settled = 0  # blocks of the flow that are pieces
         self._is_behind = False  # the flow has more to settle
@@ -177,7 +178,7 @@ class ItemLayout:
         self.pieces, self.heights = [], Fenwick()
         item = self.item
         self._source = _source(item, is_open=self.is_open)
-        self._shown, self._held, self._settled = 0, "", 0
+        self._shown, self._held, self._above, self._settled = 0, "", "", 0
         self._flow = _flow_of(item)
         self._append(Piece(Part.LEAD))
         if item.kind in FOLDED_KINDS:
@@ -221,18 +222,21 @@ class ItemLayout:
         is_live = self.item.status is Status.LIVE
         if self._shown >= len(self._source):
             if not is_live:
-                self._flow.feed(visible(self._held, tabs=True))
+                self._feed_visible(self._held)
                 self._held = ""
                 self._flow.end()
                 return self._flow.step()
             return False
         fed = self._held + self._source[self._shown : self._shown + _FED_CHARS]
-        self._shown += _FED_CHARS
-        self._shown = min(self._shown, len(self._source))
-        # what comes next may make one thing of these two
-        self._held = fed[-1] if fed[-1] == "\r" or "\ud800" <= fed[-1] <= "\udbff" else ""
-        self._flow.feed(visible(fed.removesuffix(self._held) if self._held else fed, tabs=True))
+        self._shown = min(self._shown + _FED_CHARS, len(self._source))
+        ready = len(fed) - waits(fed)
+        self._held = fed[ready:]
+        self._feed_visible(fed[:ready])
         return True
+
+    def _feed_visible(self, text: str) -> None:
+        self._flow.feed(visible(text, tabs=True, above=self._above))
+        self._above = (self._above + text)[-2:]
 
     def _append(self, piece: Piece) -> None:
         self.pieces.append(piece)

@@ -12,7 +12,7 @@ from textual.containers import Vertical, VerticalScroll
 from textual.message import Message
 from textual.widgets import Static
 
-from rolling_chat.text import visible
+from rolling_chat.text import exact_spans, visible
 
 if TYPE_CHECKING:
     from textual.app import ComposeResult
@@ -122,7 +122,7 @@ class Question(Vertical, can_focus=True):
     def compose(self) -> ComposeResult:
         """What would be done, whole; its frame names the answers."""
         with VerticalScroll(can_focus=False):
-            yield Static(Text(visible(self._detail), overflow="fold"), id="detail")
+            yield Static(_exactly(self._detail), id="detail")
 
     def on_mount(self) -> None:
         """Who gets the focus is the screen's to say."""
@@ -201,3 +201,11 @@ class Question(Vertical, can_focus=True):
         self.border_subtitle = named if listening else quiet
         self.set_class(not listening, "-grace")
         self.post_message(self.HintsChanged())
+
+
+def _exactly(detail: str) -> Text:
+    """Write every character of what would be done; codes are reversed, so that none can be forged."""
+    text = Text(overflow="fold")
+    for span, is_code in exact_spans(detail):
+        text.append(span, "reverse" if is_code else None)
+    return text
