@@ -34,7 +34,7 @@ from rolling_chat.settings.schema import ContextSettings
 from rolling_chat.tools import Tool
 from rolling_chat.tools.memory import RECALL
 
-PIPELINE_VERSION = 1
+PIPELINE_VERSION = 2
 """Grows when the same conversation, settings and plan would make another prompt."""
 
 MAX_ANSWER = 32_000

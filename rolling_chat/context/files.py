@@ -10,24 +10,34 @@ from rolling_chat.context.pieces import Piece
 from rolling_chat.messages import Json, ToolCall
 
 _READS = frozenset({"read_file"})
-_WRITES = frozenset({"write_file", "edit_file"})
+_WHOLE_WRITES = frozenset({"write_file"})
+_WRITES = _WHOLE_WRITES | {"edit_file"}
 
 
 @dataclass(frozen=True, slots=True)
 class FileUse:
-    """One successful read or write; `place` is that of its result, `lines` the range that was read."""
+    """One successful read or write; `place` is that of its result, `lines` the range that was read.
+
+    `is_whole` says that it read or wrote the whole file.
+    """
 
     path: str
     place: int
     turn: int
     writes: bool
     lines: tuple[Json, Json] = (None, None)
+    is_whole: bool = False
 
 
-def file_uses(turns: Sequence[Sequence[Piece]]) -> list[FileUse]:
-    """The reads and writes in `turns`, oldest first."""
+def is_read(piece: Piece) -> bool:
+    """Is it the result of reading a file?"""
+    return piece.tool in _READS
+
+
+def file_uses(turns: Sequence[Sequence[Piece]], first: int = 0) -> list[FileUse]:
+    """The reads and writes in `turns`, oldest first; `first` is the number of the first of them."""
     uses: list[FileUse] = []
-    for number, turn in enumerate(turns):
+    for number, turn in enumerate(turns, first):
         calls: dict[str, ToolCall] = {}
         for piece in turn:
             for call in piece.message.tool_calls:
@@ -40,7 +50,10 @@ def file_uses(turns: Sequence[Sequence[Piece]]) -> list[FileUse]:
 
 
 def stale_reads(uses: Iterable[FileUse]) -> set[int]:
-    """Places of reads whose file was later written, or read again over the same lines or whole."""
+    """Places of reads whose file was later written, or read again over the same lines or whole.
+
+    Those of `reads_of_edited_files` may be among them.
+    """
     last_write: dict[str, int] = {}
     read_again: dict[tuple[str, Json, Json], int] = {}
     uses = list(uses)
@@ -62,10 +75,18 @@ def stale_reads(uses: Iterable[FileUse]) -> set[int]:
 
 
 def reads_of_edited_files(uses: Iterable[FileUse], since_turn: int) -> set[int]:
-    """Places of the newest read of every file that was written in `since_turn` or later."""
+    """Places of the newest read of every file that was written in `since_turn` or later.
+
+    A read counts until the whole file is written: what was edited is still known by it.
+    """
     uses = list(uses)
     edited = {use.path for use in uses if use.writes and use.turn >= since_turn}
-    newest = {use.path: use.place for use in uses if not use.writes and use.path in edited}
+    newest: dict[str, int] = {}
+    for use in uses:
+        if not use.writes and use.path in edited:
+            newest[use.path] = use.place
+        elif use.writes and use.is_whole:
+            newest.pop(use.path, None)
     return set(newest.values())
 
 
@@ -80,7 +101,9 @@ def _use(call: ToolCall | None, place: int, turn: int) -> FileUse | None:
     if not isinstance(path, str):
         return None
     lines = (_plain(arguments.get("start")), _plain(arguments.get("end")))
-    return FileUse(path, place, turn, call.name in _WRITES, lines)
+    writes = call.name in _WRITES
+    is_whole = call.name in _WHOLE_WRITES if writes else lines == (None, None)
+    return FileUse(path, place, turn, writes, lines, is_whole)
 
 
 def _plain(value: Json) -> Json:

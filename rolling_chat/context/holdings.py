@@ -28,12 +28,10 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """What is held: all of it in bound tokens, the history in estimated ones; messages in all, and those
-    in the history."""
+    """What is held: all of it in bound tokens, the history in estimated ones, and in messages."""
 
     bound: int
     history: int
-    count: int
     in_history: int
 
 
@@ -73,7 +71,6 @@ class Holdings:
         self.totals = Totals(
             sum(piece.bound for turn in turns for piece in turn),
             sum(piece.tokens for turn in turns[:-1] for piece in turn),
-            sum(map(len, turns)),
             sum(map(len, turns[:-1])),
         )
 
@@ -260,7 +257,6 @@ class Holdings:
         return Totals(
             totals.bound + (new.bound if new else 0) - (old.bound if old else 0),
             totals.history + tokens * is_past,
-            totals.count + count,
             totals.in_history + count * is_past,
         )
 

@@ -10,6 +10,10 @@
 7. iterations of the current turn, never the newest (3c); then protected turns, and the task last
 8. results of the newest iteration, then its arguments, levelled: the room that is left is shared
 
+The newest read of a file that was written in the protected turns or later stays until the file is read
+again or wholly written: it is not stale, it is masked after all other results and arguments, and its turn
+leaves after the other unprotected ones.
+
 A large thing that leaves makes more room than was wanted: what left last comes back where it fits, a
 step at a time, a result in part, so that the prompt is filled up to the mark. Stale results stay away.
 
@@ -20,13 +24,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence, Set
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
 from rolling_chat.context.arguments import shorten_arguments
 from rolling_chat.context.budget import Budget
 from rolling_chat.context.config import ContextConfig
-from rolling_chat.context.files import FileUse, file_uses, reads_of_edited_files, stale_reads
+from rolling_chat.context.files import FileUse, file_uses, is_read, reads_of_edited_files, stale_reads
 from rolling_chat.context.holdings import Change, Holdings, Totals, is_answer
 from rolling_chat.context.iterations import maskable_results, split_iterations
 from rolling_chat.context.pieces import SUMMARISED, Decisions, Piece, Sizes
@@ -48,11 +52,14 @@ class Step:
 
     `holds_history` says that it makes history smaller, and so is taken for the history's sake too; all
     that do must say so, or a larger window, which does not need them, would drop more in their stead.
+    `holds_count` is the step of layer 1, which is taken for the number of messages in the history and for
+    nothing else, and no other step is taken for that.
     `is_final` says that it does not come back where it would fit after all.
     """
 
     take: Callable[[], None]
     holds_history: bool = True
+    holds_count: bool = False
     is_final: bool = False
 
 
@@ -60,15 +67,20 @@ class Step:
 class Marks:
     """Where a trim stops: messages of history, history in estimated tokens, prompt in bound tokens."""
 
-    count: int
+    count: float
     history: float
     window: float
 
     def are_passed(self, totals: Totals, deferred: float = 0) -> bool:
         """Is there more than this? `deferred` bound tokens are not looked at."""
-        if totals.bound - deferred > self.window:
-            return True
-        return totals.in_history > 0 and (totals.history > self.history or totals.count > self.count)
+        is_full = totals.bound - deferred > self.window
+        return is_full or totals.history > self.history or totals.in_history > self.count
+
+    def for_step(self, step: Step) -> Marks:
+        """Those that `step` is taken for."""
+        if step.holds_count:
+            return Marks(self.count, math.inf, math.inf)
+        return Marks(math.inf, self.history if step.holds_history else math.inf, self.window)
 
 
 class Ladder:
@@ -110,6 +122,11 @@ class Ladder:
         something leave?"""
         return self._marks(share).are_passed(self._held.totals, spare)
 
+    @property
+    def fits(self) -> bool:
+        """Does the prompt fit the window, however much of it is history?"""
+        return self._held.totals.bound <= self._budget.available
+
     def cover(self, through: int) -> None:
         """Take out the turns that end at or before the place `through`: a summary stands for them.
 
@@ -122,9 +139,16 @@ class Ladder:
                 (self._leave_all_but_task if is_task else self._drop)(turn, SUMMARISED)
 
     def mask_current_turn(self) -> None:
-        """Mask what lies between the keep-windows of the current turn, whether or not it must be."""
-        for piece in self._between_windows():
-            self._held.mask(self._current, piece)
+        """Mask what lies between the keep-windows of the current turn, whether or not it must be; but not
+        the newest read of a file that is being edited."""
+        between = self._between_windows()
+        edited = set[int]()
+        if any(is_read(piece) for piece in between):
+            since = max(0, self._current - self._config.preserve_recent_turns)
+            edited = self._edited_reads(self._file_uses(since))
+        for piece in between:
+            if piece.index not in edited:
+                self._held.mask(self._current, piece)
 
     def descend(self, *, early: bool = False) -> None:
         """Take decisions until the prompt fits, down to the low-water mark.
@@ -135,7 +159,7 @@ class Ladder:
             return
         full, low, totals = self._marks(1.0), self._marks(self._config.trim_to), self._held.totals
         marks = Marks(
-            low.count if early or totals.count > full.count else full.count,
+            low.count if early or totals.in_history > full.count else full.count,
             low.history if early or totals.history > full.history else full.history,
             low.window if early or totals.bound > full.window else full.window,
         )
@@ -143,7 +167,7 @@ class Ladder:
         if self._is_careful:
             self._fill(taken, marks)
         self._level_newest()
-        if self._held.totals.bound > self._budget.available:
+        if not self.fits:
             # the least that the newest results can be is more than their half: all else goes first
             self._walk(full, deferred=0)
             for piece in self._newest():
@@ -154,17 +178,13 @@ class Ladder:
         """Take steps until the marks are reached; what each of those did that may come back."""
         held, taken = self._held, list[tuple[Change, ...]]()
         held.changes()
-        for step in self._steps(marks):
-            totals = held.totals
-            wanted = (
-                marks if step.holds_history else replace(marks, count=totals.count, history=totals.history)
-            )
-            if wanted.are_passed(totals, deferred):
+        for step in self._steps():
+            if marks.for_step(step).are_passed(held.totals, deferred):
                 step.take()
                 changes = held.changes()
                 if changes and not step.is_final:
                     taken.append(changes)
-            elif not marks.are_passed(totals, deferred):
+            elif not marks.are_passed(held.totals, deferred):
                 break
         return taken
 
@@ -198,56 +218,73 @@ class Ladder:
             room *= 0.9
         self._held.mask(change.turn, change.after)
 
-    def _steps(self, marks: Marks) -> Iterator[Step]:
+    def _steps(self) -> Iterator[Step]:
         """Every step that may be taken, in order."""
-        held, current = self._held, self._current
+        current = self._current
         split = max(0, current - self._config.preserve_recent_turns)
-        unprotected, protected = range(split), range(split, current)
-        for turn in range(current):
-            if held.totals.count > marks.count and not self._is_task(turn):
-                yield Step(partial(self._drop, turn, "1"))
+        # by what is there at first: which step comes before which must not hang on the room
+        uses = self._file_uses(0)
+        edited = self._edited_reads(uses)
+        early, late = self._parted(range(split), edited)
+        unprotected, protected = [*early, *late], range(split, current)
+        for turn in (*unprotected, *protected) if self._is_careful else range(current):
+            if not self._is_task(turn):
+                yield Step(partial(self._drop, turn, "1"), holds_count=True)
         if not self._is_careful:
             yield from self._dropping_steps(range(current))
             yield from self._iteration_steps()
             return
-        yield from self._stale_steps()
-        yield from self._masking_steps(unprotected, self._edited_reads())
-        for piece in self._between_windows():
-            yield Step(partial(held.mask, current, piece), holds_history=False)
-        yield from self._argument_steps(unprotected)
-        yield from self._reducing_steps(unprotected)
-        yield from self._dropping_steps(unprotected)
-        yield from self._masking_steps(protected)
+        yield from self._stale_steps(stale_reads(uses) - edited)
+        yield from self._masking_steps(range(split), lambda place: place not in edited)
+        yield from self._window_steps(lambda place: place not in edited)
+        yield from self._argument_steps(range(split))
+        for turns in (early, late):
+            yield from self._reducing_steps(turns)
+            yield from self._dropping_steps(turns)
+        yield from self._masking_steps(protected, lambda place: place not in edited)
         yield from self._argument_steps((*protected, current))
+        yield from self._masking_steps(protected, lambda place: place in edited)
+        yield from self._window_steps(lambda place: place in edited)
         yield from self._reducing_steps(protected)
         yield from self._iteration_steps()
         yield from self._dropping_steps(protected)
         for turn in range(current):
             yield Step(partial(self._drop, turn, "2"))
 
-    def _stale_steps(self) -> Iterator[Step]:
-        stale = stale_reads(self._file_uses()) - self._newest_places
+    def _parted(self, turns: range, edited: Set[int]) -> tuple[list[int], list[int]]:
+        """These turns, those apart that hold the newest read of a file that is being edited."""
+        late = [turn for turn in turns if any(piece.index in edited for piece in self._held.of(turn))]
+        return [turn for turn in turns if turn not in late], late
+
+    def _stale_steps(self, stale: Set[int]) -> Iterator[Step]:
+        stale = stale - self._newest_places
         for turn in range(len(self._held)):
             for piece in self._held.of(turn):
                 if piece.index in stale:
                     mask = partial(self._held.mask, turn, piece)
                     yield Step(mask, holds_history=turn != self._current, is_final=True)
 
-    def _edited_reads(self) -> set[int]:
-        since = self._current - self._config.preserve_recent_turns
-        return reads_of_edited_files(self._file_uses(), since)
+    def _edited_reads(self, uses: Sequence[FileUse]) -> set[int]:
+        return reads_of_edited_files(uses, self._current - self._config.preserve_recent_turns)
 
-    def _file_uses(self) -> list[FileUse]:
-        return file_uses([self._held.of(turn) for turn in range(len(self._held))])
+    def _file_uses(self, first_turn: int) -> list[FileUse]:
+        turns = range(first_turn, len(self._held))
+        return file_uses([self._held.of(turn) for turn in turns], first_turn)
 
-    def _masking_steps(self, turns: range, spared: Set[int] = frozenset()) -> Iterator[Step]:
-        """The results of these turns, as long as results are masked at all."""
+    def _masking_steps(self, turns: range, takes: Callable[[int], bool]) -> Iterator[Step]:
+        """The results of these turns at the places that it takes, as long as results are masked at all."""
         if not self._masks:
             return
         for turn in turns:
             for piece in self._held.of(turn):
-                if piece.message.role == "tool" and piece.index not in spared:
+                if piece.message.role == "tool" and takes(piece.index):
                     yield Step(partial(self._held.mask, turn, piece))
+
+    def _window_steps(self, takes: Callable[[int], bool]) -> Iterator[Step]:
+        """The results between the keep-windows of the current turn, at the places that it takes."""
+        for piece in self._between_windows():
+            if takes(piece.index):
+                yield Step(partial(self._held.mask, self._current, piece), holds_history=False)
 
     def _argument_steps(self, turns: Sequence[int]) -> Iterator[Step]:
         for turn in turns:
@@ -258,7 +295,7 @@ class Ladder:
                     shorten = partial(self._held.shorten_arguments, turn, piece)
                     yield Step(shorten, holds_history=turn != self._current)
 
-    def _reducing_steps(self, turns: range) -> Iterator[Step]:
+    def _reducing_steps(self, turns: Sequence[int]) -> Iterator[Step]:
         for turn in turns:
             yield Step(partial(self._reduce, turn))
 
@@ -266,7 +303,7 @@ class Ladder:
         for iteration in split_iterations(self._held.of(self._current))[:-1]:
             yield Step(partial(self._held.leave, self._current, iteration, "3c"), holds_history=False)
 
-    def _dropping_steps(self, turns: range) -> Iterator[Step]:
+    def _dropping_steps(self, turns: Sequence[int]) -> Iterator[Step]:
         for turn in turns:
             yield Step(partial(self._leave_all_but_task if self._is_task(turn) else self._drop, turn, "2"))
 

@@ -248,7 +248,7 @@ class _Build:
             for summary in self._shorter(ready):
                 ladder, in_force = self._ladder(turns, before, summary), summary
                 ladder.descend(early=early)
-                if not ladder.is_over():
+                if ladder.fits:
                     break
         decisions = _relabelled(ladder.decisions, in_force)
         return _Outcome(decisions, ladder.turns, self._preamble(decisions, in_force))

@@ -7,7 +7,15 @@ from typing import Any
 
 import pytest
 
-from rolling_chat.context import ContextConfig, ContextPlan, Fate, FinalPrompt, build_final_prompt
+from rolling_chat.context import (
+    ContextConfig,
+    ContextPlan,
+    Fate,
+    FinalPrompt,
+    Pins,
+    Summary,
+    build_final_prompt,
+)
 from tests.support.conversations import assistant, tool, user
 from tests.support.prompt_rules import broken_rules
 
@@ -113,6 +121,78 @@ def test_step_2_a_read_that_was_overtaken_leaves_first() -> None:
     assert ("omitted", "2") not in fates(prompt)
 
 
+def reading(number: int, path: str, **lines: int) -> list[dict[str, Any]]:
+    """A turn that reads a file."""
+    called, result = (
+        call(f"r{number}", "read_file", path=path, **lines),
+        tool(f"r{number}", f"{path}\n{PAGE}"),
+    )
+    return [user(f"read {number}"), called, result, assistant(f"read {path}")]
+
+
+def editing(number: int, path: str, name: str = "edit_file") -> list[dict[str, Any]]:
+    """A turn that writes a file, in part or as a whole."""
+    called = call(f"w{number}", name, path=path, old="a", new="b")
+    return [user(f"edit {number}"), called, tool(f"w{number}", "done"), assistant("edited")]
+
+
+def read_of(path: str, prompt: FinalPrompt) -> bool:
+    return f"{path}\n{PAGE}" in texts(prompt)
+
+
+def later(*numbers: int) -> list[dict[str, Any]]:
+    return [message for number in numbers for message in worked_turn(number, 1)]
+
+
+@pytest.mark.parametrize(
+    ("meanwhile", "stays"),
+    [
+        ([], True),
+        (reading(8, "a.py", start=1, end=20), False),
+        (reading(8, "a.py"), False),
+        (editing(8, "a.py", "write_file"), False),
+        (editing(8, "b.py", "write_file"), True),
+    ],
+    ids=["edited", "read in part", "read again", "written whole", "another file"],
+)
+def test_the_newest_read_of_an_edited_file_is_not_stale(meanwhile: list[dict[str, Any]], stays: bool) -> None:
+    messages = [*later(0), *reading(1, "a.py"), *later(2, 3), *editing(4, "a.py"), *meanwhile, user("now?")]
+    read = next(place for place, message in enumerate(messages) if message.get("tool_call_id") == "r1") + 1
+    for preserved in (1, 3, 9):
+        keys = {"preserve_recent_turns": preserved, "trim_to": 0.99}
+        size = build(messages, max_history_tokens=0).report.history
+        prompt = build(messages, max_history_tokens=size - 100, **keys)
+        is_recent = preserved > len(meanwhile) // 4
+        assert (prompt.report.rows[read].fate is Fate.SENT) == (stays and is_recent)
+
+
+def test_the_turn_of_an_edited_file_is_the_last_of_the_unprotected_to_leave() -> None:
+    messages = [*later(0), *reading(1, "a.py"), *later(2, 3, 4, 5), *editing(6, "a.py"), user("now?")]
+    keys = {"preserve_recent_turns": 1, "trim_to": 1.0}
+    with_work, seen = PAGE.splitlines()[0], list[tuple[bool, bool, bool]]()
+    for cap in range(3_600, 100, -100):
+        prompt = build(messages, max_history_tokens=cap, **keys)
+        others = [text for text in texts(prompt) if text.startswith(("0.0", "2.0", "3.0", "4.0", "5.0"))]
+        has_results = any(with_work in text for text in others)
+        seen.append((read_of("a.py", prompt), has_results, prompt.report.count(Fate.OMITTED) > 0))
+    assert all(is_read for is_read, has_results, _ in seen if has_results)
+    assert (True, False, True) in seen  # the others are down to request and answer
+    assert not seen[-1][0]
+
+
+@pytest.mark.parametrize("masking", ["exact", "steps"])
+def test_between_the_keep_windows_the_file_that_is_being_edited_is_masked_last(masking: str) -> None:
+    messages = [user("work"), call("r0", "read_file", path="a.py"), tool("r0", f"a.py\n{PAGE}")]
+    messages += [call("w0", "edit_file", path="a.py", old="a", new="b"), tool("w0", "done")]
+    for number in range(8):
+        messages += [call(f"c{number}"), tool(f"c{number}", f"{number}\n{PAGE}")]
+    keys = {"tool_result_keep_first": 0, "tool_result_keep_last": 2, "tool_result_masking": masking}
+    roomy, tight = (build(messages, max_context_tokens=window, **keys) for window in (6_000, 2_000))
+    assert read_of("a.py", roomy)
+    assert roomy.report.count(Fate.MASKED) >= 5
+    assert not read_of("a.py", tight)
+
+
 def test_step_3_results_of_older_turns_are_masked_before_any_turn_leaves() -> None:
     messages = [message for number in range(8) for message in worked_turn(number)] + [user("now?")]
     prompt = build(messages, max_history_tokens=7_000, trim_to=0.9)
@@ -212,6 +292,34 @@ def test_layer_1_holds_a_hundred_messages_at_least_and_trims_whole_turns() -> No
     assert len(prompt.messages) <= 0.6 * 100 + 2
     assert {layer for fate, layer in fates(prompt) if fate == "omitted"} == {"1"}
     assert texts(prompt)[0] == "q0"
+
+
+def test_a_long_turn_that_runs_pushes_out_no_history_for_its_number_of_messages() -> None:
+    messages = [user("the task"), assistant("yes"), user("a second"), assistant("done"), user("work")]
+    plan = None
+    for number in range(25):
+        calls = [(f"c{number}.{at}", "run") for at in range(3)]
+        messages += [assistant("", *calls), *(tool(one, "ok") for one, _ in calls)]
+        config = ContextConfig(max_context_tokens=8_192)
+        prompt = build_final_prompt([SYSTEM, *messages], config, model="gpt-4o", plan=plan)
+        plan = prompt.plan
+        assert prompt.messages[:6] == [SYSTEM, *messages[:5]]
+        assert prompt.report.count(Fate.SENT) == 1 + len(messages)
+
+
+def test_more_pinned_messages_than_layer_1_holds_cost_no_summary_and_no_result() -> None:
+    messages = [SYSTEM, *[said for n in range(80) for said in (user(f"q{n}"), assistant(f"a{n}"))]]
+    messages += [user("read"), call("r", "read_file", path="a.py"), tool("r", PAGE), assistant("read")]
+    prompt = build_final_prompt(
+        [*messages, user("now?")],
+        ContextConfig(max_context_tokens=8_192),
+        model="gpt-4o",
+        pins=Pins(frozenset(range(41, len(messages)))),
+        summary=Summary("What was said first.", through=40),
+    )
+    assert "What was said first." in prompt.messages[0]["content"]
+    assert tool("r", PAGE) in prompt.messages
+    assert broken_rules(prompt.messages) == []
 
 
 def test_trim_to_one_fills_exactly() -> None:

@@ -115,7 +115,7 @@ class _World:
 
     def _iteration(self, number: int) -> list[dict[str, Any]]:
         ids = [f"c{number}_{at}" for at in range(self._random.choice([1, 1, 2, 4]))]
-        names = [self._random.choice(["read_file", "write_file", "run_command"]) for _ in ids]
+        names = [self._random.choice(["read_file", "write_file", "edit_file", "run_command"]) for _ in ids]
         message = assistant(self.text(), *zip(ids, names, strict=True))
         for call in message["tool_calls"]:
             call["function"]["arguments"] = self._arguments()
