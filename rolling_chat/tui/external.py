@@ -9,7 +9,7 @@ import shutil
 import signal
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ if sys.platform != "win32":
     import termios
 
 _VARIABLES = {"editor": ("VISUAL", "EDITOR"), "pager": ("PAGER",)}
-_OTHERWISE = {"editor": ("sensible-editor", "nano", "vi"), "pager": ("less -R", "more")}
+_OTHERWISE = {"editor": ("sensible-editor", "nano", "vi", "notepad"), "pager": ("less -R", "more")}
 # ctrl+c and ctrl+\\ in the other program are meant for it alone, though the terminal sends them to both
 _FOR_THE_OTHER = ("SIGINT", "SIGQUIT")
 
@@ -114,13 +114,11 @@ def _terminal_lent() -> Iterator[None]:
         for number in (getattr(signal, name, None) for name in _FOR_THE_OTHER)
         if number is not None
     }
-    modes = _terminal_modes()
+    restore_modes = _terminal_modes()
     try:
         yield
     finally:
-        if modes is not None:
-            with suppress(termios.error):
-                termios.tcsetattr(sys.__stdin__, termios.TCSANOW, modes)  # type: ignore[arg-type]
+        restore_modes()
         for number, handler in handlers.items():
             signal.signal(number, handler)
 
@@ -129,13 +127,23 @@ def _not_for_us(*_: object) -> None:
     """A function and not SIG_IGN, which the other program would inherit."""
 
 
-def _terminal_modes() -> list[Any] | None:
-    if sys.platform == "win32" or sys.__stdin__ is None:
-        return None
+def _terminal_modes() -> Callable[[], None]:
+    """Note how the terminal is set; return what sets it so again, where there is such a thing."""
+    if sys.platform == "win32":
+        return lambda: None
+    stdin = sys.__stdin__
+    if stdin is None:
+        return lambda: None
     try:
-        return termios.tcgetattr(sys.__stdin__)
+        modes = termios.tcgetattr(stdin)
     except termios.error:
-        return None
+        return lambda: None
+
+    def restore() -> None:
+        with suppress(termios.error):
+            termios.tcsetattr(stdin, termios.TCSANOW, modes)
+
+    return restore
 
 
 @contextmanager

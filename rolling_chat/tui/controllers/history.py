@@ -145,5 +145,7 @@ class History:
 
 def _ends_whole(handle: int) -> bool:
     """Does the file end with a whole line? A process that died may have torn its last."""
-    size = os.fstat(handle).st_size
-    return size == 0 or os.pread(handle, 1, size - 1) == b"\n"
+    if not os.fstat(handle).st_size:
+        return True
+    os.lseek(handle, -1, os.SEEK_END)  # what is written is appended all the same
+    return os.read(handle, 1) == b"\n"
