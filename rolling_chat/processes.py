@@ -9,6 +9,8 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
+from rolling_chat.programs import find_program
+
 _PROC = Path("/proc")
 
 
@@ -63,9 +65,12 @@ def _started(pid: int) -> str | None:
     """When `pid` started, in the system's own words; "" if it does not run, None if nobody says."""
     if (_PROC / "self/stat").exists():
         return _started_by_proc(pid)
+    program = find_program("ps")
+    if program is None:
+        return None
     try:
         asked = subprocess.run(  # noqa: S603 - a number is all that is ours in it
-            ["ps", "-o", "lstart=", "-p", str(pid)],  # noqa: S607 - wherever the system keeps it
+            [program, "-o", "lstart=", "-p", str(pid)],
             capture_output=True,
             text=True,
             timeout=5,

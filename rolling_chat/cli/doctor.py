@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import os
 import platform
-import shutil
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator
 from importlib.metadata import PackageNotFoundError, version
@@ -17,6 +16,7 @@ from rolling_chat.cli.configured import here, settings_of
 from rolling_chat.cli.exits import Exit
 from rolling_chat.cli.options import Options
 from rolling_chat.context.encodings import ENCODINGS, find_encoding
+from rolling_chat.programs import find_program
 from rolling_chat.providers.discovery import choose_model
 from rolling_chat.sessions.records import StoreError
 from rolling_chat.sessions.store import SessionStore
@@ -105,8 +105,8 @@ def _counting(settings: Settings) -> Iterator[Fact]:
 
 def _programs() -> Iterator[Fact]:
     for tool, what in (("rg", "search_files is slower without it"), ("git", "some commands will not work")):
-        path = shutil.which(tool)
-        yield tool, path or f"not on the PATH: {what}", True
+        path = find_program(tool)
+        yield tool, path or f"not in PATH outside this folder: {what}", True
 
 
 def _model(options: Options, settings: Settings, paths: Paths) -> Iterator[Fact]:

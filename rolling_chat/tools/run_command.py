@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import signal
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from rolling_chat.messages import Ending, Json, JsonObject
+from rolling_chat.programs import find_program
 from rolling_chat.tools.arguments import read_count, read_text
 from rolling_chat.tools.base import ToolContext, ToolError, ToolResult, function_schema
 from rolling_chat.tools.process import Ended, run_process
@@ -65,7 +65,7 @@ class RunCommand:
         """The output, then a line with the exit code; killed with all it started when time is up."""
         command = _read_command(arguments)
         timeout = min(read_count(arguments, "timeout", default=DEFAULT_TIMEOUT) or 1, MAX_TIMEOUT)
-        shell = shutil.which("bash") or "/bin/sh"
+        shell = find_program("bash", context.environ, context.folder) or "/bin/sh"
         try:
             ended = await run_process(
                 [shell, "-c", command],

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
 from dataclasses import dataclass
 
 from rolling_chat.messages import Json, JsonObject
+from rolling_chat.programs import find_program
 from rolling_chat.tools import grep
 from rolling_chat.tools.arguments import read_text
 from rolling_chat.tools.base import ToolContext, ToolError, ToolResult, function_schema
@@ -58,7 +58,7 @@ class SearchFiles:
         place = str(target.relative_to(context.folder.resolve()))
         try:
             ended = await run_process(
-                _command(pattern, place),
+                _command(pattern, place, context),
                 folder=context.folder,
                 environ=clean_environ(context.environ),
                 timeout=_TIMEOUT,
@@ -69,8 +69,8 @@ class SearchFiles:
         return ToolResult(_present(ended, pattern, relative_name(target, context)))
 
 
-def _command(pattern: str, place: str) -> list[str]:
-    ripgrep = shutil.which("rg")
+def _command(pattern: str, place: str, context: ToolContext) -> list[str]:
+    ripgrep = find_program("rg", context.environ, context.folder)
     if ripgrep is None:
         # -I: neither the working folder nor the environment can change what is imported
         return [sys.executable, "-I", grep.__file__, pattern, place, str(_LONGEST_LINE)]

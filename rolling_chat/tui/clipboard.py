@@ -19,6 +19,8 @@ from contextlib import suppress
 from enum import Enum, auto
 from pathlib import Path
 
+from rolling_chat.programs import find_program
+
 MOST_BYTES = 74_994
 """What is longer, in UTF-8, may be cut or dropped on its way: in base64 it makes a sequence of 100,000
 bytes, the most that hterm's osc52.sh sends, and terminals are known to take."""
@@ -118,9 +120,12 @@ def _between(environ: Mapping[str, str]) -> _Between:
 
 async def _is_taken_by_tmux(text: str, environ: Mapping[str, str]) -> bool:
     """Let tmux take `text` into its buffer and pass it on to the terminal; whether it did."""
+    tmux = find_program("tmux", environ)
+    if tmux is None:
+        return False
     try:
         process = await asyncio.create_subprocess_exec(
-            "tmux", "load-buffer", "-w", "-",
+            tmux, "load-buffer", "-w", "-",
             stdin=PIPE, stdout=DEVNULL, stderr=DEVNULL, env=dict(environ),
         )  # fmt: skip
     except OSError:

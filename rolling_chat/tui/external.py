@@ -16,6 +16,7 @@ from typing import Any
 
 from textual.app import App, SuspendNotSupported
 
+from rolling_chat.programs import find_program
 from rolling_chat.text import one_line, without_controls
 
 if sys.platform != "win32":
@@ -65,14 +66,27 @@ def _command(environ: Mapping[str, str], what: str) -> list[str]:
     for variable in _VARIABLES[what]:
         named = environ.get(variable, "").strip()
         if named:
-            try:
-                return shlex.split(named)
-            except ValueError as error:
-                raise ExternalError(f"${variable} is no command: {one_line(named, 60)}.") from error
+            return _named(named, variable, environ, what)
     for command in _OTHERWISE[what]:
-        if shutil.which(command.split()[0], path=environ.get("PATH")):
-            return command.split()
+        name, *options = command.split()
+        if program := find_program(name, environ):
+            return [program, *options]
     raise ExternalError(f"There is no {what} here: set {' or '.join(_VARIABLES[what])}.")
+
+
+def _named(command: str, variable: str, environ: Mapping[str, str], what: str) -> list[str]:
+    """The user's own choice: a program in PATH, or one by its absolute path."""
+    try:
+        name, *options = shlex.split(command)
+    except ValueError as error:
+        raise ExternalError(f"${variable} is no command: {one_line(command, 60)}.") from error
+    program = find_program(name, environ)
+    if program is None:
+        raise ExternalError(
+            f"The {what} {one_line(name, 60)} cannot be started (not in PATH outside the working folder): "
+            f"set {' or '.join(_VARIABLES[what])}."
+        )
+    return [program, *options]
 
 
 async def _run(app: App[Any], command: list[str], environ: Mapping[str, str], what: str) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from rolling_chat.programs import trusted_path
 from rolling_chat.text import exact
 from rolling_chat.tui.screens.confirm import ConfirmScreen
 
@@ -30,6 +31,7 @@ async def ask_and_open(screen: ReaderScreen, address: str) -> None:
     if not await screen.app.push_screen_wait(ConfirmScreen(title, question, exact(address), answer)):
         return
     if opens:
-        screen.app.open_url(address)
+        with trusted_path():
+            screen.app.open_url(address)
     else:
         screen.copy(address)

@@ -1,0 +1,75 @@
+"""Find the programs that we start ourselves: never one that the working folder brought along.
+
+What a folder holds was written by anybody, and PATH may name it (`.`, an empty entry,
+`./node_modules/.bin`). The PATH of the commands that a user approves is not touched.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+# where a system keeps its programs, also below a working folder such as /
+_SYSTEM = ("/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin", "/opt/homebrew/bin")
+_SUFFIXES = ".COM;.EXE;.BAT;.CMD"  # Windows, where PATHEXT is not set
+
+
+def find_program(
+    name: str, environ: Mapping[str, str] = os.environ, folder: Path | None = None
+) -> str | None:
+    """Find a program by its name: its absolute path, outside the working folder; None for none.
+
+    Only absolute entries of PATH count, and links are followed before it is decided what is outside.
+    An absolute path is a choice of the user's and given back as it is; any other path is refused.
+    `folder` is the process's own where it is not given.
+    """
+    if Path(name).is_absolute():
+        return name
+    if name != Path(name).name or not name:
+        return None
+    for entry in _entries(environ, folder):
+        for candidate in _spellings(Path(entry, name), environ):
+            if candidate.is_file() and os.access(candidate, os.X_OK) and _is_outside(candidate, folder):
+                return str(candidate)
+    return None
+
+
+@contextmanager
+def trusted_path() -> Iterator[None]:
+    """For as long as this is open, what others start from this process is found as by `find_program`."""
+    before = os.environ.get("PATH")
+    os.environ["PATH"] = os.pathsep.join(_entries(os.environ, None))
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["PATH"]
+        else:
+            os.environ["PATH"] = before
+
+
+def _entries(environ: Mapping[str, str], folder: Path | None) -> list[str]:
+    """The absolute entries of PATH that are not in the working folder."""
+    entries = environ.get("PATH", os.defpath).split(os.pathsep)
+    return [entry for entry in entries if Path(entry).is_absolute() and _is_outside(Path(entry, "x"), folder)]
+
+
+def _is_outside(program: Path, folder: Path | None) -> bool:
+    working = os.path.realpath(folder or os.curdir)
+    if not any(_is_in(path, working) for path in (os.path.normpath(program), os.path.realpath(program))):
+        return True
+    home = str(Path(os.path.normpath(program)).parent)
+    return home in _SYSTEM and home != working and _is_in(home, working)
+
+
+def _is_in(path: str, folder: str) -> bool:
+    return Path(os.path.normcase(path)).is_relative_to(os.path.normcase(folder))
+
+
+def _spellings(program: Path, environ: Mapping[str, str]) -> list[Path]:
+    if os.name != "nt":
+        return [program]
+    suffixes = environ.get("PATHEXT", _SUFFIXES).split(os.pathsep)
+    return [program.with_name(program.name + suffix) for suffix in ("", *suffixes)]
