@@ -12,6 +12,7 @@ import signal
 import struct
 import termios
 import time
+import unicodedata
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -23,6 +24,7 @@ from wcwidth import wcwidth
 
 # How long anything may take before a test gives up; nothing waits this long when all is well.
 PATIENCE_SECONDS = 60.0
+_MOST_AT_ONCE = 256  # bytes: what a terminal that is ready for any takes without blocking
 _LOOK_EVERY = 0.1  # seconds between looks at a condition while nothing is painted
 
 _OSC_52 = re.compile(rb"\]52;[a-z]*;([A-Za-z0-9+/=]+)[\x07\x1b]")  # with its end: it may come in pieces
@@ -32,8 +34,20 @@ _PAINTED = b"\x1b[?2026l"
 _OTHER_SCREEN = 1049
 
 
+_JOINED = re.compile("\u200d.")
+
+
 class _Screen(pyte.Screen):
-    """Pyte knows no other screen: whoever goes to it finds it empty, as in xterm and tmux."""
+    """Pyte knows no other screen: whoever goes to it finds it empty, as in xterm and tmux.
+
+    Nor does it know graphemes: it drops all that follows a character that takes no room.
+    """
+
+    def draw(self, data: str) -> None:
+        if not data.isascii():
+            data = _JOINED.sub("", data)
+            data = "".join(char for char in data if wcwidth(char) > 0 or unicodedata.combining(char))
+        super().draw(data)
 
     def set_mode(self, *modes: int, **kind: bool) -> None:
         super().set_mode(*modes, **kind)
@@ -112,6 +126,17 @@ class Terminal:
         return [base64.b64decode(text).decode() for text in _OSC_52.findall(self.raw)]
 
     @property
+    def has_ended(self) -> bool:
+        """Has the child closed the terminal?"""
+        return self._ended
+
+    def pump(self, seconds: float) -> None:
+        """Show what comes within `seconds`."""
+        until = time.monotonic() + seconds
+        while not self._ended and (left := until - time.monotonic()) > 0:
+            self._read(left)
+
+    @property
     def line_settings(self) -> list[object]:
         """How the system treats what is typed: echo, line by line, …."""
         return list(termios.tcgetattr(self._master))
@@ -119,6 +144,21 @@ class Terminal:
     def type(self, text: str) -> None:
         """Send keys as a terminal would."""
         os.write(self._master, text.encode())
+
+    def send(self, data: bytes, seconds: float = PATIENCE_SECONDS) -> None:
+        """Send raw bytes, and read meanwhile: a child that writes and is not read may take no keys.
+
+        Raises AssertionError where the child takes nothing for `seconds`.
+        """
+        until = time.monotonic() + seconds
+        while data and not self._ended:
+            _, writable, _ = select.select([], [self._master], [], _LOOK_EVERY)
+            if writable:
+                data = data[os.write(self._master, data[:_MOST_AT_ONCE]) :]
+                until = time.monotonic() + seconds
+            self._read(0.0)
+            if time.monotonic() >= until:
+                raise AssertionError(f"the program takes no keys\n{self.text}")
 
     def say(self, text: str) -> None:
         """Type a line, see it in the prompt box, send it."""

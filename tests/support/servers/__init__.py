@@ -12,6 +12,17 @@ badly formed or does not fit the window is refused before the script is asked.
 
 from tests.support.servers.anthropic_wire import AnthropicServer
 from tests.support.servers.openai_wire import OpenAIServer
-from tests.support.servers.script import Break, Call, Drop, Fail, Hang, Recorded, Reply
+from tests.support.servers.script import Break, Call, Drop, Fail, Hang, Raw, Recorded, Reply
 
-__all__ = ["AnthropicServer", "Break", "Call", "Drop", "Fail", "Hang", "OpenAIServer", "Recorded", "Reply"]
+__all__ = [
+    "AnthropicServer",
+    "Break",
+    "Call",
+    "Drop",
+    "Fail",
+    "Hang",
+    "OpenAIServer",
+    "Raw",
+    "Recorded",
+    "Reply",
+]

@@ -12,7 +12,7 @@ from typing import Any, Self
 
 from aiohttp import web
 
-from tests.support.servers.script import Break, Drop, Fail, Hang, Recorded, Reply, Script, Step
+from tests.support.servers.script import Break, Drop, Fail, Hang, Raw, Recorded, Reply, Script, Step
 
 
 class ScriptedServer:
@@ -141,6 +141,9 @@ class ScriptedServer:
             assert request.transport is not None
             request.transport.abort()
             return web.Response()
+        if isinstance(step, Raw):
+            events = [event for event, _is_text in self.events(step.reply, body, tokens)]
+            return await step.write(request, events, self.whole(step.reply, body, tokens))
         if not body.get("stream"):
             return await self._answer(request, body, tokens, step)
         return await self._stream(request, body, tokens, step)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
+
+from aiohttp import web
 
 
 @dataclass(frozen=True)
@@ -66,7 +68,18 @@ class Drop:
     """The connection is closed without an answer."""
 
 
-Step: TypeAlias = Reply | Fail | Break | Hang | Drop
+@dataclass(frozen=True)
+class Raw:
+    """An answer that a function of the test writes, byte by byte.
+
+    `write` gets the request, the reply's events as they would go over the wire, and the reply in one object.
+    """
+
+    reply: Reply
+    write: Callable[[web.Request, list[str], dict[str, Any]], Awaitable[web.StreamResponse]]
+
+
+Step: TypeAlias = Reply | Fail | Break | Hang | Drop | Raw
 Script: TypeAlias = Callable[[dict[str, Any]], Step]
 
 

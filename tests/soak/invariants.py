@@ -1,0 +1,73 @@
+"""What must hold of the store and of the processes when an episode is over."""
+
+from __future__ import annotations
+
+import random
+import sqlite3
+from collections.abc import Collection, Iterator
+from contextlib import closing
+from pathlib import Path
+
+from rolling_chat.agent.rebuild import rebuild_request
+from rolling_chat.messages import Message
+from rolling_chat.sessions.records import StoreError
+from rolling_chat.sessions.store import SessionStore
+from tests.soak.servers import MARK
+from tests.support.sessions import faults_of
+
+_REBUILT = 12  # requests an episode
+
+
+def broken_store(database: Path, marks: Collection[str], rng: random.Random) -> list[str]:
+    """Everything wrong with the store: what SQLite finds, what cannot be reached, what was lost.
+
+    `marks` are texts that a server saw or a screen showed, and that must be in some message.
+    """
+    problems = faults_of(database)
+    if problems:
+        return problems
+    kept: set[str] = set()
+    with closing(SessionStore.open(database)) as store:
+        for info in store.sessions():
+            for head in (None, *(branch.head for branch in store.left_branches(info.id))):
+                branch = store.branch(info.id, head)
+                problems += _unreachable(info.id, branch)
+                kept |= {mark for message in branch for mark in MARK.findall(str(message))}
+        problems += _not_rebuilt(store, rng)
+    kept |= _everywhere(database) if (lost := set(marks) - kept) else set()
+    lost = set(marks) - kept
+    return [*problems, *([f"lost: {sorted(lost)[:10]}"] if lost else [])]
+
+
+def _unreachable(session: str, branch: list[Message]) -> Iterator[str]:
+    if any(not message.id for message in branch):
+        yield f"a message of session {session} has no id"
+    if len({message.id for message in branch}) < len(branch):
+        yield f"a message of session {session} is there twice"
+
+
+def _not_rebuilt(store: SessionStore, rng: random.Random) -> list[str]:
+    """`inspect --verify` of some requests."""
+    records = [record for info in store.sessions() for record in store.requests(info.id)]
+    problems = []
+    for record in rng.sample(records, min(_REBUILT, len(records))):
+        try:
+            if not rebuild_request(store, record).is_same:
+                problems.append(f"request {record.id} is not what was sent")
+        except StoreError as error:
+            problems.append(f"request {record.id}: {error}")
+    return problems
+
+
+def _everywhere(database: Path) -> set[str]:
+    """The marks of messages on no branch that can be gone to: a branch within a branch that was left."""
+    with closing(sqlite3.connect(database)) as connection:
+        numbers = [row[0] for row in connection.execute("SELECT number FROM message")]
+    found: set[str] = set()
+    with closing(SessionStore.open(database)) as store:
+        sessions = store.sessions()
+        for number in numbers:
+            if sessions:
+                branch = store.branch(sessions[0].id, f"r{number}")
+                found |= {mark for message in branch[-1:] for mark in MARK.findall(str(message))}
+    return found
