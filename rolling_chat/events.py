@@ -9,6 +9,7 @@ from typing import TypeAlias
 
 from rolling_chat.context.report import PromptReport
 from rolling_chat.messages import Message, ToolCall, Usage
+from rolling_chat.permissions.rules import PermissionRule
 
 
 class Outcome(StrEnum):
@@ -22,24 +23,37 @@ class Outcome(StrEnum):
     FULL = "full"  # the prompt does not fit: nothing was sent
 
 
-class Leave(StrEnum):
-    """The person's answer to a tool that asks for leave."""
+class Permission(StrEnum):
+    """What the user says to a call that needs permission."""
 
     ONCE = "once"
-    SESSION = "session"  # this tool, until the session is closed
+    SESSION = "session"  # the rule of the request, until the session is closed
     NO = "no"
 
 
 @dataclass(frozen=True, slots=True)
-class LeaveRequest:
-    """A tool that asks for leave: `detail` is exactly what would be done (the whole command)."""
+class PermissionAnswer:
+    """The user's answer; `words` go to the model with a refusal."""
+
+    permission: Permission
+    words: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PermissionRequest:
+    """A call that needs permission.
+
+    `detail` is exactly what would be done (the whole command), `rule` what an answer for the session
+    would allow.
+    """
 
     call: ToolCall
     title: str
     detail: str
+    rule: PermissionRule
 
 
-AskLeave: TypeAlias = Callable[[LeaveRequest], Awaitable[Leave]]
+AskPermission: TypeAlias = Callable[[PermissionRequest], Awaitable[PermissionAnswer]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,10 +124,10 @@ class ReplyEnded:
 
 
 @dataclass(frozen=True, slots=True)
-class LeaveAsked:
-    """The turn waits for the person's leave."""
+class PermissionAsked:
+    """The turn waits for the user's permission."""
 
-    request: LeaveRequest
+    request: PermissionRequest
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +188,7 @@ Event: TypeAlias = (
     | TextAdded
     | CallForming
     | ReplyEnded
-    | LeaveAsked
+    | PermissionAsked
     | ToolStarted
     | ToolEnded
     | Noticed

@@ -58,7 +58,7 @@ def test_the_command_table_is_the_registry() -> None:
 def test_the_tool_table_is_the_registry() -> None:
     for tool in all_tools():
         parameters = ", ".join(tool.schema["function"]["parameters"]["properties"])
-        asks = "yes" if tool.needs_leave else "no"
+        asks = "yes" if tool.needs_permission else "no"
         assert re.search(rf"\| `{tool.name}\({parameters}\)` \| .* \| {asks} \|", README), tool.name
 
 
@@ -73,9 +73,10 @@ def test_the_settings_are_the_defaults() -> None:
         ("sessions", SessionsSettings()),
     ):
         keys = {field.name for field in dataclasses.fields(group)} - (
-            {"tools"} if name == "context" else set()
+            {"tools"} if name == "context" else {"permissions"}
         )
-        assert shown[name] == {key: getattr(group, key) for key in keys}
+        assert {key: shown[name][key] for key in keys} == {key: getattr(group, key) for key in keys}
+    assert shown["agent"]["permissions"] == {"allow": [], "deny": []}
     assert (shown["model"], shown["theme"], tuple(shown["trusted_folders"])) == ("", defaults.theme, ())
 
 

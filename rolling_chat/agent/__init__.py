@@ -1,4 +1,4 @@
-"""The agent: one chat at a time, its loop, its tools' leave, and everything around a request."""
+"""The agent: one chat at a time, its loop, its tools' permissions, and everything around a request."""
 
 from rolling_chat.agent.chat import Chat
 from rolling_chat.agent.errors import ChatError

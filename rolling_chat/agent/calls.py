@@ -1,23 +1,38 @@
-"""One call of a tool: understood, given leave, run, answered. Every call gets an answer."""
+"""One call of a tool: understood, permitted, run, answered. Every call gets an answer."""
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import time
 from collections import Counter
 from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass, field
 
-from rolling_chat.agent.approvals import Approvals
 from rolling_chat.agent.conversation import Conversation
-from rolling_chat.events import Event, LeaveAsked, LeaveRequest, Noticed, ToolEnded, ToolStarted
+from rolling_chat.agent.permissions import Permissions, refused_by_user
+from rolling_chat.agent.text import sound_text
+from rolling_chat.events import (
+    Event,
+    Noticed,
+    Permission,
+    PermissionAsked,
+    PermissionRequest,
+    ToolEnded,
+    ToolStarted,
+)
 from rolling_chat.foreign_json import read_json
 from rolling_chat.messages import Ending, JsonObject, ToolCall
+from rolling_chat.permissions.rules import propose_rule
 from rolling_chat.text import one_line
 from rolling_chat.tools import Tool, ToolContext, ToolError, ToolResult
 
 log = logging.getLogger("rolling_chat.agent.calls")
+
+MAX_CALLS_A_REPLY = 32
+"""So many calls of one reply are run; the others are answered unrun."""
 
 REPEATS = 3
 """The same call for this many times in a turn is warned of."""
@@ -29,12 +44,43 @@ class CallRunner:
 
     conversation: Conversation
     tools: Sequence[Tool]
-    approvals: Approvals
+    permissions: Permissions
     context: ToolContext
+    max_calls: int
     keeps_tail: frozenset[str] = frozenset()  # tools whose long results lose their beginning
     _seen: Counter[str] = field(default_factory=Counter)
+    _taken: int = 0  # calls of this turn that were within the limits
     _running: ToolCall | None = None
     _started: float = 0.0
+
+    @property
+    def is_spent(self) -> bool:
+        """Whether no more calls are run in this turn."""
+        return self._taken >= self.max_calls
+
+    async def answer_all(self, calls: Sequence[ToolCall], *, cut: bool = False) -> AsyncGenerator[Event]:
+        """Answer the calls of one reply in their order, those beyond the limits unrun.
+
+        `cut`: the reply reached its output limit, and the last of its calls may be half of one.
+        """
+        most = min(MAX_CALLS_A_REPLY, self.max_calls - self._taken)
+        for number, call in enumerate(calls[:most], start=1):
+            self._taken += 1
+            async with aclosing(self.answer(call, cut=cut and number == len(calls))) as events:
+                async for event in events:
+                    yield event
+            _heed_stop()
+        beyond = len(calls) - most
+        if beyond <= 0:
+            return
+        limit = f"at most {MAX_CALLS_A_REPLY} a reply and {self.max_calls:,} a turn"
+        for call in calls[most:]:
+            self._started = time.monotonic()
+            yield self._answered(call, ToolResult(f"[not run: limit of calls, {limit}]", Ending.REFUSED))
+        are = "call was" if beyond == 1 else "calls were"
+        yield Noticed(
+            f"{beyond:,} {are} not run: limit of calls, {limit} (agent.max_tool_calls).", warning=True
+        )
 
     async def answer(self, call: ToolCall, *, cut: bool = False) -> AsyncGenerator[Event]:
         """Do what `call` asks, or tell the model what is wrong with it; the last event is ToolEnded.
@@ -50,16 +96,19 @@ class CallRunner:
             yield self._answered(call, ToolResult(str(error), Ending.FAILED))
             return
         times = self._count(call, arguments)
-        verdict = self.approvals.verdict(tool)
+        verdict = self.permissions.verdict(tool, detail)
         if verdict == "refused":
-            yield self._answered(call, ToolResult(self.approvals.refusal(tool), Ending.REFUSED))
+            refusal = self.permissions.refusal(tool, detail)
+            yield self._answered(call, ToolResult(refusal, Ending.REFUSED))
             return
         if verdict == "ask":
-            request = LeaveRequest(call, f"Allow {tool.name}?", detail)
-            yield LeaveAsked(request)
-            if not await self.approvals.decide(request):
-                said_no = "Not run: the user refused this call. Do not try the same by other means; ask them."
-                yield self._answered(call, ToolResult(said_no, Ending.REFUSED))
+            rule = propose_rule(tool.name, detail)
+            request = PermissionRequest(call, f"Allow {tool.name}?", detail, rule)
+            yield PermissionAsked(request)
+            answer = await self.permissions.decide(request)
+            if answer.permission is Permission.NO:
+                refusal = refused_by_user(sound_text(answer.words))
+                yield self._answered(call, ToolResult(refusal, Ending.REFUSED))
                 return
         if times >= REPEATS:
             said = f"The model makes the same call for the {_ordinal(times)} time: {one_line(detail, 120)}"
@@ -141,6 +190,13 @@ def parse_arguments(call: ToolCall, tool: Tool, *, cut: bool = False) -> JsonObj
     if not isinstance(arguments, dict):
         raise ToolError(f"The arguments of {tool.name} must be a JSON object. {_shape(tool)}")
     return arguments
+
+
+def _heed_stop() -> None:
+    """A tool may swallow the cancellation that was meant for the turn; the turn ends all the same."""
+    task = asyncio.current_task()
+    if task is not None and task.cancelling():
+        raise asyncio.CancelledError
 
 
 def _shape(tool: Tool) -> str:

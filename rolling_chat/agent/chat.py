@@ -7,7 +7,6 @@ from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
-from rolling_chat.agent.approvals import Approvals
 from rolling_chat.agent.calls import CallRunner
 from rolling_chat.agent.counting import count_long
 from rolling_chat.agent.errors import ChatError, in_words
@@ -17,6 +16,7 @@ from rolling_chat.agent.loop import AgentLoop
 from rolling_chat.agent.memory import BranchMemory
 from rolling_chat.agent.models import pick_model, reachable_models
 from rolling_chat.agent.moves import Moves, SaidTurn
+from rolling_chat.agent.permissions import Permissions
 from rolling_chat.agent.pins import Pinning
 from rolling_chat.agent.retention import delete_old_sessions
 from rolling_chat.agent.runtime import Runtime
@@ -28,12 +28,12 @@ from rolling_chat.agent.turn import RunningTurn
 from rolling_chat.agent.upcoming import Upcoming
 from rolling_chat.context import PromptReport, count_tokens
 from rolling_chat.context.tokens import estimator_for
-from rolling_chat.events import AskLeave, Event, Outcome, TurnEnded, TurnStarted
+from rolling_chat.events import AskPermission, Event, Outcome, TurnEnded, TurnStarted
 from rolling_chat.messages import Ending, Message, Usage
 from rolling_chat.providers.background import in_background
 from rolling_chat.providers.discovery import ModelChoice
 from rolling_chat.sessions.records import LeftBranch, SearchHit, SessionInfo
-from rolling_chat.tools import Tool, ToolContext, choose_tools
+from rolling_chat.tools import Tool, ToolContext, all_tools, choose_tools
 
 log = logging.getLogger("rolling_chat.agent.chat")
 
@@ -60,7 +60,7 @@ class Chat:
     ) -> None:
         self._runtime = runtime
         self._model_line = choice.line
-        self._approvals = Approvals(runtime.settings.agent.approvals)
+        self._permissions = Permissions.of(runtime.settings, [tool.name for tool in all_tools()])
         self._tools = tools
         self._turn: RunningTurn | None = None
         self._closed = False
@@ -80,7 +80,7 @@ class Chat:
         model: str = "",
         session: SessionInfo | None = None,
         rolling: bool | None = None,
-        ask: AskLeave | None = None,
+        ask: AskPermission | None = None,
     ) -> Chat:
         """Open `session`, or a new one.
 
@@ -161,13 +161,13 @@ class Chat:
         return self._session.notices
 
     @property
-    def ask(self) -> AskLeave | None:
-        """Whom to ask for leave; None refuses what needs it."""
-        return self._approvals.ask
+    def ask(self) -> AskPermission | None:
+        """Whom to ask for permission; None refuses what needs it."""
+        return self._permissions.ask
 
     @ask.setter
-    def ask(self, ask: AskLeave | None) -> None:
-        self._approvals.ask = ask
+    def ask(self, ask: AskPermission | None) -> None:
+        self._permissions.ask = ask
 
     @property
     def usage(self) -> Usage:
@@ -462,8 +462,9 @@ class Chat:
         tails = frozenset(name for name, end in config.tools.items() if end == "tail")
         memory = BranchMemory.of(session.conversation, planner)
         calls = CallRunner(
-            session.conversation, planner.tools, self._approvals,
-            ToolContext(runtime.folder, runtime.environ, memory), tails,
+            session.conversation, planner.tools, self._permissions,
+            ToolContext(runtime.folder, runtime.environ, memory),
+            runtime.settings.agent.max_tool_calls, tails,
         )  # fmt: skip
         return AgentLoop(
             session.conversation, planner, self._upcoming.plan, runtime.provider, calls,
@@ -487,7 +488,7 @@ class Chat:
         """Take up a session: claim it, read it, and mend what a process that died left open."""
         session = OpenSession(self._runtime, info, model=model, rolling=rolling, tools=self._tools)
         session.conversation.on_older = self._older_read
-        self._approvals.forget()
+        self._permissions.forget()
         return session
 
     def _older_read(self, older: Sequence[Message]) -> None:

@@ -79,28 +79,34 @@ class AgentLoop:
     async def _iterations(self) -> AsyncGenerator[Event]:
         await self.ready()
         for iteration in itertools.count(1):
-            is_last = iteration > self.max_iterations
-            if is_last:
-                yield Noticed(
-                    f"The model called tools {self.max_iterations} times over (agent.max_tool_iterations); "
-                    "now it has to answer without them.",
-                    warning=True,
-                )
-            async with aclosing(self._ask(iteration, "none" if is_last else "auto")) as events:
+            limit = self._limit(iteration)
+            if limit:
+                yield Noticed(f"{limit}; now it has to answer without them.", warning=True)
+            async with aclosing(self._ask(iteration, "none" if limit else "auto")) as events:
                 async for event in events:
                     yield event
             message = self._sealed()
             if not message.tool_calls:
                 self._outcome = Outcome.CUT if message.ending is Ending.LENGTH else Outcome.DONE
                 return
-            if is_last:
-                for ended in self.calls.refuse_rest("Not run: no more tools in this turn.", Ending.REFUSED):
+            if limit:
+                why = "limit of calls" if self.calls.is_spent else "no more tools in this turn"
+                for ended in self.calls.refuse_rest(f"[not run: {why}]", Ending.REFUSED):
                     yield ended
                 self._outcome = Outcome.DONE
                 return
-            async with aclosing(self._answer_calls(message)) as events:
+            cut = message.ending is Ending.LENGTH
+            async with aclosing(self.calls.answer_all(message.tool_calls, cut=cut)) as events:
                 async for event in events:
                     yield event
+
+    def _limit(self, iteration: int) -> str:
+        """Which limit of tool use is reached; empty while none is."""
+        if iteration > self.max_iterations:
+            return f"The model called tools {self.max_iterations} times over (agent.max_tool_iterations)"
+        if self.calls.is_spent:
+            return f"The model made {self.calls.max_calls:,} calls (agent.max_tool_calls)"
+        return ""
 
     async def _ask(self, iteration: int, tool_choice: Literal["auto", "none"]) -> AsyncGenerator[Event]:
         """Plan a request and send it; what is refused as too long is planned again, at most twice."""
@@ -173,15 +179,6 @@ class AgentLoop:
         if not reply.was_retried:  # some servers report the sum of what was tried
             self.planner.succeed(reply.usage.input_tokens)
 
-    async def _answer_calls(self, message: Message) -> AsyncGenerator[Event]:
-        last = len(message.tool_calls)
-        for number, call in enumerate(message.tool_calls, start=1):
-            cut = message.ending is Ending.LENGTH and number == last
-            async with aclosing(self.calls.answer(call, cut=cut)) as events:
-                async for event in events:
-                    yield event
-            _heed_stop()
-
     def _sealed(self) -> Message:
         if self._reply is None or self._reply.message is None:
             raise RuntimeError("a reply ended without a message")
@@ -221,10 +218,3 @@ class AgentLoop:
                     Outcome.FAILED,
                     f"The turn broke on a fault of the program ({type(error).__name__}){where}",
                 )
-
-
-def _heed_stop() -> None:
-    """A tool may swallow the cancellation that was meant for the turn; the turn ends all the same."""
-    task = asyncio.current_task()
-    if task is not None and task.cancelling():
-        raise asyncio.CancelledError

@@ -10,7 +10,7 @@ from rolling_chat.agent import Chat, ChatError, Runtime, SessionInfo
 from rolling_chat.cli.configured import here
 from rolling_chat.cli.exits import Exit, Failure
 from rolling_chat.cli.options import Options
-from rolling_chat.events import AskLeave
+from rolling_chat.events import AskPermission
 from rolling_chat.sessions.records import SessionAmbiguous, SessionNotFound, StoreError
 from rolling_chat.sessions.store import SessionStore
 from rolling_chat.settings.paths import Paths
@@ -25,7 +25,9 @@ def open_store(paths: Paths) -> SessionStore:
         raise Failure(str(error)) from error
 
 
-def open_chat(options: Options, settings: Settings, paths: Paths, *, ask: AskLeave | None = None) -> Chat:
+def open_chat(
+    options: Options, settings: Settings, paths: Paths, *, ask: AskPermission | None = None
+) -> Chat:
     """The chat that the options ask for. Raises Failure: nothing to continue, unknown session or model."""
     if not options.save and (options.resume_newest or options.resume is not None):
         raise Failure(

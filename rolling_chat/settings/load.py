@@ -71,10 +71,10 @@ def load_settings(
 
     `overrides` are `key=value`, the value in TOML or, for a key that takes text, plain. A
     project's own file may set only what can neither run code nor send data elsewhere, unless the
-    person's own settings list its folder in `trusted_folders`. Raises SettingsError for anything
-    that is unknown, not allowed or unreadable: the program does not start on a guess. A variable of the
-    environment that is unknown is a warning only: it may be there for another program. With `faults` that
-    collect, what is wrong is left out instead.
+    person's own settings list its folder in `trusted_folders`; permissions it may deny, never give.
+    Raises SettingsError for anything that is unknown, not allowed or unreadable: the program does not
+    start on a guess. A variable of the environment that is unknown is a warning only: it may be there for
+    another program. With `faults` that collect, what is wrong is left out instead.
     """
     faults = faults or Faults()
     user = list(_from_file(paths.config_file, faults))
@@ -84,10 +84,11 @@ def load_settings(
     with faults.caught():
         project_file = _project_file(folder, paths)
     if project_file is not None:
-        project = list(_from_file(project_file, faults))
-        if not _trusted(project_file.parent.parent, values.get(("trusted_folders",), ())):
-            project = list(_safe(project, faults))
-        values, origins = _checked([*user, *project, *later], faults)
+        is_trusted = _trusted(project_file.parent.parent, values.get(("trusted_folders",), ()))
+        project = list(_safe(_from_file(project_file, faults), faults, is_trusted=is_trusted))
+        own = [item for item in project if not _adds(item)]
+        values, origins = _checked([*user, *own, *later], faults)
+        _add(values, origins, [item for item in project if _adds(item)], faults)
     everywhere = {dotted(path): "default" for path in RULES if ANY not in path}
     return build(values, everywhere | origins, _unknown_variables(environ))
 
@@ -281,19 +282,37 @@ def _trusted(folder: Path, trusted: Sequence[str]) -> bool:
         return False
 
 
-def _safe(given: Iterable[_Given], faults: Faults) -> Iterator[_Given]:
-    """What an untrusted project may set. Anything else is a fault."""
+def _safe(given: Iterable[_Given], faults: Faults, *, is_trusted: bool) -> Iterator[_Given]:
+    """What a project may set. Anything else is a fault."""
     for item in given:
         rule = find_rule(item.path)
-        if rule is None or rule.project:
+        if rule is None or (not rule.never_project and (rule.project or is_trusted)):
             yield item
             continue
+        trust = "" if rule.never_project else ", or list the folder there in trusted_folders"
         faults.add(
             SettingsError(
                 f"{item.origin}: {printable(item.spelt)} = {shown(item.value)}: a project may not set this; "
-                "put it in your own settings, or list the folder there in trusted_folders"
+                f"put it in your own settings{trust}"
             )
         )
+
+
+def _adds(item: _Given) -> bool:
+    rule = find_rule(item.path)
+    return rule is not None and rule.adds
+
+
+def _add(
+    values: dict[KeyPath, Any], origins: dict[str, str], given: Iterable[_Given], faults: Faults
+) -> None:
+    """Add a project's lists to what else there is, whichever came later: it can only add to them."""
+    for item in given:
+        with faults.caught():
+            more = check_setting(item.path, item.value, item.origin, item.spelt)
+            values[item.path] = tuple(dict.fromkeys((*values.get(item.path, ()), *more)))
+            before = origins.get(dotted(item.path))
+            origins[dotted(item.path)] = f"{before}, {item.origin}" if before else item.origin
 
 
 def _unquoted(part: str) -> str:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Literal, TypeAlias
 
+from rolling_chat.permissions.rules import parse_rule
+
 # far above any real window or count, far below what arithmetic in floats takes without error
 MOST = 1_000_000_000
+
+_SHOWN = 80  # characters of a wrong text in the line that says so
 
 KeyPath: TypeAlias = tuple[str, ...]
 
@@ -28,7 +32,9 @@ class Rule:
     `kind` is bool, int, float, str or tuple (a list of strings); bounds hold for numbers, both
     ends allowed but `below`. `choices` are the words allowed, for a tuple the words that may
     stand in place of the list. `project` says whether a project's own file may set the key:
-    only what can neither run code nor send data elsewhere.
+    only what can neither run code nor send data elsewhere. `never_project`: not even in a trusted folder.
+    `adds`: what a project sets is added to the user's own list. `item` reads one text of a list, and raises
+    ValueError with the reason where it cannot; `example` is one that it takes.
     """
 
     kind: type
@@ -39,6 +45,10 @@ class Rule:
     below: float | None = None
     url: bool = False
     project: bool = False
+    never_project: bool = False
+    adds: bool = False
+    item: Callable[[str], object] | None = None
+    example: str = ""
 
     @property
     def takes_text(self) -> bool:
@@ -49,6 +59,8 @@ class Rule:
     def allowed(self) -> str:
         """What the key takes, in words."""
         words = " or ".join(f'"{choice}"' for choice in self.choices)
+        if self.example:
+            return f'a list of rules such as "{self.example}"'
         if self.kind is tuple:
             return f"{words} or a list of names" if words else "a list of texts"
         if words:
@@ -63,9 +75,19 @@ class Rule:
         """Return `value` as the settings hold it. Raises ValueError if it is not allowed."""
         if not self._allows(value):
             raise ValueError(self.allowed)
-        if isinstance(value, list):
+        if isinstance(value, list | tuple):
+            self._check_items(value)
             return tuple(value)
         return float(value) if self.kind is float and isinstance(value, int) else value
+
+    def _check_items(self, items: Sequence[str]) -> None:
+        if self.item is None:
+            return
+        for text in items:
+            try:
+                self.item(text)
+            except ValueError as error:
+                raise ValueError(f'{self.allowed}; "{text[:_SHOWN]}" {error}') from None
 
     def _allows(self, value: object) -> bool:
         match value:
@@ -173,15 +195,31 @@ class ContextSettings:
     tools: Mapping[str, ToolContextSettings] = _table(ToolContextSettings)
 
 
+def _permission_rules(**rule: Any) -> Any:
+    return _key((), tuple, item=parse_rule, example="run_command(git status *)", **rule)
+
+
+@dataclass(frozen=True, slots=True)
+class PermissionSettings:
+    """Permission rules (`rolling_chat.permissions.rules`): what runs without asking, and what never runs."""
+
+    allow: tuple[str, ...] = _permission_rules(never_project=True)
+    deny: tuple[str, ...] = _permission_rules(project=True, adds=True)
+
+
 @dataclass(frozen=True, slots=True)
 class AgentSettings:
     """What the model may do, and how long it may go on by itself."""
 
     max_tool_iterations: int = _size(25, least=1, project=False)
+    max_tool_calls: int = _size(200, least=1, project=False)
     approvals: Literal["read-only", "ask", "edits", "all"] = _key(
         "ask", str, choices=("read-only", "ask", "edits", "all")
     )
     tools: Literal["all", "none"] | tuple[str, ...] = _key("all", tuple, choices=("all", "none"))
+    permissions: PermissionSettings = field(
+        default_factory=PermissionSettings, metadata={"group": PermissionSettings}
+    )
 
 
 @dataclass(frozen=True, slots=True)

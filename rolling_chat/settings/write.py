@@ -35,6 +35,16 @@ def save_setting(paths: Paths, key: str, value: object) -> None:
     replace_file(paths.config_file, new if _means(new, wanted) else tomli_w.dumps(wanted))
 
 
+def add_to_setting(paths: Paths, key: str, text: str) -> None:
+    """Add `text` to a list in the settings file, unless it is there. Raises as `save_setting` does."""
+    found: Any = parse_toml(read_text(paths.config_file), paths.config_file)
+    for part in split_key(key):
+        found = found.get(part, {}) if isinstance(found, dict) else {}
+    texts = found if isinstance(found, list) else []
+    if text not in texts:
+        save_setting(paths, key, [*texts, text])
+
+
 def _with(table: dict[str, Any], path: KeyPath, value: object, origin: str) -> dict[str, Any]:
     changed = copy.deepcopy(table)
     inner = changed

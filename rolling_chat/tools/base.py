@@ -37,7 +37,7 @@ class ToolContext:
 class Tool(Protocol):
     """One thing that the model may do.
 
-    `schema` is a tool in OpenAI's format. A tool with `needs_leave` changes things: the agent
+    `schema` is a tool in OpenAI's format. A tool with `needs_permission` changes things: the agent
     asks the person before it runs.
     """
 
@@ -52,12 +52,12 @@ class Tool(Protocol):
         ...
 
     @property
-    def needs_leave(self) -> bool:
+    def needs_permission(self) -> bool:
         """Whether the person is asked before it runs."""
         ...
 
     def describe(self, arguments: JsonObject) -> str:
-        """Exactly what would be done, for the leave question and the transcript's one line."""
+        """Exactly what would be done, for the question and the transcript's one line."""
         ...
 
     async def run(self, arguments: JsonObject, context: ToolContext) -> ToolResult:

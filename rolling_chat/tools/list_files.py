@@ -22,7 +22,7 @@ class ListFiles:
     """The tool `list_files(path)`."""
 
     name: str = "list_files"
-    needs_leave: bool = False
+    needs_permission: bool = False
 
     @property
     def schema(self) -> dict[str, Json]:

@@ -28,7 +28,7 @@ class ReadFile:
     """The tool `read_file(path, start, end)`."""
 
     name: str = "read_file"
-    needs_leave: bool = False
+    needs_permission: bool = False
 
     @property
     def schema(self) -> dict[str, Json]:

@@ -37,7 +37,7 @@ class Recall:
     """The tool `recall(id, mode, start, end, pattern, search)`."""
 
     name: str = RECALL
-    needs_leave: bool = False
+    needs_permission: bool = False
 
     @property
     def schema(self) -> dict[str, Json]:

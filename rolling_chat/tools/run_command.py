@@ -1,4 +1,4 @@
-"""run_command: a shell command in the working folder, with the person's leave."""
+"""run_command: a shell command in the working folder, with the user's permission."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class RunCommand:
     """The tool `run_command(command, timeout)`."""
 
     name: str = "run_command"
-    needs_leave: bool = True
+    needs_permission: bool = True
 
     @property
     def schema(self) -> dict[str, Json]:

@@ -30,7 +30,7 @@ class SearchFiles:
     """The tool `search_files(pattern, path)`: ripgrep where it is installed, else `grep.py`."""
 
     name: str = "search_files"
-    needs_leave: bool = False
+    needs_permission: bool = False
 
     @property
     def schema(self) -> dict[str, Json]:

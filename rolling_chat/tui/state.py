@@ -15,9 +15,9 @@ from rolling_chat.commands.marks import Mark
 from rolling_chat.events import (
     CallForming,
     Event,
-    LeaveAsked,
     Noticed,
     Outcome,
+    PermissionAsked,
     PromptPlanned,
     ReasoningAdded,
     ReplyEnded,
@@ -61,7 +61,7 @@ class Activity(StrEnum):
     ANSWERING = "answering"
     CALLING = "writing a tool call"
     TOOL = "running"
-    LEAVE = "asking leave"
+    PERMISSION = "asking permission"
     RETRYING = "retrying"
     STOPPING = "stopping"
 
@@ -179,7 +179,7 @@ class ScreenState:
                 self.notice(text, warning=warning)
             case TurnEnded():
                 self._end(event)
-            case LeaveAsked() | ToolStarted() | ToolEnded():
+            case PermissionAsked() | ToolStarted() | ToolEnded():
                 self._apply_tool(event)
             case ReasoningAdded() | TextAdded() | CallForming() | ReplyEnded():
                 self._apply_reply(event, now)
@@ -201,11 +201,11 @@ class ScreenState:
                 if usage.output_tokens and seconds >= _LEAST_SECONDS:
                     self.rate = usage.output_tokens / seconds
 
-    def _apply_tool(self, event: LeaveAsked | ToolStarted | ToolEnded) -> None:
+    def _apply_tool(self, event: PermissionAsked | ToolStarted | ToolEnded) -> None:
         match event:
-            case LeaveAsked(request):
+            case PermissionAsked(request):
                 self._mark(request.call, Status.ASKING)
-                self._do(Activity.LEAVE, f"for {request.call.name}")
+                self._do(Activity.PERMISSION, f"for {request.call.name}")
             case ToolStarted(call):
                 self._mark(call, Status.LIVE)
                 self._do(Activity.TOOL, describe_call(call))

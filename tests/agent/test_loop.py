@@ -9,11 +9,12 @@ import pytest
 
 from rolling_chat.events import (
     CallForming,
-    Leave,
-    LeaveAsked,
-    LeaveRequest,
     Noticed,
     Outcome,
+    Permission,
+    PermissionAnswer,
+    PermissionAsked,
+    PermissionRequest,
     PromptPlanned,
     ReasoningAdded,
     ReplyEnded,
@@ -183,17 +184,17 @@ async def test_repeats_are_counted_within_a_turn(opened: Opened) -> None:
 @pytest.mark.parametrize(
     ("approvals", "answer", "ending", "asked"),
     [
-        ("ask", Leave.ONCE, Ending.COMPLETE, 2),
-        ("ask", Leave.SESSION, Ending.COMPLETE, 1),
-        ("ask", Leave.NO, Ending.REFUSED, 2),
-        ("edits", Leave.NO, Ending.REFUSED, 2),
+        ("ask", PermissionAnswer(Permission.ONCE), Ending.COMPLETE, 2),
+        ("ask", PermissionAnswer(Permission.SESSION), Ending.COMPLETE, 1),
+        ("ask", PermissionAnswer(Permission.NO), Ending.REFUSED, 2),
+        ("edits", PermissionAnswer(Permission.NO), Ending.REFUSED, 2),
         ("all", None, Ending.COMPLETE, 0),
-        ("read-only", Leave.ONCE, Ending.REFUSED, 0),
+        ("read-only", PermissionAnswer(Permission.ONCE), Ending.REFUSED, 0),
         ("ask", None, Ending.REFUSED, 0),
     ],
 )
 async def test_a_command_runs_only_with_leave(
-    approvals: str, answer: Leave | None, ending: Ending, asked: int, opened: Opened
+    approvals: str, answer: PermissionAnswer | None, ending: Ending, asked: int, opened: Opened
 ) -> None:
     chat, runtime, provider = opened(
         calls(
@@ -203,9 +204,9 @@ async def test_a_command_runs_only_with_leave(
         says("ok"),
         approvals=approvals,
     )
-    requests: list[LeaveRequest] = []
+    requests: list[PermissionRequest] = []
 
-    async def ask(request: LeaveRequest) -> Leave:
+    async def ask(request: PermissionRequest) -> PermissionAnswer:
         requests.append(request)
         assert answer is not None
         return answer
@@ -213,7 +214,7 @@ async def test_a_command_runs_only_with_leave(
     chat.ask = ask if answer is not None else None
     events = await collect(chat.send("go"))
     assert [request.detail for request in requests] == ["echo one", "echo two"][:asked]
-    assert [event.request for event in of_kind(events, LeaveAsked)] == requests
+    assert [event.request for event in of_kind(events, PermissionAsked)] == requests
     assert [event.message.ending for event in of_kind(events, ToolEnded)] == [ending, ending]
     assert bool(of_kind(events, ToolStarted)) == (ending is Ending.COMPLETE)
     if ending is Ending.REFUSED:
@@ -226,10 +227,10 @@ async def test_leave_for_a_session_ends_with_it(opened: Opened) -> None:
     chat, *_ = opened(*turn, *turn)
     asked = 0
 
-    async def ask(_: LeaveRequest) -> Leave:
+    async def ask(_: PermissionRequest) -> PermissionAnswer:
         nonlocal asked
         asked += 1
-        return Leave.SESSION
+        return PermissionAnswer(Permission.SESSION)
 
     chat.ask = ask
     await collect(chat.send("one"))
@@ -241,7 +242,7 @@ async def test_leave_for_a_session_ends_with_it(opened: Opened) -> None:
 async def test_a_question_that_cannot_be_put_counts_as_no(opened: Opened) -> None:
     chat, runtime, _ = opened(calls(call("run_command", '{"command": "touch made"}')), says("ok"))
 
-    async def broken(_: LeaveRequest) -> Leave:
+    async def broken(_: PermissionRequest) -> PermissionAnswer:
         raise RuntimeError("no screen")
 
     chat.ask = broken

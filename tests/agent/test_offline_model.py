@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from rolling_chat.agent import Chat, Runtime
-from rolling_chat.events import Leave, LeaveRequest, Outcome, TextAdded, ToolEnded
+from rolling_chat.events import Outcome, Permission, PermissionAnswer, PermissionRequest, TextAdded, ToolEnded
 from rolling_chat.messages import Ending
 from rolling_chat.settings.paths import find_paths
 from rolling_chat.settings.schema import Settings
@@ -32,9 +32,9 @@ def runtime(tmp_path: Path) -> Iterator[Runtime]:
 async def test_a_session_with_tools_is_counted_as_the_model_counts(runtime: Runtime) -> None:
     asked: list[str] = []
 
-    async def ask(request: LeaveRequest) -> Leave:
+    async def ask(request: PermissionRequest) -> PermissionAnswer:
         asked.append(request.detail)
-        return Leave.ONCE
+        return PermissionAnswer(Permission.ONCE)
 
     chat = Chat.open(runtime, ask=ask)
     await chat.warm_up()

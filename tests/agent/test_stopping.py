@@ -14,10 +14,11 @@ from rolling_chat.agent import Chat, ChatError
 from rolling_chat.agent.batches import batches
 from rolling_chat.events import (
     Event,
-    Leave,
-    LeaveAsked,
-    LeaveRequest,
     Outcome,
+    Permission,
+    PermissionAnswer,
+    PermissionAsked,
+    PermissionRequest,
     ReplyEnded,
     TextAdded,
     ToolEnded,
@@ -53,10 +54,10 @@ TURN = [
 ]
 
 
-async def _ask(_: LeaveRequest) -> Leave:
+async def _ask(_: PermissionRequest) -> PermissionAnswer:
     for _ in range(3):
         await asyncio.sleep(0)
-    return Leave.ONCE
+    return PermissionAnswer(Permission.ONCE)
 
 
 async def _stop_after(chat: Chat, ticks: int) -> None:
@@ -161,7 +162,7 @@ async def test_a_stop_while_leave_is_asked_takes_the_question_back(opened: Opene
     chat, runtime, _ = opened(calls(call("run_command", '{"command": "touch made"}')))
     taken_back = asyncio.Event()
 
-    async def ask(_: LeaveRequest) -> Leave:
+    async def ask(_: PermissionRequest) -> PermissionAnswer:
         try:
             await asyncio.Event().wait()
         finally:
@@ -170,7 +171,7 @@ async def test_a_stop_while_leave_is_asked_takes_the_question_back(opened: Opene
 
     chat.ask = ask
     async for event in chat.send("go"):
-        if isinstance(event, LeaveAsked):
+        if isinstance(event, PermissionAsked):
             await asyncio.sleep(0)
             chat.stop()
     assert taken_back.is_set()

@@ -61,7 +61,7 @@ def test_a_due_extract_is_made_before_the_exit_and_a_models_summary_is_left(
     assert requests.strip() == "6"
 
 
-def test_a_tool_that_needs_leave_is_refused_and_the_model_told_so(program: Program) -> None:
+def test_a_tool_that_needs_permission_is_refused_and_the_model_told_so(program: Program) -> None:
     result = program("-p", "run `touch made`", "--output-format", "json").json
     assert result["tool_calls"][0]["ending"] == "refused"
     assert not (program.folder / "made").exists()

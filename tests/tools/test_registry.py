@@ -20,7 +20,7 @@ def test_an_unknown_tool_is_refused_with_what_there_is() -> None:
 
 
 def test_only_commands_need_leave() -> None:
-    assert [tool.name for tool in all_tools() if tool.needs_leave] == ["run_command"]
+    assert [tool.name for tool in all_tools() if tool.needs_permission] == ["run_command"]
 
 
 @pytest.mark.parametrize("tool", all_tools(), ids=lambda tool: tool.name)

@@ -132,7 +132,7 @@ async def _ask_leave(pilot: Pilot[None], clock: Clock) -> None:
     """An answered question, and a command that waits for leave."""
     await _ask(pilot, "Why does the lexer drop trailing tabs?")
     await type_line(pilot, "Run its tests.")
-    await wait_until(pilot, lambda: pilot.app.screen.query(Question) and "asks leave" in shown(pilot))
+    await wait_until(pilot, lambda: pilot.app.screen.query(Question) and "asks permission" in shown(pilot))
     await listens(pilot, clock)
 
 

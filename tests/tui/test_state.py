@@ -9,10 +9,10 @@ import pytest
 from rolling_chat.events import (
     CallForming,
     Event,
-    LeaveAsked,
-    LeaveRequest,
     Noticed,
     Outcome,
+    PermissionAsked,
+    PermissionRequest,
     ReasoningAdded,
     ReplyEnded,
     RequestStarted,
@@ -24,10 +24,12 @@ from rolling_chat.events import (
     TurnStarted,
 )
 from rolling_chat.messages import Ending, Message, ToolCall, Usage
+from rolling_chat.permissions.rules import PermissionRule
 from rolling_chat.tui.state import Activity, ScreenState
 from rolling_chat.tui.transcript.items import Kind, Status
 
 CALL = ToolCall("c1", "run_command", '{"command": "ls"}')
+REQUEST = PermissionRequest(CALL, "run", "ls", PermissionRule("run_command"))
 ASKED = TurnStarted(Message("user", "hello", id="u1"))
 SENT = RequestStarted("gpt", 1, "r1")
 
@@ -57,7 +59,10 @@ def test_it_is_busy_from_the_first_moment() -> None:
         (SENT, "waiting for gpt · 9 s"),
         (RetryWaiting(2, 5, 8.0, "throttled"), "throttled; trying again in 8 s (2 of 5) · 9 s"),
         (CallForming("r1", "write_file", 1200), "writing a tool call write_file (1,200 characters) · 9 s"),
-        (LeaveAsked(LeaveRequest(CALL, "run", "ls")), "asking leave for run_command · 9 s"),
+        (
+            PermissionAsked(REQUEST),
+            "asking permission for run_command · 9 s",
+        ),
         (ToolStarted(CALL), "running run_command ls · 9 s"),
     ],
 )
@@ -115,7 +120,7 @@ def test_a_tool_goes_from_asked_to_done_on_one_line() -> None:
     state = _after(SENT, ReplyEnded(reply, Usage(), 1.0))
     seen = [state.items[0].status]
     for event in (
-        LeaveAsked(LeaveRequest(CALL, "run", "ls")),
+        PermissionAsked(REQUEST),
         ToolStarted(CALL),
         ToolEnded(CALL, Message("tool", "a.py", id="t1"), 2.0),
     ):

@@ -10,7 +10,15 @@ from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from rolling_chat.agent import ChatError
-from rolling_chat.events import Event, Leave, LeaveRequest, Outcome, TurnEnded, TurnStarted
+from rolling_chat.events import (
+    Event,
+    Outcome,
+    Permission,
+    PermissionAnswer,
+    PermissionRequest,
+    TurnEnded,
+    TurnStarted,
+)
 from rolling_chat.tui.state import ScreenState
 from rolling_chat.tui.widgets.questions import ROLL, approval, full_question
 
@@ -90,9 +98,9 @@ class TurnController:
         except TimeoutError:
             _log.warning("the turn did not stop within %s seconds", _STOP_SECONDS)
 
-    async def give_leave(self, request: LeaveRequest) -> Leave:
-        """Ask the person for a tool's leave."""
-        return Leave(await self._stage.ask(approval(request, self._clock)))
+    async def ask_permission(self, request: PermissionRequest) -> PermissionAnswer:
+        """Ask the user whether a call may run."""
+        return PermissionAnswer(Permission(await self._stage.ask(approval(request, self._clock))))
 
     def _begun(self, begin: Callable[[], AsyncGenerator[Event]], text: str = "") -> Work:
         """Begin at once what the work goes on with: the next Enter may be among the same keys."""

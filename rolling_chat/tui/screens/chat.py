@@ -111,7 +111,7 @@ class ChatScreen(ReaderScreen):
 
     def on_mount(self) -> None:
         """Show the conversation, take keys; what is heavy waits for the first paint."""
-        self.chat.ask = self._turns.give_leave
+        self.chat.ask = self._turns.ask_permission
         self.chat.summaries.listener = self._summary_changed
         self._painter.begin()
         self.prompt.focus()

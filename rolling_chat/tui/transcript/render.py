@@ -27,7 +27,7 @@ _TOOL_GLYPH = {Status.ASKING: "?", Status.FAILED: "✗", Status.REFUSED: "⊘", 
 _TOOL_WORD = {
     Status.LIVE: "running",
     Status.FORMING: "not run yet",
-    Status.ASKING: "asks leave",
+    Status.ASKING: "asks permission",
     Status.FAILED: "failed",
     Status.REFUSED: "refused",
     Status.CANCELLED: "cancelled",

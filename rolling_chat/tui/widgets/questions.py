@@ -5,23 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from rolling_chat.events import Leave
+from rolling_chat.events import Permission
 from rolling_chat.text import one_line
 from rolling_chat.tui.widgets.question import Answer, Question
 
 if TYPE_CHECKING:
-    from rolling_chat.events import LeaveRequest
+    from rolling_chat.events import PermissionRequest
 
 ROLL = "roll"
 
 _ANSWERS = (
-    Answer("y", "once", Leave.ONCE),
-    Answer("n", "no", Leave.NO, escape=True),
-    Answer("a", "always in this session", Leave.SESSION),  # last: a narrow frame cuts it off
+    Answer("y", "once", Permission.ONCE),
+    Answer("n", "no", Permission.NO, escape=True),
+    Answer("a", "always in this session", Permission.SESSION),  # last: a narrow frame cuts it off
 )
 
 
-def approval(request: LeaveRequest, clock: Callable[[], float]) -> Question:
+def approval(request: PermissionRequest, clock: Callable[[], float]) -> Question:
     """The question for a request: the whole of what would be done, and y, n or esc, a."""
     return Question(one_line(request.title or request.call.name), request.detail, _ANSWERS, clock)
 

@@ -150,7 +150,7 @@ async def test_a_retry_leaves_the_offer_and_asks_its_own_question(made: Path) ->
         await type_line(pilot, "go")
         await reads(pilot, "no longer fits")
         await type_line(pilot, "/retry")
-        await reads(pilot, COMMAND, "asking leave")
+        await reads(pilot, COMMAND, "asking permission")
         await wait_until(pilot, lambda: len(_questions(pilot)) == 1)
         await listens(pilot, clock)
         await pilot.press("y")

@@ -360,7 +360,7 @@ class TestLeave:
         clock = Clock()
         async with make_app(asking_chat(tmp_path), tmp_path, clock=clock).run_test() as pilot:
             await self._asked(pilot)
-            await reads(pilot, COMMAND, "asking leave for run_command")
+            await reads(pilot, COMMAND, "asking permission for run_command")
             await listens(pilot, clock)
             await pilot.press("y")
             await idle(pilot)

@@ -106,7 +106,7 @@ def test_a_long_command_gives_way_to_its_note() -> None:
     ("status", "glyph", "word"),
     [
         (Status.LIVE, "⚙", "running"),
-        (Status.ASKING, "?", "asks leave"),
+        (Status.ASKING, "?", "asks permission"),
         (Status.FAILED, "✗", "failed"),
         (Status.REFUSED, "⊘", "refused"),
         (Status.CANCELLED, "■", "cancelled"),

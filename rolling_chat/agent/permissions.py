@@ -1,0 +1,119 @@
+"""Which calls run at once, which ask the user first, and which are refused."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+from rolling_chat.events import AskPermission, Permission, PermissionAnswer, PermissionRequest
+from rolling_chat.permissions.rules import PermissionRule, find_denial, is_allowed, parse_rule
+from rolling_chat.settings.paths import Paths
+from rolling_chat.settings.schema import Settings, SettingsError
+from rolling_chat.settings.write import add_to_setting
+from rolling_chat.tools.base import Tool
+
+log = logging.getLogger("rolling_chat.agent.permissions")
+
+Policy: TypeAlias = Literal["read-only", "ask", "edits", "all"]
+Verdict: TypeAlias = Literal["allowed", "ask", "refused"]
+
+ALLOW, DENY = "agent.permissions.allow", "agent.permissions.deny"
+_NO = PermissionAnswer(Permission.NO)
+
+
+@dataclass(slots=True)
+class Permissions:
+    """The policy of `agent.approvals`, the rules of settings and session, and whom to ask.
+
+    A rule that denies wins over everything. A tool that needs no permission runs otherwise. One that does:
+    `read-only` refuses it, `all` lets it run, `ask` and `edits` ask unless a rule allows the call (`edits`
+    lets changes to files pass, and commands are none). `session` are the rules that the user made by an
+    answer; they end with the session.
+    """
+
+    policy: Policy
+    allow: tuple[PermissionRule, ...] = ()
+    deny: tuple[PermissionRule, ...] = ()
+    ask: AskPermission | None = None
+    session: list[PermissionRule] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, settings: Settings, tools: Collection[str]) -> Permissions:
+        """The policy and the rules of the settings. Raises SettingsError for a rule about no tool."""
+        rules = settings.agent.permissions
+        return cls(
+            settings.agent.approvals,
+            _read(rules.allow, ALLOW, settings, tools),
+            _read(rules.deny, DENY, settings, tools),
+        )
+
+    def verdict(self, tool: Tool, subject: str) -> Verdict:
+        """What is to be done about a call of `tool` that would do `subject`."""
+        if find_denial(self.deny, tool.name, subject) is not None:
+            return "refused"
+        if not tool.needs_permission or self.policy == "all":
+            return "allowed"
+        if self.policy == "read-only":
+            return "refused"
+        if is_allowed((*self.allow, *self.session), tool.name, subject):
+            return "allowed"
+        return "ask" if self.ask is not None else "refused"
+
+    async def decide(self, request: PermissionRequest) -> PermissionAnswer:
+        """Ask the user. A question that could not be put counts as no."""
+        if self.ask is None:
+            return _NO
+        try:
+            answer = await self.ask(request)
+        except Exception:
+            log.exception("asking for permission failed")
+            return _NO
+        if answer.permission is Permission.SESSION and request.rule not in self.session:
+            self.session.append(request.rule)
+        return answer
+
+    def refusal(self, tool: Tool, subject: str) -> str:
+        """What the model reads of a call that was refused without asking."""
+        denial = find_denial(self.deny, tool.name, subject)
+        if denial is not None:
+            return f"Not run: the user's rule {denial.text} denies this. Do not try the same by other means."
+        if self.policy == "read-only":
+            return f"Not run: {tool.name} is not allowed here (approvals are read-only). Go on without it."
+        return (
+            f"Not run: {tool.name} needs the user's permission, and nobody can be asked here "
+            f"(approvals are {self.policy!r}). Go on without it, or say what you would have run."
+        )
+
+    def forget(self) -> None:
+        """Drop the session's rules: another session begins."""
+        self.session.clear()
+
+    def keep(self, rule: PermissionRule, paths: Paths) -> None:
+        """Move a session's rule into the user's settings file. Raises SettingsError."""
+        if not rule.can_be_kept:
+            raise SettingsError("A command of several lines cannot be kept in the settings.")
+        add_to_setting(paths, ALLOW, rule.text)
+        self.allow = (*self.allow, rule)
+        self.session.remove(rule)
+
+
+def refused_by_user(words: str) -> str:
+    """What the model reads of a call that the user refused, with what they said about it."""
+    if not words:
+        return "Not run: the user refused this call. Do not try the same by other means; ask them."
+    return f"Not run: the user refused this call. They say: {words}"
+
+
+def _read(
+    texts: Sequence[str], key: str, settings: Settings, tools: Collection[str]
+) -> tuple[PermissionRule, ...]:
+    rules = tuple(parse_rule(text) for text in texts)
+    unknown = next((rule for rule in rules if rule.tool not in tools), None)
+    if unknown is not None:
+        origin = settings.origins.get(key, "settings")
+        raise SettingsError(
+            f'{origin}: {key}: "{unknown.text}" is about no tool; the tools are: {", ".join(tools)}'
+        )
+    return rules

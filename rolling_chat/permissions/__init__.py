@@ -1,0 +1,1 @@
+"""Permission rules: which calls run without a question, and which never run."""

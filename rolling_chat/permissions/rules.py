@@ -1,0 +1,247 @@
+"""Permission rules: a tool, and for run_command the words that a command begins with, or a whole command.
+
+As text, which is how settings hold them:
+
+    run_command                     every call of the tool
+    run_command(git status *)       `git status` and whatever arguments follow
+    run_command(make test)          exactly this command
+    run_command(=ls *.py)           exactly this command; the sign is needed where the command holds a `*`
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal, TypeAlias
+
+from rolling_chat.permissions.shell import SimpleCommand, UnreadableCommandError, split_command
+
+COMMAND_TOOL = "run_command"
+
+_RULE = re.compile(r"([A-Za-z_][A-Za-z0-9_.-]*)(?:\((.*)\))?", re.DOTALL)
+_MARKS = str.maketrans("", "", "'\"\\")
+_NOT_A_NAME = re.compile(r"[^\w./+-]+")
+
+# No argument makes one of these run another program. Everything else is remembered as the exact command.
+_PREFIX_PROGRAMS = frozenset(
+    [
+        "basename",
+        "cat",
+        "cksum",
+        "cmp",
+        "cut",
+        "date",
+        "df",
+        "diff",
+        "dirname",
+        "du",
+        "echo",
+        "egrep",
+        "false",
+        "fgrep",
+        "file",
+        "grep",
+        "head",
+        "id",
+        "jq",
+        "ls",
+        "md5sum",
+        "nl",
+        "printf",
+        "pwd",
+        "readlink",
+        "realpath",
+        "sha1sum",
+        "sha256sum",
+        "stat",
+        "tac",
+        "tail",
+        "test",
+        "tr",
+        "true",
+        "uname",
+        "wc",
+        "which",
+        "whoami",
+    ]
+)
+_PREFIX_SUBCOMMANDS = {
+    "git": frozenset(
+        [
+            "add",
+            "blame",
+            "commit",
+            "describe",
+            "diff",
+            "log",
+            "ls-files",
+            "rev-parse",
+            "shortlog",
+            "show",
+            "status",
+        ]
+    )
+}
+
+Reach: TypeAlias = Literal["tool", "prefix", "exact"]
+
+
+@dataclass(frozen=True)
+class PermissionRule:
+    """What one permission is about: a tool, the first words of a command, or one exact command."""
+
+    tool: str
+    reach: Reach = "tool"
+    command: str = ""
+
+    @property
+    def text(self) -> str:
+        """The rule as settings hold it."""
+        match self.reach:
+            case "tool":
+                return self.tool
+            case "prefix":
+                return f"{self.tool}({self.command} *)"
+            case _:
+                is_plain = "*" not in self.command and self.command.strip() == self.command
+                sign = "" if is_plain and not self.command.startswith("=") else "="
+                return f"{self.tool}({sign}{self.command})"
+
+    @property
+    def can_be_kept(self) -> bool:
+        """Whether settings can hold it: a command of several lines they cannot."""
+        return self.text.isprintable()
+
+    @cached_property
+    def words(self) -> tuple[str, ...]:
+        """The literal words of the command; none where it is no single simple command."""
+        try:
+            first, *others = split_command(self.command)
+        except UnreadableCommandError:
+            return ()
+        is_whole = not others and len(first.literal) == len(first.words)
+        return first.literal if is_whole else ()
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """What to look for in a command that cannot be read for certain."""
+        return _names(self.command)
+
+    def covers(self, part: SimpleCommand) -> bool:
+        """Whether it allows one part of a command by itself."""
+        if not self.words:
+            return False
+        return part.begins_with(self.words) if self.reach == "prefix" else part.is_exactly(self.words)
+
+
+def parse_rule(text: str) -> PermissionRule:
+    """Read a rule. Raises ValueError whose text is the reason, for a person."""
+    match = _RULE.fullmatch(text.strip())
+    if match is None:
+        raise ValueError("is no rule")
+    tool, inside = match[1], match[2]
+    if inside is None or inside.strip() == "*":
+        return PermissionRule(tool)
+    if tool != COMMAND_TOOL:
+        raise ValueError(f"has a pattern, which only {COMMAND_TOOL} takes")
+    if inside.startswith("="):
+        return _exact(inside[1:])
+    inside = inside.strip()
+    if inside.endswith((" *", "\t*")):
+        rule = PermissionRule(tool, "prefix", inside[:-1].strip())
+        if not rule.words or "*" in rule.command:
+            raise ValueError("must have plain words before the *")
+        return rule
+    if "*" in inside:
+        raise ValueError("needs a blank before a * at its end, or = in front of an exact command")
+    return _exact(inside)
+
+
+def propose_rule(tool: str, subject: str) -> PermissionRule:
+    """Return the rule that "always" makes for a call: never one for a program that runs other programs."""
+    if tool != COMMAND_TOOL:
+        return PermissionRule(tool)
+    try:
+        first, *others = split_command(subject)
+    except UnreadableCommandError:
+        return _exact(subject)
+    prefix = _safe_prefix(first)
+    if others or not prefix:
+        return _exact(subject)
+    return PermissionRule(COMMAND_TOOL, "prefix", " ".join(prefix))
+
+
+def is_allowed(rules: Iterable[PermissionRule], tool: str, subject: str) -> bool:
+    """Whether the rules allow a call; of a compound command every part has to be allowed by itself."""
+    own = [rule for rule in rules if rule.tool == tool]
+    if any(rule.reach == "tool" for rule in own):
+        return True
+    if any(rule.reach == "exact" and rule.command == subject for rule in own):
+        return True
+    try:
+        parts = split_command(subject) if own else ()
+    except UnreadableCommandError:
+        return False
+    return bool(parts) and all(any(rule.covers(part) for rule in own) for part in parts)
+
+
+def find_denial(rules: Iterable[PermissionRule], tool: str, subject: str) -> PermissionRule | None:
+    """Return the rule that denies a call, if any; in a command that cannot be read naming is enough."""
+    return next((rule for rule in rules if rule.tool == tool and _denies(rule, subject)), None)
+
+
+def _denies(rule: PermissionRule, subject: str) -> bool:
+    if rule.reach == "tool" or rule.command == subject:
+        return True
+    try:
+        parts = split_command(subject)
+    except UnreadableCommandError:
+        return _mentions(_names(subject), rule.names)
+    if any(rule.covers(part) for part in parts):
+        return True
+    # a program that may run others is denied by what stands anywhere in the command
+    return not all(_safe_prefix(part) for part in parts) and _mentions(_names(subject), rule.names)
+
+
+def _exact(command: str) -> PermissionRule:
+    if not command.strip():
+        raise ValueError("names no command")
+    return PermissionRule(COMMAND_TOOL, "exact", command)
+
+
+def _safe_prefix(command: SimpleCommand) -> tuple[str, ...]:
+    """The first words that may stand for every command with other arguments; none where none may."""
+    match command.literal:
+        case [program, *_] if program in _PREFIX_PROGRAMS:
+            return (program,)
+        case [program, subcommand, *_] if subcommand in _PREFIX_SUBCOMMANDS.get(program, ()):
+            return program, subcommand
+        case _:
+            return ()
+
+
+def _names(text: str) -> tuple[str, ...]:
+    """The names in a text: quotes and backslashes off, cut at whatever is no part of a name."""
+    return tuple(name for name in _NOT_A_NAME.split(text.replace("\\\n", "").translate(_MARKS)) if name)
+
+
+def _mentions(names: Sequence[str], wanted: Sequence[str]) -> bool:
+    """Whether the wanted names stand there in a row; options may stand behind the first of them."""
+    if not wanted:
+        return False
+    for at, name in enumerate(names):
+        if wanted[0] not in (name, name.rpartition("/")[2]):
+            continue
+        rest = names[at + 1 :]
+        if tuple(rest[: len(wanted) - 1]) == tuple(wanted[1:]):
+            return True
+        if rest and rest[0].startswith("-") and _in_order(wanted[1:], rest):
+            return True
+    return False
+
+
+def _in_order(wanted: Sequence[str], names: Sequence[str]) -> bool:
+    left = iter(names)
+    return all(name in left for name in wanted)
