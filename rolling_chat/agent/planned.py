@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 from rolling_chat.context import ContextConfig, ContextOverflowError, ContextPlan, PromptReport, Summary
+from rolling_chat.context.budget import reserve_and_margin, room_for_prompt, smallest_window
 from rolling_chat.context.plan import PlanIndex
 from rolling_chat.messages import JsonObject, MadeBy
 from rolling_chat.providers.protocol import Request
@@ -47,24 +47,20 @@ def as_summary(stored: StoredSummary | None) -> Summary | None:
 
 def room_of(config: ContextConfig) -> int:
     """W - R - M, as the pipeline divides the window."""
-    window = config.max_context_tokens
-    return window - reserve_of(config) - int(window * config.safety_margin)
+    return room_for_prompt(config, config.max_context_tokens)
 
 
 def reserve_of(config: ContextConfig) -> int:
     """R, without what an input limit adds to it."""
-    window = config.max_context_tokens
-    return min(config.reserved_output_tokens, window // 3, config.max_output_tokens or window)
+    return reserve_and_margin(config, config.max_context_tokens)[0]
 
 
-def does_not_fit(report: PromptReport) -> ContextOverflowError:
+def does_not_fit(report: PromptReport, config: ContextConfig) -> ContextOverflowError:
     """What is raised where even the least of a prompt is too long."""
-    room = report.window - report.reserve - report.margin
-    share = 1 - (report.reserve + report.margin) / report.window
     return ContextOverflowError(
         current=report.bound,
-        maximum=room,
+        maximum=report.window - report.reserve - report.margin,
         largest=[("history", report.history), ("current turn", report.current), ("system", report.system)],
-        smallest_window=math.ceil(report.bound / share) if share > 0 else report.bound,
+        smallest_window=smallest_window(config, report.bound),
         report=report,
     )

@@ -265,7 +265,7 @@ class Planner:
                 return planned
             # The wire copy adds a little of its own: leave that much room for it, and plan again.
             config, plan = replace(config, input_limit=max(room - added, 1)), planned.plan
-        raise does_not_fit(planned.report)
+        raise does_not_fit(planned.report, config)
 
     def take(self, planned: PlannedRequest) -> None:
         """Go by a request that was planned: it is sent now."""

@@ -15,7 +15,7 @@ from functools import partial
 
 from rolling_chat.agent.basis import Basis, canonical, digest, wire_hash
 from rolling_chat.agent.batches import batches
-from rolling_chat.agent.planned import as_summary, reserve_of
+from rolling_chat.agent.planned import as_summary, reserve_of, room_of
 from rolling_chat.agent.prompt import MAX_ANSWER, PIPELINE_VERSION
 from rolling_chat.agent.runtime import Runtime
 from rolling_chat.agent.text import sound_text
@@ -155,8 +155,7 @@ class Summariser:
     ) -> str:
         """Ask in as many questions as fit the model's window; the last answer is the summary."""
         config = self._config(model)
-        window = config.max_context_tokens
-        room = window - reserve_of(config) - math.ceil(window * config.safety_margin) - _FRAMING
+        room = room_of(config) - _FRAMING
         options = SummaryOptions(
             max_tokens=most, max_prompt_tokens=max(int(room / _correction(model, config)), 1), model=model,
             previous=before, focus=subject.focus,

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rolling_chat.context import Calibration, ContextConfig, Measurements, count_tokens, get_context_limit
+from rolling_chat.context.budget import room_for_prompt
 from rolling_chat.context.calibration import NOT_CALIBRATED
 from rolling_chat.context.config import Truncation
 from rolling_chat.messages import JsonObject
@@ -117,14 +118,11 @@ def context_config(
     context = settings.context
     window = max(window_of(model, settings, catalog, learned), 1)
     most_out = output_limit(model, settings, catalog)
-    reserve = min(context.reserved_output_tokens, window // 3, most_out or window)
     floor = count_tokens(system, model) + count_tokens(json.dumps(list(tools)), model)
-    # neither the margin that shrinks nor an estimate that moves: what was cut stays as it is
-    available = window - reserve - int(window * context.safety_margin) - int(floor * calibration.shape)
     truncations: dict[str, Truncation] = {
         name: tool.truncation for name, tool in context.tools.items() if tool.truncation
     }
-    return ContextConfig(
+    config = ContextConfig(
         enabled=rolling,
         max_context_tokens=window,
         reserved_output_tokens=context.reserved_output_tokens,
@@ -136,7 +134,7 @@ def context_config(
         trim_strategy=context.trim_strategy,
         summarize=context.summarize,
         summary_model=context.summary_model,
-        max_tool_result_tokens=max(min(context.max_tool_result_tokens, available // 4), 1),
+        max_tool_result_tokens=context.max_tool_result_tokens,
         tool_result_truncation=context.tool_result_truncation,
         tool_result_keep_first=context.tool_result_keep_first,
         tool_result_keep_last=context.tool_result_keep_last,
@@ -148,6 +146,10 @@ def context_config(
         recall=any(tool.get("function", {}).get("name") == RECALL for tool in tools),
         calibration=calibration,
     )
+    # neither the margin that shrinks nor an estimate that moves: what was cut stays as it is
+    room = room_for_prompt(replace(config, safety_margin=context.safety_margin), window)
+    most = (room - int(floor * calibration.shape)) // 4
+    return replace(config, max_tool_result_tokens=max(min(context.max_tool_result_tokens, most), 1))
 
 
 def safety_margin(settings: Settings, calibration: Calibration) -> float:

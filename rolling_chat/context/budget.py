@@ -56,7 +56,7 @@ def divide_window(config: ContextConfig, model: str | None, *, system: int, tool
 
 
 def reserve_and_margin(config: ContextConfig, window: int) -> tuple[int, int]:
-    """R and M of `window`, in tokens.
+    """R and M of `window`, in tokens: everybody who divides a window asks here.
 
     They are rounded together, so that what is left for the prompt never shrinks as the window grows.
     """
@@ -65,3 +65,19 @@ def reserve_and_margin(config: ContextConfig, window: int) -> tuple[int, int]:
         wanted = min(wanted, config.max_output_tokens)
     reserve = int(wanted)
     return reserve, int(wanted + window * config.safety_margin) - reserve
+
+
+def room_for_prompt(config: ContextConfig, window: int) -> int:
+    """W - R - M: what a prompt may take of `window`, in tokens, an input limit aside."""
+    return window - sum(reserve_and_margin(config, window))
+
+
+def smallest_window(config: ContextConfig, bound: int) -> int:
+    """The least window with room for a prompt of `bound` tokens."""
+    low, high = bound, bound * 2 + config.reserved_output_tokens + 16
+    while room_for_prompt(config, high) < bound:
+        high *= 2
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (low, middle) if room_for_prompt(config, middle) >= bound else (middle + 1, high)
+    return low

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from rolling_chat.context.budget import reserve_and_margin
+from rolling_chat.context.budget import smallest_window
 from rolling_chat.context.config import ContextConfig
 from rolling_chat.context.draft import Draft
 from rolling_chat.context.errors import ContextOverflowError
@@ -357,7 +357,7 @@ class _Build:
             current=report.bound,
             maximum=budget.room,
             largest=[(name, tokens) for name, tokens in parts[:3] if tokens],
-            smallest_window=_smallest_window(report.bound, self._config),
+            smallest_window=smallest_window(self._config, report.bound),
             report=report,
             plan=plan,
         )
@@ -400,18 +400,3 @@ def _turns(pieces: Sequence[Piece]) -> list[list[Piece]]:
 def _is_answered(turn: Sequence[Piece]) -> bool:
     last = turn[-1].message if turn else None
     return last is not None and last.role == "assistant" and not last.tool_calls
-
-
-def _smallest_window(bound: int, config: ContextConfig) -> int:
-    """The least W with W - R(W) - M(W) >= bound, in tokens."""
-
-    def fits(window: int) -> bool:
-        return window - sum(reserve_and_margin(config, window)) >= bound
-
-    low, high = bound, bound * 2 + config.reserved_output_tokens + 16
-    while not fits(high):
-        high *= 2
-    while low < high:
-        middle = (low + high) // 2
-        low, high = (low, middle) if fits(middle) else (middle + 1, high)
-    return low
