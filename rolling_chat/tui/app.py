@@ -15,8 +15,10 @@ from textual.filter import LineFilter, NoColor
 
 from rolling_chat.tui.clipboard import Clipboard
 from rolling_chat.tui.focus import keep_focus
-from rolling_chat.tui.hangup import die_of_hangup, on_signal, terminal_is_gone
+from rolling_chat.tui.hangup import die_of_hangup, terminal_is_gone
+from rolling_chat.tui.terminal_modes import TerminalModes
 from rolling_chat.tui.theming import textual_theme
+from rolling_chat.tui.watchdog import Watchdog
 
 if TYPE_CHECKING:
     from rolling_chat.agent import Chat
@@ -60,6 +62,8 @@ class RollingChatApp(App[None]):
         self.theme_names: Sequence[str] = tuple(themes)
         self.crash = ""
         self.touched_at = 0.0  # when a key or the mouse was last used, by `clock`
+        self.watchdog: Watchdog | None = None
+        self._terminal_modes = TerminalModes()
         self._paths = paths
         self._clock = clock
         self._first_message = first_message
@@ -81,9 +85,19 @@ class RollingChatApp(App[None]):
         # the terminal's other screen is empty when it is gone back to
         self.app_resume_signal.subscribe(self, lambda _: self.refresh(layout=True))
         if not self.is_headless:
-            on_signal("SIGTERM", lambda: self.call_later(self.action_quit))
-            on_signal("SIGHUP", lambda: self.call_later(self._terminal_lost))
+            self._watch()
             self.set_interval(_LOOK_FOR_TERMINAL_EVERY, self._look_for_terminal)
+
+    def _watch(self) -> None:
+        self.watchdog = Watchdog(
+            {
+                "SIGTERM": lambda: self.call_later(self.action_quit),
+                "SIGHUP": lambda: self.call_later(self._terminal_lost),
+            },
+            self._terminal_modes.restore,
+            self._paths.log_file if self._paths is not None else None,
+        )
+        self.watchdog.start()
 
     async def on_event(self, event: events.Event) -> None:
         """Note when the user was there, and have some widget take the keys, whatever the mouse did."""

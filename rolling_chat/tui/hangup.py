@@ -1,24 +1,12 @@
-"""A terminal that goes away: noticed by signal or by asking, and left without spinning."""
+"""A terminal that goes away: noticed by asking, and left without spinning."""
 
 from __future__ import annotations
 
-import asyncio
 import os
 import select
 import signal
 import sys
-from collections.abc import Callable
 from contextlib import suppress
-
-
-def on_signal(name: str, act: Callable[[], object]) -> None:
-    """Call `act` in the running loop when the signal of that name comes, where the system has it."""
-    number = getattr(signal, name, None)
-    if number is None:
-        return
-    # no signals: another thread than the first, or Windows
-    with suppress(NotImplementedError, RuntimeError, ValueError):
-        asyncio.get_running_loop().add_signal_handler(number, act)
 
 
 def terminal_is_gone() -> bool:

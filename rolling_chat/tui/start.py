@@ -176,6 +176,9 @@ def run_app(
         app.run()
     except Exception as error:  # outside the app's own loop: a terminal that cannot be had
         app.crash = app.crash or app.fault("The screen broke", error)
+    finally:
+        if app.watchdog is not None:
+            app.watchdog.stop()
     if app.failure is not None:
         raise app.failure
     if app.crash:

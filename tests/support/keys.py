@@ -143,9 +143,9 @@ MODES = (
 
 
 def keys_of(pilot: Pilot[None], mode: Mode) -> list[str]:
-    """Every key that a mode binds: its own and those of all that surrounds what has the focus."""
-    bound = pilot.app.screen.active_bindings
-    keys = dict.fromkeys([*_COMMON, *mode.keys, *bound])
+    """The keys that a mode binds: its own and those around it; of several for one action only one."""
+    bound = {(each.node, each.binding.action): key for key, each in pilot.app.screen.active_bindings.items()}
+    keys = dict.fromkeys([*_COMMON, *mode.keys, *bound.values()])
     return [key for key in keys if key not in _NOT_WALKED and not key.startswith("super+")]
 
 

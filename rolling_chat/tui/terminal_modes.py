@@ -1,0 +1,51 @@
+"""The terminal's modes: taken before the screen is drawn, put back when the screen cannot do it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import suppress
+from threading import Thread
+from typing import Any
+
+if sys.platform != "win32":
+    import termios
+
+# cancel a sequence that was cut off, end a frame; paste marks, size reports, mouse, focus reports off;
+# line wrap on; the kitty keyboard's flags, then the other screen (which has flags of its own) left; cursor on
+_RESET = (
+    b"\x18\x1b[?2026l\x1b[?2004l\x1b[?2048l\x1b[?1000l\x1b[?1003l\x1b[?1015l\x1b[?1006l\x1b[?1016l"
+    b"\x1b[?1004l\x1b[?7h\x1b[<u\x1b[?1049l\x1b[?25h\x1b[0m"
+)
+_MAX_WRITE_SECONDS = 1.0  # a terminal that nobody reads from takes nothing, for ever
+
+
+class TerminalModes:
+    """What the terminal was like when this was made; None of it where there is no terminal."""
+
+    def __init__(self) -> None:
+        self._settings = _line_settings()
+
+    def restore(self) -> None:
+        """Put it back, from any thread and without anything of the screen's."""
+        if self._settings is None or sys.__stdin__ is None:
+            return
+        with suppress(OSError, ValueError, termios.error):
+            termios.tcsetattr(sys.__stdin__, termios.TCSANOW, self._settings)
+        writing = Thread(target=_write_reset, daemon=True)
+        writing.start()
+        writing.join(_MAX_WRITE_SECONDS)
+
+
+def _write_reset() -> None:
+    with suppress(OSError, ValueError, AttributeError):
+        os.write(sys.__stderr__.fileno(), _RESET)  # type: ignore[union-attr]  # suppressed
+
+
+def _line_settings() -> list[Any] | None:
+    if sys.platform == "win32" or sys.__stdin__ is None:
+        return None
+    try:
+        return termios.tcgetattr(sys.__stdin__)
+    except (OSError, ValueError, termios.error):
+        return None

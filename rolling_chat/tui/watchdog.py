@@ -1,0 +1,158 @@
+"""A watch over the event loop, from a thread of its own.
+
+A loop that no longer turns answers neither keys nor signals. So the thread logs the stacks of all threads
+once per stall, and sees to it that SIGTERM and SIGHUP end the process even then, the terminal restored.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import faulthandler
+import os
+import signal
+import socket
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from threading import Thread
+from types import FrameType
+
+STALL = 3.0  # seconds in which the loop has not turned
+MAX_QUIT = 15.0  # seconds that an orderly end may take after a signal
+_TICK = 0.25
+_STALLED = "the event loop has not turned"
+_ALARM: int = getattr(signal, "SIGALRM", 0)
+
+
+class Watchdog:
+    """Calls `actions` in the loop when their signals come, by name, where the system has them.
+
+    Where the loop does not turn for `STALL` seconds, or the action has not ended the process after
+    `MAX_QUIT`, `restore` is called from the watching thread and the process ends. To be started and
+    stopped in the main thread.
+    """
+
+    def __init__(
+        self,
+        actions: Mapping[str, Callable[[], object]],
+        restore: Callable[[], None],
+        log_file: Path | None = None,
+    ) -> None:
+        self._actions = {
+            number: act for name, act in actions.items() if (number := getattr(signal, name, None))
+        }
+        self._restore = restore
+        self._log_file = log_file
+        self._beats = 0
+        self._beat_at = 0.0
+        self._signaled = 0  # the first signal that came, as the thread saw it
+        self._came_last = 0
+        self._is_logged = False  # this stall
+        self._stopped = False
+        self._thread = Thread(target=self._watch, name="watchdog", daemon=True)
+
+    def start(self) -> None:
+        """Watch the running loop."""
+        self._loop = asyncio.get_running_loop()
+        self._incoming, self._outgoing = socket.socketpair()
+        self._incoming.settimeout(_TICK)
+        self._outgoing.setblocking(False)
+        try:
+            # Python's own handlers wait for the main thread; these bytes come whatever it does
+            self._wakeup_before = signal.set_wakeup_fd(self._outgoing.fileno(), warn_on_full_buffer=False)
+            self._handlers_before = {
+                number: signal.signal(number, self._came) for number in (*self._actions, _ALARM) if number
+            }
+        except ValueError:  # not the main thread: no signals, but the stacks
+            self._wakeup_before, self._handlers_before = -1, {}
+        self._beat()
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Watch no longer; the signals do what they did before."""
+        if self._stopped or not self._thread.ident:
+            return
+        self._stopped = True
+        if self._handlers_before:
+            if _ALARM:
+                signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.set_wakeup_fd(self._wakeup_before)
+        for number, handler in self._handlers_before.items():
+            signal.signal(number, handler)
+        self._thread.join(MAX_QUIT)
+        self._incoming.close()
+        self._outgoing.close()
+
+    def _beat(self) -> None:
+        self._beats += 1
+        self._beat_at = time.monotonic()
+        if not self._stopped:
+            self._loop.call_later(_TICK, self._beat)
+
+    def _came(self, number: int, _frame: FrameType | None) -> None:
+        """In the main thread, between two steps of whatever keeps the loop from turning."""
+        if number != _ALARM:
+            self._came_last = number
+            if _ALARM:  # no other thread may get its turn: a regular expression keeps the interpreter
+                signal.setitimer(signal.ITIMER_REAL, STALL)
+        if time.monotonic() - self._beat_at >= STALL:
+            self._end(self._came_last, _STALLED)
+
+    # -- in the watching thread
+
+    def _watch(self) -> None:
+        beats, still, waited, at = 0, 0.0, 0.0, time.monotonic()
+        while not self._stopped:
+            self._take_signals()
+            now = time.monotonic()
+            # while the whole process was stopped no time has passed
+            passed, at = min(now - at, 2 * _TICK), now
+            waited += passed if self._signaled else 0.0
+            if self._beats != beats:
+                beats, still, self._is_logged = self._beats, 0.0, False
+            still += passed
+            if still >= STALL:
+                self._log_stacks()
+            if self._signaled and still >= STALL:
+                self._end(self._signaled, _STALLED)
+            if waited >= MAX_QUIT:
+                self._end(self._signaled, f"{MAX_QUIT:.0f} s after it came")
+
+    def _take_signals(self) -> None:
+        try:
+            numbers = self._incoming.recv(64)
+        except (TimeoutError, OSError):
+            return
+        for number in numbers:
+            if number in self._actions:
+                self._signaled = self._signaled or number
+                with suppress(RuntimeError):  # the loop is closed: the program is ending
+                    self._loop.call_soon_threadsafe(self._actions[number])
+
+    def _log_stacks(self) -> None:
+        if not self._is_logged:
+            self._is_logged = True
+            self._log(f"{_STALLED} for {STALL:.0f} s; every thread's stack:", stacks=True)
+
+    def _end(self, number: int, why: str) -> None:
+        try:
+            self._restore()
+            self._log_stacks()
+            self._log(f"ended by signal {number}: {why}", stacks=False)
+        finally:
+            os._exit(128 + number)
+
+    def _log(self, line: str, *, stacks: bool) -> None:
+        """Write to the log without `logging`, whose lock the stalled thread may hold."""
+        if self._log_file is None:
+            return
+        head = f"{time.strftime('%Y-%m-%d %H:%M:%S')},000 {os.getpid()} ERROR rolling_chat.tui: {line}\n"
+        with suppress(OSError):
+            file = os.open(self._log_file, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+            try:
+                os.write(file, head.encode())
+                if stacks:
+                    faulthandler.dump_traceback(file)
+            finally:
+                os.close(file)

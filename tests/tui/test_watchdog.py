@@ -1,0 +1,58 @@
+"""The watch over the event loop: silent while the loop turns, one dump a stall."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from rolling_chat.tui import watchdog
+from rolling_chat.tui.watchdog import Watchdog
+from tests.support.terminal import PATIENCE_SECONDS
+
+
+def _dumps(log: Path) -> int:
+    return log.read_text().count("has not turned") if log.exists() else 0
+
+
+def _stall_until(log: Path, dumps: int) -> None:
+    """Keep the loop from turning until the log has so many dumps."""
+    until = time.monotonic() + PATIENCE_SECONDS
+    while _dumps(log) < dumps and time.monotonic() < until:
+        threading.Event().wait(0.05)
+
+
+async def test_each_stall_is_logged_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watchdog, "STALL", 0.6)
+    log = tmp_path / "log"
+    watch = Watchdog({}, lambda: None, log)
+    watch.start()
+    try:
+        for stall in (1, 2):
+            _stall_until(log, stall)
+            assert _dumps(log) == stall
+            assert "_stall_until" in log.read_text()
+            for _ in range(3):  # it turns again
+                await asyncio.sleep(watchdog._TICK)
+        assert log.stat().st_mode & 0o077 == 0
+    finally:
+        watch.stop()
+
+
+async def test_a_signal_is_answered_in_the_loop_while_it_turns(tmp_path: Path) -> None:
+    came = asyncio.Event()
+    before = signal.getsignal(signal.SIGHUP)
+    watch = Watchdog({"SIGHUP": came.set, "SIGNOT": came.set}, lambda: None, tmp_path / "log")
+    watch.start()
+    try:
+        os.kill(os.getpid(), signal.SIGHUP)
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            await came.wait()
+    finally:
+        watch.stop()
+    assert signal.getsignal(signal.SIGHUP) is before
