@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -383,10 +384,10 @@ class Chat:
             used = self._runtime.store.files(self.info.id)
         return await in_background(partial(file_states, used))
 
-    def search(self, words: str) -> list[SearchHit]:
-        """Messages of any session by any text, on any branch; best first."""
+    def search(self, words: str, stop: threading.Event | None = None) -> list[SearchHit]:
+        """Find messages of any session by any text, best first, until `stop` is set; from any thread."""
         with in_words():
-            return self._runtime.store.search(words)
+            return self._runtime.store.search(words, stop=stop)
 
     def export(self, target: str = "") -> Path:
         """Write the branch to a new file: `target` is its name, or a format; returns the file."""

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar
 
 if TYPE_CHECKING:
     from rolling_chat.agent import Chat
     from rolling_chat.context.report import PromptReport
+
+
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +102,10 @@ class CommandContext(Protocol):
 
     def show_help(self) -> None:
         """Show keys and commands."""
+        ...
+
+    async def wait_for(self, work: Callable[[threading.Event], Result], doing: str) -> Result | None:
+        """Run `work` in a thread, `doing` on the screen; None once the user cancels, which sets its event."""
         ...
 
     async def pick(self, title: str, choices: Sequence[Choice], *, current: str = "") -> str | None:

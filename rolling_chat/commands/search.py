@@ -33,7 +33,10 @@ async def _run(context: CommandContext, argument: str) -> None:
         )
         return
     chat = context.chat
-    choices = hit_choices(chat.search(argument), chat.info.id, time.time())
+    hits = await context.wait_for(lambda stop: chat.search(argument, stop), "searching")
+    if hits is None:
+        return
+    choices = hit_choices(hits, chat.info.id, time.time())
     if not choices:
         context.say(f"Nothing that was said, in any session, holds {argument!r}.")
         return
@@ -52,4 +55,4 @@ async def _run(context: CommandContext, argument: str) -> None:
     context.show_message(message_id, argument)
 
 
-SEARCH = Command("search", "WORDS", "Find what was said in any session, and open it there", _run)
+SEARCH = Command("search", "WORDS", "Find what was said in any session, and open it there; Esc cancels", _run)

@@ -10,7 +10,7 @@ import stat
 import struct
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from rolling_chat.sessions import text_index
@@ -27,6 +27,8 @@ _HEADER_BYTES = 100
 
 # seconds that a write waits for another process's; ours take milliseconds
 _PATIENCE = 10.0
+
+_STEPS_BETWEEN_LOOKS = 10_000  # of SQLite's machine: some 0.1 ms
 
 _FAULTS = {
     "SQLITE_BUSY": "is busy: another process has been writing to it for long; try again",
@@ -47,9 +49,10 @@ _FAULTS = {
 class Database:
     """One connection, for any thread of this process; every fault comes out as a StoreError."""
 
-    def __init__(self, connection: sqlite3.Connection, name: str) -> None:
+    def __init__(self, connection: sqlite3.Connection, name: str, path: str | None = None) -> None:
         self._connection = connection
         self._name = name
+        self._path = path
         self._lock = threading.RLock()
         self._open = True
 
@@ -67,7 +70,7 @@ class Database:
             name = f"the session store {printable(str(path), 0)}"
             with _faults(name):
                 _prepare(path, name)
-                database = cls(_connect(str(path)), name)
+                database = cls(_connect(str(path)), name, str(path))
         try:
             database._migrate()
             if path is not None:
@@ -89,6 +92,22 @@ class Database:
         """Lend the connection for reading: all reads inside see the same state."""
         # nothing to commit; and a damaged text index that was looked into refuses a COMMIT
         with self._transaction("BEGIN", end="ROLLBACK") as connection:
+            yield connection
+
+    @contextlib.contextmanager
+    def read_aside(self, is_stopped: Callable[[], bool]) -> Iterator[sqlite3.Connection]:
+        """Lend a connection of its own for reading that may take long; once `is_stopped` it is interrupted.
+
+        A database in memory has only the one.
+        """
+        if self._path is None or not self._open:
+            with self.read() as connection:
+                yield connection
+            return
+        with _faults(self._name), contextlib.closing(_connect(self._path)) as connection:
+            connection.execute("PRAGMA query_only = ON")
+            connection.set_progress_handler(is_stopped, _STEPS_BETWEEN_LOOKS)
+            connection.execute("BEGIN")
             yield connection
 
     @contextlib.contextmanager

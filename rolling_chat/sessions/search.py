@@ -5,21 +5,20 @@ from __future__ import annotations
 import logging
 import re
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from rolling_chat.sessions import text_index
 from rolling_chat.sessions.branches import places
+from rolling_chat.sessions.excerpts import excerpt
 from rolling_chat.sessions.records import SearchHit
 from rolling_chat.sessions.rows import message_id, unpack
-from rolling_chat.text import one_line
 
 _log = logging.getLogger("rolling_chat.sessions")
 
 _MOST_WORDS = 32
 _MOST_LETTERS = 64
 _LEAST_BEGINNING = 3  # letters; fewer begin too many words
-_SNIPPET_CHARACTERS = 160
 _TERM = re.compile(r'"([^"]+)"|[^\s"]+')
 # scripts written without spaces begin here (CJK radicals): the index takes a whole run for a word
 _UNSPACED = re.compile(
@@ -38,12 +37,19 @@ IN_SESSION = """
 """
 
 
-def search(connection: sqlite3.Connection, words: str, session: int | None, limit: int) -> list[SearchHit]:
+def search(
+    connection: sqlite3.Connection,
+    words: str,
+    session: int | None,
+    limit: int,
+    is_stopped: Callable[[], bool] = lambda: False,
+) -> list[SearchHit]:
     """The messages that hold all of `words`, then those where they begin words, else those with any.
 
     Best first, the newer before the older. "Words in quotes" stand together; `word*` begins one. Any
     other text will do for `words`, and nothing in it is an operator. `session` is the row of
-    the one session to look in, None for all. A text index that is damaged is done without.
+    the one session to look in, None for all. A text index that is damaged is done without. Once
+    `is_stopped` the hits so far are all.
     """
     wanted = _wanted(words)
     found = [word for term in wanted for word in term.words]
@@ -54,20 +60,34 @@ def search(connection: sqlite3.Connection, words: str, session: int | None, limi
         rows = _by_index(connection, wanted, session, limit)
     rows = rows or _scanned(connection, found, session, limit)
     turns = _Turns(connection)
-    return [
-        SearchHit(
-            session_id=row["session_id"],
-            message_id=message_id(row["number"]),
-            snippet=_snippet(row["snippet"], found),
-            title=unpack(row["title"]),
-            folder=unpack(row["folder"]),
-            role=row["role"],
-            turn=turns.of(row["number"], row["head"]),
-            on_branch=turns.is_on_branch(row["number"], row["head"]),
-            created_at=row["created_at"],
-        )
-        for row in rows
+    terms = [term.words for term in wanted if term.is_phrase] + [
+        (word,) for term in wanted if not term.is_phrase for word in term.words
     ]
+    hits = []
+    for row in rows:
+        if is_stopped():
+            break
+        hits.append(
+            SearchHit(
+                session_id=row["session_id"],
+                message_id=message_id(row["number"]),
+                snippet=excerpt(_content(connection, row["number"]), terms),
+                title=unpack(row["title"]),
+                folder=unpack(row["folder"]),
+                role=row["role"],
+                turn=turns.of(row["number"], row["head"]),
+                on_branch=turns.is_on_branch(row["number"], row["head"]),
+                created_at=row["created_at"],
+            )
+        )
+    return hits
+
+
+def _content(connection: sqlite3.Connection, number: int) -> str:
+    # a blob: a lone half of a character could not be read as text at all
+    statement = "SELECT CAST(content AS BLOB) FROM message_plain WHERE number = ?"
+    (content,) = connection.execute(statement, (number,)).fetchone()
+    return (content or b"").decode("utf-8", "replace")
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,11 +166,9 @@ class _Turns:
 def _indexed(
     connection: sqlite3.Connection, match: str, session: int | None, limit: int
 ) -> Sequence[sqlite3.Row]:
-    # a blob: cut between two halves of a character, a text could not be read at all
     statement = f"""
         SELECT message.number, message.role, message.created_at,
-               session.id AS session_id, session.title, session.folder, session.head,
-               CAST(snippet(message_text, 0, '[', ']', '…', 16) AS BLOB) AS snippet
+               session.id AS session_id, session.title, session.folder, session.head
         FROM message_text
         JOIN message ON message.number = message_text.rowid
         JOIN session ON session.number = coalesce(:session, message.session)
@@ -167,8 +185,7 @@ def _scanned(
     holds_all = " AND ".join(f"message_plain.content LIKE :{name} ESCAPE '\\'" for name in patterns)
     statement = f"""
         SELECT message.number, message.role, message.created_at,
-               session.id AS session_id, session.title, session.folder, session.head,
-               CAST(message_plain.content AS BLOB) AS snippet
+               session.id AS session_id, session.title, session.folder, session.head
         FROM message_plain
         JOIN message USING (number)
         JOIN session ON session.number = coalesce(:session, message.session)
@@ -184,15 +201,6 @@ def _within(session: int | None) -> str:
 
 def _values(session: int | None, limit: int) -> dict[str, int | str | None]:
     return {"limit": limit, "session": session}
-
-
-def _snippet(found: bytes | None, words: Iterable[str]) -> str:
-    text = (found or b"").decode("utf-8", "replace")
-    if len(text) > _SNIPPET_CHARACTERS:
-        places = [place for place in (text.lower().find(word.lower()) for word in words) if place > 0]
-        start = max(0, min(places, default=0) - _SNIPPET_CHARACTERS // 4)
-        text = ("…" if start else "") + text[start:]
-    return one_line(text, _SNIPPET_CHARACTERS)
 
 
 def _escaped(word: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -238,11 +239,27 @@ class SessionStore:
         with self._database.write(survives_power_cut=False) as connection:
             tree.save_counts(connection, messages)
 
-    def search(self, words: str, session_id: str | None = None, *, limit: int = 50) -> list[SearchHit]:
-        """Find messages by any text, best first; None: in every session, on every branch."""
-        with self._database.read() as connection:
+    def search(
+        self,
+        words: str,
+        session_id: str | None = None,
+        *,
+        limit: int = 50,
+        stop: threading.Event | None = None,
+    ) -> list[SearchHit]:
+        """Find messages by any text, best first; None: in every session, on every branch.
+
+        Nobody waits for it who reads or writes meanwhile. Once `stop` is set what was found is returned.
+        """
+        is_stopped = stop.is_set if stop is not None else _never
+        with self._database.read_aside(is_stopped) as connection:
             within = None if session_id is None else directory.exact(connection, session_id)
-            return search(connection, words, within, limit)
+            try:
+                return search(connection, words, within, limit, is_stopped)
+            except sqlite3.OperationalError:
+                if is_stopped():
+                    return []
+                raise
 
     # Summaries
 
@@ -357,6 +374,10 @@ class SessionStore:
                 f"session {session_id} is open in another terminal (process {other.pid}); close it first"
             )
         return session
+
+
+def _never() -> bool:
+    return False
 
 
 @contextlib.contextmanager

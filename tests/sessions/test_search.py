@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import threading
+from contextlib import closing
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from rolling_chat.messages import Message
+from rolling_chat.sessions.records import SearchHit
 from rolling_chat.sessions.store import SessionStore
 from tests.support.sessions import OFFLINE, new_session
+from tests.support.terminal import PATIENCE_SECONDS
 
 
 def test_the_words_of_a_message_find_it(store: SessionStore) -> None:
@@ -85,6 +91,50 @@ def test_a_snippet_shows_the_place_and_nothing_dangerous(store: SessionStore) ->
     assert "needle" in hit.snippet
     assert hit.snippet.isprintable()
     assert len(hit.snippet) <= 160
+
+
+def test_what_is_marked_is_what_was_found(store: SessionStore) -> None:
+    session = new_session(store).id
+    store.append(session, Message("user", "concatenate " * 50 + "the Cat sat, by the café of İstanbul"))
+    (hit,) = store.search("cat")
+    assert "the [Cat] sat" in hit.snippet
+    assert "[café]" in store.search("cafe")[0].snippet
+    assert "the [Cat sat], by" in store.search('"cat sat"')[0].snippet
+    assert "[concat]enate" in store.search("concat*")[0].snippet
+
+
+def test_a_word_in_every_line_of_one_result_is_found_at_once(tmp_path: Path) -> None:
+    found: list[SearchHit] = []
+    with closing(SessionStore.open(tmp_path / "sessions.db")) as store:
+        session = new_session(store).id
+        store.append_all(session, [Message("user", "go"), Message("assistant", "flood\n" * 200_000)])
+        searching = threading.Thread(target=lambda: found.extend(store.search("flood")), daemon=True)
+        searching.start()
+        searching.join(PATIENCE_SECONDS)  # time quadratic in the lines would be minutes
+        assert not searching.is_alive()
+    assert found[0].snippet.startswith("[flood] [flood]")
+
+
+def test_a_search_that_is_stopped_ends_and_nobody_waits_for_it(tmp_path: Path) -> None:
+    with closing(SessionStore.open(tmp_path / "sessions.db")) as store:
+        session = new_session(store).id
+        store.append(session, Message("user", "needle"))
+        stop, inside = threading.Event(), threading.Event()
+
+        class Looked(threading.Event):
+            def is_set(self) -> bool:
+                inside.set()
+                assert stop.wait(PATIENCE_SECONDS)
+                return True
+
+        found: list[object] = []
+        thread = threading.Thread(target=lambda: found.append(store.search("needle", stop=Looked())))
+        thread.start()
+        assert inside.wait(PATIENCE_SECONDS)
+        store.append(session, Message("user", "another"))  # while it is looked through
+        stop.set()
+        thread.join(PATIENCE_SECONDS)
+        assert found == [[]]
 
 
 def test_words_in_quotes_stand_together_and_a_star_begins_a_word(store: SessionStore) -> None:

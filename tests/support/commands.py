@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from rolling_chat.agent import Chat
 from rolling_chat.commands import Choice, Table
-from rolling_chat.commands.base import Inspection
+from rolling_chat.commands.base import Inspection, Result
 from rolling_chat.context import PromptReport
 
 
@@ -57,6 +58,9 @@ class PlainContext:
 
     def show_help(self) -> None:
         self.done.append("help")
+
+    async def wait_for(self, work: Callable[[threading.Event], Result], doing: str) -> Result | None:
+        return work(threading.Event())
 
     async def pick(self, title: str, choices: Sequence[Choice], *, current: str = "") -> str | None:
         self.offered = list(choices)

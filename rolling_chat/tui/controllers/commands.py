@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
+import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from rolling_chat.agent import ChatError
 from rolling_chat.commands import ParsedCommand, run_command
@@ -31,6 +33,8 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger("rolling_chat.tui")
 
+Result = TypeVar("Result")
+
 _AT_ONCE = {"help", "quit"}  # no word of them is about the conversation
 
 
@@ -50,6 +54,8 @@ class CommandController:
         self._meter = meter
         self._paths = paths
         self._fault = fault
+        self._canceled: asyncio.Event | None = None
+        self.doing = ""  # what a command is waiting for
 
     async def run(self, parsed: ParsedCommand) -> None:
         """Run a command; a fault of ours is one line."""
@@ -115,6 +121,32 @@ class CommandController:
         """Keys and commands."""
         self._app.push_screen(HelpScreen())
 
+    async def wait_for(self, work: Callable[[threading.Event], Result], doing: str) -> Result | None:
+        """Run `work` in a thread until it is done or `cancel` is called, which sets its event."""
+        self.cancel()
+        stop, canceled = threading.Event(), asyncio.Event()
+        self._canceled, self.doing = canceled, doing
+        running = asyncio.ensure_future(asyncio.to_thread(work, stop))
+        waiting = asyncio.ensure_future(canceled.wait())
+        self._screen.paint_rows()
+        try:
+            await asyncio.wait((running, waiting), return_when=asyncio.FIRST_COMPLETED)
+            return None if canceled.is_set() else running.result()
+        finally:
+            stop.set()
+            waiting.cancel()
+            running.add_done_callback(_heard)  # whatever comes of it now is for nobody
+            if self._canceled is canceled:
+                self._canceled, self.doing = None, ""
+                self._screen.paint_rows()
+
+    def cancel(self) -> bool:
+        """Wait no longer for what a command does; whether there was anything."""
+        if self._canceled is None:
+            return False
+        self._canceled.set()
+        return True
+
     async def pick(self, title: str, choices: Sequence[Choice], *, current: str = "") -> str | None:
         """Let the person choose."""
         return await self._app.push_screen_wait(Picker(title, choices, current=current))
@@ -165,3 +197,8 @@ class CommandController:
     def quit(self) -> None:
         """Leave."""
         self._app.call_later(self._app.action_quit)
+
+
+def _heard(running: asyncio.Future[Result]) -> None:
+    if not running.cancelled():
+        running.exception()

@@ -151,6 +151,8 @@ class ChatScreen(ReaderScreen):
             return "ctrl+c again quits"
         if self.reading.said:
             return self.reading.said
+        if self._commands.doing:
+            return f"{self._commands.doing} · esc cancels"
         if self.state.can_carry_on:
             return f"{self.state.last} · enter on an empty prompt goes on"
         return self.state.status(now) or "ready"
@@ -321,6 +323,8 @@ class ChatScreen(ReaderScreen):
         """Stop finding, else leave the question, else stop what is being made; else hide what was read."""
         if self.finding.is_open:
             self.finding.close()
+            return
+        if self._commands.cancel():
             return
         if self._asking.question is not None:
             self._asking.question.leave()
