@@ -110,10 +110,10 @@ class AgentLoop:
 
     async def _ask(self, iteration: int, tool_choice: Literal["auto", "none"]) -> AsyncGenerator[Event]:
         """Plan a request and send it; what is refused as too long is planned again, at most twice."""
-        lesson = Lesson()
+        lesson, refused = Lesson(), 0
         for attempt in itertools.count():
             await count_long(self.conversation.messages, self.planner.model)
-            planned = await self.plan(tool_choice, lesson.most)
+            planned = await self._plan_below(lesson.most, refused, tool_choice)
             yield PromptPlanned(planned.report)
             try:
                 async with aclosing(self._request(planned, iteration)) as events:
@@ -128,7 +128,8 @@ class AgentLoop:
                 self.planner.observe(lesson.counted)
                 if lesson.learned is not None:
                     self.planner.learn(lesson.learned)
-                if attempt == RESENDS or not await self._may_resend(lesson, tool_choice):
+                refused = planned.report.bound
+                if attempt == RESENDS or not await self._may_resend(lesson, refused, tool_choice):
                     raise refusal from error
                 if self._reply is not None:
                     self._reply.end(Ending.FAILED)
@@ -145,14 +146,29 @@ class AgentLoop:
         self._doubted = True
         return ProviderError(ErrorKind.TOO_LONG, str(error), detail=error.detail)
 
-    async def _may_resend(self, lesson: Lesson, tool_choice: Literal["auto", "none"]) -> bool:
-        """With rolling off nothing can leave: only what fits as it is, a shorter answer apart, goes again."""
-        if self.planner.rolling:
+    async def _plan_below(
+        self, most: int, refused: int, tool_choice: Literal["auto", "none"]
+    ) -> PlannedRequest:
+        """Plan a request of `most` tokens, or the least there is, where that is less than was `refused`.
+
+        Raises ContextOverflowError.
+        """
+        try:
+            return await self.plan(tool_choice, most)
+        except ContextOverflowError as error:
+            if not most or error.current >= refused:
+                raise
+            least = error.current
+        return await self.plan(tool_choice, least)
+
+    async def _may_resend(self, lesson: Lesson, refused: int, tool_choice: Literal["auto", "none"]) -> bool:
+        """Whether less can be sent; with rolling off only a shorter answer can be asked for."""
+        if self.planner.rolling and not lesson.most:
             return True
-        if lesson.most:
+        if lesson.most and not self.planner.rolling:
             return False
         try:
-            await self.plan(tool_choice, lesson.most)
+            await self._plan_below(lesson.most, refused, tool_choice)
         except ContextOverflowError:
             return False
         return True

@@ -312,7 +312,9 @@ class Planner:
         bound = final.report.bound + self._surplus(sent, final.messages, config)
         room, reserve = room_of(config), reserve_of(config)
         report = replace(final.report, bound=bound, reserve=reserve, within_budget=bound <= room)
-        request = replace(request, max_tokens=self._max_tokens(bound))
+        request = replace(
+            request, max_tokens=self._max_tokens(max(bound, report.token_count) + report.margin)
+        )
         basis_json = basis.to_json()
         record = RequestRecord(
             id="",
@@ -346,13 +348,16 @@ class Planner:
             stable_system_chars=len(self._system()),
         )
 
-    def _max_tokens(self, bound: int) -> int | None:
-        """Sent where the provider needs it, or the person set it; never beyond what is left."""
+    def _max_tokens(self, taken: int) -> int | None:
+        """Sent where the provider needs it, or the user set it; never beyond what is left of the window.
+
+        The safety margin is part of what is taken: it is for an upper bound that is too low.
+        """
         configured = self._runtime.settings.for_model(self.model).max_output_tokens
         if not configured and not wire.wants_max_tokens(self.model):
             return None
         limit = output_limit(self.model, self._runtime.settings, self._runtime.catalog) or MAX_ANSWER
-        return max(min(limit, MAX_ANSWER, self.window - bound), 1)
+        return max(min(limit, MAX_ANSWER, self.window - taken), 1)
 
     def _surplus(self, sent: Sequence[bytes], planned: Sequence[Message], config: ContextConfig) -> int:
         """What the wire form adds to what was planned, as an upper bound in tokens."""

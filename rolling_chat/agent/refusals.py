@@ -58,7 +58,7 @@ def _nothing_said(planned: PlannedRequest) -> Lesson:
     return Lesson(
         most=max(int(planned.report.bound * _SHARE), 1),
         line="The model refused the request as too long without saying what would fit; "
-        "planned again for three quarters of it.",
+        "planned again for less.",
     )
 
 

@@ -211,6 +211,46 @@ def test_numbers_that_contradict_the_request_are_not_learned(
     assert "\n" not in lesson.line
 
 
+def test_the_prompts_part_is_taken_as_it_was_named() -> None:
+    planned = _planned(bound=5_000, window=8_192, max_tokens=2_500)
+    named = ProviderError(ErrorKind.TOO_LONG, "too long", limit=4_096, requested=6_000, prompt=3_500)
+    guessed = ProviderError(ErrorKind.TOO_LONG, "too long", limit=4_096, requested=6_000)
+    assert read_refusal(named, planned).counted == 3_500
+    assert read_refusal(guessed, planned).counted == 6_000  # nearer to what was estimated
+
+
+async def test_where_three_quarters_cannot_be_planned_the_least_is_tried(tmp_path: Path) -> None:
+    """Three quarters of what was refused are less than the least that can be sent, which is less too."""
+    too_long = ProviderError(ErrorKind.TOO_LONG, "too long")
+    provider = ScriptedProvider(says("Yes. " * 40))
+    context = ContextSettings(summarize="off", preserve_recent_turns=1, reserved_output_tokens=500)
+    settings = Settings(context=context, agent=AgentSettings(tools="none"))
+    runtime = make_runtime(tmp_path, provider, settings=settings, window=16_000)
+    chat = Chat.open(runtime, rolling=True)
+    for _ in range(4):
+        await collect(chat.send("Before. " * 200))
+    provider.requests.clear()
+    provider.scripts = [[too_long], says("at last")]
+    events = await collect(chat.send("The task. " * 3_000))
+
+    assert _end(events).outcome is Outcome.DONE
+    first, second = (planned.report.bound for planned in of_kind(events, PromptPlanned))
+    assert first * 0.75 < second < first
+    runtime.close()
+
+
+async def test_where_nothing_less_can_be_sent_the_refusal_stands(tmp_path: Path) -> None:
+    too_long = ProviderError(ErrorKind.TOO_LONG, "too long")
+    provider = ScriptedProvider([too_long])
+    runtime = make_runtime(
+        tmp_path, provider, settings=Settings(agent=AgentSettings(tools="none")), window=16_000
+    )
+    events = await collect(Chat.open(runtime, rolling=True).send("The task. " * 3_000))
+    assert (_end(events).outcome, _end(events).error) == (Outcome.FULL, "too long")
+    assert (len(provider.requests), _lines(events)) == (1, [])
+    runtime.close()
+
+
 class TestLlamaServer:
     """A real llama.cpp server whose tokens are bytes: our count is several times too low."""
 
