@@ -75,7 +75,10 @@ def test_the_settings_are_the_defaults() -> None:
         keys = {field.name for field in dataclasses.fields(group)} - (
             {"tools"} if name == "context" else {"permissions"}
         )
-        assert {key: shown[name][key] for key in keys} == {key: getattr(group, key) for key in keys}
+        values = {key: getattr(group, key) for key in keys}
+        assert {key: shown[name][key] for key in keys} == {
+            key: list(value) if isinstance(value, tuple) else value for key, value in values.items()
+        }
     assert shown["agent"]["permissions"] == {"allow": [], "deny": []}
     assert (shown["model"], shown["theme"], tuple(shown["trusted_folders"])) == ("", defaults.theme, ())
 

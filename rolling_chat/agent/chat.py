@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import logging
+import shlex
 import threading
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -15,7 +17,7 @@ from rolling_chat.agent.exporting import export_session, session_as_markdown
 from rolling_chat.agent.files import FileState, file_states
 from rolling_chat.agent.loop import AgentLoop
 from rolling_chat.agent.memory import BranchMemory
-from rolling_chat.agent.models import pick_model, reachable_models
+from rolling_chat.agent.models import known_addresses, model_warnings, pick_model, reachable_models
 from rolling_chat.agent.moves import Moves, SaidTurn
 from rolling_chat.agent.permissions import Permissions
 from rolling_chat.agent.pins import Pinning
@@ -33,6 +35,7 @@ from rolling_chat.events import AskPermission, Event, Outcome, TurnEnded, TurnSt
 from rolling_chat.messages import Ending, Message, Usage
 from rolling_chat.providers.background import in_background
 from rolling_chat.providers.discovery import ModelChoice
+from rolling_chat.redaction import secrets_in, without_secrets
 from rolling_chat.sessions.records import LeftBranch, SearchHit, SessionInfo
 from rolling_chat.tools import Tool, ToolContext, all_tools, choose_tools
 
@@ -66,7 +69,7 @@ class Chat:
         self._turn: RunningTurn | None = None
         self._closed = False
         self.on_older: Callable[[Sequence[Message]], None] | None = None
-        self._session = self._enter(info, choice.model, rolling)
+        self._session = self._enter(info, choice.model, choice.address, rolling)
         self._upcoming = Upcoming(lambda: self._session)
         self.summaries = Summaries(runtime, lambda: self._session)
         self._switches = Switches(runtime, lambda: self._session)
@@ -79,22 +82,29 @@ class Chat:
         runtime: Runtime,
         *,
         model: str = "",
+        address: str = "",
+        allow_fallback: bool = True,
         session: SessionInfo | None = None,
         rolling: bool | None = None,
         ask: AskPermission | None = None,
     ) -> Chat:
         """Open `session`, or a new one.
 
-        `model` empty: the session's, else the one of settings and environment. `rolling` None: the
-        session's, else the setting. Raises ChatError where a model, a tool or the store says no.
+        `model` empty: the session's, else the one of settings and environment. `address` is that of its
+        server, "default" for the provider's own; empty: the session's, else as settings and environment
+        say. `rolling` None: the session's, else the setting. Raises ChatError where a model, a tool or the
+        store says no, and without `allow_fallback` where no one chose a model.
         """
         with in_words():
-            choice = pick_model(runtime, model, session)
+            choice = pick_model(runtime, model, session, address=address, allow_fallback=allow_fallback)
             tools = choose_tools(runtime.settings.agent.tools)
             is_rolling = runtime.settings.context.enabled if rolling is None else rolling
             if session is None:
                 session = runtime.store.create_session(
-                    folder=str(runtime.folder), model=choice.model, rolling=is_rolling
+                    folder=str(runtime.folder),
+                    model=choice.model,
+                    api_base=choice.address,
+                    rolling=is_rolling,
                 )
             elif rolling is None:
                 is_rolling = session.rolling
@@ -135,6 +145,21 @@ class Chat:
     def model(self) -> str:
         """The model that answers."""
         return self._session.planner.model
+
+    @property
+    def address(self) -> str | None:
+        """The address of the model's server: empty for the provider's own, None where it is not known."""
+        return self._session.planner.address
+
+    @property
+    def known_addresses(self) -> Mapping[str, str]:
+        """The addresses that the model may have, as `set_model` takes them, each with where that is."""
+        return known_addresses(self._runtime, self.model)
+
+    @property
+    def model_warnings(self) -> Sequence[str]:
+        """A line for each thing that the model lacks: a key, a known window."""
+        return tuple(model_warnings(self._runtime, self.model, self.address))
 
     @property
     def model_line(self) -> str:
@@ -179,7 +204,10 @@ class Chat:
     @property
     def resume_command(self) -> str:
         """The command that comes back to this session; empty when it is not kept."""
-        return f"rolling-chat --resume {self.info.id}" if self._runtime.save else ""
+        if not self._runtime.save:
+            return ""
+        where = f" --api-base {shlex.quote(self.address)}" if self.address else ""
+        return f"rolling-chat --resume {self.info.id}{where}"
 
     def report(self) -> PromptReport:
         """The report of the next request, kept until the conversation changes; of one too long, too."""
@@ -275,25 +303,34 @@ class Chat:
         """
         return self._switches.undo()
 
-    def set_model(self, model: str) -> str:
-        """Let `model` answer from the next request on; returns the line that says so."""
+    def set_model(self, model: str, address: str = "") -> str:
+        """Let `model` answer from the next request on; returns the line that says so.
+
+        `address` is that of its server, "default" for the provider's own. Without it a model of the same
+        provider is asked where this one is.
+        """
         self._may_leave()
+        here = replace(self.info, model=self.model, api_base=self.address)
         with in_words():
-            choice = pick_model(self._runtime, model, None)
-            self._session.planner.use_model(choice.model)
-        self._model_line = f"model: {choice.model} (from /model)"
-        self._session.update(model=choice.model)
+            choice = replace(pick_model(self._runtime, model, here, address=address), source="/model")
+            self._session.planner.use_model(choice.model, choice.address)
+        if address:
+            self._runtime.api_base = address
+        self._model_line = choice.described
+        self._session.update(model=choice.model, api_base=choice.address)
         return self._model_line
 
     def start_new(self) -> None:
         """Leave this session as it is and begin another, with the same model."""
         self._may_leave()
-        model, rolling = self.model, self._runtime.settings.context.enabled
-        folder = str(self._runtime.folder)
         with in_words():
-            self._move_to(
-                self._runtime.store.create_session(folder=folder, model=model, rolling=rolling), model
+            info = self._runtime.store.create_session(
+                folder=str(self._runtime.folder),
+                model=self.model,
+                api_base=self.address,
+                rolling=self._runtime.settings.context.enabled,
             )
+            self._move_to(info, self.model, self.address)
 
     def resume(self, id_start: str) -> None:
         """Leave this session and open the one whose id begins so."""
@@ -302,18 +339,18 @@ class Chat:
             info = self._runtime.store.session(id_start)
             if info.id == self.info.id:
                 return
-            model, line = self.model, self._model_line
+            model, address, line = self.model, self.address, self._model_line
             if info.model:  # one that was imported names none: who answers here answers there
                 choice = pick_model(self._runtime, "", info)
-                model, line = choice.model, choice.line
-            self._move_to(info, model)
+                model, address, line = choice.model, choice.address, choice.line
+            self._move_to(info, model, address)
             self._model_line = line
 
     def fork(self) -> None:
         """Go on in a copy of this session; the session itself stays as it is."""
         self._may_leave()
         with in_words():
-            self._move_to(self._runtime.store.fork(self.info.id), self.model)
+            self._move_to(self._runtime.store.fork(self.info.id), self.model, self.address)
 
     @property
     def pins(self) -> Pinning:
@@ -393,7 +430,10 @@ class Chat:
         """Write the branch to a new file: `target` is its name, or a format; returns the file."""
         with in_words():
             summary = self._runtime.store.summary(self.info.id)
-        return export_session(self.info, self.messages, target, self._runtime.folder, summary)
+        secrets = secrets_in(self._runtime.environ)
+        return export_session(
+            self.info, self.messages, target, self._runtime.folder, summary, secrets=secrets
+        )
 
     def as_markdown(self) -> str:
         """The branch as one Markdown document, for people."""
@@ -464,7 +504,7 @@ class Chat:
         memory = BranchMemory.of(session.conversation, planner)
         calls = CallRunner(
             session.conversation, planner.tools, self._permissions,
-            ToolContext(runtime.folder, runtime.environ, memory),
+            ToolContext(runtime.folder, self._commands_environment(), memory),
             runtime.settings.agent.max_tool_calls, tails,
         )  # fmt: skip
         return AgentLoop(
@@ -478,6 +518,10 @@ class Chat:
         await self.summaries.has_yielded()
         await self._upcoming.whole()
 
+    def _commands_environment(self) -> dict[str, str]:
+        runtime = self._runtime
+        return without_secrets(runtime.environ, runtime.settings.agent.environment)
+
     def _end_turn(self, outcome: Outcome = Outcome.CANCELLED) -> None:
         turn, self._turn = self._turn, None
         if turn is not None:
@@ -485,9 +529,11 @@ class Chat:
             self._session.read_info()
             self.summaries.turn_ended(done=outcome is Outcome.DONE)
 
-    def _enter(self, info: SessionInfo, model: str, rolling: bool) -> OpenSession:
+    def _enter(self, info: SessionInfo, model: str, address: str | None, rolling: bool) -> OpenSession:
         """Take up a session: claim it, read it, and mend what a process that died left open."""
-        session = OpenSession(self._runtime, info, model=model, rolling=rolling, tools=self._tools)
+        session = OpenSession(
+            self._runtime, info, model=model, address=address, rolling=rolling, tools=self._tools
+        )
         session.conversation.on_older = self._older_read
         self._permissions.forget()
         return session
@@ -496,9 +542,9 @@ class Chat:
         if self.on_older is not None:
             self.on_older(older)
 
-    def _move_to(self, info: SessionInfo, model: str) -> None:
+    def _move_to(self, info: SessionInfo, model: str, address: str | None) -> None:
         """Leave this session for another, once that could be opened."""
-        before, self._session = self._session, self._enter(info, model, info.rolling)
+        before, self._session = self._session, self._enter(info, model, address, info.rolling)
         self.summaries.leave_session()
         before.conversation.on_older = None
         before.let_go()
@@ -507,6 +553,7 @@ class Chat:
     def _may_run(self) -> None:
         self._may_leave()
         self._session.make_ours()
+        self._session.require_address()
 
     def _may_move(self) -> None:
         self._may_leave()

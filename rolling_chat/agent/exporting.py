@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from rolling_chat.agent.errors import ChatError
@@ -21,11 +21,13 @@ def export_session(
     target: str,
     folder: Path,
     summary: StoredSummary | None = None,
+    *,
+    secrets: Collection[str] = (),
 ) -> Path:
     """Write `messages` to `target`: a file, a format, or empty for Markdown; return the file.
 
     A file is taken from `folder`, and its ending names the format; without one it is named after
-    the title. What is there already is never written over: ChatError.
+    the title. What is there already is never written over: ChatError. `secrets` are hidden in it.
     """
     word = target.strip()
     if word.lower() in (*FORMATS, ""):
@@ -41,7 +43,7 @@ def export_session(
         path = folder / Path(word).expanduser()
     try:
         with path.open("x", encoding="utf-8", errors="replace", newline="\n") as file:
-            file.write(export(info, messages, kind, summary))
+            file.write(export(info, messages, kind, summary, secrets))
     except FileExistsError:
         raise ChatError(f"{one_line(str(path))} is there already; name another file: /export FILE") from None
     except (OSError, ValueError, RuntimeError) as error:

@@ -1,29 +1,118 @@
-"""Which model answers, and which could."""
+"""Which model answers, at which address, and which others could."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
+from rolling_chat.agent.errors import ChatError
 from rolling_chat.agent.runtime import Runtime
+from rolling_chat.agent.window import is_window_assumed, window_of
+from rolling_chat.providers.addresses import (
+    PROVIDERS_OWN,
+    address_in,
+    place_of,
+    provider_name,
+    with_credentials,
+    without_credentials,
+)
 from rolling_chat.providers.discovery import ModelChoice, check_model, choose_model
-from rolling_chat.providers.known import find_provider
+from rolling_chat.providers.known import find_provider, missing_keys
 from rolling_chat.sessions.records import SessionInfo
 
 _DEMO_MODELS = ("demo/offline", "demo/offline-32k")
 
 
-def pick_model(runtime: Runtime, model: str, session: SessionInfo | None) -> ModelChoice:
-    """The model asked for, else the session's own, else what settings and environment say.
+def pick_model(
+    runtime: Runtime,
+    model: str,
+    session: SessionInfo | None,
+    *,
+    address: str = "",
+    allow_fallback: bool = True,
+) -> ModelChoice:
+    """Return the model asked for, else the session's own, else what settings and environment choose.
 
-    Raises ProviderError (MODEL_UNKNOWN, with the nearest names) for a name that nobody serves.
+    `address` is as the user gave it ("default": the provider's own), else the session's own counts.
+    Raises ProviderError (MODEL_UNKNOWN, with the nearest names) for a name that nobody serves, and
+    ChatError without `allow_fallback` where nothing chose a model.
     """
     if not model and session is not None and session.model:
-        line = f"model: {session.model} (from this session); change it with --model or /model"
-        return ModelChoice(session.model, "session", line)
-    choice = choose_model(runtime.settings, runtime.environ, model=model)
-    if choice.model not in runtime.settings.models:
-        check_model(choice.model, runtime.catalog)
-    return choice
+        choice = ModelChoice(session.model, "this session")
+    else:
+        choice = choose_model(runtime.settings, runtime.environ, model=model)
+        if choice.is_fallback and not allow_fallback:
+            raise ChatError(
+                "no model was chosen: no key in the environment, no local Ollama; give one with --model, or "
+                "--model demo/offline for the built-in demo"
+            )
+        if choice.model not in runtime.settings.models:
+            check_model(choice.model, runtime.catalog)
+    if address:
+        return replace(choice, address=as_kept(address))
+    return replace(choice, address=address_of(runtime, choice.model, session))
+
+
+def as_kept(address: str) -> str:
+    """Return an address that the user gave as a session keeps it. Raises ChatError for what is none."""
+    if address == PROVIDERS_OWN:
+        return ""
+    if not address.startswith(("http://", "https://")):
+        raise ChatError(f"{address!r} is no address: it begins with http:// or https://")
+    return without_credentials(address)
+
+
+def address_of(runtime: Runtime, model: str, session: SessionInfo | None) -> str | None:
+    """Return the address for `model` in `session`: empty for the provider's own, None where unknown.
+
+    A session's model stays where it is, whatever settings and environment say by now. Another model of the
+    same provider goes where the session goes, unless the settings have an address for that very model.
+    """
+    if session is not None and session.model == model:
+        return session.api_base if provider_name(model) != "demo" else ""
+    if configured := runtime.settings.for_model(model).api_base:
+        return without_credentials(configured)
+    if session is not None and session.model and provider_name(session.model) == provider_name(model):
+        return session.api_base
+    return without_credentials(address_in(runtime.environ, model))
+
+
+def call_address(runtime: Runtime, model: str, address: str | None) -> str | None:
+    """Return `address` as a request needs it, with the credentials that the user gave for it, if any."""
+    if not address:
+        return None
+    configured = (one.api_base for one in runtime.settings.models.values())
+    return with_credentials(address, (runtime.api_base, *configured, address_in(runtime.environ, model)))
+
+
+def known_addresses(runtime: Runtime, model: str) -> Mapping[str, str]:
+    """Return the addresses that `model` may have, as a user gives them, each with where that is.
+
+    They are the settings', the environment's and the provider's own.
+    """
+    found = (runtime.settings.for_model(model).api_base, address_in(runtime.environ, model))
+    return {one: without_credentials(one) for one in found if one} | {PROVIDERS_OWN: place_of(model, "")}
+
+
+def model_warnings(runtime: Runtime, model: str, address: str | None) -> Iterator[str]:
+    """Yield a line for each thing that a model lacks: a key, a window that is known."""
+    if missing := missing_keys(model, address or "", runtime.environ):
+        yield f"No key for {provider_name(model)}: set {' or '.join(missing)}."
+    if is_window_assumed(model, runtime.settings, runtime.catalog):
+        window = window_of(model, runtime.settings, runtime.catalog)
+        yield (
+            f"The window of {model} is not known: {window:,} tokens are assumed. "
+            f'Set max_input_tokens under [models."{model}"].'
+        )
+
+
+def unknown_address_line(model: str) -> str:
+    """Return the line for a session that does not know where its requests go."""
+    own = place_of(model, "")
+    return (
+        f"this session does not know the address of {model}: it is from an older version; "
+        f"give it with --api-base URL, or --api-base {PROVIDERS_OWN} for {own}"
+    )
 
 
 def reachable_models(runtime: Runtime) -> Sequence[str]:

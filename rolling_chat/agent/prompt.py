@@ -11,6 +11,7 @@ from typing import Literal
 from rolling_chat.agent.basis import Basis, canonical, digest, wire_hash
 from rolling_chat.agent.held import HeldIds, PinnedIds, held_on
 from rolling_chat.agent.instructions import MAX_BYTES, read_instructions, system_prompt
+from rolling_chat.agent.models import call_address
 from rolling_chat.agent.planned import Look, PlannedRequest, as_summary, does_not_fit, reserve_of, room_of
 from rolling_chat.agent.runtime import Runtime
 from rolling_chat.agent.window import context_config, knowledge_of, offers_tools, output_limit, window_of
@@ -61,6 +62,7 @@ class Planner:
         session_id: str,
         started_at: float,
         model: str,
+        address: str | None,
         rolling: bool,
         tools: Sequence[Tool],
     ) -> None:
@@ -77,6 +79,7 @@ class Planner:
         self.revision = 0  # grows whenever the next request may be another than it was
         self.measurements = Measurements()
         self.model = model
+        self.address = address  # of its server: empty for the provider's own, None where unknown
         self.rolling = rolling
         self.instructions = ""
         self.summary: StoredSummary | None = None
@@ -107,9 +110,9 @@ class Planner:
         # As many bytes as the window has tokens are about a quarter of it.
         self.instructions = read_instructions(self._runtime.folder, min(MAX_BYTES, self.window))
 
-    def use_model(self, model: str) -> None:
+    def use_model(self, model: str, address: str | None) -> None:
         """Plan for another model from now on; its provider has nothing cached."""
-        self.model = model
+        self.model, self.address = model, address
         self._previous_length = 0
         self._read_learned()
         self.read_instructions()
@@ -191,7 +194,7 @@ class Planner:
 
     def learn(self, learned: Learned) -> None:
         """Keep what a refusal taught of this model's window, for the next process as well."""
-        self._runtime.store.keep_learned(self.model, self._address, learned)
+        self._runtime.store.keep_learned(self.model, self.address or "", learned)
         self.learned = learned
         self.revision += 1
 
@@ -204,7 +207,7 @@ class Planner:
             return
         self._plan = plan
         self.measurements = self.measurements.add(group)
-        self._runtime.store.keep_measured(self.model, self._address, self.measurements.to_json())
+        self._runtime.store.keep_measured(self.model, self.address or "", self.measurements.to_json())
         self.revision += 1
 
     def succeed(self, reported: int) -> None:
@@ -343,7 +346,7 @@ class Planner:
             tool_choice=tool_choice,
             window=self.window,
             session_id=self._session_id,
-            api_base=self._address or None,
+            api_base=call_address(self._runtime, self.model, self.address),
             previous_length=self._previous_length,
             stable_system_chars=len(self._system()),
         )
@@ -429,13 +432,9 @@ class Planner:
         return Basis(config, system, tuple(self._schemas(rolling=config.enabled)))
 
     def _read_learned(self) -> None:
-        known = knowledge_of(self.model, self._runtime.settings, self._runtime.store)
+        known = knowledge_of(self.model, self.address or "", self._runtime.store)
         self.learned, self.measurements = known.learned, known.measurements
         self.revision += 1
-
-    @property
-    def _address(self) -> str:
-        return self._runtime.settings.for_model(self.model).api_base
 
     def _system(self, *, rolling: bool | None = None) -> str:
         tools = self._offered(rolling=self.rolling if rolling is None else rolling)

@@ -17,7 +17,10 @@ from rolling_chat.settings.schema import Settings
 
 @dataclass
 class Runtime:
-    """The parts that every chat of a process shares. `clock` gives seconds since the epoch."""
+    """The parts that every chat of a process shares. `clock` gives seconds since the epoch.
+
+    `api_base` is the address that the command line gave, with the credentials in it, if any.
+    """
 
     settings: Settings
     paths: Paths
@@ -28,6 +31,7 @@ class Runtime:
     environ: Mapping[str, str]
     clock: Callable[[], float] = time.time
     save: bool = True
+    api_base: str = ""
 
     @classmethod
     def create(

@@ -10,6 +10,7 @@ from typing import Unpack
 from rolling_chat.agent.conversation import Conversation
 from rolling_chat.agent.errors import ChatError, in_words
 from rolling_chat.agent.held import PinnedIds
+from rolling_chat.agent.models import model_warnings, unknown_address_line
 from rolling_chat.agent.prompt import Planner
 from rolling_chat.agent.runtime import Runtime
 from rolling_chat.messages import Ending
@@ -28,7 +29,14 @@ class OpenSession:
     """
 
     def __init__(
-        self, runtime: Runtime, info: SessionInfo, *, model: str, rolling: bool, tools: Sequence[Tool]
+        self,
+        runtime: Runtime,
+        info: SessionInfo,
+        *,
+        model: str,
+        address: str | None,
+        rolling: bool,
+        tools: Sequence[Tool],
     ) -> None:
         self._runtime = runtime
         self.info = info
@@ -36,7 +44,7 @@ class OpenSession:
         self.conversation = Conversation(runtime.store, info.id)
         self.planner = Planner(
             runtime, session_id=info.id, started_at=info.created_at,
-            model=model, rolling=rolling, tools=tools,
+            model=model, address=address, rolling=rolling, tools=tools,
         )  # fmt: skip
         self._read_plan()
         self._read_pins()
@@ -45,8 +53,8 @@ class OpenSession:
         if self._holder is not None:
             return
         self.mend()
-        if (info.model, info.rolling) != (model, rolling):
-            self.update(model=model, rolling=rolling)
+        if (info.model, info.api_base, info.rolling) != (model, address, rolling):
+            self.update(model=model, api_base=address, rolling=rolling)
 
     @property
     def is_held(self) -> bool:
@@ -69,6 +77,12 @@ class OpenSession:
             raise ChatError(f"This session is {self.held_by}. /fork makes a copy of your own to go on in.")
         with in_words():
             self.mend()
+
+    def require_address(self) -> None:
+        """Raise ChatError where it is not known which server the conversation would go to."""
+        if self.planner.address is None:
+            model = self.planner.model
+            raise ChatError(f"Not sent: {unknown_address_line(model)}, or with /model {model} ADDRESS.")
 
     def refresh(self) -> bool:
         """Read what another process wrote, where one has the session; whether there was anything.
@@ -151,3 +165,4 @@ class OpenSession:
             yield f"This session was begun in {self.info.folder}; tools work in {folder}."
         if offers_tools and not self.planner.tools:
             yield f"{self.planner.model} takes no tools: it can neither read files nor run commands."
+        yield from model_warnings(self._runtime, self.planner.model, self.planner.address)

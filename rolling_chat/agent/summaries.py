@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from rolling_chat.agent.errors import ChatError, in_words
+from rolling_chat.agent.models import address_of
 from rolling_chat.agent.planned import as_summary
 from rolling_chat.agent.runtime import Runtime
 from rolling_chat.agent.session import OpenSession
@@ -171,6 +172,7 @@ class Summaries:
         if session.planner.config.summarize == "off":
             raise ChatError("Summaries are off: /rolling-context set summarize model turns them on.")
         session.make_ours()
+        session.require_address()
         await self._stop_pass()
         if self._proposing is not None:
             raise ChatError("A summary is being made already: Esc stops it.")
@@ -337,6 +339,8 @@ class Summaries:
             model=planner.model,
             config=planner.config,
             session_id=session.info.id,
+            address=address_of(self._runtime, planner.config.summary_model or planner.model, session.info),
+            chat_address=planner.address,
             tools=tuple(tool.schema for tool in planner.tools),
         )
 

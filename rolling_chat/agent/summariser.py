@@ -15,6 +15,7 @@ from functools import partial
 
 from rolling_chat.agent.basis import Basis, canonical, digest, wire_hash
 from rolling_chat.agent.batches import batches
+from rolling_chat.agent.models import call_address
 from rolling_chat.agent.planned import as_summary, reserve_of, room_of
 from rolling_chat.agent.prompt import MAX_ANSWER, PIPELINE_VERSION
 from rolling_chat.agent.runtime import Runtime
@@ -62,7 +63,8 @@ _FRAMING = 32  # tokens around the one message of a question
 class Subject:
     """What a summary is made of: the branch as it is planned, the system message first, and how.
 
-    `newest` is the summary that is extended; `model` and `config` are the chat's own.
+    `newest` is the summary that is extended; `model`, `chat_address` and `config` are the chat's own.
+    `address` is that of the model that makes the summary.
     """
 
     planned: Sequence[Message]
@@ -71,6 +73,8 @@ class Subject:
     model: str
     config: ContextConfig
     session_id: str
+    address: str | None = ""
+    chat_address: str | None = ""
     tools: tuple[JsonObject, ...] = ()
     focus: str = ""
     early: bool = False
@@ -154,7 +158,7 @@ class Summariser:
         self, subject: Subject, messages: Sequence[Message], before: str, most: int, model: str
     ) -> str:
         """Ask in as many questions as fit the model's window; the last answer is the summary."""
-        config = self._config(model)
+        config = self._config(model, subject.address)
         room = room_of(config) - _FRAMING
         options = SummaryOptions(
             max_tokens=most, max_prompt_tokens=max(int(room / _correction(model, config)), 1), model=model,
@@ -165,14 +169,14 @@ class Summariser:
         while summary is None:
             planned = self._plan(asked, subject, model, config)
             asked, summary = await in_background(
-                partial(_step, steps, await self._ask_in_turn(planned, subject.model))
+                partial(_step, steps, await self._ask_in_turn(planned, subject))
             )
         return summary
 
-    def _config(self, model: str) -> ContextConfig:
+    def _config(self, model: str, address: str | None) -> ContextConfig:
         """The summariser's own budget: nothing rolls in it, and nothing is recalled."""
         runtime = self.runtime
-        known = knowledge_of(model, runtime.settings, runtime.store)
+        known = knowledge_of(model, address or "", runtime.store)
         return context_config(
             model, runtime.settings, runtime.catalog, rolling=False, system="", tools=(),
             learned=known.learned, calibration=known.measurements.calibration,
@@ -191,7 +195,7 @@ class Summariser:
             messages=tuple(final.messages),
             max_tokens=most_out if wire.wants_max_tokens(model) else None,
             window=window_of(model, settings, catalog),
-            api_base=self._address(model) or None,
+            api_base=call_address(self.runtime, model, subject.address),
         )
         wire_form = self.runtime.provider.wire_form(request)
         bound = math.ceil(prompt_bound(wire_form, model=model) * _correction(model, config))
@@ -215,9 +219,9 @@ class Summariser:
         )
         return _Question(request, record, basis)
 
-    async def _ask_in_turn(self, question: _Question, chat_model: str) -> str:
+    async def _ask_in_turn(self, question: _Question, subject: Subject) -> str:
         """The answer to a question, asked again after every turn that it had to yield to."""
-        while self._must_yield(question.request.model, chat_model):
+        while self._must_yield(question.request.model, subject):
             await self.between_turns.wait()
             try:
                 async with asyncio.timeout(None) as scope:
@@ -230,12 +234,10 @@ class Summariser:
                 self._has_yielded.set()
         return await self._ask(question)
 
-    def _must_yield(self, model: str, chat_model: str) -> bool:
+    def _must_yield(self, model: str, subject: Subject) -> bool:
         """Could a question to `model` keep the chat's own request waiting?"""
-        server, turns_server = (
-            server_of(name, self._address(name), self.runtime.environ) for name in (model, chat_model)
-        )
-        return server == turns_server and not answers_side_by_side(server)
+        server = server_of(model, subject.address)
+        return server == server_of(subject.model, subject.chat_address) and not answers_side_by_side(server)
 
     async def _ask(self, question: _Question) -> str:
         """The answer to a question; its record is finished whatever comes of it."""
@@ -265,9 +267,6 @@ class Summariser:
                     if isinstance(delta, Finished):
                         return delta
         raise SummaryError(f"the answer of {request.model} broke off")
-
-    def _address(self, model: str) -> str:
-        return self.runtime.settings.for_model(model).api_base
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from rolling_chat.context import Calibration, ContextConfig, Measurements, count
 from rolling_chat.context.budget import room_for_prompt
 from rolling_chat.context.calibration import NOT_CALIBRATED
 from rolling_chat.context.config import Truncation
+from rolling_chat.context.windows import knows_context_limit
 from rolling_chat.messages import JsonObject
 from rolling_chat.providers import wire
 from rolling_chat.providers.known import provider_of
@@ -56,9 +57,8 @@ class Knowledge:
         return "; ".join(parts) or "nothing yet of this model"
 
 
-def knowledge_of(model: str, settings: Settings, store: SessionStore) -> Knowledge:
-    """What the store holds of `model` at the address it is set up with. Raises StoreError."""
-    address = settings.for_model(model).api_base
+def knowledge_of(model: str, address: str, store: SessionStore) -> Knowledge:
+    """What the store holds of `model` at an address. Raises StoreError."""
     return Knowledge(store.learned(model, address), Measurements.from_json(store.measured(model, address)))
 
 
@@ -79,6 +79,14 @@ def window_of(
     for cap in (settings.context.max_context_tokens, learned.limit):
         window = min(window, cap) if cap else window
     return window
+
+
+def is_window_assumed(model: str, settings: Settings, catalog: ModelCatalog) -> bool:
+    """Say whether nothing and no one knows the window of `model`, so that a default stands for it."""
+    if settings.for_model(model).max_input_tokens or offline_window(model) or provider_of(model) in _OLLAMA:
+        return False
+    info = _known(model, catalog)
+    return not (info and info.max_input_tokens) and not knows_context_limit(model)
 
 
 def output_limit(model: str, settings: Settings, catalog: ModelCatalog) -> int:

@@ -17,6 +17,7 @@ from rolling_chat.cli.exits import Exit
 from rolling_chat.cli.options import Options
 from rolling_chat.context.encodings import ENCODINGS, find_encoding
 from rolling_chat.programs import find_program
+from rolling_chat.providers.addresses import address_in, without_credentials
 from rolling_chat.providers.discovery import choose_model
 from rolling_chat.sessions.records import StoreError
 from rolling_chat.sessions.store import SessionStore
@@ -136,7 +137,8 @@ def _learned(model: str, settings: Settings, paths: Paths) -> Knowledge:
         return Knowledge()
     try:
         store = SessionStore.open(paths.database)
-        known = knowledge_of(model, settings, store)
+        address = settings.for_model(model).api_base or address_in(os.environ, model)
+        known = knowledge_of(model, without_credentials(address), store)
         store.close()
     except StoreError:
         return Knowledge()  # the line of the sessions says what is wrong

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import logging
 import os
-from logging.handlers import RotatingFileHandler
 from pathlib import Path
+
+from rolling_chat.private_files import PrivateRotatingFileHandler
 
 _MOST_BYTES = 2_000_000
 _FORMAT = "%(asctime)s %(process)d %(levelname)s %(name)s: %(message)s"
@@ -19,7 +20,7 @@ def start_logging(log_file: Path) -> Path:
     handler: logging.Handler
     try:
         log_file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        handler = RotatingFileHandler(
+        handler = PrivateRotatingFileHandler(
             log_file,
             maxBytes=_MOST_BYTES,
             backupCount=1,
@@ -54,7 +55,7 @@ class _Redacting(logging.Filter):
     def filter(self, record: logging.LogRecord) -> bool:
         if self._redacting is None:
             # needs the list of providers: the screen is painted before
-            from rolling_chat.providers.redaction import RedactingFilter, secrets_in
+            from rolling_chat.redaction import RedactingFilter, secrets_in
 
             self._redacting = RedactingFilter(secrets_in(os.environ))
         return bool(self._redacting.filter(record))

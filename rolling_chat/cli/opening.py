@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
-from types import MappingProxyType
 
 from rolling_chat.agent import Chat, ChatError, Runtime, SessionInfo
 from rolling_chat.cli.configured import here
 from rolling_chat.cli.exits import Exit, Failure
 from rolling_chat.cli.options import Options
 from rolling_chat.events import AskPermission
+from rolling_chat.providers.addresses import PROVIDERS_OWN
+from rolling_chat.providers.known import provider_of
+from rolling_chat.providers.protocol import ProviderError
+from rolling_chat.providers.served import served_model
 from rolling_chat.sessions.records import SessionAmbiguous, SessionNotFound, StoreError
 from rolling_chat.sessions.store import SessionStore
 from rolling_chat.settings.paths import Paths
@@ -26,29 +28,36 @@ def open_store(paths: Paths) -> SessionStore:
 
 
 def open_chat(
-    options: Options, settings: Settings, paths: Paths, *, ask: AskPermission | None = None
+    options: Options,
+    settings: Settings,
+    paths: Paths,
+    *,
+    ask: AskPermission | None = None,
+    needs_model: bool = False,
 ) -> Chat:
-    """The chat that the options ask for. Raises Failure: nothing to continue, unknown session or model."""
+    """The chat that the options ask for. Raises Failure: nothing to continue, unknown session or model.
+
+    With `needs_model` the demo is not taken for want of another model.
+    """
     if not options.save and (options.resume_newest or options.resume is not None):
         raise Failure(
             "--no-save begins a session of its own; it cannot go with --continue or --resume", Exit.USAGE
         )
     try:
-        runtime = Runtime.create(settings, paths, here(), os.environ, save=options.save)
+        runtime = Runtime.create(settings, paths, here(), dict(os.environ), save=options.save)
     except StoreError as error:
         raise Failure(str(error)) from error
-    model = options.model
-    if options.api_base and model:
-        # a bare name at an address of its own is a server that speaks OpenAI's language
-        model = model if "/" in model else f"openai/{model}"
-        _use_address(runtime, model, options.api_base)
     session = _session_of(options, runtime.store, str(runtime.folder))
+    runtime.api_base = options.api_base if options.api_base != PROVIDERS_OWN else ""
+    model = _model_of(options, runtime, session)
     # a switch given for this run wins over the one that the session was left with
     given = settings.origins.get("context.enabled") == "command line"
     try:
         chat = Chat.open(
             runtime,
             model=model,
+            address=options.api_base,
+            allow_fallback=not needs_model,
             session=session,
             rolling=settings.context.enabled if given else None,
             ask=ask,
@@ -56,9 +65,25 @@ def open_chat(
     except ChatError as error:
         code = Exit.FAILED if isinstance(error.__cause__, StoreError) else Exit.USAGE
         raise Failure(str(error), code) from error
-    if options.api_base and not model:
-        _use_address(runtime, chat.model, options.api_base)
     return chat
+
+
+def _model_of(options: Options, runtime: Runtime, session: SessionInfo | None) -> str:
+    """Return the model that the command line names, or the one that the server at --api-base has.
+
+    Empty: the session's own, or what settings and environment choose.
+    """
+    if not runtime.api_base:
+        return options.model
+    if options.model:
+        # a bare name at an address of its own is a server that speaks OpenAI's language
+        return options.model if "/" in options.model else f"openai/{options.model}"
+    if session is not None and session.model and provider_of(session.model) != "demo":
+        return ""
+    try:
+        return served_model(runtime.api_base, runtime.settings.model, runtime.environ)
+    except ProviderError as error:
+        raise Failure(str(error), Exit.USAGE) from error
 
 
 def _session_of(options: Options, store: SessionStore, folder: str) -> SessionInfo | None:
@@ -75,9 +100,3 @@ def _session_of(options: Options, store: SessionStore, folder: str) -> SessionIn
     if newest is None:
         raise Failure(f"there is no session of {folder} to continue; start one with rolling-chat", Exit.USAGE)
     return newest
-
-
-def _use_address(runtime: Runtime, model: str, address: str) -> None:
-    models = dict(runtime.settings.models)
-    models[model] = replace(runtime.settings.for_model(model), api_base=address)
-    runtime.settings = replace(runtime.settings, models=MappingProxyType(models))

@@ -165,7 +165,12 @@ def _add_settings(parser: argparse.ArgumentParser) -> None:
 
 def _add_chat_options(parser: argparse.ArgumentParser) -> None:
     _add_settings(parser)
-    parser.add_argument("--api-base", metavar="URL", default="", help="the address of the model's server")
+    parser.add_argument(
+        "--api-base",
+        metavar="URL",
+        default="",
+        help="the address of the model's server (default: the provider's own)",
+    )
     which = parser.add_mutually_exclusive_group()
     which.add_argument(
         "--continue",

@@ -34,7 +34,7 @@ from rolling_chat.replay import (
     replay,
     session_transcript,
 )
-from rolling_chat.sessions.records import SessionAmbiguous, SessionNotFound, StoreError
+from rolling_chat.sessions.records import SessionAmbiguous, SessionInfo, SessionNotFound, StoreError
 from rolling_chat.settings.catalog import ModelCatalog, load_catalog
 from rolling_chat.settings.paths import Paths
 from rolling_chat.settings.schema import Settings
@@ -186,7 +186,7 @@ def _open(
     try:
         info = store.session(options.file)
         model = model or info.model
-        known = knowledge_of(model, settings, store)
+        known = knowledge_of(model, _address(info, model, settings), store)
         basis = newest_basis(store, info.id)
         system, tools = (basis.system, basis.tools) if basis else ("", ())
         branch = store.branch(info.id)
@@ -197,6 +197,11 @@ def _open(
         raise Failure(str(error)) from error
     finally:
         store.close()
+
+
+def _address(info: SessionInfo, model: str, settings: Settings) -> str:
+    own = info.api_base if model == info.model else None
+    return own if own is not None else settings.for_model(model).api_base
 
 
 def _as_asked(settings: Settings, model: str, options: Options) -> Settings:

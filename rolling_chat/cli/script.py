@@ -12,6 +12,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 
 from rolling_chat.agent import Chat, ChatError
+from rolling_chat.agent.models import unknown_address_line
 from rolling_chat.cli.configured import settings_of
 from rolling_chat.cli.exits import Exit, Failure
 from rolling_chat.cli.opening import open_chat
@@ -105,14 +106,12 @@ def run_script(options: Options, paths: Paths) -> int:
     text = "\n\n".join(part for part in (given, piped.strip("\n")) if part.strip())
     if not text:
         raise Failure('-p needs a text, as in rolling-chat -p "text", or through a pipe', Exit.USAGE)
-    chat = open_chat(options, settings, paths)
-    if (
-        not options.model
-        and options.output_format == "text"
-        and not options.resume_newest
-        and not options.resume
-    ):
-        _say(chat.model_line)
+    chat = open_chat(options, settings, paths, needs_model=True)
+    if chat.address is None:
+        line = unknown_address_line(chat.model)
+        chat.close()
+        raise Failure(line, Exit.USAGE)
+    _say(chat.model_line)
     for notice in chat.notices:
         _say(notice)
     result = Result(chat, options.save)
@@ -154,7 +153,7 @@ def _print_result(result: Result, output_format: str) -> None:
         case _:
             if result.reply:
                 print(without_controls(result.reply))
-            if result.error:
+            if result.error and result.error not in result.chat.notices:
                 _say(result.error)
     sys.stdout.flush()
 

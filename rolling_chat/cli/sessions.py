@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from datetime import datetime
 
@@ -10,6 +11,8 @@ from rolling_chat.cli.exits import Exit, Failure
 from rolling_chat.cli.opening import open_store
 from rolling_chat.cli.options import Options
 from rolling_chat.messages import Json
+from rolling_chat.providers.addresses import place_of
+from rolling_chat.redaction import secrets_in
 from rolling_chat.sessions.export import export
 from rolling_chat.sessions.records import SessionAmbiguous, SessionInfo, SessionNotFound, StoreError
 from rolling_chat.sessions.store import SessionStore
@@ -47,6 +50,7 @@ def show_session(options: Options, paths: Paths) -> int:
         "title": info.title or "(no title)",
         "folder": info.folder,
         "model": info.model,
+        "address": _address(info),
         "messages": str(info.messages),
         "rolling": "on" if info.rolling else "off",
         "summary": "yes" if info.has_summary else "no",
@@ -71,7 +75,8 @@ def export_session(options: Options, paths: Paths) -> int:
         branch, summary = store.branch(info.id), store.summary(info.id)
     except StoreError as error:
         raise Failure(str(error)) from error
-    sys.stdout.write(export(info, branch, options.format or "markdown", summary))
+    secrets = secrets_in(os.environ)
+    sys.stdout.write(export(info, branch, options.format or "markdown", summary, secrets))
     return Exit.DONE
 
 
@@ -111,12 +116,17 @@ def _as_json(info: SessionInfo) -> dict[str, Json]:
         "title": info.title,
         "folder": info.folder,
         "model": info.model,
+        "api_base": info.api_base,
         "messages": info.messages,
         "has_summary": info.has_summary,
         "rolling": info.rolling,
         "created_at": info.created_at,
         "updated_at": info.updated_at,
     }
+
+
+def _address(info: SessionInfo) -> str:
+    return "unknown" if info.api_base is None else place_of(info.model, info.api_base) or "none"
 
 
 def _when(seconds: float) -> str:

@@ -18,15 +18,21 @@ def _to_pick(context: CommandContext) -> list[Choice]:
 
 async def _run(context: CommandContext, argument: str) -> None:
     chat = context.chat
-    name: str | None = argument
+    name, _, address = argument.partition(" ")
     if not name:
-        name = await context.pick("Model", _to_pick(context), current=chat.model)
+        name = await context.pick("Model", _to_pick(context), current=chat.model) or ""
     if not name:
         return
-    context.say(chat.set_model(name))
+    context.say(chat.set_model(name, address.strip()))
+    for line in chat.model_warnings:
+        context.say(line, warning=True)
     context.refresh_report()
 
 
 MODEL = Command(
-    "model", "[name]", "Change the model; alone it shows what there is", _run, arguments=first_word(_choices)
+    "model",
+    "[name [address]]",
+    "Change the model, or where it is asked; alone it shows what there is",
+    _run,
+    arguments=first_word(_choices),
 )

@@ -29,11 +29,11 @@ def session_choices(sessions: Iterable[SessionInfo], now: float) -> list[Choice]
 
 
 def open_session(context: CommandContext, id_start: str) -> None:
-    """Open the session whose id begins with `id_start`; another model is said. Raises ChatError."""
-    before = context.chat.model
+    """Open the session whose id begins with `id_start`; say if the model changes. Raises ChatError."""
+    before = context.chat.model, context.chat.address
     context.chat.resume(id_start)
     context.reload()
-    if context.chat.model != before:
+    if (context.chat.model, context.chat.address) != before:
         context.say(context.chat.model_line)
 
 

@@ -30,5 +30,14 @@ _WINDOWS: tuple[tuple[str, int], ...] = (
 
 def get_context_limit(model: str | None) -> int:
     """The context window of `model` in tokens; 128,000 where the name says nothing."""
+    return _window_by_name(model) or DEFAULT_WINDOW
+
+
+def knows_context_limit(model: str | None) -> bool:
+    """Say whether the name of `model` tells its context window."""
+    return _window_by_name(model) > 0
+
+
+def _window_by_name(model: str | None) -> int:
     name = (model or "").lower()
-    return next((window for stem, window in _WINDOWS if stem in name), DEFAULT_WINDOW)
+    return next((window for stem, window in _WINDOWS if stem in name), 0)

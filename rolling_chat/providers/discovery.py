@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from rolling_chat.providers.addresses import place_of
 from rolling_chat.providers.known import KNOWN_PROVIDERS, find_provider, unknown_model_line
 from rolling_chat.providers.offline import OFFLINE_MODEL, offline_window
 from rolling_chat.providers.ollama import probe_ollama
@@ -18,11 +19,29 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ModelChoice:
-    """The model to start with, where it came from, and one line for the person that says both."""
+    """The model to start with, what chose it, and the address of its server.
+
+    `address` is empty for the provider's own, None where a session does not know it. `is_fallback`: no one
+    chose it.
+    """
 
     model: str
     source: str
-    line: str
+    address: str | None = ""
+    is_fallback: bool = False
+
+    @property
+    def line(self) -> str:
+        """One line for the user: which model, where requests go, what chose it, how to change it."""
+        return f"{self.described}; change it with --model or /model"
+
+    @property
+    def described(self) -> str:
+        """Which model, where requests go, and what chose it."""
+        if self.is_fallback:
+            return f"model: {self.model}, no language model ({self.source})"
+        place = "an unknown address" if self.address is None else place_of(self.model, self.address)
+        return f"model: {self.model}{f' at {place}' if place else ''} (from {self.source})"
 
 
 def choose_model(
@@ -38,22 +57,17 @@ def choose_model(
     nothing before it decided. Never raises: whether the model exists is `check_model`'s question.
     """
     if model:
-        return _choice(model, "--model")
+        return ModelChoice(model, "--model")
     if settings.model:
-        return _choice(settings.model, settings.origins.get("model", "the settings"))
+        return ModelChoice(settings.model, settings.origins.get("model", "the settings"))
     for provider in KNOWN_PROVIDERS:
         held = next((name for name in provider.keys if environ.get(name)), "")
         if held and provider.first_model:
-            return _choice(provider.first_model, f"{held} in the environment")
+            return ModelChoice(provider.first_model, f"{held} in the environment")
     local = probe() if probe is not None else probe_ollama(environ)
     if local:
-        return _choice(local, "the local Ollama")
-    return ModelChoice(
-        OFFLINE_MODEL,
-        "no key and no local server",
-        f"model: {OFFLINE_MODEL}, no language model (no key in the environment, no local Ollama); "
-        "change it with --model or /model",
-    )
+        return ModelChoice(local, "the local Ollama")
+    return ModelChoice(OFFLINE_MODEL, "no key in the environment, no local Ollama", is_fallback=True)
 
 
 def check_model(model: str, catalog: ModelCatalog) -> None:
@@ -75,7 +89,3 @@ def check_model(model: str, catalog: ModelCatalog) -> None:
         )
     if not known or model != model.strip():
         raise ProviderError(ErrorKind.MODEL_UNKNOWN, unknown_model_line(model, nearest[:3]))
-
-
-def _choice(model: str, source: str) -> ModelChoice:
-    return ModelChoice(model, source, f"model: {model} (from {source}); change it with --model or /model")

@@ -24,8 +24,8 @@ from rolling_chat.providers.overflow import (
     read_body,
 )
 from rolling_chat.providers.protocol import BROKEN_OFF, ErrorKind, ProviderError
-from rolling_chat.providers.redaction import redact, secrets_in
 from rolling_chat.providers.retries import PassingError
+from rolling_chat.redaction import redact, secrets_in
 from rolling_chat.text import printable
 
 # Names of exceptions that mean a connection that could not be made, or broke; by name, so that

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from rolling_chat.redaction import is_secret_name
+
 
 @dataclass(frozen=True, slots=True)
 class KnownProvider:
@@ -63,6 +65,12 @@ KNOWN_PROVIDERS: tuple[KnownProvider, ...] = (
     KnownProvider("demo"),
 )
 
+OWN_CREDENTIALS = frozenset({"azure", "azure_ai", "bedrock", "vertex_ai", "databricks", "github_copilot"})
+"""Their credentials are more than one key: litellm finds them in the environment by itself."""
+
+KEYLESS_ELSEWHERE = frozenset({"openai", "custom_openai", "litellm_proxy"})
+"""At an address of one's own these need no key."""
+
 _BY_NAME: Mapping[str, KnownProvider] = {provider.name: provider for provider in KNOWN_PROVIDERS}
 
 # Names that litellm takes without a provider in front, by how they begin.
@@ -96,6 +104,17 @@ def find_provider(model: str) -> KnownProvider | None:
     return _BY_NAME.get(provider_of(model))
 
 
+def missing_keys(model: str, address: str, environ: Mapping[str, str]) -> Sequence[str]:
+    """The variables that a key for `model` is looked for in, where none of them is set and one is needed."""
+    provider = find_provider(model)
+    if provider is None or provider.name in OWN_CREDENTIALS or any(map(environ.get, provider.keys)):
+        return ()
+    stem = f"{provider.name.upper()}_"
+    if any(name.startswith(stem) and is_secret_name(name) for name in environ):
+        return ()  # one that litellm knows and this table does not, as ANTHROPIC_AUTH_TOKEN
+    return () if address and provider.name in KEYLESS_ELSEWHERE else provider.keys
+
+
 def unknown_model_line(model: str, nearest: Sequence[str]) -> str:
     """The line for a model that nobody knows, with the names that come nearest."""
     advice = (
@@ -104,8 +123,3 @@ def unknown_model_line(model: str, nearest: Sequence[str]) -> str:
     if provider_of(model) in {"ollama", "ollama_chat"}:
         advice = f"get it with: ollama pull {model.partition('/')[2]}"
     return f'Unknown model "{model}"; {advice}.'
-
-
-def key_variables() -> frozenset[str]:
-    """Every environment variable that may hold a key."""
-    return frozenset(name for provider in KNOWN_PROVIDERS for name in provider.keys)

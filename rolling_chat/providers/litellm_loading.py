@@ -18,7 +18,8 @@ from types import ModuleType
 from typing import Any
 
 from rolling_chat.garbage import kept_to_the_end
-from rolling_chat.providers.redaction import RedactingFilter
+from rolling_chat.private_files import PrivateFileHandler
+from rolling_chat.redaction import RedactingFilter
 
 _BEFORE_IMPORT = {
     "LITELLM_LOCAL_MODEL_COST_MAP": "True",  # else it downloads its model table
@@ -143,8 +144,8 @@ def _open_log(log_file: Path | None) -> logging.Handler:
     if log_file is None:
         return logging.NullHandler()
     try:
-        log_file.parent.mkdir(parents=True, exist_ok=True)
-        handler = logging.FileHandler(log_file, encoding="utf-8", delay=True, errors="replace")
+        log_file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        handler = PrivateFileHandler(log_file, encoding="utf-8", delay=True, errors="replace")
     except OSError:
         return logging.NullHandler()
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))

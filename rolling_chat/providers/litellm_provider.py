@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import os
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -13,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from rolling_chat.messages import Json, Usage
+from rolling_chat.providers.addresses import hide_addresses
 from rolling_chat.providers.background import in_background
 from rolling_chat.providers.families import find_family
-from rolling_chat.providers.known import find_provider, provider_of
+from rolling_chat.providers.known import KEYLESS_ELSEWHERE, OWN_CREDENTIALS, find_provider, provider_of
 from rolling_chat.providers.litellm_loading import close_connections, load_litellm, timeouts, warm_up
 from rolling_chat.providers.offline import OFFLINE_MODEL
-from rolling_chat.providers.ollama import ollama_base
 from rolling_chat.providers.protocol import (
     Delta,
     Finished,
@@ -26,11 +27,11 @@ from rolling_chat.providers.protocol import (
     Request,
     Retrying,
 )
-from rolling_chat.providers.redaction import secrets_in
 from rolling_chat.providers.reply import ReplyBuilder
 from rolling_chat.providers.retries import RetryPolicy
 from rolling_chat.providers.usage import UsageReader, with_cost
 from rolling_chat.providers.wire import made_by, to_wire, tools_to_wire
+from rolling_chat.redaction import secrets_in
 
 if TYPE_CHECKING:
     from rolling_chat.settings.catalog import ModelCatalog
@@ -38,8 +39,6 @@ if TYPE_CHECKING:
 _log = logging.getLogger("rolling_chat.providers.litellm")
 # Servers on one's own machine ask for no key, but the client asks for a string.
 _NO_KEY = "no-key-needed"
-# Their credentials are more than one key: litellm finds them in the environment by itself.
-_OWN_CREDENTIALS = frozenset({"azure", "azure_ai", "bedrock", "vertex_ai", "databricks", "github_copilot"})
 _OLLAMA = frozenset({"ollama", "ollama_chat"})
 
 
@@ -127,6 +126,7 @@ class LiteLLMProvider:
 
         litellm = load_litellm(self._log_file, secrets_in(self._environ))
         register_offline_model(litellm)
+        hide_addresses(os.environ)
         return litellm
 
     async def _send(self, litellm: ModuleType, request: Request) -> AsyncGenerator[Delta, None]:
@@ -171,26 +171,20 @@ class LiteLLMProvider:
             arguments["max_tokens"] = request.max_tokens
         if provider in _OLLAMA and request.window > 0:
             arguments["num_ctx"] = request.window  # else its server cuts at its own default in silence
-        if api_base := request.api_base or self._local_base(provider):
-            arguments["api_base"] = api_base
+        if request.api_base:
+            arguments["api_base"] = request.api_base
         if key := self._key(request):
             arguments["api_key"] = key
         if request.session_id and find_family(request.model).cache_key and _is_openai(request.api_base):
             arguments["prompt_cache_key"] = request.session_id
         return arguments
 
-    def _local_base(self, provider: str) -> str:
-        """litellm knows nothing of OLLAMA_HOST, which everything else of Ollama's goes by."""
-        if provider not in _OLLAMA or self._environ.get("OLLAMA_API_BASE"):
-            return ""
-        return ollama_base(self._environ)
-
     def _key(self, request: Request) -> str:
         provider = find_provider(request.model)
-        if provider is None or provider.name in _OWN_CREDENTIALS:
+        if provider is None or provider.name in OWN_CREDENTIALS:
             return ""
         key = next((self._environ[name] for name in provider.keys if self._environ.get(name)), "")
-        if not key and request.api_base and provider.name in {"openai", "custom_openai"}:
+        if not key and request.api_base and provider.name in KEYLESS_ELSEWHERE:
             return _NO_KEY
         return key
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from urllib.parse import urlsplit
 
 from rolling_chat.providers.known import KNOWN_PROVIDERS, provider_of
@@ -22,12 +21,9 @@ _HOSTED_DOMAINS = (
 )  # fmt: skip
 
 
-def server_of(model: str, api_base: str, environ: Mapping[str, str]) -> str:
+def server_of(model: str, address: str | None) -> str:
     """The server that answers for `model`: its address, or its provider's name where that is all there is."""
-    provider = provider_of(model)
-    name = provider.upper().removesuffix("_CHAT")
-    named = (environ.get(f"{name}_{ending}", "") for ending in ("API_BASE", "BASE_URL"))
-    return api_base or next(filter(None, named), "") or provider
+    return address or provider_of(model)
 
 
 def answers_side_by_side(server: str) -> bool:

@@ -53,6 +53,7 @@ def create(
     rolling: bool,
     title: str,
     parent: str,
+    api_base: str | None,
     now: float,
 ) -> SessionInfo:
     """Add an empty session."""
@@ -62,6 +63,7 @@ def create(
         "title_given": bool(given),
         "folder": pack(folder),
         "model": pack(model),
+        "api_base": _optional(api_base),
         "rolling": rolling,
         "parent": parent,
         "created_at": now,
@@ -145,6 +147,8 @@ def change(connection: sqlite3.Connection, session: int, changes: SessionChanges
                 columns["head"] = require_message(connection, value) if value else None
             case "model", str():
                 columns[key] = pack(value)
+            case "api_base", (str() | None):
+                columns[key] = _optional(value)
             case (("pins" | "excluded"), Sequence()):
                 columns[key] = pack_json(list(value))
             case "plan", _:
@@ -159,7 +163,10 @@ def fork(connection: sqlite3.Connection, session: int, now: float) -> SessionInf
     """Add a session that shares the branch up to its last whole message, and the pipeline's state."""
     row = connection.execute("SELECT * FROM session WHERE number = ?", (session,)).fetchone()
     head = last_sealed(connection, row["head"])
-    kept = ("title", "title_given", "folder", "model", "rolling", "summary_noted", "pins", "excluded", "plan")
+    kept = (
+        "title", "title_given", "folder", "model", "api_base", "rolling", "summary_noted", "pins", "excluded",
+        "plan",
+    )  # fmt: skip
     columns = {column: row[column] for column in kept} | {
         "head": head,
         "forked_at": head,
@@ -232,7 +239,12 @@ def _info(row: sqlite3.Row, *, has_summary: bool) -> SessionInfo:
         title_given=bool(row["title_given"]),
         parent=row["parent"],
         summary_noted=bool(row["summary_noted"]),
+        api_base=None if row["api_base"] is None else unpack(row["api_base"]),
     )
+
+
+def _optional(text: str | None) -> str | bytes | None:
+    return None if text is None else pack(text)
 
 
 def _names(rows: Sequence[sqlite3.Row]) -> str:

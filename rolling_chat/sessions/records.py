@@ -33,6 +33,9 @@ class SessionInfo:
     `title_given` tells a title of the person's own from one made from the first message;
     `has_summary` is of the present branch, and `summary_noted` says that the person has dismissed the
     line about it; `parent` is the session this one was forked from, or empty.
+
+    `api_base` is the address of the model's server, without credentials: empty for the provider's own,
+    None for a session of a version that did not keep it.
     """
 
     id: str
@@ -48,6 +51,7 @@ class SessionInfo:
     title_given: bool = False
     parent: str = ""
     summary_noted: bool = False
+    api_base: str | None = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +96,7 @@ class SessionChanges(TypedDict, total=False):
     title: str
     title_given: bool
     model: str
+    api_base: str | None
     rolling: bool
     head: str
     summary_noted: bool

@@ -215,7 +215,12 @@ _SIXTH = (
     "ALTER TABLE session ADD COLUMN excluded TEXT NOT NULL DEFAULT '[]'",
 )
 
-MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST, _SECOND, _THIRD, _FOURTH, _FIFTH, _SIXTH)
+_SEVENTH = (
+    # the address of the model's server: empty for the provider's own, NULL for a session from before this
+    "ALTER TABLE session ADD COLUMN api_base ANY",
+)
+
+MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST, _SECOND, _THIRD, _FOURTH, _FIFTH, _SIXTH, _SEVENTH)
 """Step n brings a database of version n to version n + 1; steps are added, never changed."""
 
 VERSION = len(MIGRATIONS)

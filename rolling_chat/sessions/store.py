@@ -67,7 +67,14 @@ class SessionStore:
     # Sessions
 
     def create_session(
-        self, *, folder: str, model: str, rolling: bool, title: str = "", parent: str = ""
+        self,
+        *,
+        folder: str,
+        model: str,
+        rolling: bool,
+        title: str = "",
+        parent: str = "",
+        api_base: str | None = "",
     ) -> SessionInfo:
         """Make an empty session; without a title it gets one from its first user message."""
         with self._database.write() as connection:
@@ -78,6 +85,7 @@ class SessionStore:
                 rolling=rolling,
                 title=title,
                 parent=parent,
+                api_base=api_base,
                 now=self._clock(),
             )
 

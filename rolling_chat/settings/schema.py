@@ -217,6 +217,8 @@ class AgentSettings:
         "ask", str, choices=("read-only", "ask", "edits", "all")
     )
     tools: Literal["all", "none"] | tuple[str, ...] = _key("all", tuple, choices=("all", "none"))
+    # variables that commands get although they hold secrets: not for a project to choose
+    environment: tuple[str, ...] = _key((), tuple)
     permissions: PermissionSettings = field(
         default_factory=PermissionSettings, metadata={"group": PermissionSettings}
     )

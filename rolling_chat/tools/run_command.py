@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import signal
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from rolling_chat.messages import Ending, Json, JsonObject
@@ -17,12 +16,6 @@ from rolling_chat.tools.text import decode
 
 DEFAULT_TIMEOUT = 120  # seconds
 MAX_TIMEOUT = 3600  # seconds
-
-_SECRET = re.compile(
-    r"(^|_)(API_?KEYS?|TOKENS?|SECRETS?|SECRET_KEY|ACCESS_KEY(_ID)?|PRIVATE_KEY|PASSWORD|PASSWD|PASSPHRASE"
-    r"|CREDENTIALS?)$",
-    re.IGNORECASE,
-)
 
 _ENDED = re.compile(r"\[(exit code (\d+)|killed by signal \w+|killed: not done after \d+ seconds)\]")
 _OWN_LINES = 2  # how it ended, and what it left running
@@ -70,7 +63,7 @@ class RunCommand:
             ended = await run_process(
                 [shell, "-c", command],
                 folder=context.folder,
-                environ=clean_environ(context.environ) | _QUIET,
+                environ={**context.environ, **_QUIET},
                 timeout=timeout,
             )
         except (OSError, ValueError) as error:
@@ -97,11 +90,6 @@ def _read_command(arguments: JsonObject) -> str:
     except UnicodeEncodeError:
         raise ToolError("The argument 'command' holds half a character, which no shell takes.") from None
     return command
-
-
-def clean_environ(environ: Mapping[str, str]) -> dict[str, str]:
-    """The environment without what looks like a key, a token or a password by its name."""
-    return {name: value for name, value in environ.items() if not _SECRET.search(name)}
 
 
 def _present(ended: Ended, timeout: int) -> str:

@@ -12,7 +12,6 @@ from rolling_chat.tools.arguments import read_text
 from rolling_chat.tools.base import ToolContext, ToolError, ToolResult, function_schema
 from rolling_chat.tools.confine import relative_name, resolve_inside
 from rolling_chat.tools.process import Ended, run_process
-from rolling_chat.tools.run_command import clean_environ
 from rolling_chat.tools.text import decode
 
 _TIMEOUT = 60  # seconds
@@ -60,7 +59,7 @@ class SearchFiles:
             ended = await run_process(
                 _command(pattern, place, context),
                 folder=context.folder,
-                environ=clean_environ(context.environ),
+                environ=context.environ,
                 timeout=_TIMEOUT,
                 limit=_LIMIT,
             )

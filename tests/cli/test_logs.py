@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import logging
+import os
+import stat
+from logging.handlers import RotatingFileHandler
 from pathlib import Path
 
 import pytest
@@ -24,3 +27,23 @@ def test_no_key_of_the_environment_gets_into_the_log(tmp_path: Path, monkeypatch
     assert "refused" in text
     assert "ValueError: bad key" in text
     assert key not in text
+
+
+@pytest.mark.skipif(os.name != "posix", reason="modes are of POSIX")
+def test_the_log_is_its_owners_alone_also_one_that_was_not(tmp_path: Path) -> None:
+    file = tmp_path / "logs" / "rolling-chat.log"
+    start_logging(file)
+    file.touch(mode=0o644)
+    for handler in logging.getLogger("rolling_chat").handlers:
+        logging.getLogger("rolling_chat").warning("something")
+        assert isinstance(handler, RotatingFileHandler)
+        handler.doRollover()
+        logging.getLogger("rolling_chat").warning("more")
+    assert [stat.S_IMODE(path.stat().st_mode) for path in sorted(file.parent.iterdir())] == [0o600, 0o600]
+    assert stat.S_IMODE(file.parent.stat().st_mode) == 0o700
+
+
+def test_the_password_of_an_address_gets_into_no_log(tmp_path: Path) -> None:
+    file = start_logging(tmp_path / "rolling-chat.log")
+    logging.getLogger("rolling_chat").warning("no connection to %s", "http://ada:swordfish@127.0.0.1:9/v1")
+    assert "http://[hidden]@127.0.0.1:9/v1" in file.read_text()

@@ -17,7 +17,13 @@ from tests.support.program import Program, Ran, program_environment
 from tests.support.prompt_rules import broken_rules
 from tests.support.replay import SYSTEM, long_conversation, write_lines
 
+DEMO = ("--model", "demo/offline")
 TALK = [SYSTEM, user("one"), assistant("two"), user("three")]
+
+
+@pytest.fixture(autouse=True)
+def _no_model_is_set(program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("ROLLING_CHAT_MODEL")
 
 
 @pytest.fixture
@@ -115,7 +121,7 @@ def test_the_picture_goes_to_its_file(program: Program, long: str) -> None:
 
 
 def test_a_saved_session_is_replayed_by_the_start_of_its_id(program: Program) -> None:
-    session = program("-p", "list files", "--output-format", "json").json["session_id"]
+    session = program("-p", "list files", *DEMO, "--output-format", "json").json["session_id"]
     [first, second] = rows(program("replay", session[:4], "--emit-prompts"))
     assert first["conversation"] == session
     assert [message["role"] for message in first["messages"]] == ["system", "user"]
@@ -125,7 +131,7 @@ def test_a_saved_session_is_replayed_by_the_start_of_its_id(program: Program) ->
 
 
 def test_a_saved_session_is_replayed_with_its_system_prompt_and_tools(program: Program) -> None:
-    session = program("-p", "list files", "--output-format", "json").json["session_id"]
+    session = program("-p", "list files", *DEMO, "--output-format", "json").json["session_id"]
     replayed = [row["token_count"] for row in rows(program("replay", session))]
     sent = [program("inspect", f"{session}:{number}", "--json").json["token_count"] for number in (1, 2)]
     assert replayed == sent

@@ -25,6 +25,7 @@ def test_the_list_is_newest_first_with_every_field(program: Program, session: st
         "title": "list files",
         "folder": str(program.folder),
         "model": "demo/offline",
+        "api_base": "",
         "messages": 4,
         "has_summary": False,
         "rolling": False,

@@ -25,13 +25,13 @@ def test_the_command_line_comes_first() -> None:
     choice = choose_model(Settings(model="openai/a"), KEYS, model="openai/b", probe=_never)
 
     assert choice.model == "openai/b"
-    assert choice.line == "model: openai/b (from --model); change it with --model or /model"
+    assert choice.line == "model: openai/b at api.openai.com (from --model); change it with --model or /model"
 
 
 def test_then_the_settings_with_the_file_they_came_from() -> None:
     settings = Settings(model="openai/a", origins={"model": "/home/ada/config.toml"})
     assert choose_model(settings, KEYS, probe=_never).line.startswith(
-        "model: openai/a (from /home/ada/config.toml)"
+        "model: openai/a at api.openai.com (from /home/ada/config.toml)"
     )
 
 
@@ -49,7 +49,8 @@ def test_an_empty_key_is_none() -> None:
 
 def test_then_a_local_ollama() -> None:
     choice = choose_model(Settings(), {}, probe=lambda: "ollama/qwen3")
-    assert choice.line == "model: ollama/qwen3 (from the local Ollama); change it with --model or /model"
+    where = "at localhost:11434 (from the local Ollama)"
+    assert choice.line == f"model: ollama/qwen3 {where}; change it with --model or /model"
 
 
 def test_at_last_the_offline_model_which_says_what_it_is() -> None:

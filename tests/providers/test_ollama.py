@@ -117,7 +117,15 @@ async def test_a_chat_takes_the_chat_road_with_the_whole_window(make_provider: M
             "type": "function",
             "function": {"name": "read_file", "parameters": {"type": "object", "properties": {}}},
         }
-        request = Request("ollama/tiny", messages, (tool,), "none", window=16_384, max_tokens=50)
+        request = Request(
+            "ollama/tiny",
+            messages,
+            (tool,),
+            "none",
+            window=16_384,
+            max_tokens=50,
+            api_base=ollama_base(server.environ),
+        )
         deltas = [delta async for delta in provider.stream(request)]
 
     finished = deltas[-1]

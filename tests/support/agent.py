@@ -121,7 +121,10 @@ def make_runtime(
     """A runtime with a real store in `tmp_path` and an empty working folder beside it."""
     folder = tmp_path / "work"
     folder.mkdir(exist_ok=True)
-    environ = {"ROLLING_CHAT_HOME": str(tmp_path / "home"), "PATH": os.environ["PATH"], "HOME": str(tmp_path)}
+    environ = {
+        "ROLLING_CHAT_HOME": str(tmp_path / "home"), "PATH": os.environ["PATH"], "HOME": str(tmp_path),
+        "OPENAI_API_KEY": "sk-test-of-no-one",
+    }  # fmt: skip
     paths = find_paths(environ)
     return Runtime(
         settings=replace(settings or Settings(), model=MODEL),

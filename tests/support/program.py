@@ -52,7 +52,8 @@ class Program:
         self, folder: Path, home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
     ):
         self.folder, self.home = folder, home
-        self.environ = program_environment(home)
+        # -p asks no model that nobody chose
+        self.environ = program_environment(home, ROLLING_CHAT_MODEL="demo/offline")
         self._capsys = capsys
         for name in list(os.environ):
             if name.endswith("_API_KEY") or name.startswith("ROLLING_CHAT_"):

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import replace
 
 from rolling_chat.messages import Message
+from rolling_chat.redaction import redact, redact_all
 from rolling_chat.sessions.export.as_json import to_json, to_jsonl
 from rolling_chat.sessions.export.as_markdown import to_markdown
 from rolling_chat.sessions.records import SessionInfo, StoredSummary
@@ -17,12 +19,20 @@ FORMATS = {"markdown": "md", "jsonl": "jsonl", "html": "html", "json": "json"}
 
 
 def export(
-    info: SessionInfo, messages: Sequence[Message], format: str, summary: StoredSummary | None = None
+    info: SessionInfo,
+    messages: Sequence[Message],
+    format: str,
+    summary: StoredSummary | None = None,
+    secrets: Collection[str] = (),
 ) -> str:
-    """Write the whole of `messages` in one of FORMATS; safe to print to a terminal, whatever they hold.
+    """Write the whole of `messages` in one of FORMATS, safe to print to a terminal and to hand on.
 
-    JSON carries the `summary`, too: the others are to be read, or are messages alone.
+    `secrets`, and what has the shape of a secret, are hidden. JSON carries the `summary`, too: the others
+    are to be read, or are messages alone.
     """
+    messages = [_redacted(message, secrets) for message in messages]
+    if summary is not None:
+        summary = replace(summary, text=redact(summary.text, secrets))
     match format:
         case "markdown":
             text = to_markdown(info, messages)
@@ -38,6 +48,17 @@ def export(
         case _:
             raise ValueError(f"there is no format {format!r}")
     return without_controls(text)
+
+
+def _redacted(message: Message, secrets: Collection[str]) -> Message:
+    return replace(
+        message,
+        content=redact_all(message.content, secrets),
+        tool_calls=tuple(
+            replace(call, arguments=redact(call.arguments, secrets)) for call in message.tool_calls
+        ),
+        extras=redact_all(message.extras, secrets),
+    )
 
 
 def format_of(file_name: str) -> str:

@@ -20,7 +20,7 @@ from rolling_chat.events import (
     TurnStarted,
 )
 from rolling_chat.tui.state import ScreenState
-from rolling_chat.tui.widgets.questions import ROLL, approval, full_question
+from rolling_chat.tui.widgets.questions import ROLL, address_question, approval, full_question
 
 if TYPE_CHECKING:
     from rolling_chat.agent import Chat
@@ -130,6 +130,7 @@ class TurnController:
         """Take a turn's events, whatever goes wrong; what was never stored goes back to the box."""
         state, outcome, stored = self._state, Outcome.FAILED, not text
         try:
+            await self._ask_for_address()
             async with aclosing(begin()) as events:
                 async for event in events:
                     stored = stored or isinstance(event, TurnStarted)
@@ -151,6 +152,14 @@ class TurnController:
         self._meter.take(event)
         self._state.apply(event, self._clock())
         return event.outcome if isinstance(event, TurnEnded) else outcome
+
+    async def _ask_for_address(self) -> None:
+        """Ask where the conversation goes, in a session of a version that did not keep that."""
+        chat = self._chat
+        if chat.address is not None or chat.holder:
+            return
+        if chosen := await self._stage.ask(address_question(chat.model, chat.known_addresses, self._clock)):
+            self._state.notice(chat.set_model(chat.model, chosen))
 
     async def _makes_room(self) -> bool:
         """Rolling context would make room: ask, and switch it on."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from rolling_chat.events import Permission
@@ -24,6 +24,17 @@ _ANSWERS = (
 def approval(request: PermissionRequest, clock: Callable[[], float]) -> Question:
     """The question for a request: the whole of what would be done, and y, n or esc, a."""
     return Question(one_line(request.title or request.call.name), request.detail, _ANSWERS, clock)
+
+
+def address_question(model: str, addresses: Mapping[str, str], clock: Callable[[], float]) -> Question:
+    """The question where a session goes that does not know it; the answer is an address, "" for none."""
+    answers = [
+        Answer(str(number), place, address) for number, (address, place) in enumerate(addresses.items(), 1)
+    ]
+    text = f"This session is from an older version. For another address: /model {model} ADDRESS."
+    return Question(
+        f"Where is {one_line(model)}?", text, (*answers, Answer("", "do not send", "", escape=True)), clock
+    )
 
 
 def full_question(clock: Callable[[], float]) -> Question:

@@ -7,7 +7,7 @@ import contextlib
 import json
 import threading
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Self
 
 from aiohttp import web
@@ -18,16 +18,25 @@ from tests.support.servers.script import Break, Drop, Fail, Hang, Raw, Recorded,
 class ScriptedServer:
     """What the wire formats share: the script, the record of requests, starting and stopping.
 
-    `window` is in tokens. `key`, where given, is the only one that is let in.
+    `window` is in tokens. `key`, where given, is the only one that is let in. `models` are listed,
+    where there are any.
     """
 
     path = ""
 
-    def __init__(self, script: Iterable[Step] | Script = (), *, window: int = 128_000, key: str = "") -> None:
+    def __init__(
+        self,
+        script: Iterable[Step] | Script = (),
+        *,
+        window: int = 128_000,
+        key: str = "",
+        models: Sequence[str] = (),
+    ) -> None:
         self._script = script if callable(script) else None
         self._steps: deque[Step] = deque(() if callable(script) else script)
         self.window = window
         self.key = key
+        self.models = models
         self.requests: list[Recorded] = []
         self.port = 0
         self._disconnected = threading.Event()
@@ -60,6 +69,8 @@ class ScriptedServer:
         """Listen on a free port of 127.0.0.1."""
         app = web.Application(client_max_size=64_000_000)
         app.router.add_post(self.path, self._handle)
+        if self.models:
+            app.router.add_get("/v1/models", self._list_models)
         self._runner = web.AppRunner(app, handler_cancellation=True, access_log=None, shutdown_timeout=0.1)
         await self._runner.setup()
         site = web.TCPSite(self._runner, "127.0.0.1", 0)
@@ -119,6 +130,9 @@ class ScriptedServer:
     def whole(self, reply: Reply, body: dict[str, Any], tokens: int) -> dict[str, Any]:
         """The reply in one JSON object, for who did not ask for a stream."""
         raise NotImplementedError
+
+    async def _list_models(self, _request: web.Request) -> web.Response:
+        return web.json_response({"object": "list", "data": [{"id": name} for name in self.models]})
 
     def _next_step(self, body: dict[str, Any]) -> Step:
         if self._script is not None:

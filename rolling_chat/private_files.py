@@ -1,0 +1,33 @@
+"""Files that only their owner may read."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from logging import FileHandler
+from logging.handlers import RotatingFileHandler
+from pathlib import Path
+from typing import Any
+
+
+def open_private(path: str, flags: int) -> int:
+    """Open a file with mode 0600, also one that was open to others (an `opener` for `open`)."""
+    descriptor = os.open(path, flags, 0o600)
+    with suppress(OSError):  # another user's: it stays as its owner wants it
+        Path(path).chmod(0o600)
+    return descriptor
+
+
+class _Private(FileHandler):
+    def _open(self) -> Any:
+        return open(
+            self.baseFilename, self.mode, encoding=self.encoding, errors=self.errors, opener=open_private
+        )
+
+
+class PrivateFileHandler(_Private):
+    """Logs to a file of mode 0600."""
+
+
+class PrivateRotatingFileHandler(_Private, RotatingFileHandler):
+    """Logs to a file of mode 0600, and begins another when it has grown large."""

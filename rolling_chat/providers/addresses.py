@@ -1,0 +1,113 @@
+"""Where requests go: the address of a model's server, and what the environment says of it.
+
+Litellm reads addresses from the environment at every request. A session keeps the address that it was
+begun with, so the environment is read here, once, and hidden from litellm (`hide_addresses`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, MutableMapping
+from types import MappingProxyType
+from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+
+from rolling_chat.providers.known import provider_of
+from rolling_chat.providers.ollama import ollama_base
+from rolling_chat.redaction import is_secret_name
+
+PROVIDERS_OWN = "default"
+"""What users write for the address that a provider has by itself."""
+
+_OLLAMA = frozenset({"ollama", "ollama_chat"})
+_ENDINGS = ("_API_BASE", "_BASE_URL", "_API_URL", "_ENDPOINT", "_URL")
+
+# The variables of providers that do not go by their name and an ending, in litellm's order.
+_VARIABLES: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "openai": ("OPENAI_BASE_URL", "OPENAI_API_BASE"),
+        "custom_openai": ("OPENAI_BASE_URL", "OPENAI_API_BASE"),
+        "anthropic": ("ANTHROPIC_API_BASE", "ANTHROPIC_BASE_URL"),
+        "cohere_chat": ("COHERE_API_BASE",),
+        "fireworks_ai": ("FIREWORKS_API_BASE", "FIREWORKS_AI_API_BASE"),
+        "huggingface": ("HF_API_BASE", "HUGGINGFACE_API_BASE"),
+        "bedrock": ("AWS_BEDROCK_RUNTIME_ENDPOINT", "BEDROCK_API_BASE"),
+        "vertex_ai": ("VERTEXAI_API_BASE", "VERTEX_API_BASE"),
+        "watsonx": ("WATSONX_API_BASE", "WATSONX_URL", "WX_URL", "WML_URL"),
+        "ollama": ("OLLAMA_API_BASE",),
+        "ollama_chat": ("OLLAMA_API_BASE",),
+    }
+)
+
+_HIDDEN = re.compile(
+    r"(?:API_BASE|API_BASE_\w+|BASE_URL|API_URL|API_HOST|RUNTIME_ENDPOINT|AGENT_ENDPOINT)$"
+    r"|^(?:WATSONX_URL|WX_URL|WML_URL|DATAROBOT_ENDPOINT|OLLAMA_HOST)$"
+)
+
+# The hosts that the best known providers have by themselves, to be shown.
+_HOSTS: Mapping[str, str] = MappingProxyType(
+    {
+        "anthropic": "api.anthropic.com",
+        "openai": "api.openai.com",
+        "gemini": "generativelanguage.googleapis.com",
+        "mistral": "api.mistral.ai",
+        "xai": "api.x.ai",
+        "deepseek": "api.deepseek.com",
+        "groq": "api.groq.com",
+        "openrouter": "openrouter.ai",
+        "cerebras": "api.cerebras.ai",
+        "ollama": "localhost:11434",
+        "ollama_chat": "localhost:11434",
+    }
+)
+
+
+def address_in(environ: Mapping[str, str], model: str) -> str:
+    """The address that `environ` names for the provider of `model`; empty: the provider's own."""
+    provider = provider_name(model)
+    if not provider or provider == "demo":
+        return ""
+    stem = re.sub(r"[^A-Z0-9]", "_", provider.upper())
+    names = _VARIABLES.get(provider) or tuple(f"{stem}{ending}" for ending in _ENDINGS)
+    found = next((environ[name].strip() for name in names if environ.get(name, "").strip()), "")
+    return found or (ollama_base(environ) if provider in _OLLAMA else "")
+
+
+def hide_addresses(environ: MutableMapping[str, str]) -> None:
+    """Take every address of a server out of `environ`, where litellm would find it."""
+    for name in [name for name in environ if _HIDDEN.search(name)]:
+        del environ[name]
+
+
+def provider_name(model: str) -> str:
+    """The provider that serves `model`, known or not; empty where its name says none."""
+    return provider_of(model) or (model.partition("/")[0].lower() if "/" in model else "")
+
+
+def without_credentials(address: str) -> str:
+    """`address` as it may be stored and shown: no user, no password, no key in its query."""
+    address = address.strip()
+    try:
+        parts = urlsplit(address)
+        query = parse_qsl(parts.query, keep_blank_values=True)
+    except ValueError:
+        return address.rpartition("@")[2]
+    kept = [(name, value) for name, value in query if not is_secret_name(name)]
+    return urlunsplit(
+        parts._replace(
+            netloc=parts.netloc.rpartition("@")[2],
+            query=parts.query if kept == query else urlencode(kept),
+        )
+    )
+
+
+def with_credentials(address: str, known: Iterable[str]) -> str:
+    """`address` as one of `known` has it, credentials included; as it is where none is the same."""
+    return next((one for one in known if one and without_credentials(one) == address), address)
+
+
+def place_of(model: str, address: str) -> str:
+    """Where requests to `model` go, for people: an address, or the host of the provider's own."""
+    provider = provider_name(model)
+    if provider == "demo":
+        return ""
+    return address or _HOSTS.get(provider) or f"{provider or 'the provider'}'s own address"

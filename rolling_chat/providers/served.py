@@ -1,0 +1,110 @@
+"""Which models a server has, by its own list (`/v1/models`)."""
+
+from __future__ import annotations
+
+import base64
+import http.client
+import ssl
+from collections.abc import Mapping, Sequence
+from urllib.parse import unquote, urlsplit
+
+from rolling_chat.foreign_json import read_json
+from rolling_chat.providers.addresses import without_credentials
+from rolling_chat.providers.known import find_provider
+from rolling_chat.providers.protocol import ErrorKind, ProviderError
+
+_TIMEOUT = 5.0  # seconds for each read
+_MOST_BYTES = 2_000_000
+_MOST_NAMED = 8
+
+
+def served_model(address: str, wanted: str, environ: Mapping[str, str]) -> str:
+    """Return the model to ask at `address`: `wanted` where the server has it, else the only one there.
+
+    Raises ProviderError with the list where there are several, and where the server gives none.
+    """
+    try:
+        names = served_models(address, environ)
+    except OSError as error:
+        raise ProviderError(
+            ErrorKind.MODEL_UNKNOWN,
+            f"{without_credentials(address)} did not list its models ({error}); name one with --model",
+        ) from error
+    if wanted and wanted.partition("/")[2] in names:
+        return wanted
+    if wanted in names or len(names) == 1:
+        return f"openai/{wanted if wanted in names else names[0]}"
+    raise ProviderError(
+        ErrorKind.MODEL_UNKNOWN,
+        f"{without_credentials(address)} has {listed(names)}; choose one with --model",
+    )
+
+
+def served_models(
+    address: str, environ: Mapping[str, str], model: str = "openai/", timeout: float = _TIMEOUT
+) -> Sequence[str]:
+    """Return the names of the models that the server at `address` lists. Raises OSError.
+
+    `model` says by its provider which key is sent. No redirect is followed.
+    """
+    base = address.rstrip("/")
+    for url in dict.fromkeys((f"{base}/models", f"{base}/v1/models")):
+        status, body = _get(url, _headers(address, environ, model), timeout)
+        if status == 200:
+            return _names(body)
+        if status != 404:
+            break
+    raise OSError(f"status {status}")
+
+
+def listed(names: Sequence[str]) -> str:
+    """Write the names of models into a line."""
+    more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
+    return ", ".join(names[:_MOST_NAMED]) + more if names else "no models"
+
+
+def _headers(address: str, environ: Mapping[str, str], model: str) -> dict[str, str]:
+    headers = {"accept": "application/json"}
+    provider = find_provider(model)
+    key = next((environ[name] for name in provider.keys if environ.get(name)), "") if provider else ""
+    if provider is not None and provider.name == "anthropic":
+        headers |= {"anthropic-version": "2023-06-01"} | ({"x-api-key": key} if key else {})
+    elif key:
+        headers["authorization"] = f"Bearer {key}"
+    parts = urlsplit(address)
+    if parts.username is not None:
+        user = f"{unquote(parts.username)}:{unquote(parts.password or '')}".encode()
+        headers["authorization"] = f"Basic {base64.b64encode(user).decode()}"
+    return headers
+
+
+def _get(url: str, headers: Mapping[str, str], timeout: float) -> tuple[int, bytes]:
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname or "", parts.port
+    except ValueError as error:
+        raise OSError(str(error)) from error
+    connection: http.client.HTTPConnection
+    if parts.scheme == "https":
+        context = ssl.create_default_context()
+        connection = http.client.HTTPSConnection(host, port, timeout=timeout, context=context)
+    else:
+        connection = http.client.HTTPConnection(host, port, timeout=timeout)
+    try:
+        connection.request(
+            "GET", f"{parts.path}?{parts.query}" if parts.query else parts.path, headers=headers
+        )
+        answer = connection.getresponse()
+        return answer.status, answer.read(_MOST_BYTES)
+    except (http.client.HTTPException, ValueError) as error:
+        raise OSError(str(error) or type(error).__name__) from error
+    finally:
+        connection.close()
+
+
+def _names(body: bytes) -> Sequence[str]:
+    try:
+        entries = read_json(body)["data"]
+        return [str(entry["id"]) for entry in entries]
+    except (ValueError, LookupError, TypeError) as error:
+        raise OSError("its list cannot be read") from error
