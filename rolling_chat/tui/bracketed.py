@@ -9,16 +9,20 @@ and Japanese.
 
 from __future__ import annotations
 
+import codecs
 import re
 import sys
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 
 from textual import events
 from textual._xterm_parser import BRACKETED_PASTE_END, BRACKETED_PASTE_START, XTermParser
+from textual.keys import Keys
 from textual.message import Message
 
 from rolling_chat.text import typed
+from rolling_chat.tui.sequences import Sequences, proper_text
 
 if sys.platform == "win32":
     from textual.drivers import win32 as reader
@@ -26,9 +30,8 @@ else:
     from textual.drivers import linux_driver as reader
 
 
-# alt with a key that begins nothing longer; in a second read the escape may have come in the first
-_ALT = re.compile("(\x1b[^\x1b\\[\\]OPX^_])")
-_ESC = "\x1b"
+# alt with a key that begins nothing longer
+_ALT = re.compile("\x1b[^\x1b\\[\\]OPX^_]")
 
 
 class Key(events.Key):
@@ -42,8 +45,15 @@ class Key(events.Key):
 
 def keep_pastes_whole() -> None:
     """Let the terminal be read by a `PasteParser` from now on."""
-    # it is made by this name amid a long method of Textual's, which has no other way in
+    # they are made by these names amid a long method of Textual's, which has no other way in
     reader.XTermParser = PasteParser  # type: ignore[attr-defined]
+    if sys.platform != "win32":
+        reader.getincrementaldecoder = _lenient_decoder  # type: ignore[assignment, attr-defined]
+
+
+def _lenient_decoder(encoding: str) -> Callable[[], codecs.IncrementalDecoder]:
+    """A byte that is no UTF-8 comes through, for an old mouse report is made of bytes."""
+    return partial(codecs.getincrementaldecoder(encoding), errors="surrogateescape")
 
 
 class PasteParser(XTermParser):
@@ -55,13 +65,14 @@ class PasteParser(XTermParser):
 
     def __init__(self, debug: bool = False) -> None:
         self._pasted: list[str] | None = None
-        self._escaped = False  # an escape is the last that was read
+        self._sequences = Sequences()
         self._tail = ""  # of what was read, as much as may be the beginning of the mark that is awaited
         super().__init__(debug)
 
     def feed(self, data: str) -> Iterable[Message]:
         """The events of what was read; the empty text is the end of it all."""
         if not data:
+            yield from self._overdue(now=True)
             yield from super().feed(data)
         while data:
             if self._pasted is None:
@@ -74,26 +85,45 @@ class PasteParser(XTermParser):
             if is_whole:
                 yield from self._end()
 
+    def tick(self) -> Iterable[Message]:
+        """The events of what was waited for in vain."""
+        yield from self._overdue()
+        yield from super().tick()
+
+    def _overdue(self, *, now: bool = False) -> Iterator[Message]:
+        if held := self._sequences.overdue(now=now):
+            yield from self._piece(held, is_whole=True)
+
     def _keys(self, keys: str) -> Iterator[Message]:
         """The events of keys; alt with a letter is never waited for."""
-        at = int(self._escaped and self._is_waiting)  # what was fed already of what is looked at
-        whole = _ESC * at + keys
-        for part in filter(None, _ALT.split(whole)):
-            yield from map(_as_text, super().feed(part[at:]))
-            if _ALT.fullmatch(part) and self._is_waiting:
-                self._timeout_time = 0.0  # nothing follows that would make it something else
-                yield from self.tick()
-            at = 0
-        self._escaped = whole.endswith(_ESC)
+        for piece in self._sequences.take(keys):
+            yield from self._piece(piece, is_whole=_ALT.fullmatch(piece) is not None)
 
-    @property
-    def _is_waiting(self) -> bool:
-        return self._timeout_time is not None
+    def _piece(self, piece: str, *, is_whole: bool) -> Iterator[Message]:
+        yield from map(_as_text, super().feed(piece))
+        if is_whole and self._timeout_time is not None:
+            self._timeout_time = 0.0  # nothing follows that would make it something else
+            yield from map(_as_text, super().tick())
+
+    def parse_mouse_code(self, code: str) -> Message | None:
+        """The event of a mouse report; None for one with figures that no terminal has."""
+        try:
+            return super().parse_mouse_code(code)
+        except (ArithmeticError, ValueError):
+            return None
+
+    def _sequence_to_key_events(self, sequence: str, alt: bool = False) -> Iterable[events.Key]:
+        """The keys of a sequence; none for a character that does not exist."""
+        try:
+            keys = list(super()._sequence_to_key_events(sequence, alt))
+        except (ArithmeticError, ValueError):
+            return [events.Key(Keys.Ignore, sequence)]
+        return [key if _is_character(key) else events.Key(Keys.Ignore, sequence) for key in keys]
 
     def _end(self) -> Iterator[Message]:
         text = "".join(self._pasted or ())
         self._pasted = None
-        yield events.Paste(text.removesuffix(BRACKETED_PASTE_END).replace("\0", ""))
+        yield events.Paste(proper_text(text.removesuffix(BRACKETED_PASTE_END)).replace("\0", ""))
         for event in super().feed(BRACKETED_PASTE_END):
             # to Textual it was a paste of nothing
             if not isinstance(event, events.Paste):
@@ -109,6 +139,10 @@ class PasteParser(XTermParser):
         end = at + len(mark) - len(self._tail)
         self._tail = ""
         return data[:end], True, data[end:]
+
+
+def _is_character(key: events.Key) -> bool:
+    return not any("\ud800" <= each <= "\udfff" for each in key.character or "")
 
 
 def _as_text(event: Message) -> Message:
