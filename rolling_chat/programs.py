@@ -40,7 +40,8 @@ def find_program(
 def trusted_path() -> Iterator[None]:
     """For as long as this is open, what others start from this process is found as by `find_program`."""
     before = os.environ.get("PATH")
-    os.environ["PATH"] = os.pathsep.join(_entries(os.environ, None))
+    # an empty PATH would be the working folder
+    os.environ["PATH"] = os.pathsep.join(_entries(os.environ, None)) or os.defpath
     try:
         yield
     finally:

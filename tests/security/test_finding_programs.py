@@ -29,7 +29,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for place in (folder, folder / "bin", folder / "node_modules" / ".bin"):
         place.mkdir(parents=True)
         for name in ("rg", "bash", "tmux", "ps", "less", "nano", "ed", "xdg-open", "www-browser"):
-            make_program(place / name, f"touch {folder / MARK}")
+            make_program(place / name, f": > {folder / MARK}")
     monkeypatch.chdir(folder)
     return folder
 
@@ -63,7 +63,10 @@ def test_a_program_of_the_folder_is_not_found(folder: Path, search_path: str, na
     assert find_program(name, {"PATH": search_path}) == found, "the process's own folder counts by default"
 
 
-async def test_searching_and_running_start_none_of_them(folder: Path, search_path: str) -> None:
+async def test_searching_and_running_start_none_of_them(
+    folder: Path, search_path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", search_path)
     context = ToolContext(folder, {"PATH": search_path})
     (folder / "a.txt").write_text("needle\n")
     assert (await SearchFiles().run({"pattern": "needle"}, context)).text == "a.txt:1:needle"
