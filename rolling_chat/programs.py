@@ -15,6 +15,10 @@ from pathlib import Path
 _SYSTEM = ("/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin", "/opt/homebrew/bin")
 _SUFFIXES = ".COM;.EXE;.BAT;.CMD"  # Windows, where PATHEXT is not set
 
+STARTED_BY = "STARTED_BY_ROLLING_CHAT"
+"""The variable that says on whose behalf this program started another: the user's, or a command's."""
+FOR_USER = {STARTED_BY: "user"}
+
 
 def find_program(
     name: str, environ: Mapping[str, str] = os.environ, folder: Path | None = None
@@ -38,17 +42,19 @@ def find_program(
 
 @contextmanager
 def trusted_path() -> Iterator[None]:
-    """For as long as this is open, what others start from this process is found as by `find_program`."""
-    before = os.environ.get("PATH")
+    """While open, libraries find programs as `find_program` does, and mark them as the user's."""
+    before = {name: os.environ.get(name) for name in ("PATH", STARTED_BY)}
     # an empty PATH would be the working folder
     os.environ["PATH"] = os.pathsep.join(_entries(os.environ, None)) or os.defpath
+    os.environ.update(FOR_USER)
     try:
         yield
     finally:
-        if before is None:
-            del os.environ["PATH"]
-        else:
-            os.environ["PATH"] = before
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
 
 
 def _entries(environ: Mapping[str, str], folder: Path | None) -> list[str]:

@@ -36,6 +36,7 @@ from rolling_chat.foreign_json import read_json
 from rolling_chat.messages import Ending, Json, Usage
 from rolling_chat.settings.paths import Paths
 from rolling_chat.text import without_controls
+from rolling_chat.tools.children import CHILDREN, end_children
 
 _CODES: Mapping[Outcome, Exit] = {
     Outcome.DONE: Exit.DONE,
@@ -139,7 +140,15 @@ async def _ask(chat: Chat, text: str, result: Result, output_format: str) -> Non
                 _tell(event, output_format)
         await chat.summaries.settled()
     finally:
+        await _end_processes()
         await chat.disconnect()
+
+
+async def _end_processes() -> None:
+    """Nobody will end later what the commands of this run left running."""
+    if left := CHILDREN.left_running():
+        await end_children(left)
+        _say(f"ended what commands left running: {', '.join(map(str, left))}")
 
 
 def _print_result(result: Result, output_format: str) -> None:

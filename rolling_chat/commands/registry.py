@@ -20,6 +20,7 @@ from rolling_chat.commands.include import INCLUDE
 from rolling_chat.commands.model import MODEL
 from rolling_chat.commands.new import NEW
 from rolling_chat.commands.pin import PIN
+from rolling_chat.commands.processes import PROCESSES
 from rolling_chat.commands.quit import QUIT
 from rolling_chat.commands.recall import RECALL
 from rolling_chat.commands.redo import REDO
@@ -49,6 +50,7 @@ _COMMANDS: tuple[Command, ...] = (
     INCLUDE,
     RECALL,
     FILES,
+    PROCESSES,
     MODEL,
     UNDO,
     REDO,

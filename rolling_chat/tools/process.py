@@ -11,6 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from rolling_chat.tools.children import CHILDREN, Child, kill_children
 from rolling_chat.tools.text import MAX_RESULT_BYTES
 
 _CHUNK = 65_536
@@ -56,14 +57,13 @@ class Output:
 class Ended:
     """How a process ended: `code` is its exit code, negative for the signal that killed it.
 
-    `lives_on`: it left processes behind that still hold its output; `group` is theirs.
+    `left` are the processes that it left running in the background.
     """
 
     output: Output
     code: int
     timed_out: bool
-    lives_on: bool
-    group: int
+    left: tuple[Child, ...]
 
 
 async def run_process(
@@ -77,8 +77,8 @@ async def run_process(
     """Run a program with its output and errors interleaved and nothing on its standard input.
 
     After `timeout` seconds, or when the task is cancelled, the whole process group is asked to end
-    and then killed. What the program leaves running in the background when it ends by itself is
-    left alone. Raises OSError when it cannot be started.
+    and then killed, and what left the group is killed too. What the program leaves running in the
+    background when it ends by itself keeps running. Raises OSError when it cannot be started.
     """
     loop = asyncio.get_running_loop()
     reading, writing = os.pipe()
@@ -103,10 +103,17 @@ async def run_process(
             await _end_group(process)
         await pipe.drained(_LINGER)
     finally:
-        if process.returncode is None:
-            await _end_group(process)
-        transport.close()
-    return Ended(output, process.returncode or 0, timed_out, not timed_out and not pipe.closed, process.pid)
+        try:
+            is_cancelled = process.returncode is None
+            if is_cancelled:
+                await _end_group(process)
+        finally:
+            left = CHILDREN.ended(process.pid)
+            if timed_out or is_cancelled:
+                kill_children(left)
+                left = ()
+            transport.close()
+    return Ended(output, process.returncode or 0, timed_out, left)
 
 
 async def _start(
@@ -117,27 +124,31 @@ async def _start(
     A program runs, and may have children, before asyncio says that it was started; cancelled in that
     moment asyncio kills the program alone.
     """
-    starting = asyncio.create_task(
-        asyncio.create_subprocess_exec(
-            *arguments,
-            cwd=folder,
-            env=dict(environ),
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=writing,
-            stderr=writing,
-            start_new_session=True,
-        )
-    )
     is_cancelled = False
-    while not starting.done():
-        try:
-            await asyncio.wait({starting})
-        except asyncio.CancelledError:
-            is_cancelled = True
+    with CHILDREN.starting():
+        starting = asyncio.create_task(
+            asyncio.create_subprocess_exec(
+                *arguments,
+                cwd=folder,
+                env={**environ, **CHILDREN.mark},
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=writing,
+                stderr=writing,
+                start_new_session=True,
+            )
+        )
+        while not starting.done():
+            try:
+                await asyncio.wait({starting})
+            except asyncio.CancelledError:
+                is_cancelled = True
+        if starting.exception() is None:
+            CHILDREN.began(starting.result().pid)
     if not is_cancelled:
         return starting.result()
     if starting.exception() is None:
         await _end_group(starting.result())
+        kill_children(CHILDREN.ended(starting.result().pid))
     raise asyncio.CancelledError
 
 

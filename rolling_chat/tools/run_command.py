@@ -20,6 +20,8 @@ MAX_TIMEOUT = 3600  # seconds
 _ENDED = re.compile(r"\[(exit code (\d+)|killed by signal \w+|killed: not done after \d+ seconds)\]")
 _OWN_LINES = 2  # how it ended, and what it left running
 
+_NAMED = 3  # processes named with their commands
+
 # There is no terminal: nothing may page, ask or draw.
 _QUIET = {"TERM": "dumb", "PAGER": "cat", "GIT_PAGER": "cat", "GIT_TERMINAL_PROMPT": "0"}
 
@@ -105,8 +107,13 @@ def _present(ended: Ended, timeout: int) -> str:
         lines.append(f"[killed by signal {_signal_name(-ended.code)}]")
     else:
         lines.append(f"[exit code {ended.code}]")
-    if ended.lives_on:
-        lines.append(f"[it left processes running in the background; kill -- -{ended.group} ends them]")
+    if ended.left:
+        named = ", ".join(str(child) for child in ended.left[:_NAMED])
+        more = f" and {len(ended.left) - _NAMED} more" if len(ended.left) > _NAMED else ""
+        numbers = " ".join(str(child.pid) for child in ended.left)
+        lines.append(
+            f"[it left processes running in the background: {named}{more}; kill {numbers} ends them]"
+        )
     return "\n".join(lines)
 
 

@@ -58,6 +58,7 @@ class RollingChatApp(App[None]):
         super().__init__()
         self._chat = chat
         self._chat_screen: ChatScreen | None = None
+        self._quits_unasked = False
         self._terminal_clipboard: Clipboard | None = None
         self.theme_names: Sequence[str] = tuple(themes)
         self.crash = ""
@@ -91,7 +92,7 @@ class RollingChatApp(App[None]):
     def _watch(self) -> None:
         self.watchdog = Watchdog(
             {
-                "SIGTERM": lambda: self.call_later(self.action_quit),
+                "SIGTERM": lambda: self.call_later(self._told_to_quit),
                 "SIGHUP": lambda: self.call_later(self._terminal_lost),
             },
             self._terminal_modes.restore,
@@ -158,9 +159,36 @@ class RollingChatApp(App[None]):
         return not line
 
     async def action_quit(self) -> None:
-        """Stop what runs, wait for its end, leave."""
+        """Stop what runs, wait for its end, leave; ask once about what commands left running."""
+        from rolling_chat.tui.leftovers import quit_question  # noqa: PLC0415  # not before the first paint
+
         await self._settle()
-        self.exit()
+        question = None if self._quits_unasked else quit_question()
+        if question is None:
+            self.exit()
+            return
+        self._quits_unasked = True  # who wants to quit now, quits
+        await self.push_screen(question, self._quit_with)
+
+    async def _quit_with(self, answer: str | None) -> None:
+        from rolling_chat.tui.leftovers import obey  # noqa: PLC0415
+
+        self._quits_unasked = False
+        if answer is not None:
+            await obey(answer)
+            self.exit()
+
+    async def _told_to_quit(self) -> None:
+        """Leave as the system wants it, which nobody is asked about: what commands left running ends."""
+        await self._end_leftovers()
+        self._quits_unasked = True
+        await self.action_quit()
+
+    async def _end_leftovers(self) -> None:
+        from rolling_chat.tui.leftovers import end_leftovers  # noqa: PLC0415
+
+        await self._settle()
+        await end_leftovers()
 
     async def _settle(self) -> None:
         if self._chat_screen is not None and self._chat_screen.is_mounted:
@@ -175,7 +203,7 @@ class RollingChatApp(App[None]):
     async def _terminal_lost(self) -> None:
         """Leave the session in order; there is nothing to restore and nobody to tell."""
         _log.info("the terminal is gone")
-        await self._settle()
+        await self._end_leftovers()
         if self._chat is not None:
             self._chat.close()
         die_of_hangup()

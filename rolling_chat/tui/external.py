@@ -16,7 +16,7 @@ from typing import Any
 
 from textual.app import App, SuspendNotSupported
 
-from rolling_chat.programs import find_program
+from rolling_chat.programs import FOR_USER, find_program
 from rolling_chat.text import one_line, without_controls
 
 if sys.platform != "win32":
@@ -112,7 +112,7 @@ async def _run(app: App[Any], command: list[str], environ: Mapping[str, str], wh
 
 
 async def _wait_for(command: list[str], environ: Mapping[str, str]) -> int:
-    process = await asyncio.create_subprocess_exec(*command, env=dict(environ))
+    process = await asyncio.create_subprocess_exec(*command, env={**environ, **FOR_USER})
     try:
         return await process.wait()
     finally:

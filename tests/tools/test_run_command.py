@@ -135,7 +135,9 @@ async def test_a_process_left_in_the_background_is_told_of_and_not_waited_for(
     try:
         first, code, background = result.text.splitlines()
         assert (first, code) == ("started", "[exit code 0]")
-        assert background.endswith(f"kill -- -{os.getpgid(pid)} ends them]")
+        assert background == (
+            f"[it left processes running in the background: {pid} (sleep 600); kill {pid} ends them]"
+        )
         assert state_of(pid) != "Z"
     finally:
         os.kill(pid, 9)

@@ -1,0 +1,241 @@
+"""Processes that commands left running: found, listed and ended, also those that called setsid.
+
+On Linux this process becomes the parent of every orphan among its descendants, and what commands start
+carries a mark in its environment; elsewhere a process is known by the group of the command that it came
+from, and one that left its group is not found.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ctypes
+import functools
+import os
+import secrets
+import signal
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from rolling_chat.programs import FOR_USER, STARTED_BY, find_program
+from rolling_chat.text import one_line
+
+_PROC = Path("/proc")
+_PR_SET_CHILD_SUBREAPER = 36
+_GRACE = 2.0  # seconds between asking a process to end and ending it
+_USERS = f"{STARTED_BY}={FOR_USER[STARTED_BY]}".encode()
+_PAUSE = 0.02  # seconds between two looks at what is ending
+_MAX_COMMAND = 60  # characters
+
+
+@dataclass(frozen=True, slots=True)
+class Child:
+    """A process that a command started; `started` tells it from a later one with the same number."""
+
+    pid: int
+    started: str
+    command: str
+
+    @property
+    def id(self) -> tuple[int, str]:
+        """What no other process has."""
+        return self.pid, self.started
+
+    def __str__(self) -> str:
+        return f"{self.pid} ({self.command})"
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    pid: int
+    parent: int
+    session: int
+    state: str
+    started: str
+    name: str
+
+
+class Children:
+    """What the commands of this process have started. Each command is in a session of its own."""
+
+    def __init__(self) -> None:
+        self._token = f"{os.getpid()}-{secrets.token_hex(8)}"
+        self._sessions: set[int] = set()  # of all commands so far
+        self._running: set[int] = set()  # of the commands that have not ended
+        self._starting = 0
+        self._known: set[tuple[int, str]] = set()
+
+    @property
+    def mark(self) -> dict[str, str]:
+        """The variable that marks what a command starts."""
+        return {STARTED_BY: self._token}
+
+    @contextmanager
+    def starting(self) -> Iterator[None]:
+        """While a process is being started its end is not ours to see."""
+        _adopt_orphans()
+        self._starting += 1
+        try:
+            yield
+        finally:
+            self._starting -= 1
+
+    def began(self, pid: int) -> None:
+        """A command began, in a session of its own."""
+        self._sessions.add(pid)
+        self._running.add(pid)
+
+    def ended(self, pid: int) -> tuple[Child, ...]:
+        """A command ended: what was left running since the last one ended."""
+        self._running.discard(pid)
+        left = self.left_running()
+        fresh = tuple(child for child in left if child.id not in self._known)
+        self._known = {child.id for child in left}
+        return fresh
+
+    def left_running(self) -> tuple[Child, ...]:
+        """Find every process that a command left running when it ended, oldest number first."""
+        if os.name == "nt" or not self._sessions:
+            return ()
+        entries = _by_proc() if (_PROC / "self/stat").exists() else _by_ps()
+        self._reap(entries)
+        alive = {entry.pid: entry for entry in entries if entry.state not in "ZX"}
+        ours = self._of_commands(alive)
+        busy = _with_descendants(alive, {pid for pid in ours if alive[pid].session in self._running})
+        return tuple(_child(alive[pid]) for pid in sorted(ours - busy))
+
+    def _of_commands(self, alive: dict[int, _Entry]) -> set[int]:
+        """What commands started: by its session or its mark, and all that descends from it.
+
+        An orphan without a mark has wiped its environment: what the user has us start is marked, too.
+        """
+        me, own = os.getpid(), os.getsid(0)
+        near = _with_descendants(alive, {me}) - {me} if _adopt_orphans() else alive.keys()
+        roots = {pid for pid in near if alive[pid].session in self._sessions}
+        for pid in near - roots:
+            environment = _read(pid, "environ")
+            is_orphan = alive[pid].parent == me and alive[pid].session != own and _adopt_orphans()
+            # one that is just being started has neither words nor an environment
+            is_wiped = is_orphan and _USERS not in environment and _read(pid, "cmdline") != b""
+            if is_wiped or f"{STARTED_BY}={self._token}".encode() in environment:
+                roots.add(pid)
+        return _with_descendants(alive, roots)
+
+    def _reap(self, entries: Iterable[_Entry]) -> None:
+        """Bury orphans that ended: nobody else waits for them."""
+        if self._starting:
+            return
+        own = os.getsid(0)
+        for entry in entries:
+            adopted = entry.session != own and entry.pid not in self._sessions
+            if entry.state == "Z" and entry.parent == os.getpid() and adopted:
+                with suppress(ChildProcessError):
+                    os.waitpid(entry.pid, os.WNOHANG)
+
+
+CHILDREN = Children()
+"""Those of this process: who has which children is the system's, not a session's."""
+
+
+async def end_children(children: Iterable[Child]) -> None:
+    """Ask processes to end, and kill those that do not."""
+    left = _signal(children, signal.SIGTERM)
+    end = asyncio.get_running_loop().time() + _GRACE
+    while left and asyncio.get_running_loop().time() < end:
+        await asyncio.sleep(_PAUSE)
+        left = _still(left)
+    kill_children(left)
+
+
+def kill_children(children: Iterable[Child]) -> None:
+    """Kill processes now."""
+    _signal(children, getattr(signal, "SIGKILL", signal.SIGTERM))
+
+
+def _signal(children: Iterable[Child], number: int) -> tuple[Child, ...]:
+    there = _still(children)
+    for child in there:
+        with suppress(ProcessLookupError, PermissionError):
+            os.kill(child.pid, number)
+    return there
+
+
+def _still(children: Iterable[Child]) -> tuple[Child, ...]:
+    """Those that run, and are the same."""
+    wanted = tuple(children)
+    running = {child.id for child in CHILDREN.left_running()} if wanted else set()
+    return tuple(child for child in wanted if child.id in running)
+
+
+def _child(entry: _Entry) -> Child:
+    words = _read(entry.pid, "cmdline").rstrip(b"\x00").replace(b"\x00", b" ")
+    command = words.decode(errors="replace") or entry.name
+    return Child(entry.pid, entry.started, one_line(command, _MAX_COMMAND))
+
+
+def _with_descendants(alive: Mapping[int, _Entry], roots: set[int]) -> set[int]:
+    """`roots`, and all that descends from them."""
+    children: dict[int, list[int]] = {}
+    for entry in alive.values():
+        children.setdefault(entry.parent, []).append(entry.pid)
+    found, waiting = set[int](), list(roots)
+    while waiting:
+        pid = waiting.pop()
+        if pid not in found:
+            found.add(pid)
+            waiting += children.get(pid, [])
+    return found
+
+
+def _read(pid: int, what: str) -> bytes:
+    with suppress(OSError):
+        return (_PROC / str(pid) / what).read_bytes()
+    return b""
+
+
+def _by_proc() -> list[_Entry]:
+    entries: list[_Entry] = []
+    for place in _PROC.iterdir():
+        if not place.name.isdecimal():
+            continue
+        with suppress(OSError, IndexError):
+            text = (place / "stat").read_text(errors="replace")
+            # the name, in brackets, may hold anything; what follows it is plain (man 5 proc)
+            head, _, tail = text.rpartition(")")
+            fields = tail.split()
+            name = head.partition("(")[2]
+            state, parent, session, started = fields[0], int(fields[1]), int(fields[3]), fields[19]
+            entries.append(_Entry(int(place.name), parent, session, state, started, name))
+    return entries
+
+
+def _by_ps() -> list[_Entry]:
+    """Without /proc: a process group stands for the session."""
+    ps = find_program("ps")
+    if ps is None:
+        return []
+    with suppress(OSError, subprocess.SubprocessError):
+        asked = subprocess.run(  # noqa: S603 - nothing foreign in it
+            [ps, "-axo", "pid=,ppid=,pgid=,state=,lstart=,command="],
+            capture_output=True, check=False, timeout=5,
+        )  # fmt: skip
+        rows = (line.split(None, 9) for line in asked.stdout.decode(errors="replace").splitlines())
+        return [
+            _Entry(int(row[0]), int(row[1]), int(row[2]), row[3][:1], " ".join(row[4:9]), row[9])
+            for row in rows
+            if len(row) == 10
+        ]
+    return []
+
+
+@functools.cache
+def _adopt_orphans() -> bool:
+    """Become the parent of descendants whose own has ended; whether the system can."""
+    if sys.platform != "linux":
+        return False
+    with suppress(OSError, AttributeError):
+        return bool(ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0)
+    return False

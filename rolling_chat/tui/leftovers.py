@@ -1,0 +1,39 @@
+"""The question at quit about the processes that commands left running. Loaded when the program quits."""
+
+from __future__ import annotations
+
+from rolling_chat.commands import figures
+from rolling_chat.commands.base import Choice
+from rolling_chat.tools.children import CHILDREN, end_children
+from rolling_chat.tui.screens.pickers import Picker
+
+_KEEP, _END = "keep", "end"
+_NAMED = 3  # processes named with their commands
+
+
+def quit_question() -> Picker | None:
+    """Ask what becomes of the processes that commands left running; None where there are none.
+
+    Its answer is None for staying in the program.
+    """
+    left = CHILDREN.left_running()
+    if not left:
+        return None
+    named = ", ".join(map(str, left[:_NAMED])) + (", …" if len(left) > _NAMED else "")
+    title = f"Commands left {figures.plural(len(left), 'process', 'processes')} running"
+    choices = (
+        Choice(_END, "end them and quit", named),
+        Choice(_KEEP, "quit, and let them run"),
+    )
+    return Picker(title, choices)
+
+
+async def obey(answer: str) -> None:
+    """Do what was chosen."""
+    if answer == _END:
+        await end_leftovers()
+
+
+async def end_leftovers() -> None:
+    """End all that commands left running."""
+    await end_children(CHILDREN.left_running())
