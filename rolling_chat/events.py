@@ -81,10 +81,10 @@ class RequestStarted:
 
 @dataclass(frozen=True, slots=True)
 class RetryWaiting:
-    """A request failed in a way that passes and is sent again in `delay` seconds."""
+    """A request failed in a way that passes and is sent again in `delay` seconds, for `left` more at most."""
 
     attempt: int
-    attempts: int
+    left: float
     delay: float
     reason: str
 

@@ -91,9 +91,9 @@ class Reply:
                 known, characters = self._calls.get(index, ("", 0))
                 self._calls[index] = (name or known, characters + len(arguments))
                 yield CallForming(self._id, *self._calls[index])
-            case Retrying(attempt, attempts, delay, reason):
+            case Retrying(attempt, left, delay, reason):
                 self.was_retried = True
-                yield RetryWaiting(attempt, attempts, delay, reason)
+                yield RetryWaiting(attempt, left, delay, reason)
 
     async def _finish(self, finished: Finished) -> ReplyEnded:
         message = sound_message(finished.message)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from rolling_chat.providers.litellm_provider import LiteLLMProvider
 from rolling_chat.providers.protocol import Provider
+from rolling_chat.providers.retries import RetryPolicy
 from rolling_chat.sessions.store import SessionStore
 from rolling_chat.settings.catalog import ModelCatalog, load_catalog
 from rolling_chat.settings.paths import Paths
@@ -50,7 +51,12 @@ class Runtime:
             paths=paths,
             catalog=catalog,
             store=SessionStore.open(paths.database if save else None),
-            provider=LiteLLMProvider(environ=environ, catalog=catalog, log_file=paths.log_file),
+            provider=LiteLLMProvider(
+                environ=environ,
+                catalog=catalog,
+                log_file=paths.log_file,
+                retries=RetryPolicy(minutes=settings.agent.retry_minutes),
+            ),
             folder=folder.resolve(),
             environ=environ,
             save=save,

@@ -170,9 +170,10 @@ def _print_result(result: Result, output_format: str) -> None:
 def _tell(event: Event, output_format: str) -> None:
     if output_format == "stream-json":
         _print_event(event)
-    elif isinstance(event, RetryWaiting):
-        _say(f"{event.reason}; trying again in {event.delay:.1f} s ({event.attempt} of {event.attempts})")
-    elif isinstance(event, Noticed):
+    if isinstance(event, RetryWaiting):
+        reason = event.reason.rstrip(".")
+        _say(f"{reason}; trying again in {event.delay:.1f} s, for {event.left:.0f} s more at most")
+    elif isinstance(event, Noticed) and output_format != "stream-json":
         _say(event.text)
 
 
@@ -192,12 +193,12 @@ def _print_event(event: Event) -> None:
             _print_json(
                 {"type": "tool_result", "id": call.id, "ending": message.ending.value, "text": message.text}
             )
-        case RetryWaiting(attempt=attempt, attempts=attempts, delay=delay, reason=reason):
+        case RetryWaiting(attempt=attempt, left=left, delay=delay, reason=reason):
             _print_json(
                 {
                     "type": "retry",
                     "attempt": attempt,
-                    "attempts": attempts,
+                    "seconds_left": round(left, 3),
                     "delay": round(delay, 3),
                     "reason": reason,
                 }

@@ -15,6 +15,7 @@ from time import time
 from urllib.parse import urlsplit
 
 from rolling_chat.providers.known import find_provider, provider_of, unknown_model_line
+from rolling_chat.providers.ollama import ollama_base
 from rolling_chat.providers.overflow import (
     NO_NUMBERS,
     ErrorBody,
@@ -43,10 +44,24 @@ _TIMEOUT_ERRORS = frozenset(
     {"Timeout", "APITimeoutError", "TimeoutError", "ReadTimeout", "WriteTimeout", "ServerTimeoutError",
      "SocketTimeoutError", "TimeoutException"}
 )  # fmt: skip
+_CONNECT_TIMEOUTS = frozenset({"ConnectTimeout", "PoolTimeout", "ConnectionTimeoutError"})
+_TLS_TEXT = re.compile(r"certificate|\[SSL|\bTLS|SSL:|WRONG_VERSION_NUMBER", re.IGNORECASE)
+_TLS_ERRORS = frozenset(
+    {"SSLError", "SSLCertVerificationError", "ClientConnectorSSLError", "CertificateError"}
+)
+_NO_SUCH_HOST = re.compile(
+    r"name or service not known|nodename nor servname|name resolution|getaddrinfo failed"
+    r"|no address associated|name does not resolve",
+    re.IGNORECASE,
+)
 _NETWORK_TEXT = re.compile(
     r"connection error|cannot connect to host|connection refused|name or service not known"
     r"|nodename nor servname|temporary failure in name resolution|network is unreachable"
     r"|all connection attempts failed|connection reset|server disconnected|peer closed connection",
+    re.IGNORECASE,
+)
+_REFUSED = re.compile(
+    r"connection refused|connect call failed|all connection attempts failed|cannot connect to host",
     re.IGNORECASE,
 )
 _BAD_KEY_TEXT = re.compile(
@@ -100,6 +115,7 @@ class ErrorContext:
     nearest: Callable[[str], Sequence[str]] | None = None
     timeout: float = 0.0
     began: bool = False  # part of the reply had come
+    reached: bool = False  # the server has answered in this process
 
 
 def classify(
@@ -111,6 +127,7 @@ def classify(
     nearest: Callable[[str], Sequence[str]] | None = None,
     timeout: float = 0.0,
     began: bool = False,
+    reached: bool = False,
 ) -> ProviderError:
     """Turn whatever a request raised into a ProviderError; one that is its cause is returned as it is.
 
@@ -121,7 +138,7 @@ def classify(
     for link in chain:
         if isinstance(link, ProviderError):
             return link
-    context = ErrorContext(model, api_base, environ, nearest, timeout, began)
+    context = ErrorContext(model, api_base, environ, nearest, timeout, began, reached)
     secrets = secrets_in(environ or {})
     names = frozenset(type(link).__name__ for link in chain)
     status = _status(chain)
@@ -156,8 +173,8 @@ def _decide(context: ErrorContext, body: ErrorBody, status: int | None, names: f
     overflow = find_overflow(body, status)
     if overflow is not None or "ContextWindowExceededError" in names:
         return _too_long(context, overflow or NO_NUMBERS)
-    if names & _TIMEOUT_ERRORS:
-        return _broken(context) or _Failure(ErrorKind.NO_NETWORK, _timed_out(context, provider))
+    if names & (_TIMEOUT_ERRORS | _CONNECT_TIMEOUTS):
+        return _late(context, provider, names)
     if status in {401, 403} or "AuthenticationError" in names or _BAD_KEY_TEXT.search(body.text):
         return _bad_key(context, provider, status)
     if _NO_CREDIT_TEXT.search(body.text) or status == 402:
@@ -165,11 +182,9 @@ def _decide(context: ErrorContext, body: ErrorBody, status: int | None, names: f
     if status == 404 or _UNKNOWN_MODEL_TEXT.search(body.text):
         return _Failure(ErrorKind.MODEL_UNKNOWN, _unknown_model(context))
     if names & _NETWORK_ERRORS or _NETWORK_TEXT.search(body.text):
-        return _passing(context, ErrorKind.NO_NETWORK, _no_network(context, provider))
+        return _disconnected(context, body, provider, names)
     if status is not None and status >= 500 and "APIConnectionError" not in names:
-        return _passing(
-            context, ErrorKind.OVERLOADED, f"{provider} is overloaded or broken ({status}); try again soon."
-        )
+        return _passing(context, ErrorKind.OVERLOADED, f"{provider} is overloaded or broken ({status}).")
     if status is not None and 400 <= status < 500:
         return _Failure(ErrorKind.BAD_REQUEST, f"{provider} refused the request: {_quote(body)}")
     return _Failure(
@@ -203,6 +218,39 @@ def _broken(context: ErrorContext) -> _Failure | None:
     return _Failure(ErrorKind.INTERRUPTED, BROKEN_OFF) if context.began else None
 
 
+def _late(context: ErrorContext, provider: str, names: frozenset[str]) -> _Failure:
+    if names & _CONNECT_TIMEOUTS:
+        return _passing(context, ErrorKind.NO_NETWORK, _no_network(context, provider))
+    return _broken(context) or _Failure(ErrorKind.NO_NETWORK, _timed_out(context, provider))
+
+
+def _disconnected(context: ErrorContext, body: ErrorBody, provider: str, names: frozenset[str]) -> _Failure:
+    """No connection: a lost network comes back, a wrong address or certificate does not."""
+    line = _no_network(context, provider)
+    if context.began:
+        return _passing(context, ErrorKind.NO_NETWORK, line)
+    if names & _TLS_ERRORS or _TLS_TEXT.search(body.text):
+        line = f"No safe connection to {provider} (TLS): check its certificate, the address and the clock."
+        return _Failure(ErrorKind.NO_NETWORK, line)
+    is_unknown = "gaierror" in names or _NO_SUCH_HOST.search(body.text) is not None
+    if is_unknown and not context.reached:
+        return _Failure(ErrorKind.NO_NETWORK, line)
+    is_refused = "ConnectionRefusedError" in names or _REFUSED.search(body.text) is not None
+    if is_refused and _is_loopback(context):
+        return _Failure(ErrorKind.NO_NETWORK, line)
+    return _passing(context, ErrorKind.NO_NETWORK, line)
+
+
+def _is_loopback(context: ErrorContext) -> bool:
+    """Whether the request went to this machine, where nobody listening means no server."""
+    base = context.api_base or ""
+    if not base and provider_of(context.model) in {"ollama", "ollama_chat"}:
+        base = (context.environ or {}).get("OLLAMA_API_BASE") or ollama_base(context.environ or {})
+        base = base or "http://127.0.0.1"
+    host = urlsplit(base).hostname or ""
+    return host in {"localhost", "::1"} or host.startswith("127.") or host.endswith(".localhost")
+
+
 def _throttled(context: ErrorContext, body: ErrorBody, provider: str) -> _Failure:
     minute = _MINUTE_LIMIT.search(body.text)
     if minute:
@@ -218,9 +266,7 @@ def _throttled(context: ErrorContext, body: ErrorBody, provider: str) -> _Failur
     # Gemini says the same of a minute's quota, and when it will be there again
     if _NO_CREDIT_TEXT.search(body.text) and _wait_in(body.text) is None:
         return _Failure(ErrorKind.THROTTLED, _no_credit(provider))
-    return _passing(
-        context, ErrorKind.THROTTLED, f"{provider} asks to slow down (rate limit); try again in a while."
-    )
+    return _passing(context, ErrorKind.THROTTLED, f"{provider} asks to slow down (rate limit).")
 
 
 def _too_long(context: ErrorContext, overflow: Overflow) -> _Failure:

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import logging
 import os
+import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -22,6 +23,7 @@ from rolling_chat.providers.litellm_loading import close_connections, load_litel
 from rolling_chat.providers.offline import OFFLINE_MODEL
 from rolling_chat.providers.protocol import (
     Delta,
+    ErrorKind,
     Finished,
     ProviderError,
     Request,
@@ -47,7 +49,7 @@ class LiteLLMProvider:
 
     `environ` is where keys are looked for. `log_file` takes what litellm has to say. `timeout` is in
     seconds, for the first byte and then for each further one. Failed requests are sent again by
-    `retries`, each wait announced as `Retrying`; `sleep` waits for them.
+    `retries`, each wait announced as `Retrying`; `sleep` waits for them, and `clock` tells how long it took.
     """
 
     def __init__(
@@ -59,6 +61,7 @@ class LiteLLMProvider:
         timeout: float = 600.0,
         retries: RetryPolicy | None = None,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._environ = environ
         self._catalog = catalog
@@ -66,6 +69,8 @@ class LiteLLMProvider:
         self._timeout = timeout
         self._retries = retries or RetryPolicy()
         self._sleep = sleep
+        self._clock = clock
+        self._reached: set[tuple[str, str | None]] = set()  # where a server has answered in this process
         self._litellm: ModuleType | None = None
         self._warm = False
 
@@ -76,7 +81,7 @@ class LiteLLMProvider:
         that reads it, closes the connection.
         """
         litellm = await self._load()
-        attempt = 1
+        attempt, started, waited = 1, self._clock(), 0.0
         while True:
             began = False
             try:
@@ -88,11 +93,13 @@ class LiteLLMProvider:
             except Exception as raised:  # litellm raises nearly anything; all of it is classified
                 error = self._classify(raised, request, began=began)
                 _log.info("request to %s failed: %s", request.model, error.detail)
-                delay = self._retries.delay_after(error, attempt)
+                elapsed = max(waited, self._clock() - started)
+                delay = self._retries.delay_after(error, attempt, elapsed)
                 if began or delay is None:
                     raise error from raised
-            yield Retrying(attempt, self._retries.attempts, delay, str(error))
+            yield Retrying(attempt, self._retries.seconds_left(elapsed), delay, str(error))
             await self._sleep(delay)
+            waited += delay
             attempt += 1
 
     def wire_form(self, request: Request) -> Sequence[dict[str, Json]]:
@@ -135,6 +142,7 @@ class LiteLLMProvider:
 
         reply, figures, seen = ReplyBuilder(), UsageReader(), watch_answer()
         response = await litellm.acompletion(**self._arguments(request))
+        self._reached.add(_server_of(request))
         has_ended = False
         try:
             async for chunk in response:
@@ -196,7 +204,7 @@ class LiteLLMProvider:
     def _classify(self, error: Exception, request: Request, *, began: bool) -> ProviderError:
         from rolling_chat.providers.errors import classify  # noqa: PLC0415  # not before the first paint
 
-        return classify(
+        classified = classify(
             error,
             request.model,
             api_base=request.api_base,
@@ -204,7 +212,11 @@ class LiteLLMProvider:
             nearest=self._nearest,
             timeout=self._timeout,
             began=began,
+            reached=_server_of(request) in self._reached,
         )
+        if classified.kind not in {ErrorKind.NO_NETWORK, ErrorKind.UNKNOWN}:
+            self._reached.add(_server_of(request))
+        return classified
 
     def _nearest(self, model: str) -> Sequence[str]:
         return (OFFLINE_MODEL,) if provider_of(model) == "demo" else self._catalog.nearest(model)
@@ -216,6 +228,10 @@ def _has_finish_reason(response: Any) -> bool:
     Gemini's is kept as one that more may follow, until the next chunk.
     """
     return bool(response.received_finish_reason or response.intermittent_finish_reason)
+
+
+def _server_of(request: Request) -> tuple[str, str | None]:
+    return provider_of(request.model), request.api_base
 
 
 def _litellm_name(model: str) -> str:

@@ -58,10 +58,13 @@ class ToolCallDelta:
 
 @dataclass(frozen=True, slots=True)
 class Retrying:
-    """The request failed in a way that passes; it is sent again after `delay` seconds."""
+    """The request failed in a way that passes; it is sent again after `delay` seconds.
+
+    `left` is for how many seconds it is still tried.
+    """
 
     attempt: int
-    attempts: int
+    left: float
     delay: float
     reason: str
 

@@ -15,23 +15,27 @@ class PassingError(ProviderError):
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """At most `attempts` requests in all; delays in seconds, doubled from `base` up to `cap`.
+    """Try for `minutes` in all, 0 for a single request; delays in seconds, doubled from `base` up to `cap`.
 
     The jitter is full: a delay is anywhere from 0 to its mark, so that clients which failed together
-    do not come back together. A server's own retry-after is kept to, and when it is longer than
-    `patience` the error is shown at once.
+    do not come back together. A server's own retry-after is kept to; when it is longer than what is left of
+    the time, the error is shown at once.
     """
 
-    attempts: int = 5
+    minutes: float = 5.0
     base: float = 0.5
     cap: float = 20.0
-    patience: float = 60.0
     jitter: Callable[[], float] = random
 
-    def delay_after(self, error: ProviderError, attempt: int) -> float | None:
+    def seconds_left(self, elapsed: float) -> float:
+        """How long to go on trying, `elapsed` seconds after the first request."""
+        return max(0.0, self.minutes * 60 - elapsed)
+
+    def delay_after(self, error: ProviderError, attempt: int, elapsed: float) -> float | None:
         """Seconds until attempt number `attempt` + 1, None when there is to be none."""
-        if not isinstance(error, PassingError) or attempt >= self.attempts:
+        left = self.seconds_left(elapsed)
+        if not isinstance(error, PassingError) or left <= 0:
             return None
         if error.retry_after is not None:
-            return error.retry_after if error.retry_after <= self.patience else None
-        return float(self.jitter() * min(self.cap, self.base * 2.0 ** (attempt - 1)))
+            return error.retry_after if error.retry_after <= left else None
+        return min(left, self.jitter() * min(self.cap, self.base * 2.0 ** min(attempt - 1, 30)))

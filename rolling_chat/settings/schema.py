@@ -212,6 +212,7 @@ class AgentSettings:
     """What the model may do, and how long it may go on by itself."""
 
     max_tool_iterations: int = _size(25, least=1, project=False)
+    retry_minutes: int = _size(5, least=0, project=False)
     max_tool_calls: int = _size(200, least=1, project=False)
     approvals: Literal["read-only", "ask", "edits", "all"] = _key(
         "ask", str, choices=("read-only", "ask", "edits", "all")

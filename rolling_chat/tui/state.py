@@ -6,6 +6,7 @@ seconds of one monotonic clock.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
@@ -85,6 +86,7 @@ class ScreenState:
     queued: str = ""
     is_summarising: bool = False
     revision: int = 0
+    _retry_at: float = 0.0
     _notices: int = 0
     _is_marked: bool = False
     _reply_items: dict[str, int] = field(default_factory=dict)
@@ -174,7 +176,7 @@ class ScreenState:
             case RequestStarted(model, _, _):
                 self._request(model)
             case RetryWaiting():
-                self._retry(event)
+                self._retry(event, now)
             case Noticed(text, warning):
                 self.notice(text, warning=warning)
             case TurnEnded():
@@ -233,7 +235,7 @@ class ScreenState:
         parts = [self.last]
         if self.busy:
             took = f"{max(0.0, now - self.turn_began):.0f} s"
-            parts = [self._doing(), took, self.tokens_per_second(now)]
+            parts = [self._doing(now), took, self.tokens_per_second(now)]
         if self.is_summarising:
             parts.append("summarising older messages")
         return " · ".join(filter(None, parts))
@@ -246,12 +248,13 @@ class ScreenState:
                 return f"~{self.reply_chars / ABOUT_CHARS_PER_TOKEN / passed:.0f} tokens/s"
         return ""
 
-    def _doing(self) -> str:
+    def _doing(self, now: float) -> str:
         match self.activity:
             case Activity.WAITING if self.subject:
                 return f"waiting for {self.subject}"
             case Activity.RETRYING:
-                return self.subject
+                left = math.ceil(max(0.0, self._retry_at - now))
+                return f"{self.subject}; trying again in {left} s"
             case Activity.STOPPING:
                 return "stopping"
             case activity:
@@ -267,9 +270,9 @@ class ScreenState:
         self.reply_chars = 0
         self._do(Activity.WAITING, model)
 
-    def _retry(self, event: RetryWaiting) -> None:
-        line = f"{event.reason}; trying again in {event.delay:.0f} s ({event.attempt} of {event.attempts})"
-        self._do(Activity.RETRYING, line)
+    def _retry(self, event: RetryWaiting, now: float) -> None:
+        self._retry_at = now + event.delay
+        self._do(Activity.RETRYING, event.reason.rstrip("."))
 
     def _grow(self, item_id: str, kind: Kind, text: str, now: float) -> None:
         if not self.reply_chars:

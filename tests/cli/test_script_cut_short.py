@@ -41,6 +41,23 @@ def test_a_cut_answer_is_given_and_said_to_be_cut(
     assert "cut at" not in ran.out
 
 
+@pytest.mark.parametrize("output_format", FORMATS)
+def test_each_wait_for_another_try_is_a_line_on_stderr(
+    program: Program, server: OpenAIServer, output_format: str
+) -> None:
+    server.then(Fail(429, {"error": {"message": "Rate limit reached"}}, {"retry-after": "0.01"}))
+    ran = _ask(program, server, Reply("at last"), "--output-format", output_format)
+    assert ran.code == 0
+    (line,) = [line for line in ran.err.splitlines() if "trying again" in line]
+    assert "asks to slow down (rate limit); trying again in 0.0 s, for " in line
+
+
+def test_no_retry_minutes_are_one_try(program: Program, server: OpenAIServer) -> None:
+    ran = _ask(program, server, Fail(503, "busy"), "-c", "agent.retry_minutes=0")
+    assert ran.code == 1
+    assert len(server.requests) == 1
+
+
 @pytest.mark.parametrize(
     ("output_format", "in_order"), [("text", False), ("text", True), ("json", True), ("stream-json", False)]
 )

@@ -185,6 +185,55 @@ def test_a_request_over_the_accounts_minute_says_so_and_is_not_sent_again() -> N
     assert "6,000" in str(error)
 
 
+LOST = {
+    "a name that resolved before": (OSError("[Errno -3] Temporary failure in name resolution"), "", True),
+    "refused by another machine": (
+        ConnectionRefusedError(111, "Connection refused"),
+        "http://10.0.0.7:9/v1",
+        False,
+    ),
+    "no way to it": (httpx.ConnectError("[Errno 101] Network is unreachable"), "", False),
+    "no connection in time": (httpx.ConnectTimeout("timed out"), "", False),
+    "a connection reset": (httpx.ReadError("Connection reset by peer"), "http://127.0.0.1:9/v1", False),
+}
+WRONG = {
+    "a name that never resolved": (OSError("[Errno -2] Name or service not known"), "", False),
+    "nobody listens on this machine": (
+        ConnectionRefusedError(111, "refused"),
+        "http://127.0.0.1:9/v1",
+        False,
+    ),
+    "nor by its name": (httpx.ConnectError("All connection attempts failed"), "http://localhost:9/v1", True),
+    "nor in IPv6": (httpx.ConnectError("All connection attempts failed"), "http://[::1]:9/v1", True),
+    "a certificate": (
+        httpx.ConnectError("[SSL: CERTIFICATE_VERIFY_FAILED] certificate verify failed"),
+        "",
+        True,
+    ),
+    "no TLS at all": (httpx.ConnectError("[SSL: WRONG_VERSION_NUMBER] wrong version number"), "", True),
+}
+
+
+@pytest.mark.parametrize(
+    ("error", "api_base", "reached", "passes"),
+    [(*case, passes) for cases, passes in ((LOST, True), (WRONG, False)) for case in cases.values()],
+    ids=[*LOST, *WRONG],
+)
+def test_a_lost_network_may_come_back_and_a_wrong_address_does_not(
+    error: Exception, api_base: str, reached: bool, passes: bool
+) -> None:
+    wrapped = _caused_by(StatusError(500, "litellm.InternalServerError: Connection error."), error)
+    classified = classify(wrapped, "openai/x", api_base=api_base or None, reached=reached)
+    assert classified.kind is ErrorKind.NO_NETWORK
+    assert isinstance(classified, PassingError) is passes
+
+
+def test_an_ollama_that_does_not_run_is_not_waited_for() -> None:
+    error = classify(ConnectionRefusedError(111, "refused"), "ollama/qwen3", environ={})
+    assert not isinstance(error, PassingError)
+    assert "ollama serve" in str(error)
+
+
 @pytest.mark.parametrize("status", [500, 502, 503, 529])
 def test_a_server_error_is_overload(status: int) -> None:
     error = classify(StatusError(status, "Overloaded"), "anthropic/claude-sonnet-5")

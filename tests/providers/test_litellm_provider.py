@@ -122,20 +122,66 @@ async def test_failures_that_pass_are_tried_again_in_the_open(provider: LiteLLMP
         deltas = await _read(provider, _request(server))
 
     waits = [delta for delta in deltas if isinstance(delta, Retrying)]
-    assert [(wait.attempt, wait.attempts) for wait in waits] == [(1, 5), (2, 5), (3, 5)]
+    assert [wait.attempt for wait in waits] == [1, 2, 3]
+    assert all(0 < wait.left <= 300 for wait in waits)
     assert waits[0].delay == 0.01
     assert "slow down" in waits[0].reason
     assert len(server.requests) == 4
     assert _finished(deltas).message.content == "at last"
 
 
-async def test_attempts_end(make_provider: MakeProvider) -> None:
-    provider = make_provider(retries=RetryPolicy(attempts=3, base=0.001))
+async def test_what_passes_is_tried_for_five_minutes_and_no_longer(make_provider: MakeProvider) -> None:
+    waits: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        waits.append(seconds)
+
+    provider = make_provider(retries=RetryPolicy(jitter=lambda: 1.0), sleep=sleep, clock=lambda: 0.0)
     async with OpenAIServer(lambda _body: Fail(500, "broken")) as server:
         error = await _fail(provider, _request(server))
 
     assert error.kind is ErrorKind.OVERLOADED
-    assert len(server.requests) == 3
+    assert sum(waits) == 300.0
+    assert len(server.requests) == len(waits) + 1
+    assert max(waits) == 20.0
+
+
+async def test_the_time_that_requests_take_counts_too(make_provider: MakeProvider) -> None:
+    times = iter([0.0, 299.0, 301.0])
+    provider = make_provider(retries=RetryPolicy(base=0.001), clock=lambda: next(times))
+    async with OpenAIServer(lambda _body: Fail(500, "broken")) as server:
+        await _fail(provider, _request(server))
+    assert len(server.requests) == 2
+
+
+@pytest.mark.parametrize("fail", [Fail(503, "busy"), Fail(429, "slow down"), Drop()])
+async def test_without_minutes_one_try_is_all(make_provider: MakeProvider, fail: Fail | Drop) -> None:
+    provider = make_provider(retries=RetryPolicy(minutes=0))
+    async with OpenAIServer([fail, Reply("at last")]) as server:
+        await _fail(provider, _request(server))
+    assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize("status", [401, 403, 404])
+async def test_what_will_not_pass_fails_at_once(provider: LiteLLMProvider, status: int) -> None:
+    async with OpenAIServer([Fail(status, "no"), Reply("at last")]) as server:
+        await _fail(provider, _request(server))
+    assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize(
+    "address", ["https://127.0.0.1:{port}/v1", "http://no-such-host.invalid:{port}/v1"], ids=["TLS", "name"]
+)
+async def test_a_wrong_address_fails_at_once(make_provider: MakeProvider, address: str) -> None:
+    waits: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        waits.append(seconds)
+
+    async with OpenAIServer() as server:
+        request = Request(MODEL, PROMPT, api_base=address.format(port=server.port))
+        error = await _fail(make_provider(sleep=sleep), request)
+    assert (error.kind, waits) == (ErrorKind.NO_NETWORK, [])
 
 
 async def test_waiting_for_another_try_can_be_cancelled(make_provider: MakeProvider) -> None:
@@ -215,10 +261,17 @@ async def test_a_server_of_ones_own_needs_no_key(provider: LiteLLMProvider) -> N
     assert server.requests[0].headers["Authorization"] == "Bearer no-key-needed"
 
 
-async def test_a_server_that_is_not_there_is_named(provider: LiteLLMProvider) -> None:
+async def test_a_server_of_ones_own_that_is_not_there_is_named_at_once(make_provider: MakeProvider) -> None:
+    waits: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        waits.append(seconds)
+
     async with OpenAIServer() as server:
         request = _request(server)
-    error = await _fail(provider, request)
+    error = await _fail(make_provider(sleep=sleep), request)
+
+    assert waits == []
 
     assert error.kind is ErrorKind.NO_NETWORK
     assert f"127.0.0.1:{server.port}" in str(error)

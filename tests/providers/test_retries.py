@@ -11,28 +11,34 @@ def _overloaded(retry_after: float | None = None) -> PassingError:
 
 
 def test_delays_double_up_to_the_cap() -> None:
-    policy = RetryPolicy(attempts=9, base=0.5, cap=4.0, jitter=lambda: 1.0)
-    assert [policy.delay_after(_overloaded(), n) for n in range(1, 7)] == [0.5, 1.0, 2.0, 4.0, 4.0, 4.0]
+    policy = RetryPolicy(base=0.5, cap=4.0, jitter=lambda: 1.0)
+    delays = [policy.delay_after(_overloaded(), attempt, 0.0) for attempt in (1, 2, 3, 4, 5, 9_999)]
+    assert delays == [0.5, 1.0, 2.0, 4.0, 4.0, 4.0]
 
 
 def test_jitter_takes_a_delay_down_to_nothing() -> None:
-    assert RetryPolicy(jitter=lambda: 0.0).delay_after(_overloaded(), 1) == 0.0
+    assert RetryPolicy(jitter=lambda: 0.0).delay_after(_overloaded(), 1, 0.0) == 0.0
 
 
-def test_attempts_are_capped() -> None:
-    policy = RetryPolicy(attempts=3)
+def test_the_last_try_is_at_the_end_of_the_time() -> None:
+    policy = RetryPolicy(minutes=5, jitter=lambda: 1.0)
 
-    assert policy.delay_after(_overloaded(), 2) is not None
-    assert policy.delay_after(_overloaded(), 3) is None
+    assert policy.delay_after(_overloaded(), 9, 299.0) == 1.0
+    assert policy.delay_after(_overloaded(), 9, 300.0) is None
+
+
+def test_no_minutes_are_one_try() -> None:
+    assert RetryPolicy(minutes=0).delay_after(_overloaded(), 1, 0.0) is None
+    assert RetryPolicy(minutes=0).delay_after(_overloaded(retry_after=0.0), 1, 0.0) is None
 
 
 def test_the_servers_word_is_kept_to() -> None:
-    assert RetryPolicy().delay_after(_overloaded(retry_after=12.0), 1) == 12.0
+    assert RetryPolicy().delay_after(_overloaded(retry_after=120.0), 1, 0.0) == 120.0
 
 
-def test_a_wait_beyond_patience_is_not_begun() -> None:
-    assert RetryPolicy(patience=60).delay_after(_overloaded(retry_after=3600.0), 1) is None
+def test_a_wait_beyond_the_time_left_is_not_begun() -> None:
+    assert RetryPolicy().delay_after(_overloaded(retry_after=120.0), 1, 200.0) is None
 
 
 def test_what_does_not_pass_is_not_tried_again() -> None:
-    assert RetryPolicy().delay_after(ProviderError(ErrorKind.TOO_LONG, "x"), 1) is None
+    assert RetryPolicy().delay_after(ProviderError(ErrorKind.TOO_LONG, "x"), 1, 0.0) is None

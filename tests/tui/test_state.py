@@ -57,7 +57,7 @@ def test_it_is_busy_from_the_first_moment() -> None:
     ("event", "words"),
     [
         (SENT, "waiting for gpt · 9 s"),
-        (RetryWaiting(2, 5, 8.0, "throttled"), "throttled; trying again in 8 s (2 of 5) · 9 s"),
+        (RetryWaiting(2, 290.0, 12.0, "throttled."), "throttled; trying again in 3 s · 9 s"),
         (CallForming("r1", "write_file", 1200), "writing a tool call write_file (1,200 characters) · 9 s"),
         (
             PermissionAsked(REQUEST),
