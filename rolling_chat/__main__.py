@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sys
+import threading
+from contextlib import suppress
 
 from rolling_chat.garbage import look_seldom
 
@@ -12,7 +15,23 @@ def main() -> None:
     look_seldom()
     from rolling_chat.cli import run  # noqa: PLC0415  # the interpreter is up before anything of ours loads
 
-    sys.exit(run(sys.argv[1:]))
+    code = run(sys.argv[1:])
+    if "litellm" in sys.modules or any(thread.daemon for thread in threading.enumerate()):
+        _end_now(code)
+    sys.exit(code)
+
+
+def _end_now(code: int) -> None:
+    """End without the interpreter's own end.
+
+    There a destructor of litellm's imports, and waits for ever where a thread that was cut off in the
+    middle of an import has the lock. All is restored, closed and flushed by now but what is written here.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError):
+            if stream is not None:
+                stream.flush()
+    os._exit(code)
 
 
 if __name__ == "__main__":
