@@ -284,8 +284,9 @@ def _kill(walk: Walk, _rng: random.Random) -> None:
 
 
 def _terminate(walk: Walk, rng: random.Random) -> None:
-    os.kill(walk.pane.pid, rng.choice((signal.SIGTERM, signal.SIGHUP)))
-    walk.pane.finish()
+    number = rng.choice((signal.SIGTERM, signal.SIGHUP))
+    os.kill(walk.pane.pid, number)
+    walk.pane.finish(-number, 128 + number)
     walk.reopen("--continue")
 
 

@@ -72,13 +72,14 @@ class Pane:
         """Does the status line say that something is being done?"""
         return _BUSY.search(self.terminal.text) is not None
 
-    def wait_ready(self) -> None:
-        """Wait until the gauge is there."""
-        self.terminal.wait_until(
-            lambda: "rolling:" in self.terminal.text or self.has_ended,
-            "the program did not come up",
-            seconds=START_SECONDS,
-        )
+    def wait_ready(self) -> bool:
+        """Wait until the gauge is there; False where the program has ended instead."""
+        until = time.monotonic() + START_SECONDS
+        while "rolling:" not in self.terminal.text and not self.has_ended:
+            if time.monotonic() > until:
+                raise PromiseError(f"the program did not come up\n{self.terminal.text}")
+            self.pump(0.05)
+        return not self.has_ended
 
     def press(self, keys: str | bytes) -> None:
         """Send keys."""
@@ -140,15 +141,18 @@ class Pane:
             self.press("\r")
         self.finish()
 
-    def finish(self) -> None:
-        """Take the end of a program that ends. Raises PromiseError where it does not, or leaves modes set."""
+    def finish(self, *codes: int) -> None:
+        """Take the end of a program that ends, with 0 or one of `codes`.
+
+        Raises PromiseError where it does not, or leaves the terminal otherwise than it was.
+        """
         try:
             code = self.terminal.leave(END_SECONDS)
         except AssertionError as error:
             raise PromiseError(str(error)) from None
         self._journal.write("end", code=code)
         self.check_text()
-        if code != 0:
+        if code not in {0, *codes}:
             raise PromiseError(f"it ended with {code}\n{self.terminal.text}")
         if self.terminal.modes != self._found[0]:
             odd = sorted(self.terminal.modes ^ self._found[0])

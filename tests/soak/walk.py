@@ -249,8 +249,12 @@ class Walk:
             journal=self.journal,
         )
         self._stack.callback(pane.close)
-        pane.wait_ready()
-        return pane
+        if pane.wait_ready():
+            return pane
+        pane.finish(2)
+        if not argv:
+            raise PromiseError("it does not start")
+        return self._open()  # there was no session to continue
 
     def _make_folder(self) -> None:
         for folder in (self.folder, self._home):
