@@ -318,20 +318,22 @@ def _script(walk: Walk, rng: random.Random) -> None:
         f"say{walk.next_mark()}x in a script",
         *rng.choice((["--continue"], [], ["--output-format", "json"])),
     ]
-    ran = subprocess.run(
+    running = subprocess.Popen(
         [sys.executable, "-m", "rolling_chat", *argv],
         cwd=walk.folder,
         env=walk.environ,
         stdin=subprocess.DEVNULL,
-        capture_output=True,
-        check=False,
-        timeout=120 * SCALE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
     )
-    walk.journal.write(
-        "script", argv=argv, code=ran.returncode, err=ran.stderr.decode(errors="replace")[-500:]
-    )
-    if ran.returncode not in {0, 1, 2, 3} or b"Traceback" in ran.stderr:
-        raise PromiseError(f"-p ended with {ran.returncode}: {ran.stderr.decode(errors='replace')[-1000:]}")
+    until = time.monotonic() + 60 * SCALE
+    while running.poll() is None and time.monotonic() < until:
+        walk.pump(0.05)
+    running.kill()
+    said = running.communicate()[1].decode(errors="replace")[-1000:]
+    walk.journal.write("script", argv=argv, code=running.returncode, err=said)
+    if running.returncode not in {0, 1, 2, 3} or "Traceback" in said:
+        raise PromiseError(f"-p ended with {running.returncode}: {said}")
 
 
 def _idle(walk: Walk, rng: random.Random) -> None:

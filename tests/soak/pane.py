@@ -8,7 +8,7 @@ import re
 import signal
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from tests.soak.journal import Journal
@@ -26,6 +26,9 @@ ESC, BACKSPACE, CTRL_Q = "\x1b", "\x7f", "\x11"
 _LETTERS = "бгджзилфцчшщэюя"  # no key is bound to any of them
 _FAULTS = (b"a fault of the program", b"Traceback (most recent call last)")
 _DRAWN_BETWEEN = re.compile(r"[\s│┃▏▎▍▌❯|┆…]")
+_AT_ONCE = 4_096  # bytes that are sent before others are looked at
+_SLICE, _GLANCE = 0.05, 0.002  # seconds, likewise
+_ESC_SECONDS = 0.25 * SCALE  # Esc and a letter that are read at once are Alt and the letter
 _KEPT_OF_RAW = 100_000  # bytes
 _BUSY = re.compile(r"(waiting for|answering|thinking|running|trying again|stopping|summarising).*\d+ s")
 
@@ -35,7 +38,11 @@ class PromiseError(AssertionError):
 
 
 class Pane:
-    """A terminal of `size` columns and rows, in which `argv` has been started."""
+    """A terminal of `size` columns and rows, in which `argv` has been started.
+
+    `meanwhile` is called again and again while this one is waited for: it shows what other terminals are
+    sent, for a program whose terminal shows nothing comes to a stop.
+    """
 
     def __init__(
         self,
@@ -45,8 +52,10 @@ class Pane:
         folder: Path,
         size: tuple[int, int],
         journal: Journal,
+        meanwhile: Callable[[], None],
     ) -> None:
         self.size = size
+        self._meanwhile = meanwhile
         self._journal = journal
         self._words = _probe_words()
         self.terminal = Terminal(
@@ -87,7 +96,9 @@ class Pane:
         self._journal.write(
             "keys", keys=data.decode(errors="surrogateescape") if len(data) < 2_000 else f"{len(data)} bytes"
         )
-        self.terminal.send(data, seconds=10 * SCALE)
+        for start in range(0, len(data), _AT_ONCE):
+            self.terminal.send(data[start : start + _AT_ONCE], seconds=10 * SCALE)
+            self._meanwhile()
 
     def resize(self, columns: int, rows: int) -> None:
         """Change the size of the window."""
@@ -97,7 +108,14 @@ class Pane:
 
     def pump(self, seconds: float) -> None:
         """Let time pass."""
-        self.terminal.pump(seconds)
+        until = time.monotonic() + seconds
+        while (left := until - time.monotonic()) > 0 and not self.has_ended:
+            self.terminal.pump(min(left, _SLICE))
+            self._meanwhile()
+
+    def drain(self) -> None:
+        """Show what has come, or some of it."""
+        self.terminal.pump(_GLANCE)
 
     def probe(self) -> float:
         """Type something and see it, after Esc where that is needed; returns the seconds it took."""
@@ -116,7 +134,7 @@ class Pane:
             if self.has_ended:
                 return 0.0
             self.press(ESC)
-            self.pump(0.1)  # Esc and a letter at once would be Alt and the letter
+            self.pump(_ESC_SECONDS)
         raise PromiseError(f"no key is echoed\n{self.terminal.text}")
 
     def check(self) -> None:
@@ -146,8 +164,9 @@ class Pane:
 
         Raises PromiseError where it does not, or leaves the terminal otherwise than it was.
         """
+        self.pump(END_SECONDS)
         try:
-            code = self.terminal.leave(END_SECONDS)
+            code = self.terminal.leave(0.5)
         except AssertionError as error:
             raise PromiseError(str(error)) from None
         self._journal.write("end", code=code)
@@ -168,7 +187,7 @@ class Pane:
 
     def kill(self) -> str:
         """kill -9; returns what was on the screen."""
-        self.pump(0.0)
+        self.drain()
         self._journal.write("kill")
         self.terminal.kill()
         self.terminal.drain()

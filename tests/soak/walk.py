@@ -141,10 +141,7 @@ class Walk:
             self.pane.press(keys)
 
     def pump(self, seconds: float) -> None:
-        """Let time pass, on every terminal."""
-        for pane in self._panes:
-            if pane is not self.pane:
-                pane.pump(0.005)
+        """Let time pass."""
         self.pane.pump(seconds)
 
     def pane_killed(self, screen: str) -> None:
@@ -156,8 +153,8 @@ class Walk:
     def reopen(self, *argv: str) -> None:
         """Start the program anew where it has ended."""
         self._peaks.append(self.pane.peak)
-        self.pane.close()
-        self._panes[self._at] = self._open(*argv)
+        self._panes.pop(self._at).close()
+        self._panes.insert(self._at, self._open(*argv))
 
     def second(self, what: str) -> None:
         """Open another terminal, go to the other one, or close it."""
@@ -208,7 +205,7 @@ class Walk:
 
     def _check(self) -> None:
         for pane in self._panes:
-            pane.pump(0.0)
+            pane.drain()
             pane.check()
         if self.journal.violations:
             raise PromiseError(f"after {self.journal.counts['actions']} actions")
@@ -238,6 +235,10 @@ class Walk:
                 raise PromiseError(f"processes are left: {left}")
             time.sleep(0.05)
 
+    def _drain(self) -> None:
+        for pane in self._panes:
+            pane.drain()
+
     # -- beginning
 
     def _open(self, *argv: str) -> Pane:
@@ -247,6 +248,7 @@ class Walk:
             folder=self.folder,
             size=_SIZE,
             journal=self.journal,
+            meanwhile=self._drain,
         )
         self._stack.callback(pane.close)
         if pane.wait_ready():
