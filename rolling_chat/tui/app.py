@@ -93,7 +93,7 @@ class RollingChatApp(App[None]):
         self.watchdog = Watchdog(
             {
                 "SIGTERM": lambda: self.call_later(self._told_to_quit),
-                "SIGHUP": lambda: self.call_later(self._terminal_lost),
+                "SIGHUP": lambda: self.call_later(self._hung_up),
             },
             self._terminal_modes.restore,
             self._paths.log_file if self._paths is not None else None,
@@ -195,6 +195,10 @@ class RollingChatApp(App[None]):
             await self._chat_screen.settle()
         if self._terminal_clipboard is not None:
             await self._terminal_clipboard.settle()
+
+    async def _hung_up(self) -> None:
+        """Quit in order where only the signal came; a terminal that is still there is restored."""
+        await (self._terminal_lost() if terminal_is_gone() else self._told_to_quit())
 
     async def _look_for_terminal(self) -> None:
         if terminal_is_gone():

@@ -102,7 +102,7 @@ def _say(walk: Walk, rng: random.Random) -> None:
     walk.press(text)
     walk.press(keys.ENTER)
     walk.journal.count("messages")
-    _wait(walk, walk.patience or rng.choice((0.0, 0.2, 0.5, 1.0, 3.0)))
+    _wait(walk, walk.patience or rng.choice((0.0, 0.3, 1.0, 3.0, 6.0)))
     before.judge_gauge(walk, text)
 
 

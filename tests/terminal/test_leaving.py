@@ -38,10 +38,11 @@ def test_ctrl_z_goes_back_to_the_shell_and_all_that_was_on_the_screen_is_there_o
     terminal.see("❯ half a thought and the rest")
 
 
-def test_a_polite_kill_leaves_the_terminal_as_it_was(desk: Desk) -> None:
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_polite_kill_leaves_the_terminal_as_it_was(desk: Desk, number: signal.Signals) -> None:
     terminal = desk.open()
     terminal.see("rolling: off")
-    terminal.signal(signal.SIGTERM)
+    terminal.signal(number)
     assert terminal.leave() == 0
     assert _BACK_TO_THE_SHELLS_SCREEN in terminal.raw
 
