@@ -13,6 +13,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from rolling_chat.commands import all_commands
 from tests.soak import keys
 from tests.soak.pane import ECHO_SECONDS, SCALE, Pane, PromiseError, state_of
 
@@ -43,29 +44,22 @@ _PASTES = (
     "漢字\u200b\u202e\u2028 é 👩‍💻",
 )
 
-# Every command, with what it is given; `quit` ends the program and has an action of its own.
-COMMANDS: Mapping[str, tuple[str, ...]] = {
+# What a command is given, where it takes anything.
+_ARGUMENTS: Mapping[str, tuple[str, ...]] = {
     "rolling-context": (
         "", "on", "off", "status", "preview", "preview max_history_tokens=0", "set max_history_tokens 0",
         "set trim_to 0.8", "set trim_to 7", "undo", "nonsense",
     ),
-    "context": ("",),
     "compact": ("", "the parser", "undo"),
-    "summary": ("",),
     "pin": ("", "last", "turn", "turn 1", "r1", "r3 r4", "r999", "nonsense"),
     "unpin": ("", "last", "turn", "r1"),
     "exclude": ("", "last", "turn", "r2", "r3"),
     "include": ("", "last", "r2", "r3"),
     "recall": ("r1", "r2", "lexer", "", "r99999", '"'),
-    "files": ("",),
+    "permissions": ("", "remove 1", "nonsense"),
+    "processes": ("", "all", "1", "nonsense"),
     "model": (OPENAI, ANTHROPIC, OPENAI, ANTHROPIC, OFFLINE, ""),
-    "undo": ("",),
-    "redo": ("",),
     "rewind": ("", "1", "2", "99"),
-    "retry": ("",),
-    "branches": ("",),
-    "fork": ("",),
-    "new": ("",),
     "sessions": ("", "say"),
     "search": ("lexer", "the", '"trailing tabs"', "mark*", "", "'(*"),
     "resume": ("", "a", "zzzz"),
@@ -73,8 +67,9 @@ COMMANDS: Mapping[str, tuple[str, ...]] = {
     "export": ("", "markdown", "html", "json", "jsonl", "out.md", "../home/out.md"),
     "copy": ("", "all", "code", "code 2", "message r1", "nonsense"),
     "theme": ("", "midnight", "daylight", "contrast", "nonsense"),
-    "help": ("",),
 }  # fmt: skip
+# `quit` ends the program and has an action of its own
+COMMANDS = tuple(command.name for command in all_commands() if command.name != "quit")
 UNKNOWN = ("cost", "clear", "exit", "rollingcontext", "x" * 200)
 
 
@@ -166,7 +161,7 @@ def _empty_box(walk: Walk, rng: random.Random) -> None:
 
 def _command(walk: Walk, rng: random.Random) -> None:
     name = rng.choice([*COMMANDS, rng.choice(UNKNOWN)])
-    argument = rng.choice(COMMANDS.get(name, ("",)))
+    argument = rng.choice(_ARGUMENTS.get(name, ("",)))
     if walk.steady and name in _LEAVING:
         return
     _empty_box(walk, rng)

@@ -62,6 +62,8 @@ _CALLS: tuple[tuple[str, Mapping[str, Any]], ...] = (
     ("run_command", {"command": "seq 1 20000"}),
     ("run_command", {"command": "sleep 20", "timeout": 5}),
     ("run_command", {"command": "printf '\\033[2J\\r\\n\\0'; exit 3"}),
+    ("run_command", {"command": "sleep 60 & echo started"}),
+    ("run_command", {"command": "setsid sleep 60 & echo started"}),
     ("recall", {"id": "r1"}),
     ("recall", {"search": "lexer"}),
 )

@@ -6,8 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from rolling_chat.commands import all_commands
-from tests.soak.actions import COMMANDS
 from tests.soak.walk import Plan, run_walk
 
 EPISODES, ACTIONS, TURNS = 200, 60, 1_500
@@ -17,10 +15,6 @@ SHORT = Plan(
     patience=60.0,
     without=frozenset({"keys", "mode", "mouse-outside", "odd-bytes", "second", "hangs"}),
 )
-
-
-def test_the_walk_knows_every_command() -> None:
-    assert {*COMMANDS, "quit"} == {command.name for command in all_commands()}
 
 
 def test_a_short_walk_breaks_no_promise(tmp_path: Path) -> None:
