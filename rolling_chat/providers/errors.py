@@ -14,6 +14,7 @@ from email.utils import parsedate_to_datetime
 from time import time
 from urllib.parse import urlsplit
 
+from rolling_chat.providers.addresses import place_of, without_credentials
 from rolling_chat.providers.known import find_provider, provider_of, unknown_model_line
 from rolling_chat.providers.ollama import ollama_base
 from rolling_chat.providers.overflow import (
@@ -180,7 +181,7 @@ def _decide(context: ErrorContext, body: ErrorBody, status: int | None, names: f
     if _NO_CREDIT_TEXT.search(body.text) or status == 402:
         return _Failure(ErrorKind.THROTTLED, _no_credit(provider))
     if status == 404 or _UNKNOWN_MODEL_TEXT.search(body.text):
-        return _Failure(ErrorKind.MODEL_UNKNOWN, _unknown_model(context))
+        return _Failure(ErrorKind.MODEL_UNKNOWN, _unknown_model(context, body))
     if names & _NETWORK_ERRORS or _NETWORK_TEXT.search(body.text):
         return _disconnected(context, body, provider, names)
     if status is not None and status >= 500 and "APIConnectionError" not in names:
@@ -205,9 +206,15 @@ def broken_off() -> ProviderError:
     return ProviderError(ErrorKind.INTERRUPTED, BROKEN_OFF)
 
 
-def _unknown_model(context: ErrorContext) -> str:
-    nearest = context.nearest(context.model) if context.nearest else ()
-    return unknown_model_line(context.model, nearest)
+def _unknown_model(context: ErrorContext, body: ErrorBody) -> str:
+    """What is unknown, and what the server says; names of the catalog are of no server of one's own."""
+    if context.api_base:
+        line = f'Unknown model "{context.model}".'
+    else:
+        line = unknown_model_line(context.model, context.nearest(context.model) if context.nearest else ())
+    return (
+        f"{line} {place_of(context.model, without_credentials(context.api_base or ''))} says: {_quote(body)}"
+    )
 
 
 def _passing(context: ErrorContext, kind: ErrorKind, line: str) -> _Failure:

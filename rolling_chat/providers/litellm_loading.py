@@ -50,6 +50,8 @@ def load_litellm(log_file: Path | None, secrets: Iterable[str] = ()) -> ModuleTy
             os.environ.update(_BEFORE_IMPORT)
             _route_logs(log_file, secrets)
             with kept_to_the_end():
+                # first: litellm makes clients while it is imported
+                importlib.import_module("rolling_chat.providers.redirects").refuse_redirects()
                 module = importlib.import_module("litellm")
                 _route_logs(log_file, secrets)  # its own handlers write to the terminal, and came with it
                 _make_quiet(module)

@@ -9,6 +9,7 @@ import os
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -91,7 +92,7 @@ class LiteLLMProvider:
                         yield delta
                 return
             except Exception as raised:  # litellm raises nearly anything; all of it is classified
-                error = self._classify(raised, request, began=began)
+                error = await self._with_served(self._classify(raised, request, began=began), request)
                 _log.info("request to %s failed: %s", request.model, error.detail)
                 elapsed = max(waited, self._clock() - started)
                 delay = self._retries.delay_after(error, attempt, elapsed)
@@ -217,6 +218,21 @@ class LiteLLMProvider:
         if classified.kind not in {ErrorKind.NO_NETWORK, ErrorKind.UNKNOWN}:
             self._reached.add(_server_of(request))
         return classified
+
+    async def _with_served(self, error: ProviderError, request: Request) -> ProviderError:
+        """Add what the server has to the error for a model that it does not know."""
+        if error.kind is not ErrorKind.MODEL_UNKNOWN or not request.api_base:
+            return error
+        from rolling_chat.providers.served import listed, served_models  # noqa: PLC0415  # seldom needed
+
+        ask = partial(served_models, request.api_base, self._environ, request.model)
+        try:
+            names = await in_background(ask)
+        except OSError as failure:
+            _log.info("the server of %s lists no models: %s", request.model, failure)
+            return error
+        line = str(error).rstrip(".")
+        return ProviderError(error.kind, f"{line}. It has: {listed(names)}.", detail=error.detail)
 
     def _nearest(self, model: str) -> Sequence[str]:
         return (OFFLINE_MODEL,) if provider_of(model) == "demo" else self._catalog.nearest(model)

@@ -12,6 +12,7 @@ from rolling_chat.foreign_json import read_json
 from rolling_chat.providers.addresses import without_credentials
 from rolling_chat.providers.known import find_provider
 from rolling_chat.providers.protocol import ErrorKind, ProviderError
+from rolling_chat.text import one_line
 
 _TIMEOUT = 5.0  # seconds for each read
 _MOST_BYTES = 2_000_000
@@ -60,7 +61,7 @@ def served_models(
 def listed(names: Sequence[str]) -> str:
     """Write the names of models into a line."""
     more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
-    return ", ".join(names[:_MOST_NAMED]) + more if names else "no models"
+    return ", ".join(one_line(name, 60) for name in names[:_MOST_NAMED]) + more if names else "no models"
 
 
 def _headers(address: str, environ: Mapping[str, str], model: str) -> dict[str, str]:

@@ -70,7 +70,10 @@ def test_an_unknown_model_brings_the_nearest_names() -> None:
     )
 
     assert error.kind is ErrorKind.MODEL_UNKNOWN
-    assert str(error) == 'Unknown model "openai/gpt-7"; nearest: gpt-5.4.'
+    assert str(error) == (
+        'Unknown model "openai/gpt-7"; nearest: gpt-5.4. '
+        "api.openai.com says: The model `gpt-7` does not exist"
+    )
 
 
 def test_a_model_that_ollama_lacks_can_be_pulled() -> None:

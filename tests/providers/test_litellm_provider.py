@@ -307,3 +307,22 @@ async def test_requests_may_run_side_by_side(provider: LiteLLMProvider) -> None:
             *(_read(provider, _request(server, Message("user", f"n{number}"))) for number in range(8))
         )
     assert [_finished(deltas).message.content for deltas in replies] == [f"n{number}" for number in range(8)]
+
+
+async def test_a_404_says_the_servers_words_its_address_and_what_it_has(make_provider: MakeProvider) -> None:
+    provider = make_provider({"OPENAI_API_KEY": "sk-0123456789"})
+    refusal = Fail(404, {"error": {"message": "The model `scripted` is not here"}})
+    async with OpenAIServer([refusal], models=("one", "tw\x1b[2Jo")) as server:
+        error = await _fail(provider, _request(server))
+
+    assert error.kind is ErrorKind.MODEL_UNKNOWN
+    assert str(error) == (
+        f'Unknown model "{MODEL}". {server.api_base} says: The model `scripted` is not here. '
+        "It has: one, tw␛[2Jo."
+    )
+
+
+async def test_a_404_of_a_server_that_lists_nothing_says_its_words(provider: LiteLLMProvider) -> None:
+    async with OpenAIServer([Fail(404, "no such page")]) as server:
+        error = await _fail(provider, _request(server))
+    assert str(error) == f'Unknown model "{MODEL}". {server.api_base} says: no such page'

@@ -39,6 +39,7 @@ class ScriptedServer:
         self.models = models
         self.requests: list[Recorded] = []
         self.port = 0
+        self._prefix = ""
         self._disconnected = threading.Event()
         self._hanging = threading.Event()
         self._runner: web.AppRunner | None = None
@@ -69,6 +70,7 @@ class ScriptedServer:
         """Listen on a free port of 127.0.0.1."""
         app = web.Application(client_max_size=64_000_000)
         app.router.add_post(self.path, self._handle)
+        app.router.add_post("/{prefix}" + self.path, self._redirect)
         if self.models:
             app.router.add_get("/v1/models", self._list_models)
         self._runner = web.AppRunner(app, handler_cancellation=True, access_log=None, shutdown_timeout=0.1)
@@ -76,6 +78,10 @@ class ScriptedServer:
         site = web.TCPSite(self._runner, "127.0.0.1", 0)
         await site.start()
         self.port = self._runner.addresses[0][1]
+
+    def redirect_from(self, prefix: str) -> None:
+        """Redirect everything below `prefix` to the same path without it; before or while it runs."""
+        self._prefix = prefix
 
     async def stop(self) -> None:
         """Close the port and every connection."""
@@ -130,6 +136,11 @@ class ScriptedServer:
     def whole(self, reply: Reply, body: dict[str, Any], tokens: int) -> dict[str, Any]:
         """The reply in one JSON object, for who did not ask for a stream."""
         raise NotImplementedError
+
+    async def _redirect(self, request: web.Request) -> web.Response:
+        if not self._prefix or not request.path.startswith(self._prefix):
+            return web.Response(status=404)
+        return web.Response(status=307, headers={"location": request.path.removeprefix(self._prefix)})
 
     async def _list_models(self, _request: web.Request) -> web.Response:
         return web.json_response({"object": "list", "data": [{"id": name} for name in self.models]})

@@ -1,0 +1,88 @@
+"""Refuse redirects to another server: a request carries the whole conversation, and often a key.
+
+This module imports httpx: load it with litellm, never before the first paint.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import SplitResult, urljoin, urlsplit
+
+import httpx
+
+from rolling_chat.providers.protocol import ErrorKind, ProviderError
+
+_DEFAULT_PORTS = {"http": 80, "https": 443}
+
+
+def refuse_redirects() -> None:
+    """Let no HTTP client that is made from now on, by whatever library, follow a redirect elsewhere."""
+    _add_hook(httpx.AsyncClient, _check_later)
+    _add_hook(httpx.Client, _check)
+    _refuse_in_aiohttp()
+
+
+def check_redirect(source: str, target: str) -> None:
+    """Raise ProviderError where `target`, an address or a part of one, is not of the server of `source`."""
+    here, there = urlsplit(source), urlsplit(urljoin(source, target))
+    if _origin(here) != _origin(there):
+        raise ProviderError(
+            ErrorKind.BAD_REQUEST,
+            f"{_shown(here)} redirects to another server, {_shown(there)}: not followed. If that is right, "
+            "give its address with --api-base or /model NAME ADDRESS.",
+        )
+
+
+def _check(response: httpx.Response) -> None:
+    if response.has_redirect_location:
+        check_redirect(str(response.request.url), response.headers["location"])
+
+
+async def _check_later(response: httpx.Response) -> None:
+    _check(response)
+
+
+def _add_hook(client: type[httpx.Client] | type[httpx.AsyncClient], hook: Callable[..., Any]) -> None:
+    make = client.__init__
+
+    @functools.wraps(make)
+    def make_checked(self: Any, *args: Any, **kwargs: Any) -> None:
+        make(self, *args, **kwargs)
+        hooks = self.event_hooks
+        self.event_hooks = {**hooks, "response": [hook, *hooks["response"]]}
+
+    setattr(client, "__init__", make_checked)  # noqa: B010  # mypy takes no assignment to it
+
+
+def _refuse_in_aiohttp() -> None:
+    """The same where litellm uses aiohttp by itself, which it does for a few providers."""
+    import aiohttp  # noqa: PLC0415  # comes with litellm
+
+    async def check(_session: Any, _context: Any, redirect: aiohttp.TraceRequestRedirectParams) -> None:
+        check_redirect(str(redirect.url), redirect.response.headers.get("location", ""))
+
+    make = aiohttp.ClientSession.__init__
+
+    @functools.wraps(make)
+    def make_checked(self: Any, *args: Any, **kwargs: Any) -> None:
+        trace = aiohttp.TraceConfig()
+        trace.on_request_redirect.append(check)
+        kwargs["trace_configs"] = [*(kwargs.get("trace_configs") or ()), trace]
+        make(self, *args, **kwargs)
+
+    setattr(aiohttp.ClientSession, "__init__", make_checked)  # noqa: B010
+
+
+def _origin(parts: SplitResult) -> tuple[str, str, int | None]:
+    try:
+        port = parts.port
+    except ValueError:
+        port = -1
+    return parts.scheme, parts.hostname or "", port or _DEFAULT_PORTS.get(parts.scheme)
+
+
+def _shown(parts: SplitResult) -> str:
+    host = parts.netloc.rpartition("@")[2]
+    return "".join(char if char.isprintable() else "�" for char in f"{parts.scheme}://{host}"[:200])
