@@ -9,6 +9,7 @@ from rolling_chat.cli.configured import here
 from rolling_chat.cli.exits import Exit, Failure
 from rolling_chat.cli.options import Options
 from rolling_chat.events import AskPermission
+from rolling_chat.hardening import close_process
 from rolling_chat.providers.addresses import PROVIDERS_OWN
 from rolling_chat.providers.known import provider_of
 from rolling_chat.providers.protocol import ProviderError
@@ -43,6 +44,7 @@ def open_chat(
         raise Failure(
             "--no-save begins a session of its own; it cannot go with --continue or --resume", Exit.USAGE
         )
+    close_process()  # before anything runs that could look into it
     try:
         runtime = Runtime.create(settings, paths, here(), dict(os.environ), save=options.save)
     except StoreError as error:
