@@ -14,8 +14,13 @@ from rolling_chat.agent.runtime import Runtime
 from rolling_chat.agent.session import OpenSession
 from rolling_chat.agent.summariser import Subject, Summariser
 from rolling_chat.agent.text import sound_text
-from rolling_chat.context import PromptReport, SummaryError, count_tokens, most_summary_tokens
-from rolling_chat.context.summary import MOST_MESSAGES
+from rolling_chat.context import (
+    ContextConfig,
+    PromptReport,
+    SummaryError,
+    count_tokens,
+    most_summary_tokens,
+)
 from rolling_chat.events import SummaryBegan, SummaryEnded, SummaryEvent
 from rolling_chat.messages import Usage
 from rolling_chat.sessions.records import StoredSummary, StoreError
@@ -28,7 +33,8 @@ EDITED = "you"
 MOST_PASSES = 10
 """The most passes that one asking for a summary makes."""
 
-_MOST_FAILURES = 2  # passes in a row without progress, before the next ones wait for more to come
+_MAX_FAILURES = 2  # passes in a row without progress, before the next ones wait
+_FIRST_WAIT, _LONGEST_WAIT = 60.0, 3_600.0  # seconds; every further failure doubles the wait
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +42,7 @@ class Proposal:
     """A summary that the person may take or leave.
 
     `covers` counts the messages that it stands for; `before` and `after` are reports of the next
-    request without and with it.
+    request without and with it. `refused` is why it was extracted by rule, where a model was asked.
     """
 
     summary: StoredSummary
@@ -44,6 +50,7 @@ class Proposal:
     covers: int
     before: PromptReport
     after: PromptReport
+    refused: str = ""
 
 
 class Summaries:
@@ -63,9 +70,8 @@ class Summaries:
         self._summariser = Summariser(runtime, self._spend, self._between_turns)
         self._may_ask = True
         self._failures = 0
-        self._failed_at = 0  # messages of the branch when a pass failed last
-        self._reason = ""
-        self._has_noticed = False
+        self._wait_until = 0.0
+        self._notice = ""  # what is said when the pass that runs has ended
         self._dismissed_in: OpenSession | None = None
         self.listener: Callable[[SummaryEvent], None] | None = None
 
@@ -110,7 +116,7 @@ class Summaries:
         self._dismissed_in.update(summary_noted=True)
 
     def extract_only(self) -> None:
-        """From now on no model is asked by itself; what is extracted by rule costs nothing."""
+        """From now on no model is asked: summaries are extracted by rule, which costs nothing."""
         self._may_ask = False
 
     def turn_began(self) -> None:
@@ -141,8 +147,7 @@ class Summaries:
     def leave_session(self) -> None:
         """Another session is open from now on."""
         self.cancel()
-        self._failures = self._failed_at = 0
-        self._has_noticed = False
+        self._failures, self._wait_until = 0, 0.0
 
     async def settled(self) -> None:
         """Wait until nothing is being made any more."""
@@ -241,15 +246,13 @@ class Summaries:
 
     def _is_wanted(self) -> bool:
         planner, session = self._session().planner, self._session()
-        how = planner.config.summarize
-        if not planner.rolling or how == "off" or session.is_held or (how == "model" and not self._may_ask):
+        if not planner.rolling or planner.config.summarize == "off" or session.is_held:
             return False
-        grown = len(session.conversation.messages) - self._failed_at
-        return self._failures < _MOST_FAILURES or grown >= MOST_MESSAGES
+        return self._runtime.clock() >= self._wait_until
 
     async def _run(self, session: OpenSession) -> None:
         """Pass after pass while one is due; a failure keeps what there was."""
-        has_begun = False
+        has_begun, self._notice = False, ""
         try:
             while self._is_wanted():
                 subject, expected = self._subject(session), _generation(session)
@@ -260,9 +263,11 @@ class Summaries:
                     self._tell(SummaryBegan())
                 made = await self._summariser.make(subject, due)
                 await self._between_turns.wait()
-                if self._publish(session, made, expected) is None:
+                if self._publish(session, made.summary, expected) is None:
                     raise SummaryError("the conversation has gone another way meanwhile")
-                self._failures = 0
+                self._failures, self._wait_until = 0, 0.0
+                if made.refused:
+                    self._notice = f"{refused_line(made.refused)}."
         except (SummaryError, StoreError) as error:
             self._fail(session, str(error))
         except Exception as error:
@@ -270,35 +275,37 @@ class Summaries:
             self._fail(session, f"a fault of the program ({type(error).__name__})")
         finally:
             if has_begun:
-                self._tell(SummaryEnded(self._notice()))
+                self._tell(SummaryEnded(self._notice))
 
     def _fail(self, session: OpenSession, reason: str) -> None:
+        """Keep what there was. The first failure is not worth a word: the next pass may well succeed."""
         self._failures += 1
-        self._failed_at = len(session.conversation.messages)
-        self._reason = reason
         log.warning("session %s: no summary, what there was stays: %s", session.info.id, reason)
-
-    def _notice(self) -> str:
-        """Once a session, and not for the first failure: the next pass may well succeed."""
-        if self._failures < _MOST_FAILURES or self._has_noticed:
-            return ""
-        self._has_noticed = True
-        return f"Older messages are not being summarised ({self._reason}); they stay on disk."
+        if self._failures < _MAX_FAILURES:
+            return
+        wait = min(_FIRST_WAIT * 2 ** (self._failures - _MAX_FAILURES), _LONGEST_WAIT)
+        self._wait_until = self._runtime.clock() + wait
+        self._notice = (
+            f"Older messages are not being summarized ({reason}); they stay on disk. "
+            f"Next try in {wait / 60:.0f} min at the earliest."
+        )
 
     async def _propose(self, session: OpenSession, focus: str) -> Proposal:
         planner, expected = session.planner, _generation(session)
         first = subject = replace(self._subject(session), focus=focus, early=True)
+        refused = ""
         for _ in range(MOST_PASSES):
             if (due := await subject.due()) is None:
                 break
             made = await self._summariser.make(subject, due)
-            subject = replace(subject, newest=replace(made, generation=expected + 1))
+            subject = replace(subject, newest=replace(made.summary, generation=expected + 1))
+            refused = refused or made.refused
         if subject.newest is None or subject is first:
             raise ChatError("There is nothing to summarise: the newest turn always stays whole.")
         messages = session.conversation.messages
         _, after = planner.plan_with(messages, as_summary(subject.newest))
-        made = replace(subject.newest, made_from=first.newest.generation if first.newest else 0)
-        return Proposal(made, expected, made.place, planner.preview(messages), after)
+        summary = replace(subject.newest, made_from=first.newest.generation if first.newest else 0)
+        return Proposal(summary, expected, summary.place, planner.preview(messages), after, refused)
 
     def _put_in_force(self, summary: StoredSummary, expected: int, *, anew: bool = False) -> None:
         """Publish a summary and plan the next request with it."""
@@ -337,7 +344,7 @@ class Summaries:
             newest=newest if newest is not None and newest.text else None,
             pins=planner.pins.on(branch),
             model=planner.model,
-            config=planner.config,
+            config=planner.config if self._may_ask else _by_rule(planner.config),
             session_id=session.info.id,
             address=address_of(self._runtime, planner.config.summary_model or planner.model, session.info),
             chat_address=planner.address,
@@ -350,6 +357,15 @@ class Summaries:
     def _tell(self, event: SummaryEvent) -> None:
         if self.listener is not None:
             self.listener(event)
+
+
+def refused_line(reason: str) -> str:
+    """What is said where a model's answer was not accepted."""
+    return f"The model's summary was not used ({reason}); it was extracted by rule"
+
+
+def _by_rule(config: ContextConfig) -> ContextConfig:
+    return replace(config, summarize="extract") if config.summarize == "model" else config
 
 
 def _generation(session: OpenSession) -> int:

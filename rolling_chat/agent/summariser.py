@@ -12,6 +12,7 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import NamedTuple
 
 from rolling_chat.agent.basis import Basis, canonical, digest, wire_hash
 from rolling_chat.agent.batches import batches
@@ -35,12 +36,11 @@ from rolling_chat.context import (
     most_summary_tokens,
     prompt_bound,
     summarize_context,
-    summary_steps,
 )
 from rolling_chat.context.pins import EXCLUDED_RESULT, hold
-from rolling_chat.context.summarising import require_saving
+from rolling_chat.context.summarising import MadeSummary, checked_steps, require_saving, without_labels
 from rolling_chat.context.tokens import bounding_estimator
-from rolling_chat.messages import Json, JsonObject, Message, Usage
+from rolling_chat.messages import Ending, Json, JsonObject, Message, Usage
 from rolling_chat.providers import wire
 from rolling_chat.providers.background import in_background
 from rolling_chat.providers.protocol import Finished, ProviderError, Request
@@ -56,6 +56,7 @@ PATIENCE = 120.0
 """Seconds that a model has for one question of a summary."""
 
 _CLOSING = 1.0  # seconds that a turn waits at most for the connection of a question to close
+_ANSWER = 2  # times what a summary may take, for an answer that is cut or has to be cleaned
 _FRAMING = 32  # tokens around the one message of a question
 
 
@@ -97,6 +98,13 @@ class Subject:
         ]
 
 
+class Made(NamedTuple):
+    """A summary that a pass came to, and why it is not the model's where its answer was not accepted."""
+
+    summary: StoredSummary
+    refused: str = ""
+
+
 @dataclass(slots=True)
 class Summariser:
     """Makes summaries for one chat; `spend` is told what every question to a model used.
@@ -126,7 +134,7 @@ class Summariser:
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._has_yielded.wait(), _CLOSING)
 
-    async def make(self, subject: Subject, due: DuePass) -> StoredSummary:
+    async def make(self, subject: Subject, due: DuePass) -> Made:
         """The summary that a pass comes to; nothing is published.
 
         Raises SummaryError where none came of it, and StoreError. Cancelling closes the connection.
@@ -135,15 +143,16 @@ class Summariser:
         before = subject.newest.text if subject.newest else ""
         most = most_summary_tokens(subject.config.max_context_tokens)
         original = estimate_tokens(messages, subject.model) + count_tokens(before, subject.model)
+        made_by, refused = EXTRACT, ""
         if subject.config.summarize == "model":
-            made_by = subject.config.summary_model or subject.model
-            text = await self._ask_model(subject, messages, before, most, made_by)
+            model = subject.config.summary_model or subject.model
+            text, refused = await self._ask_model(subject, messages, before, most, model)
+            made_by = EXTRACT if refused else model
         else:
-            made_by = EXTRACT
             options = SummaryOptions(max_tokens=most, model=subject.model, previous=before)
             text = (await in_background(partial(summarize_context, messages, options))).summary
             require_saving(count_tokens(text, subject.model), original)
-        return StoredSummary(
+        summary = StoredSummary(
             text=text,
             through=subject.planned[due.through].id,
             digest=digest_of(subject.newest, subject.planned[due.first : due.through + 1]),
@@ -153,34 +162,36 @@ class Summariser:
             tokens_after=count_tokens(text, subject.model),
             place=due.through,
         )
+        return Made(summary, refused)
 
     async def _ask_model(
         self, subject: Subject, messages: Sequence[Message], before: str, most: int, model: str
-    ) -> str:
+    ) -> MadeSummary:
         """Ask in as many questions as fit the model's window; the last answer is the summary."""
-        config = self._config(model, subject.address)
+        config = self._config(model, subject.address, most * _ANSWER)
         room = room_of(config) - _FRAMING
         options = SummaryOptions(
             max_tokens=most, max_prompt_tokens=max(int(room / _correction(model, config)), 1), model=model,
             previous=before, focus=subject.focus,
         )  # fmt: skip
-        steps = summary_steps(messages, options)
-        asked, summary = await in_background(partial(_step, steps, None))
-        while summary is None:
+        steps = checked_steps(messages, options)
+        asked, made = await in_background(partial(_step, steps, None))
+        while made is None:
             planned = self._plan(asked, subject, model, config)
-            asked, summary = await in_background(
+            asked, made = await in_background(
                 partial(_step, steps, await self._ask_in_turn(planned, subject))
             )
-        return summary
+        return made
 
-    def _config(self, model: str, address: str | None) -> ContextConfig:
-        """The summariser's own budget: nothing rolls in it, and nothing is recalled."""
+    def _config(self, model: str, address: str | None, answer: int) -> ContextConfig:
+        """The summariser's own budget: nothing rolls, nothing is recalled, an answer has `answer` tokens."""
         runtime = self.runtime
         known = knowledge_of(model, address or "", runtime.store)
-        return context_config(
+        config = context_config(
             model, runtime.settings, runtime.catalog, rolling=False, system="", tools=(),
             learned=known.learned, calibration=known.measurements.calibration,
         )  # fmt: skip
+        return replace(config, reserved_output_tokens=min(reserve_of(config), answer))
 
     def _plan(self, asked: str, subject: Subject, model: str, config: ContextConfig) -> _Question:
         """The request for a question, proved to fit. Raises SummaryError where it does not."""
@@ -189,11 +200,10 @@ class Summariser:
         except ContextOverflowError as error:
             raise SummaryError(f"a question to {model} does not fit its window: {error}") from error
         settings, catalog = self.runtime.settings, self.runtime.catalog
-        most_out = min(output_limit(model, settings, catalog) or MAX_ANSWER, reserve_of(config))
         request = Request(
             model=model,
             messages=tuple(final.messages),
-            max_tokens=most_out if wire.wants_max_tokens(model) else None,
+            max_tokens=reserve_of(config),
             window=window_of(model, settings, catalog),
             api_base=call_address(self.runtime, model, subject.address),
         )
@@ -217,7 +227,10 @@ class Summariser:
             totals=final.report.totals(),
             purpose="summary",
         )
-        return _Question(request, record, basis)
+        limit = output_limit(model, settings, catalog) or MAX_ANSWER
+        return _Question(
+            request, record, basis, min(limit, final.report.window - final.report.margin - bound)
+        )
 
     async def _ask_in_turn(self, question: _Question, subject: Subject) -> str:
         """The answer to a question, asked again after every turn that it had to yield to."""
@@ -240,7 +253,14 @@ class Summariser:
         return server == server_of(subject.model, subject.chat_address) and not answers_side_by_side(server)
 
     async def _ask(self, question: _Question) -> str:
-        """The answer to a question; its record is finished whatever comes of it."""
+        """The answer to a question; one that was all thinking is asked for again with more room."""
+        answer = await self._answer(question)
+        if answer.ending is Ending.LENGTH and not without_labels(answer.text):
+            answer = await self._answer(question.with_more_room())
+        return answer.text
+
+    async def _answer(self, question: _Question) -> Message:
+        """What the model answers; the question's record is finished whatever comes of it."""
         store, usage, error = self.runtime.store, Usage(), "cancelled"
         started = time.monotonic()
         record_id = store.log_request(question.record, question.basis)
@@ -249,7 +269,7 @@ class Summariser:
                 answer = await self._finished(question.request)
             usage, error = answer.usage, ""
             self.spend(usage)
-            return sound_text(answer.message.text)
+            return replace(answer.message, content=sound_text(answer.message.text))
         except TimeoutError:
             error = f"no answer within {self.patience:g} seconds"
             raise SummaryError(f"{question.request.model} gave {error}") from None
@@ -271,11 +291,17 @@ class Summariser:
 
 @dataclass(frozen=True, slots=True)
 class _Question:
-    """One question to a model, its record, and what it was made from."""
+    """One question to a model, its record, what it was made from, and the most tokens of an answer."""
 
     request: Request
     record: RequestRecord
     basis: dict[str, Json]
+    room: int
+
+    def with_more_room(self) -> _Question:
+        """The same with as long an answer as fits, for a model that thinks before it answers."""
+        most = self.room if wire.wants_max_tokens(self.request.model) else None
+        return replace(self, request=replace(self.request, max_tokens=most))
 
 
 def _correction(model: str, config: ContextConfig) -> float:
@@ -297,7 +323,7 @@ def digest_of(newest: StoredSummary | None, messages: Sequence[Message]) -> str:
     return hashed.hexdigest()
 
 
-def _step(steps: Generator[str, str, str], answer: str | None) -> tuple[str, str | None]:
+def _step(steps: Generator[str, str, MadeSummary], answer: str | None) -> tuple[str, MadeSummary | None]:
     """The next question and None, or the summary behind an empty one."""
     try:
         return (next(steps) if answer is None else steps.send(answer)), None

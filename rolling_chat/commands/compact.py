@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rolling_chat.agent.summaries import refused_line
 from rolling_chat.commands import figures
 from rolling_chat.commands.base import Command, CommandContext
 
@@ -17,6 +18,8 @@ async def _run(context: CommandContext, argument: str) -> None:
         return
     proposal = await context.chat.summaries.propose(argument)
     question = f"{_covers(proposal)}; {_saves(proposal)}."
+    if proposal.refused:
+        question += f" {refused_line(proposal.refused)}."
     if not await context.confirm("A summary to take or leave", question, proposal.summary.text, "take it"):
         context.say("The summary was left; nothing was changed.")
         return

@@ -15,9 +15,9 @@ from rolling_chat.agent.pins import PinChange
 from rolling_chat.agent.rebuild import rebuild_request
 from rolling_chat.agent.summaries import EDITED
 from rolling_chat.context import Fate, count_tokens
-from rolling_chat.context.summary import HEAD, MOST_MESSAGES
+from rolling_chat.context.summary import HEAD
 from rolling_chat.events import SummaryBegan, SummaryEnded
-from rolling_chat.messages import Message, Usage
+from rolling_chat.messages import Ending, Message, Usage
 from rolling_chat.providers.protocol import Delta, ErrorKind, Finished, ProviderError, Request, TextDelta
 from rolling_chat.sessions.store import SessionStore
 from rolling_chat.settings.schema import AgentSettings, ContextSettings, ModelSettings, Settings
@@ -33,7 +33,7 @@ from tests.support.agent import (
     says,
 )
 
-PAGE = "It is so, and has been for as long as anybody can remember. " * 30
+PAGE = "It is so with the lexer and the parser, and has been for as long as anybody can remember. " * 21
 SHORT = "They talked of the lexer."
 
 
@@ -47,6 +47,7 @@ class Summarising(ScriptedProvider):
     summaries: Sequence[str | Exception | asyncio.Event] = (SHORT,)
     asked: list[Request] = field(default_factory=list)
     turns: list[Request] = field(default_factory=list)
+    endings: list[Ending] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.was_asked = asyncio.Event()
@@ -72,7 +73,8 @@ class Summarising(ScriptedProvider):
             if isinstance(step, Exception):
                 raise step
             yield TextDelta(step)
-            yield Finished(Message("assistant", step), Usage(500, 20, cost=0.25))
+            ending = self.endings.pop(0) if self.endings else Ending.COMPLETE
+            yield Finished(Message("assistant", step, ending=ending), Usage(500, 20, cost=0.25))
         finally:
             self.open_questions -= 1
 
@@ -104,7 +106,7 @@ def summarising(tmp_path: Path) -> Iterator[Opened]:
 
 async def talk(chat: Chat, turns: int = 6, *, settle: bool = True) -> None:
     for number in range(turns):
-        await collect(chat.send(f"Why is point {number} so?"))
+        await collect(chat.send(f"Why is point {number:x} so?"))
         if settle:
             await chat.summaries.settled()
 
@@ -218,7 +220,7 @@ async def test_a_summariser_that_never_answers_keeps_nobody_waiting(summarising:
 
 async def test_what_was_made_while_the_person_went_on_is_published_between_turns(summarising: Opened) -> None:
     gate = asyncio.Event()
-    chat, runtime, provider = summarising(gate, "More.")
+    chat, runtime, provider = summarising(gate, "The lexer and the parser.")
     await talk(chat, 5, settle=False)
     await provider.was_asked.wait()
     turn = chat.send("And then?")
@@ -241,10 +243,12 @@ async def test_what_was_made_while_the_person_went_on_is_published_between_turns
         pytest.param(ValueError("?"), id="broken"),
     ],
 )
-async def test_a_failure_keeps_what_there_was_and_is_said_once(
+async def test_failures_keep_what_there_was_and_wait_twice_as_long_each_time(
     summarising: Opened, answer: str | Exception
 ) -> None:
     chat, runtime, provider = summarising(SHORT, answer)
+    now = 1_000.0
+    runtime.clock = lambda: now
     told: list[str] = []
     chat.summaries.listener = lambda event: isinstance(event, SummaryEnded) and told.append(event.notice)
     await talk(chat, 8)
@@ -252,10 +256,22 @@ async def test_a_failure_keeps_what_there_was_and_is_said_once(
     assert before is not None
     await talk(chat, 6)
     assert chat.summaries.current == before
-    assert len([line for line in told if line]) == 1
-    assert len(provider.asked) == 3  # and no more until another pass's worth of messages has come
-    provider.summaries = (SHORT, answer, answer, "They went on.")
-    await talk(chat, MOST_MESSAGES // 2)
+    assert len(provider.asked) == 3  # the second failure in a row is waited for
+    for waited, said in ((60, "2 min"), (120, "4 min"), (240, "8 min")):
+        now += waited - 1
+        await talk(chat, 1)
+        asked = len(provider.asked)
+        now += 1
+        await talk(chat, 2)
+        assert len(provider.asked) == asked + 1
+        assert said in told[-1]
+    lines = [line for line in told if line]
+    assert [line.partition("Next try in ")[2] for line in lines] == [
+        f"{minutes} min at the earliest." for minutes in (1, 2, 4, 8)
+    ]
+    provider.summaries = [SHORT]
+    now += 480
+    await talk(chat, 1)
     assert chat.summaries.current.generation > before.generation
     assert_well_formed(chat, runtime)
 
@@ -271,12 +287,12 @@ async def test_a_time_out_is_a_failure(summarising: Opened) -> None:
 
 
 async def test_an_over_long_answer_is_cut_at_a_line_end(summarising: Opened) -> None:
-    chat, _, _ = summarising("\n".join(f"fact {number}" for number in range(3_000)))
+    chat, _, _ = summarising("The lexer is so.\n" * 3_000)
     await talk(chat)
     current = chat.summaries.current
     assert current is not None
     assert count_tokens(current.text, MODEL) <= chat.summaries.most_tokens
-    assert current.text.startswith("fact 0\nfact 1\n")
+    assert current.text.startswith("The lexer is so.\nThe lexer is so.\n")
 
 
 async def test_a_rewind_stops_what_is_made_and_falls_back(summarising: Opened) -> None:
@@ -362,7 +378,9 @@ async def test_resuming_makes_no_new_one_and_sends_the_same(summarising: Opened)
 
 
 async def test_it_yields_to_a_turn_at_a_server_that_may_have_one_slot(summarising: Opened) -> None:
-    chat, runtime, provider = summarising(asyncio.Event(), "They went on.", address="http://127.0.0.1:1/v1")
+    chat, runtime, provider = summarising(
+        asyncio.Event(), "They went on about the parser, long.", address="http://127.0.0.1:1/v1"
+    )
     await talk(chat, 5, settle=False)
     await provider.was_asked.wait()
     await talk(chat, 1)
@@ -371,7 +389,7 @@ async def test_it_yields_to_a_turn_at_a_server_that_may_have_one_slot(summarisin
         provider.asked[0].messages[0].text
     ] * 2
     assert chat.summaries.current is not None
-    assert chat.summaries.current.text == "They went on."
+    assert chat.summaries.current.text == "They went on about the parser, long."
     records = [one for one in runtime.store.requests(chat.info.id) if one.purpose == "summary"]
     assert [one.error for one in records[:2]] == ["cancelled", ""]
 
@@ -475,17 +493,17 @@ async def test_what_the_person_excluded_is_in_no_summary_and_pins_stay(summarisi
 
 
 async def test_undo_goes_back_to_the_one_before_and_to_none(summarising: Opened) -> None:
-    chat, runtime, provider = summarising("The first.", "The second.", max_history_tokens=0)
+    chat, runtime, provider = summarising("The lexer first.", "The parser.", max_history_tokens=0)
     await talk(chat, 3)
     whole = chat.report()
     chat.summaries.take(await chat.summaries.propose())
     await talk(chat, 2)
     chat.summaries.take(await chat.summaries.propose())
-    assert chat.summaries.undo().text == "The first."
-    assert "The first." in chat.summaries.current.text
-    chat.summaries.edit("The first, edited.")
+    assert chat.summaries.undo().text == "The lexer first."
+    assert "The lexer first." in chat.summaries.current.text
+    chat.summaries.edit("The lexer first, edited.")
     assert chat.summaries.current.made_by == EDITED
-    assert chat.summaries.undo().text == "The first."
+    assert chat.summaries.undo().text == "The lexer first."
     assert chat.summaries.undo() is None
     assert not chat.info.has_summary
     assert chat.report().fates.get(Fate.SUMMARISED, 0) == 0
@@ -569,3 +587,65 @@ async def test_a_summary_that_is_only_ready_is_not_said_to_be_there(summarising:
         await talk(chat, 1)
     assert chat.report().count(Fate.OMITTED) == 0
     assert not chat.summaries.is_worth_saying(chat.report())
+
+
+# -- what a model may answer
+
+
+async def test_an_answer_about_something_else_is_asked_for_again_then_extracted_and_said(
+    summarising: Opened,
+) -> None:
+    chat, runtime, provider = summarising("Anagrams: add_numbers sorts letters.")
+    told: list[str] = []
+    chat.summaries.listener = lambda event: isinstance(event, SummaryEnded) and told.append(event.notice)
+    while chat.summaries.current is None:
+        await talk(chat, 1)
+    assert len(provider.asked) == 2
+    assert "add_numbers" in provider.asked[1].messages[0].text
+    assert chat.summaries.current.made_by == "extract"
+    assert "Why is point 0 so?" in chat.summaries.current.text
+    assert "add_numbers" not in chat.summaries.current.text
+    assert told[-1] == (
+        'The model\'s summary was not used (it names "add_numbers", which nobody mentioned); '
+        "it was extracted by rule."
+    )
+    assert_well_formed(chat, runtime)
+
+
+async def test_a_proposal_says_that_it_is_not_the_model_s(summarising: Opened) -> None:
+    chat, _, _ = summarising("Anagrams rearrange letters.")
+    await talk(chat, 3)
+    proposal = await chat.summaries.propose()
+    assert proposal.refused == "it is about something else"
+    assert proposal.summary.made_by == "extract"
+
+
+async def test_a_question_asks_for_an_answer_of_twice_what_a_summary_may_take(summarising: Opened) -> None:
+    chat, _, provider = summarising()
+    await talk(chat, 6)
+    assert {request.max_tokens for request in provider.asked} == {2 * chat.summaries.most_tokens}
+
+
+async def test_the_model_s_own_limit_holds_for_a_summary_too(summarising: Opened) -> None:
+    chat, runtime, provider = summarising()
+    runtime.settings = replace(runtime.settings, models={MODEL: ModelSettings(max_output_tokens=700)})
+    await talk(chat, 6)
+    assert {request.max_tokens for request in provider.asked} == {700}
+
+
+async def test_an_answer_that_was_all_thinking_is_asked_for_with_more_room(summarising: Opened) -> None:
+    chat, _, provider = summarising("<think>Well, let me see.", SHORT)
+    provider.endings = [Ending.LENGTH]
+    while chat.summaries.current is None:
+        await talk(chat, 1)
+    assert chat.summaries.current.text == SHORT
+    assert [request.max_tokens for request in provider.asked] == [1_600, None]
+
+
+async def test_where_no_model_may_be_asked_what_is_due_is_extracted(summarising: Opened) -> None:
+    chat, _, provider = summarising()
+    chat.summaries.extract_only()
+    await talk(chat, 6)
+    assert provider.asked == []
+    assert chat.summaries.current is not None
+    assert chat.summaries.current.made_by == "extract"

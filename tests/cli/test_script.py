@@ -44,8 +44,8 @@ def test_the_prompt_that_was_planned_is_what_the_model_counted(program: Program)
     assert "".join(event["text"] for event in events if event["type"] == "text") == events[-1]["reply"]
 
 
-@pytest.mark.parametrize(("how", "made"), [("extract", True), ("model", False), ("off", False)])
-def test_a_due_extract_is_made_before_the_exit_and_a_models_summary_is_left(
+@pytest.mark.parametrize(("how", "made"), [("extract", True), ("model", True), ("off", False)])
+def test_a_due_extract_is_made_before_the_exit_and_no_model_is_asked_for_it(
     program: Program, how: str, made: bool
 ) -> None:
     keys = ("enabled=true", "max_history_tokens=600", f"summarize={how}")

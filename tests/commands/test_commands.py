@@ -42,7 +42,7 @@ async def test_on_and_status_say_what_the_cap_is_beside_the_window(tmp_path: Pat
     context = PlainContext(make_chat(tmp_path, window=200_000))
     await _run(context, "/rolling-context on")
     await _run(context, "/rolling-context status")
-    assert context.said[0] == context.said[1]
+    assert context.said[0] == f"{context.said[1]} New sessions begin with it on."
     assert "history may take 20k of 200k tokens, 10 % of the window" in context.said[0]
     assert "/rolling-context set max_history_tokens 0 gives it the whole window" in context.said[0]
     assert "nothing is left out now" in context.said[0]

@@ -26,7 +26,7 @@ async def context(tmp_path: Path) -> PlainContext:
     answers = [says("It is so. " * 100)] * 3
     chat = make_chat(tmp_path, *answers, *[says(SUMMARY)] * 3, settings=settings, folder=tmp_path)
     for number in range(3):
-        async for _ in chat.send(f"What of {number}?"):
+        async for _ in chat.send(f"What of the lexer, {number}?"):
             pass
     return PlainContext(chat)
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import re
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -10,6 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rolling_chat.context import SummaryError, SummaryOptions, count_tokens, prompt_bound, summarize_context
+from rolling_chat.context.summarising import checked_steps
+from rolling_chat.messages import Message
 from tests.support.conversations import assistant, tool, user, wild_conversations
 
 SYSTEM = {"role": "system", "content": "You are a careful assistant."}
@@ -68,13 +72,13 @@ def test_what_is_too_long_for_one_question_is_asked_in_pieces_that_build_on_each
 
     def ask(prompt: str) -> str:
         asked.append(prompt)
-        return f"facts up to {len(asked)}"
+        return "\n".join(dict.fromkeys(re.findall(r"fact \d+", prompt)))
 
     long = [user(f"fact {number}: " + "detail " * 200) for number in range(30)]
     summary, _ = summarize_context(long, SummaryOptions(max_prompt_tokens=3_000, max_tokens=200), ask=ask)
     assert len(asked) > 2
-    assert summary == f"facts up to {len(asked)}"
-    assert "facts up to 1" in asked[1]
+    assert summary.splitlines() == [f"fact {number}" for number in range(30)]
+    assert "<summary>\nfact 0\n" in asked[1]
     assert all(f"fact {number}:" in "".join(asked) for number in range(30))
 
 
@@ -98,9 +102,9 @@ def test_an_answer_that_is_no_summary_is_refused(answer: str) -> None:
 
 
 def test_a_long_answer_is_cut_at_a_line_end() -> None:
-    answer = "\n".join(f"fact {number}" for number in range(1_000))
+    answer = "Look at src/lexer.py: tabs.\n" * 1_000
     summary, _ = summarize_context(TALK, {"max_tokens": 100}, ask=lambda _: answer)
-    assert summary.startswith("fact 0\nfact 1\n")
+    assert summary.startswith("Look at src/lexer.py: tabs.\nLook at src/lexer.py: tabs.\n")
     assert answer.startswith(summary + "\n")
     assert count_tokens(summary) <= 100
 
@@ -155,3 +159,94 @@ def test_an_extraction_never_takes_more_than_it_may(messages: list[dict[str, Any
 
 def test_nothing_to_summarise_leaves_what_there_was() -> None:
     assert summarize_context([SYSTEM], {"previous": "before"}) == ("before", 0)
+
+
+# -- what an answer has to be
+
+PLAIN = [
+    user("The project is Kestrel on port 8471, see conf/kestrel.toml. " + "It is a server for birds. " * 20),
+    assistant("Noted. " + "Birds of prey and their nests are served. " * 20),
+    user("What does a closure capture?"),
+    assistant("Variables of the enclosing scope. " * 20),
+]
+KEPT = (
+    "The project Kestrel, a server for birds, is on port 8471: conf/kestrel.toml. "
+    "A closure captures variables."
+)
+
+
+def _answering(*answers: str) -> tuple[list[str], Callable[[str], str]]:
+    asked: list[str] = []
+
+    def ask(prompt: str) -> str:
+        asked.append(prompt)
+        return answers[min(len(asked), len(answers)) - 1]
+
+    return asked, ask
+
+
+def test_a_good_answer_is_asked_for_once() -> None:
+    asked, ask = _answering(KEPT)
+    assert summarize_context(PLAIN, ask=ask).summary == KEPT
+    assert len(asked) == 1
+
+
+def test_what_is_missing_or_foreign_is_asked_for_once_more_by_name() -> None:
+    asked, ask = _answering("A closure captures what add_numbers did.", KEPT)
+    assert summarize_context(PLAIN, ask=ask).summary == KEPT
+    assert "<missing>\nKestrel; 8471; conf/kestrel.toml" in asked[1]
+    assert "<foreign>\nadd_numbers\n</foreign>" in asked[1]
+    assert "<missing>" not in asked[0]
+
+
+@pytest.mark.parametrize(
+    ("answer", "why"),
+    [
+        ("Anagrams rearrange letters; words are sorted and compared.", "it is about something else"),
+        (f"{KEPT}\nadd_numbers was fixed.", 'it names "add_numbers", which nobody mentioned'),
+        ("A closure captures variables of the enclosing scope.", 'it leaves out "Kestrel" and 2 more'),
+    ],
+)
+def test_what_is_wrong_twice_is_extracted_by_rule_and_says_why(answer: str, why: str) -> None:
+    _, ask = _answering(answer)
+    assert summarize_context(PLAIN, ask=ask).summary == summarize_context(PLAIN).summary
+    steps = checked_steps([Message.from_dict(one) for one in PLAIN], SummaryOptions())
+    next(steps)
+    steps.send(answer)
+    with pytest.raises(StopIteration) as end:
+        steps.send(answer)
+    assert end.value.value.refused == why
+
+
+def test_a_name_that_a_repaired_summary_still_leaves_out_is_added_to_it() -> None:
+    named = [
+        user(f"Ask Ada, Bob, Eve and Dan about port 8471 and 9000. {'It matters much. ' * 40}"),
+        PLAIN[1],
+    ]
+    answer = "Ada, Bob, Eve and Dan are asked about port 8471; it matters much."
+    asked, ask = _answering(answer)
+    assert summarize_context(named, ask=ask).summary == f"{answer}\nAlso mentioned: 9000"
+    assert len(asked) == 2
+
+
+def test_the_names_of_the_summary_before_stay() -> None:
+    asked, ask = _answering("A closure captures variables.", KEPT)
+    summary, _ = summarize_context(PLAIN[2:], {"previous": KEPT}, ask=ask)
+    assert summary == KEPT
+    assert "Kestrel; 8471; conf/kestrel.toml" in asked[1]
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        f"<summary>\n{KEPT}\n</summary>",
+        f"<think>Well, add_numbers it is.</think>{KEPT}",
+        f"Summary: {KEPT}",
+        f"**Assistant:** {KEPT}",
+        f"User: {KEPT}",
+    ],
+)
+def test_tags_thinking_and_labels_are_taken_off(answer: str) -> None:
+    asked, ask = _answering(answer)
+    assert summarize_context(PLAIN, ask=ask).summary == KEPT
+    assert len(asked) == 1

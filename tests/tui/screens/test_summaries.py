@@ -49,7 +49,7 @@ async def _chat(tmp_path: Path, *, summary: Reply | None = None) -> Chat:
         folder=tmp_path,
     )
     for number in range(3):
-        async for _ in chat.send(f"What of {number}?"):
+        async for _ in chat.send(f"What of the lexer, {number}?"):
             pass
     return chat
 
