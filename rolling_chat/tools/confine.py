@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
@@ -22,14 +24,22 @@ def resolve_inside(path: str, context: ToolContext) -> Path:
     """
     folder = context.folder.resolve()
     try:
-        resolved = (folder / _expand_home(path, context)).resolve(strict=True)
+        named = folder / _expand_home(path, context)
+        # what is outside answers the same whether it is there or not
+        if not named.resolve().is_relative_to(folder):
+            raise _outside(path)
+        resolved = named.resolve(strict=True)
     except FileNotFoundError:
         raise ToolError(f"There is no {_quote(path)} in the working folder.") from None
     except (OSError, RuntimeError, ValueError) as error:
         raise ToolError(f"{_quote(path)} cannot be used as a path: {_why(error)}.") from None
     if not resolved.is_relative_to(folder):
-        raise ToolError(f"{_quote(path)} is outside the working folder; tools read only inside it.")
+        raise _outside(path)
     return resolved
+
+
+def _outside(path: str) -> ToolError:
+    return ToolError(f"{_quote(path)} is outside the working folder; tools read only inside it.")
 
 
 def relative_name(path: Path, context: ToolContext) -> str:
@@ -60,7 +70,27 @@ def open_inside(path: Path, context: ToolContext) -> BinaryIO:
     return os.fdopen(descriptor, "rb")
 
 
-def _walk_to(path: Path, folder: Path) -> int:
+def open_folder(path: Path, context: ToolContext) -> int | str:
+    """Open a folder that `resolve_inside` gave; its path where folders cannot be opened. Raises OSError."""
+    if not _CAN_WALK:
+        return str(path)
+    return _walk_to(path, context.folder.resolve(), os.O_DIRECTORY)
+
+
+@contextmanager
+def working_folder(context: ToolContext) -> Iterator[tuple[int, ...]]:
+    """Open the working folder for a process to inherit; nothing where folders cannot be opened."""
+    if not _CAN_WALK:
+        yield ()
+        return
+    descriptor = os.open(context.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        yield (descriptor,)
+    finally:
+        os.close(descriptor)
+
+
+def _walk_to(path: Path, folder: Path, last: int = 0) -> int:
     flags = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
     if not _CAN_WALK:
         return os.open(path, flags)
@@ -70,7 +100,7 @@ def _walk_to(path: Path, folder: Path) -> int:
     for number, part in enumerate(parts, start=1):
         is_last = number == len(parts)
         try:
-            following = os.open(part, flags if is_last else flags | os.O_DIRECTORY, dir_fd=descriptor)
+            following = os.open(part, flags | last if is_last else flags | os.O_DIRECTORY, dir_fd=descriptor)
         finally:
             os.close(descriptor)
         descriptor = following

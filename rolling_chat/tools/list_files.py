@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from rolling_chat.messages import Json, JsonObject
 from rolling_chat.tools.arguments import read_text
 from rolling_chat.tools.base import ToolContext, ToolError, ToolResult, function_schema
-from rolling_chat.tools.confine import relative_name, resolve_inside
+from rolling_chat.tools.confine import open_folder, relative_name, resolve_inside
 from rolling_chat.tools.text import show_name
 
 _MOST = 20_000  # names in one result
@@ -43,8 +43,13 @@ def _list(path: str, context: ToolContext) -> ToolResult:
     folder = resolve_inside(path, context)
     name = relative_name(folder, context)
     try:
-        with os.scandir(folder) as entries:
-            names = sorted(_line(entry) for entry in entries)
+        opened = open_folder(folder, context)
+        try:
+            with os.scandir(opened) as entries:
+                names = sorted(_line(entry, opened) for entry in entries)
+        finally:
+            if isinstance(opened, int):
+                os.close(opened)
     except NotADirectoryError:
         raise ToolError(f"{name} is a file, not a folder; read_file reads it.") from None
     except OSError as error:
@@ -57,15 +62,17 @@ def _list(path: str, context: ToolContext) -> ToolResult:
     return ToolResult("\n".join(names))
 
 
-def _line(entry: os.DirEntry[str]) -> str:
+def _line(entry: os.DirEntry[str], folder: int | str) -> str:
     name = show_name(entry.name)
     if entry.is_symlink():
-        return f"{name} -> {_target(entry)}"
+        return f"{name} -> {_target(entry, folder)}"
     return f"{name}/" if entry.is_dir(follow_symlinks=False) else name
 
 
-def _target(entry: os.DirEntry[str]) -> str:
+def _target(entry: os.DirEntry[str], folder: int | str) -> str:
+    where = folder if isinstance(folder, int) else None
     try:
-        return show_name(os.readlink(entry.path))  # noqa: PTH115  # bytes that are no text must survive
+        # the name where the folder is open, else the whole path
+        return show_name(os.readlink(entry.path, dir_fd=where))
     except OSError:
         return "?"

@@ -73,12 +73,14 @@ async def run_process(
     environ: Mapping[str, str],
     timeout: float,  # noqa: ASYNC109  # the process is ended in order, not abandoned
     limit: int = MAX_RESULT_BYTES,
+    pass_fds: Sequence[int] = (),
 ) -> Ended:
     """Run a program with its output and errors interleaved and nothing on its standard input.
 
-    After `timeout` seconds, or when the task is cancelled, the whole process group is asked to end
-    and then killed, and what left the group is killed too. What the program leaves running in the
-    background when it ends by itself keeps running. Raises OSError when it cannot be started.
+    `pass_fds` are descriptors that it inherits. After `timeout` seconds, or when the task is cancelled,
+    the whole process group is asked to end and then killed, and what left the group is killed too. What
+    the program leaves running in the background when it ends by itself keeps running. Raises OSError
+    when it cannot be started.
     """
     loop = asyncio.get_running_loop()
     reading, writing = os.pipe()
@@ -87,7 +89,7 @@ async def run_process(
     try:
         transport, _ = await loop.connect_read_pipe(lambda: pipe, os.fdopen(reading, "rb", buffering=0))
         try:
-            process = await _start(arguments, folder, environ, writing)
+            process = await _start(arguments, folder, environ, pass_fds, writing)
         except BaseException:
             transport.close()
             raise
@@ -117,7 +119,7 @@ async def run_process(
 
 
 async def _start(
-    arguments: Sequence[str], folder: Path, environ: Mapping[str, str], writing: int
+    arguments: Sequence[str], folder: Path, environ: Mapping[str, str], pass_fds: Sequence[int], writing: int
 ) -> asyncio.subprocess.Process:
     """Start a program in a group of its own; cancelled meanwhile, it is seen started and then ended.
 
@@ -132,6 +134,7 @@ async def _start(
                 cwd=folder,
                 env={**environ, **CHILDREN.mark},
                 stdin=asyncio.subprocess.DEVNULL,
+                pass_fds=pass_fds,
                 stdout=writing,
                 stderr=writing,
                 start_new_session=True,

@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
+import os
+import re
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from rolling_chat.messages import Json, JsonObject
 from rolling_chat.programs import find_program
 from rolling_chat.tools import grep
 from rolling_chat.tools.arguments import read_text
 from rolling_chat.tools.base import ToolContext, ToolError, ToolResult, function_schema
-from rolling_chat.tools.confine import relative_name, resolve_inside
+from rolling_chat.tools.confine import relative_name, resolve_inside, working_folder
 from rolling_chat.tools.process import Ended, run_process
-from rolling_chat.tools.text import decode
+from rolling_chat.tools.text import decode, show_name
 
 _TIMEOUT = 60  # seconds
 _LIMIT = 1_000_000  # bytes of matches; a search that finds more wants a narrower pattern
 _LONGEST_LINE = 500  # columns of a line that are shown
+_MATCH = re.compile(rb"([^\x00]*)\x00(\d+):([^\n]*)\n")
+_STANDARD_INPUT = b"<stdin>"  # a file's name for ripgrep, which is handed it open
+_CUT = re.compile(
+    rf"(.{{{_LONGEST_LINE // 4},}}) \[\.\.\. (?:omitted end of long line|\d+ more match(?:es)?)\]$"
+)
 
 _DESCRIPTION = (
     "Search the text files in the working folder for a regular expression. "
@@ -26,7 +35,7 @@ _DESCRIPTION = (
 
 @dataclass(frozen=True, slots=True)
 class SearchFiles:
-    """The tool `search_files(pattern, path)`: ripgrep where it is installed, else `grep.py`."""
+    """The tool `search_files(pattern, path)`: by ripgrep where it is installed, with the same results."""
 
     name: str = "search_files"
     needs_permission: bool = False
@@ -54,55 +63,55 @@ class SearchFiles:
         if "\x00" in pattern or "\n" in pattern:
             raise ToolError("The argument 'pattern' must be one line: matches are looked for line by line.")
         target = resolve_inside(read_text(arguments, "path", default="."), context)
-        place = str(target.relative_to(context.folder.resolve()))
+        parts = target.relative_to(context.folder.resolve()).parts
         try:
-            ended = await run_process(
-                _command(pattern, place, context),
-                folder=context.folder,
-                environ=context.environ,
-                timeout=_TIMEOUT,
-                limit=_LIMIT,
-            )
+            with working_folder(context) as opened:
+                ended = await run_process(
+                    _command(pattern, opened, parts, context),
+                    folder=context.folder,
+                    environ=context.environ,
+                    timeout=_TIMEOUT,
+                    limit=_LIMIT,
+                    pass_fds=opened,
+                )
         except (OSError, ValueError) as error:
             raise ToolError(f"The search could not be started: {error}.") from None
-        return ToolResult(_present(ended, pattern, relative_name(target, context)))
+        return ToolResult(_present(ended, pattern, target, context))
 
 
-def _command(pattern: str, place: str, context: ToolContext) -> list[str]:
-    ripgrep = find_program("rg", context.environ, context.folder)
-    if ripgrep is None:
-        # -I: neither the working folder nor the environment can change what is imported
-        return [sys.executable, "-I", grep.__file__, pattern, place, str(_LONGEST_LINE)]
-    return [
-        ripgrep,
-        "--no-config",
-        "--no-messages",
-        "--color=never",
-        "--no-heading",
-        "--with-filename",
-        "--line-number",
-        "--hidden",
-        "--glob=!.git",
-        "--sort=path",
-        f"--max-columns={_LONGEST_LINE}",
-        "--max-columns-preview",
-        f"--regexp={pattern}",
-        "--",
-        place,
-    ]
+def _command(pattern: str, opened: Sequence[int], parts: Sequence[str], context: ToolContext) -> list[str]:
+    ripgrep = find_program("rg", context.environ, context.folder) or ""
+    folder = str(opened[0]) if opened else ""
+    # -I: neither the working folder nor the environment can change what is imported
+    return [sys.executable, "-I", grep.__file__, pattern, str(_LONGEST_LINE), ripgrep, folder, *parts]
 
 
-def _present(ended: Ended, pattern: str, place: str) -> str:
+def _present(ended: Ended, pattern: str, target: Path, context: ToolContext) -> str:
     head, tail = ended.output.parts
-    text = decode(head if ended.output.left_out else head + tail)
-    lines = [line.removeprefix("./") for line in text.splitlines()]
-    if ended.code == grep.FAILED and _is_complaint(text):
-        raise ToolError(f"The pattern {pattern!r} is no regular expression: {_complaint(lines)}.")
+    data = head if ended.output.left_out else head + tail
+    if ended.code == grep.FAILED and _is_complaint(text := decode(data)):
+        raise ToolError(f"The pattern {pattern!r} is no regular expression: {_complaint(text.splitlines())}.")
+    folder = context.folder.resolve()
+    lines = [_line(match, target, folder) for match in _MATCH.finditer(data)]
     if ended.output.left_out:
-        lines[-1] = f"[cut at {len(lines) - 1:,} matches: search for something narrower]"
+        lines.append(f"[cut at {len(lines):,} matches: search for something narrower]")
     if ended.timed_out:
         lines.append(f"[stopped after {_TIMEOUT} seconds: search in a narrower path]")
-    return "\n".join(lines) or f"[no match for {pattern!r} in {place}]"
+    return "\n".join(lines) or f"[no match for {pattern!r} in {relative_name(target, context)}]"
+
+
+def _line(match: re.Match[bytes], target: Path, folder: Path) -> str:
+    """One match as one line, whatever is in the name of its file."""
+    name, number, text = match.groups()
+    below = b"" if name == _STANDARD_INPUT else name.removeprefix(b"./")
+    path = target / os.fsdecode(below) if below else target
+    shown = _CUT.sub(_shorten, decode(text).rstrip("\r"))
+    return f"{show_name(path.relative_to(folder))}:{number.decode()}:{shown}"
+
+
+def _shorten(match: re.Match[str]) -> str:
+    """A line that ripgrep has cut, as `grep` cuts it."""
+    return match.group(1)[:_LONGEST_LINE] + grep.CUT
 
 
 def _is_complaint(text: str) -> bool:

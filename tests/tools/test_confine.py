@@ -131,10 +131,50 @@ async def test_a_search_does_not_follow_links_out_of_the_folder(
         return await SearchFiles().run({"pattern": "secret"}, context)
 
     assert (await search()).text == "a.txt:1:a secret of our own"
-    monkeypatch.setattr("shutil.which", lambda _: None)
+    monkeypatch.setattr("rolling_chat.tools.search_files.find_program", lambda *_: None)
     assert (await search()).text == "a.txt:1:a secret of our own"
 
 
 def _replace_by_link(path: Path, target: Path) -> None:
     path.rename(path.with_name(f"{path.name}.was"))
     path.symlink_to(target)
+
+
+@pytest.mark.parametrize("engine", ["ripgrep", "python"])
+@pytest.mark.parametrize("tool", [ListFiles(), SearchFiles()], ids=lambda tool: tool.name)
+@pytest.mark.parametrize("swapped", ["sub", "sub/deep", "sub/deep/a.txt"])
+async def test_what_is_swapped_for_a_link_between_check_and_use_shows_nothing(
+    tool: Tool, swapped: str, engine: str, context: ToolContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = context.folder
+    outside = folder.parent / "theirs"
+    for place in (folder / "sub", outside):
+        (place / "deep").mkdir(parents=True)
+        (place / "deep" / "a.txt").write_text("secret" if place == outside else "ours")
+        (place / "deep" / f"of-{place.name}").touch()
+    if engine == "python":
+        monkeypatch.setattr("rolling_chat.tools.search_files.find_program", lambda *_: None)
+    target = "sub/deep/a.txt" if swapped.endswith("txt") and tool.name == "search_files" else "sub/deep"
+
+    def check_and_swap(path: str, where: ToolContext) -> Path:
+        resolved = resolve_inside(path, where)
+        _replace_by_link(folder / swapped, outside / Path(swapped).relative_to("sub"))
+        return resolved
+
+    monkeypatch.setattr(f"rolling_chat.tools.{tool.name}.resolve_inside", check_and_swap)
+    try:
+        said = (await tool.run({"path": target, "pattern": "[s]ecret|[o]urs"}, context)).text
+    except ToolError as error:
+        said = str(error)
+    assert "secret" not in said
+    assert "of-theirs" not in said
+
+
+@pytest.mark.parametrize("tool", [ReadFile(), ListFiles(), SearchFiles()], ids=lambda tool: tool.name)
+async def test_a_path_outside_answers_the_same_whether_it_is_there_or_not(
+    tool: Tool, folder: Path, context: ToolContext
+) -> None:
+    (folder / "door").symlink_to(folder.parent / "not-there")
+    for path in ("../outside.txt", "../not-there", "../../x", "/x", "/etc/passwd", "~/not-there", "door"):
+        with pytest.raises(ToolError, match="is outside the working folder; tools read only inside it"):
+            await tool.run({"path": path, "pattern": "x"}, context)
