@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from rolling_chat.context import ContextConfig, ContextOverflowError, ContextPlan, PromptReport, Summary
 from rolling_chat.context.budget import reserve_and_margin, room_for_prompt, smallest_window
+from rolling_chat.context.pieces import NOTHING_MEASURED, MeasuredSizes
 from rolling_chat.context.plan import PlanIndex
 from rolling_chat.messages import JsonObject, MadeBy
 from rolling_chat.providers.protocol import Request
@@ -31,11 +32,13 @@ class PlannedRequest:
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """A report of the next request, the plan that it was made `since`, and what was seen for it."""
+    """A report of the next request, the plan that it was made `since`, and what was seen for it: the index,
+    and what the model counted of the messages."""
 
     report: PromptReport
     since: ContextPlan | None
     index: PlanIndex | None
+    measured: MeasuredSizes = NOTHING_MEASURED
 
 
 def as_summary(stored: StoredSummary | None) -> Summary | None:

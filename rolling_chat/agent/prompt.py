@@ -11,6 +11,7 @@ from typing import Literal
 from rolling_chat.agent.basis import Basis, canonical, digest, wire_hash
 from rolling_chat.agent.held import HeldIds, PinnedIds, held_on
 from rolling_chat.agent.instructions import MAX_BYTES, read_instructions, system_prompt
+from rolling_chat.agent.measured import known_sizes, new_sizes, remember
 from rolling_chat.agent.models import call_address
 from rolling_chat.agent.planned import Look, PlannedRequest, as_summary, does_not_fit, reserve_of, room_of
 from rolling_chat.agent.runtime import Runtime
@@ -76,6 +77,7 @@ class Planner:
         self._planned_at = 0.0
         self._previous_length = 0
         self._wire_bounds: dict[bytes, int] = {}
+        self._new_sizes: dict[int, int] = {}  # by place in the prompt; not yet noted with the messages
         self.revision = 0  # grows whenever the next request may be another than it was
         self.measurements = Measurements()
         self.model = model
@@ -113,12 +115,14 @@ class Planner:
     def use_model(self, model: str, address: str | None) -> None:
         """Plan for another model from now on; its provider has nothing cached."""
         self.model, self.address = model, address
+        self._new_sizes = {}
         self._previous_length = 0
         self._read_learned()
         self.read_instructions()
 
     def load_plan(self, plan: Json) -> None:
         """Take up the decisions that a branch was left with; its messages are not those of before."""
+        self._new_sizes = {}
         self.use_plan(ContextPlan.from_json(plan) if isinstance(plan, dict) else None)
         self._previous_length = 0
         self.read_summary()
@@ -144,10 +148,12 @@ class Planner:
         if anew:
             plan = replace(plan, seen=0) if plan is not None else None
         basis = self._basis(config)
+        messages = basis.prompt(branch, self.model)
         try:
             final = build_final_prompt(
-                basis.prompt(branch, self.model), config, tools=basis.tools, model=self.model,
-                plan=plan, pins=self._pins.on(branch), summary=summary, take_summary=True,
+                messages, config, tools=basis.tools, model=self.model,
+                plan=self._sized(plan, messages), pins=self._pins.on(branch),
+                summary=summary, take_summary=True,
             )  # fmt: skip
         except ContextOverflowError as error:
             return None, error.report
@@ -205,10 +211,16 @@ class Planner:
         plan, group = confirm_count(self._plan, reported)
         if plan is self._plan:
             return
+        self._new_sizes |= new_sizes(self._plan.measured.of(self.model), plan.measured)
         self._plan = plan
         self.measurements = self.measurements.add(group)
         self._runtime.store.keep_measured(self.model, self.address or "", self.measurements.to_json())
         self.revision += 1
+
+    def remember_sizes(self, branch: Sequence[Message]) -> None:
+        """Note with the messages of `branch`, for the store, what the model counted of them since."""
+        sizes, self._new_sizes = self._new_sizes, {}
+        remember(branch, sizes, self.model)
 
     def succeed(self, reported: int) -> None:
         """Take in the count of a request that was answered: a limit below it was none."""
@@ -241,7 +253,7 @@ class Planner:
         report, plan = self._foresee(self.config, messages, since)
         if plan is None or (self.rolling and not _decides_as(plan, since)):
             return Look(report, since, None)
-        return Look(report, since, plan.index)
+        return Look(report, since, plan.index, plan.measured)
 
     def keep(self, look: Look) -> None:
         """Remember what a look saw, unless another plan has been taken since, or waits for its count.
@@ -250,7 +262,7 @@ class Planner:
         """
         if look.index is None or self._plan is not look.since or (look.since and look.since.sent):
             return
-        self._plan = replace(look.since or ContextPlan(), index=look.index)
+        self._plan = replace(look.since or ContextPlan(), index=look.index, measured=look.measured)
 
     def plan(
         self, branch: Sequence[Message], *, tool_choice: Literal["auto", "none"] = "auto", most: int = 0
@@ -306,9 +318,11 @@ class Planner:
     ) -> tuple[PlannedRequest, int]:
         """One plan, and how many tokens its wire form is longer than what was planned."""
         basis = self._basis(config)
+        messages = basis.prompt(branch, self.model)
         final = build_final_prompt(
-            basis.prompt(branch, self.model), config, tools=basis.tools, model=self.model,
-            plan=self._in_force(plan, config), pins=self._pins.on(branch), summary=self._ready(config),
+            messages, config, tools=basis.tools, model=self.model,
+            plan=self._sized(self._in_force(plan, config), messages), pins=self._pins.on(branch),
+            summary=self._ready(config),
         )  # fmt: skip
         request = self._request(tuple(final.messages), tool_choice)
         sent = [canonical(message) for message in self._runtime.provider.wire_form(request)]
@@ -324,7 +338,7 @@ class Planner:
             session_id=self._session_id,
             head=branch[-1].id if branch else "",
             model=self.model,
-            plan=final.plan.to_json(),
+            plan=final.plan.to_json(with_sizes=False),
             settings_digest=digest(basis_json),
             pipeline_version=PIPELINE_VERSION,
             wire_hash=wire_hash(sent, basis.tools),
@@ -394,10 +408,12 @@ class Planner:
     ) -> tuple[PromptReport, ContextPlan | None]:
         """The report of the next request, also of one that does not fit, and the plan that comes with it."""
         basis, pins = self._basis(config), self._pins if pins is None else pins
+        planned = basis.prompt(messages, self.model)
+        plan = self._sized(self._in_force(plan, config), planned)
         try:
             final = build_final_prompt(
-                basis.prompt(messages, self.model), config, tools=basis.tools, model=self.model,
-                plan=self._in_force(plan, config), pins=pins.on(messages), summary=self._ready(config),
+                planned, config, tools=basis.tools, model=self.model,
+                plan=plan, pins=pins.on(messages), summary=self._ready(config),
             )  # fmt: skip
         except ContextOverflowError as error:
             return error.report, error.plan
@@ -414,6 +430,12 @@ class Planner:
         newest = self.summary
         is_taken_back = newest is not None and not newest.text and newest.generation > plan.summary.generation
         return replace(plan, summary=None) if config.summarize == "off" or is_taken_back else plan
+
+    def _sized(self, plan: ContextPlan | None, planned: Sequence[Message]) -> ContextPlan:
+        """`plan`, with what this model counted of the messages, where it does not know that yet."""
+        if plan is not None and plan.measured.model == self.model:
+            return plan
+        return replace(plan or ContextPlan(), measured=known_sizes(planned, self.model))
 
     def _config(self, context: ContextSettings, *, rolling: bool) -> ContextConfig:
         return context_config(

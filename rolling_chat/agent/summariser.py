@@ -59,6 +59,9 @@ _CLOSING = 1.0  # seconds that a turn waits at most for the connection of a ques
 _ANSWER = 2  # times what a summary may take, for an answer that is cut or has to be cleaned
 _FRAMING = 32  # tokens around the one message of a question
 
+_OTHER_KIND = 1.25
+"""How much more a model may count of a question than its counts of the chat let expect."""
+
 
 @dataclass(frozen=True, slots=True)
 class Subject:
@@ -305,9 +308,13 @@ class _Question:
 
 
 def _correction(model: str, config: ContextConfig) -> float:
-    """What a plain upper bound is to be multiplied by, as far as the model's replies have told."""
+    """What a plain upper bound is to be multiplied by, as far as the model's replies have told.
+
+    They told of the chat's messages; a question to a summariser is another kind of text.
+    """
     estimator = bounding_estimator(model, config.calibration)
-    return max(1.0, estimator.prior / estimator.family.prior)
+    correction = estimator.prior / estimator.family.prior
+    return correction * _OTHER_KIND if correction > 1.0 else 1.0
 
 
 def question_basis(asked: str, config: ContextConfig) -> dict[str, Json]:

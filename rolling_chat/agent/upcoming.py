@@ -41,6 +41,7 @@ class Upcoming:
         session = self._session()
         planner, conversation = session.planner, session.conversation
         planner.notice_idleness()
+        planner.remember_sizes(conversation.messages)
         if planner.is_quick(conversation.messages):
             planned = planner.plan(conversation.messages, tool_choice=tool_choice, most=most)
             conversation.save_counts()
@@ -72,6 +73,7 @@ class Upcoming:
         async with self._making:
             session, state = self._session(), self._state
             branch = tuple(session.conversation.messages)
+            session.planner.remember_sizes(branch)
             if self._report is None or self._report[0] != state:
                 self._seen(session, state, await in_background(partial(session.planner.look, branch)))
             if not session.is_held:

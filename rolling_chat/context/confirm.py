@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from rolling_chat.context.calibration import Group
-from rolling_chat.context.pieces import Confirmed, measured_key
+from rolling_chat.context.pieces import Confirmed, Size, characters_of
 from rolling_chat.context.plan import ContextPlan, SentPrompt
 from rolling_chat.context.tokens import bounding_estimator, count_images
 
@@ -28,7 +28,7 @@ def confirm_count(plan: ContextPlan, reported: int) -> Confirmation:
     """Take in what the provider reported for the prompt that came with `plan`, in tokens.
 
     Also for a refusal that names a count. A count of 0, or one that can be no count of this prompt,
-    changes nothing. The memo of the messages (`Message.counts`) remembers their sizes for this model.
+    changes nothing. The sizes are in the plan that comes back, and nowhere else: give it to the next call.
     """
     sent = plan.sent
     if sent is None or reported <= 0:
@@ -57,19 +57,20 @@ def confirm_count(plan: ContextPlan, reported: int) -> Confirmation:
 
 
 def _measured(plan: ContextPlan, sent: SentPrompt, fixed: int, sizes: Sequence[int]) -> ContextPlan:
-    key = measured_key(sent.model)
-    pieces = []
+    pieces, measured = [], dict[int, Size]()
     for piece, size in zip(sent.pieces, sizes, strict=True):
         is_same = piece.measured and piece.tokens == size
         pieces.append(piece if is_same else replace(piece, tokens=size, bound=size, measured=True))
-        if not is_same and piece.index >= 0:
-            piece.message.counts[key] = size
+        is_whole = piece.message is piece.source and not piece.excluded
+        if not is_same and piece.index >= 0 and is_whole:
+            measured[piece.index] = Size(size, characters_of(piece.message))
     confirmed = Confirmed(sent.model, fixed + sum(sizes), fixed, sent.fixed_estimate)
     index = plan.index
     if index is not None:
         # what only closes the branch stands at its end, and is made anew for every prompt
         index = replace(index, pieces=tuple(pieces[: len(index.pieces)]))
-    return replace(plan, confirmed=confirmed, index=index, sent=None)
+    known = plan.measured.of(sent.model).add(measured)
+    return replace(plan, confirmed=confirmed, measured=known, index=index, sent=None)
 
 
 def _telling(sent: SentPrompt, places: Sequence[int], group: Group) -> Group | None:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
+from typing import NamedTuple
 
 from rolling_chat.context.arguments import KEPT_ARGUMENT_TOKENS, shorten_arguments
 from rolling_chat.context.budget import Budget, divide_window
@@ -99,6 +100,45 @@ class Confirmed:
     estimate: int
 
 
+class Size(NamedTuple):
+    """What a model counted of a message, in tokens, and how many characters the message had then."""
+
+    tokens: int
+    characters: int
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredSizes:
+    """What `model` counted of messages that were sent as they were given, by place in the branch.
+
+    One of another length is another message: its size is not known.
+    """
+
+    model: str = ""
+    sizes: Mapping[int, Size] = field(default_factory=lambda: MappingProxyType({}))
+
+    def of(self, model: str) -> MeasuredSizes:
+        """These where they are `model`'s, else none."""
+        return self if self.model == model else MeasuredSizes(model)
+
+    def add(self, sizes: Mapping[int, Size]) -> MeasuredSizes:
+        """These and `sizes`, which take the place of older ones."""
+        return MeasuredSizes(self.model, MappingProxyType({**self.sizes, **sizes})) if sizes else self
+
+    def find(self, place: int, message: Message) -> int | None:
+        """The tokens of the message at `place`, None where they are not known."""
+        size = self.sizes.get(place)
+        return size.tokens if size is not None and size.characters == characters_of(message) else None
+
+
+def characters_of(message: Message) -> int:
+    """The length of all that is said in `message`, arguments of calls included."""
+    return len(message.text) + sum(len(call.arguments) for call in message.tool_calls)
+
+
+NOTHING_MEASURED = MeasuredSizes()
+
+
 @dataclass(frozen=True, slots=True)
 class Fixed:
     """What every prompt carries: system message (with the priming of the reply) and tools, each as the best
@@ -126,6 +166,7 @@ class Sizes:
     plain: FamilyEstimator
     shaping: TokenEstimator
     confirmed: Confirmed | None = None
+    measured: MeasuredSizes = NOTHING_MEASURED
 
     @classmethod
     def of(
@@ -134,8 +175,10 @@ class Sizes:
         model: str | None,
         tools: Sequence[JsonObject] | None,
         confirmed: Confirmed | None = None,
+        measured: MeasuredSizes = NOTHING_MEASURED,
     ) -> Sizes:
-        """The sizes that `config` asks for. Raises ValueError for an unknown estimator."""
+        """The sizes that `config` asks for, where the model counted nothing: `confirmed` and `measured` are
+        what it did. Raises ValueError for an unknown estimator."""
         choice, calibration = config.token_estimator, config.calibration
         return cls(
             config,
@@ -146,6 +189,7 @@ class Sizes:
             bounding_estimator(model),
             estimator_for(model, choice, Calibration(estimate=calibration.shape)),
             confirmed if confirmed is not None and confirmed.model == (model or "") else None,
+            measured.of(model or ""),
         )
 
     def budget(self, system: Message | None) -> Budget:
@@ -178,17 +222,25 @@ class Sizes:
         said = self.plain.count_message(system) if system else 0
         return said + PRIMING_TOKENS + self.plain.count_tools(self.tools)
 
-    def measure(self, message: Message) -> tuple[int, int, bool]:
-        """Best estimate and upper bound of a message; both as it was measured, where it was."""
-        measured = message.counts.get(measured_key(self.model or ""))
-        if measured is not None:
-            return measured, measured, True
-        return self.estimate.count_message(message), self.bound.bound_message(message), False
+    def measure(self, message: Message, place: int) -> tuple[int, int, bool]:
+        """Best estimate and upper bound of the message at `place`, sent as it is; both as it was measured,
+        where it was."""
+        measured = self.measured.find(place, message)
+        return (measured, measured, True) if measured is not None else (*self._estimated(message), False)
 
     def measure_again(self, piece: Piece) -> Piece:
         """The same piece, after replies have taught more of the model's count."""
-        tokens, bound, measured = self.measure(piece.message)
+        tokens, bound, measured = self._measured(piece.index, piece.source, piece.message, piece.excluded)
         return replace(piece, tokens=tokens, bound=bound, measured=measured)
+
+    def _measured(
+        self, place: int, source: Message, message: Message, excluded: bool
+    ) -> tuple[int, int, bool]:
+        is_whole = message is source and not excluded
+        return self.measure(message, place) if is_whole else (*self._estimated(message), False)
+
+    def _estimated(self, message: Message) -> tuple[int, int]:
+        return self.estimate.count_message(message), self.bound.bound_message(message)
 
     def in_plain(self, bound: int) -> int:
         """Bound tokens in bound tokens that no reply corrected, in which levels are kept."""
@@ -206,7 +258,7 @@ class Sizes:
             message, fate, layer, reason = self._result(entry, decisions) or (message, fate, layer, reason)
         elif message.tool_calls:
             message, fate, layer, reason = self._call(entry, decisions) or (message, fate, layer, reason)
-        tokens, bound, measured = self.measure(message)
+        tokens, bound, measured = self._measured(entry.index, source, message, entry.excluded)
         return Piece(
             entry.index,
             source,
@@ -278,11 +330,6 @@ class Sizes:
     def _style(self, entry: Entry) -> Truncation:
         name = entry.message.name or entry.tool
         return self.config.tools.get(name, self.config.tool_result_truncation)
-
-
-def measured_key(model: str) -> str:
-    """Where a message's memo keeps what `model` counted of it."""
-    return f"={model}"
 
 
 def _divided(total: int, system: int, tools: int) -> tuple[int, int]:

@@ -10,7 +10,7 @@ from types import MappingProxyType
 
 from rolling_chat.context.calibration import Calibration
 from rolling_chat.context.config import ContextConfig
-from rolling_chat.context.pieces import Confirmed, Decisions, Piece
+from rolling_chat.context.pieces import NOTHING_MEASURED, Confirmed, Decisions, MeasuredSizes, Piece, Size
 from rolling_chat.context.pins import Held, Pins
 from rolling_chat.context.ranges import Ranges
 from rolling_chat.context.summary import Summary
@@ -83,8 +83,9 @@ class ContextPlan:
     are the person's part in it, which holds until they give others; `summary` is the one in force, its
     text as it is sent.
     `is_cold` tells the pipeline that the provider's cache has nothing of this branch, so that a trim
-    costs nothing. `confirmed` is what the model counted last; `sent` waits for it to count again, see
-    `confirm_count`. Immutable; `to_json` and `from_json` carry it to and from a store.
+    costs nothing. `confirmed` is what the model counted last, `measured` what of it every message is;
+    `sent` waits for it to count again, see `confirm_count`. Immutable; `to_json` and `from_json` carry it
+    to and from a store.
     """
 
     model: str = ""
@@ -96,6 +97,7 @@ class ContextPlan:
     summary: Summary | None = None
     is_cold: bool = False
     confirmed: Confirmed | None = None
+    measured: MeasuredSizes = NOTHING_MEASURED
     index: PlanIndex | None = field(default=None, compare=False, repr=False)
     sent: SentPrompt | None = field(default=None, compare=False, repr=False)
 
@@ -116,9 +118,9 @@ class ContextPlan:
         """The same plan after the provider has forgotten the prompt: idle, resumed, another model."""
         return replace(self, is_cold=True)
 
-    def to_json(self) -> dict[str, Json]:
-        """The plan as plain JSON values."""
-        decisions = self.decisions
+    def to_json(self, *, with_sizes: bool = True) -> dict[str, Json]:
+        """The plan as plain JSON values; without the sizes of messages where the caller keeps those."""
+        decisions, sizes = self.decisions, self.measured.sizes if with_sizes else {}
         return {
             "version": PLAN_VERSION,
             "model": self.model,
@@ -133,6 +135,7 @@ class ContextPlan:
             "excluded": sorted(self.pins.excluded),
             "summary": asdict(self.summary) if self.summary else None,
             "confirmed": asdict(self.confirmed) if self.confirmed else None,
+            "measured": [self.measured.model, *([place, *size] for place, size in sizes.items())],
         }
 
     @classmethod
@@ -154,7 +157,12 @@ class ContextPlan:
             pins=Pins(frozenset(data["pinned"]), frozenset(data["excluded"])),
             summary=Summary(**data["summary"]) if data["summary"] else None,
             confirmed=Confirmed(**data["confirmed"]) if data.get("confirmed") else None,
+            measured=_measured_sizes(*data.get("measured") or ("",)),
         )
+
+
+def _measured_sizes(model: str, *sizes: Sequence[int]) -> MeasuredSizes:
+    return MeasuredSizes(model).add({place: Size(tokens, length) for place, tokens, length in sizes})
 
 
 def _shaping(config: ContextConfig) -> ContextConfig:

@@ -104,7 +104,8 @@ class _Build:
         self._is_settled = is_settled
         self._given: Sequence[Message | JsonObject] = messages
         self._config = config
-        self._sizes = Sizes.of(config, model, tools, plan.confirmed if plan is not None else None)
+        known = plan or ContextPlan()
+        self._sizes = Sizes.of(config, model, tools, known.confirmed, known.measured)
         self._window = self._sizes.budget(None).window
         self._laid_aside = plan
         self._plan = plan if plan is not None and plan.fits(messages, model, self._window) else None
@@ -313,7 +314,14 @@ class _Build:
         index = self._next_index(draft, closing)
         if not self._config.enabled:
             aside = self._laid_aside or ContextPlan()
-            return replace(aside, pins=self._pins, confirmed=confirmed, sent=sent, index=index)
+            return replace(
+                aside,
+                pins=self._pins,
+                confirmed=confirmed,
+                measured=sizes.measured,
+                sent=sent,
+                index=index,
+            )
         return ContextPlan(
             model=self._sizes.model or "",
             window=self._window,
@@ -323,6 +331,7 @@ class _Build:
             pins=self._pins,
             summary=draft.summary,
             confirmed=confirmed,
+            measured=sizes.measured,
             sent=sent,
             index=index,
         )

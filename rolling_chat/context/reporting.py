@@ -105,7 +105,7 @@ def _as_it_came(piece: Piece, sizes: Sizes) -> int:
     """The tokens of a message before anything was decided of it; the cap on results is no decision."""
     if piece.layer not in {"3b", "levelled", "arguments"}:
         return piece.tokens
-    before = sizes.measure(piece.source)[0]
+    before = sizes.measure(piece.source, piece.index)[0]
     return min(before, sizes.config.max_tool_result_tokens) if piece.message.role == "tool" else before
 
 
@@ -137,7 +137,7 @@ class _Drawing:
     def row(self, place: int) -> Row:
         draft, given = self._draft, self._draft.given[place]
         message = given if isinstance(given, Message) else Message.from_dict(given)
-        before = self._sizes.measure(message)[0]
+        before = self._sizes.measure(message, place)[0]
         if not place and _has_system(draft) and draft.system is not None:
             # what the pipeline added is estimated, the rest measured: so the categories agree
             added = self._sizes.estimate.count_message(draft.system) - before

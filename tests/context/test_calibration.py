@@ -126,6 +126,28 @@ class TestConfirming:
         prompt = build([SYSTEM, user("What of this? " * 20)])
         assert confirm_count(prompt.plan, reported) == (prompt.plan, None)
 
+    def test_what_was_measured_is_in_the_plan_and_nowhere_else(self) -> None:
+        texts = [said for n in range(40) for said in (user(f"q{n} " * 30), assistant(f"a{n} " * 30))]
+        messages, equal = (list(map(Message.from_dict, [SYSTEM, *texts, user("Now?")])) for _ in range(2))
+        counts = [dict(message.counts) for message in messages]
+        config = ContextConfig(max_context_tokens=2_000, reserved_output_tokens=100)
+        prompt = build_final_prompt(messages[:31], config, model=MODEL)
+        counts = [dict(message.counts) for message in messages]
+        confirm_count(prompt.plan, prompt.token_count // 2)
+        assert [message.counts for message in messages] == counts
+        prompts = [build_final_prompt(given, config, model=MODEL) for given in (messages, equal)]
+        assert prompts[0].messages == prompts[1].messages
+        assert prompts[0].report == prompts[1].report
+
+    def test_a_message_of_another_length_is_not_the_one_that_was_measured(self) -> None:
+        messages = [SYSTEM, user("What of this? " * 20), assistant("So it is."), user("And now?")]
+        plan, _ = confirm_count(build(messages).plan, 250)
+        rows = build(messages, replace(plan, index=None)).report.rows
+        others = [SYSTEM, user("What else? " * 90), *messages[2:]]
+        changed, unknown = build(others, plan).report.rows, build(others).report.rows
+        assert changed[1].tokens_after == unknown[1].tokens_after
+        assert changed[3].tokens_after == rows[3].tokens_after != unknown[3].tokens_after
+
     def test_with_rolling_off_messages_remember_what_was_measured(self) -> None:
         messages = [Message.from_dict(one) for one in (SYSTEM, user("What of this? " * 20))]
         config = ContextConfig(enabled=False, max_context_tokens=4_096)
