@@ -55,9 +55,10 @@ def build_final_prompt(
     message that was not changed is as it was given. Decisions of `plan` are kept, and more are taken
     only when the prompt no longer fits, so that the prefix stands still. `pins` are places in `messages`
     that stay or are not sent; without them those of the plan hold. `summary` is the newest there is: it
-    comes in at a trim, or when all that it covers has left, or with `take_summary` at once; until then
-    the plan's is in force. With `config.enabled` False nothing leaves: results are capped, what does not
-    fit is refused, and `plan` comes back as it was. No messages make a prompt without messages.
+    comes in at a trim, as soon as anything that it covers has left and no summary tells of it, when nothing
+    that it covers is sent, or with `take_summary` at once; until then the plan's is in force. With
+    `config.enabled` False nothing leaves: results are capped, what does not fit is refused, and `plan` comes
+    back as it was. No messages make a prompt without messages.
     Raises ContextOverflowError when the request cannot be made to fit.
     """
     return _Build(
@@ -239,9 +240,9 @@ class _Build:
         is_newer = self._ready is not None and self._ready.is_newer_than(in_force)
         ready = self._ready if is_newer else in_force
         ladder = self._ladder(turns, before, in_force)
-        if is_newer and ready is not None and (self._takes or self._has_left(turns, ready.through)):
-            told = self._ladder(turns, before, ready)
-            ladder, in_force = (ladder, in_force) if told.is_over() else (told, ready)
+        if is_newer and ready is not None and self._comes_in(ready, turns, before, in_force):
+            in_force = next(self._shorter(ready))
+            ladder = self._ladder(turns, before, in_force)
         is_cold = self._plan is not None and self._plan.is_cold
         early = is_cold and ladder.is_over(self._config.usage_threshold)
         if early or self._is_over(ladder, in_force):
@@ -277,6 +278,17 @@ class _Build:
         )
         return ladder.is_over(spare=now - longest)
 
+    def _comes_in(
+        self, ready: Summary, turns: list[list[Piece]], before: Decisions, in_force: Summary | None
+    ) -> bool:
+        """Is a summary that is ready in force at once? As soon as it tells of anything that left untold."""
+        untold = _untold(_relabelled(before, in_force), in_force)
+        return (
+            self._takes
+            or any(start <= ready.through for start, _, _ in untold)
+            or self._has_left(turns, ready.through)
+        )
+
     def _has_left(self, turns: list[list[Piece]], through: int) -> bool:
         """Is nothing sent of what a summary covers, but for what stays in any case?"""
         stays = {*self._held.kept, self._index.task}
@@ -294,9 +306,7 @@ class _Build:
             yield replace(summary, text=first_lines(summary.text, cap, self._sizes.estimate.count_text))
 
     def _preamble(self, decisions: Decisions, summary: Summary | None) -> Preamble:
-        omitted = decisions.omitted
-        is_told = summary is not None and bool(summary.text)
-        unsaid = [part for part in omitted.parts if not (is_told and part[2] == SUMMARISED)]
+        unsaid = _untold(decisions, summary)
         if not unsaid:
             return Preamble(summary=summary, recall=self._config.recall)
         count = sum(stop - start for start, stop, _ in unsaid)
@@ -370,6 +380,12 @@ class _Build:
             report=report,
             plan=plan,
         )
+
+
+def _untold(decisions: Decisions, summary: Summary | None) -> list[tuple[int, int, str]]:
+    """The parts of the branch that left and that `summary` does not stand for."""
+    is_told = summary is not None and bool(summary.text)
+    return [part for part in decisions.omitted.parts if not (is_told and part[2] == SUMMARISED)]
 
 
 def _relabelled(decisions: Decisions, summary: Summary | None) -> Decisions:

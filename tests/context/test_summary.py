@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -86,11 +87,48 @@ def test_a_summary_of_messages_that_have_left_comes_in_at_the_next_request() -> 
     assert told.messages[1:] == trimmed.messages[1:]
 
 
-def test_a_summary_of_what_is_still_sent_leaves_the_prefix_alone() -> None:
+def test_a_summary_comes_in_as_soon_as_anything_that_it_covers_has_left() -> None:
     messages = [*branch(20), user("now")]
     trimmed = build(messages)
-    again = build(messages, plan=trimmed.plan, summary=Summary("They looked.", len(messages) - 2, 1))
-    assert again.messages == trimmed.messages
+    omitted = [place for place, row in enumerate(trimmed.report.rows) if row.fate is Fate.OMITTED]
+    sent = max(omitted) + 2  # the end of the oldest turn that is sent, the task's aside
+    covering = Summary("They looked.", sent, 1)
+    assert trimmed.report.rows[sent].fate is Fate.SENT
+    again = build(messages, plan=trimmed.plan, summary=covering)
+    assert "They looked." in system_of(again)
+    assert "omitted]" not in system_of(again)
+    assert again.report.rows[sent].fate is Fate.SUMMARISED
+    assert again.messages[-1] == trimmed.messages[-1]
+
+
+def test_with_rolling_off_until_the_refusal_a_summary_comes_in_once_it_is_ready() -> None:
+    messages, off = [*branch(20), user("now")], replace(CONFIG, enabled=False)
+    with pytest.raises(ContextOverflowError) as refused:
+        build(messages, off)
+    trimmed = build(messages, plan=refused.value.plan)
+    assert "omitted]" in system_of(trimmed)
+    due = due_pass([Message.from_dict(one) for one in messages], CONFIG, model="gpt-4o", early=True)
+    assert due is not None
+    told = build(messages, plan=trimmed.plan, summary=Summary("They looked.", due.through, 1))
+    assert "They looked." in system_of(told)
+
+
+def test_a_longer_summary_waits_while_the_one_in_force_tells_of_all_that_left() -> None:
+    messages = [*branch(20), user("now")]
+    first = build(messages, summary=Summary("They looked.", 24, 1))
+    assert not first.report.count(Fate.OMITTED)
+    sent = next(place for place, row in enumerate(first.report.rows) if place > 24 and row.fate is Fate.SENT)
+    longer = Summary("They looked, and saw.", sent + 3, 2)
+    assert build(messages, plan=first.plan, summary=longer).messages == first.messages
+
+
+def test_what_no_longer_fits_beside_a_summary_that_comes_in_leaves_for_it() -> None:
+    messages = [*branch(20), user("now")]
+    full = replace(CONFIG, trim_to=1.0)
+    trimmed = build(messages, full)
+    told = Summary("\n".join(f"fact {number}" for number in range(40)), 4, 1)
+    again = build(messages, full, plan=trimmed.plan, summary=told)
+    assert "fact 1\n" in system_of(again)
 
 
 def test_it_stays_in_force_until_a_newer_one_is_given() -> None:
