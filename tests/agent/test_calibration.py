@@ -99,7 +99,9 @@ async def test_a_reply_that_came_after_a_retry_teaches_nothing(tmp_path: Path) -
 def test_a_limit_below_a_request_that_was_answered_was_none(tmp_path: Path) -> None:
     runtime = make_runtime(tmp_path, ByteProvider(), settings=SETTINGS, window=WINDOW)
     runtime.store.keep_learned(MODEL, "", Learned(1_000))
-    planner = Planner(runtime, session_id="s", started_at=0.0, model=MODEL, rolling=True, tools=())
+    planner = Planner(
+        runtime, session_id="s", started_at=0.0, model=MODEL, address=None, rolling=True, tools=()
+    )
     assert planner.window == 1_000
     planner.succeed(1_001)
     assert planner.window == WINDOW
