@@ -38,14 +38,14 @@ def test_type_stream_roll_quit_and_continue(desk: Desk) -> None:
     resumed.see("The parser lives in lexer.py.", "rolling: on")
 
 
-def test_a_command_runs_only_after_its_leave_is_given(desk: Desk) -> None:
+def test_a_command_runs_only_after_it_was_approved(desk: Desk) -> None:
     terminal = desk.open()
     terminal.see("rolling: off")
     terminal.say("run `touch made-by-hand`")
-    # the frame names the answers only when keys count
-    terminal.see("Allow run_command?", "touch made-by-hand", "y once")
+    # the frame names the keys only when they count
+    terminal.see("Allow run_command?", "touch made-by-hand", "❯ 1 Once", "enter answer")
     assert not (desk.folder / "made-by-hand").exists()
-    terminal.type("y")
+    terminal.type("\r")
     terminal.see("⚙ run_command touch made-by-hand", "done in")
     assert (desk.folder / "made-by-hand").exists()
 

@@ -10,7 +10,7 @@ from textual.css.query import NoMatches
 
 if TYPE_CHECKING:
     from rolling_chat.tui.screens.chat import ChatScreen
-    from rolling_chat.tui.widgets.question import Question
+    from rolling_chat.tui.widgets.question import Question, Reply
 
 
 class Asking:
@@ -20,20 +20,21 @@ class Asking:
         self._screen = screen
         self._one_at_a_time = asyncio.Lock()
         self._question: Question | None = None
-        self._answer: asyncio.Future[str] | None = None
+        self._answer: asyncio.Future[Reply] | None = None
 
     @property
     def question(self) -> Question | None:
         """The question that waits for its answer."""
         return self._question
 
-    async def ask(self, question: Question) -> str:
+    async def ask(self, question: Question) -> Reply:
         """Show a question and wait for its answer; another waits until this one is gone."""
         async with self._one_at_a_time:
             self._question, self._answer = question, asyncio.get_running_loop().create_future()
             self._screen.add_class("-asking")
             try:
                 await self._screen.query_one("#question-slot").mount(question)
+                self._screen.fit_question()
                 self._screen.take_focus()
                 self._screen.paint()
                 return await self._answer
@@ -45,7 +46,12 @@ class Asking:
                     question.remove()
                 self._screen.call_after_refresh(self._screen.paint)
 
-    def answer(self, value: str) -> None:
-        """It is answered; "" leaves it."""
+    @property
+    def takes_words(self) -> bool:
+        """Whether the words of an answer are being written in the prompt box."""
+        return self._question is not None and self._question.takes_words
+
+    def answer(self, reply: Reply) -> None:
+        """Hand the reply to who asked."""
         if self._answer is not None and not self._answer.done():
-            self._answer.set_result(value)
+            self._answer.set_result(reply)

@@ -70,6 +70,9 @@ class DraftController:
         """Run a command, send a message, queue it while the model works; Enter alone may go on."""
         text, state = draft.whole, self._screen.state
         parsed = parse(text)
+        if parsed is None and self._screen.takes_words(text.strip()):
+            self._sent(draft, is_next=False)
+            return
         if text.strip():
             self._screen.leave_question()
         if parsed is not None:

@@ -20,14 +20,14 @@ from rolling_chat.events import (
     TurnStarted,
 )
 from rolling_chat.tui.state import ScreenState
-from rolling_chat.tui.widgets.questions import ROLL, address_question, approval, full_question
+from rolling_chat.tui.widgets.questions import ROLL, address_question, full_question, permission_question
 
 if TYPE_CHECKING:
     from rolling_chat.agent import Chat
     from rolling_chat.context.report import PromptReport
     from rolling_chat.tui.controllers.beside import Work
     from rolling_chat.tui.controllers.meter import Meter
-    from rolling_chat.tui.widgets.question import Question
+    from rolling_chat.tui.widgets.question import Question, Reply
 
 _log = logging.getLogger("rolling_chat.tui")
 
@@ -45,7 +45,7 @@ class Stage(Protocol):
         """The turn is over: paint it once more."""
         ...
 
-    async def ask(self, question: Question) -> str:
+    async def ask(self, question: Question) -> Reply:
         """Show a question and wait for its answer; cancelling takes it away."""
         ...
 
@@ -100,7 +100,8 @@ class TurnController:
 
     async def ask_permission(self, request: PermissionRequest) -> PermissionAnswer:
         """Ask the user whether a call may run."""
-        return PermissionAnswer(Permission(await self._stage.ask(approval(request, self._clock))))
+        reply = await self._stage.ask(permission_question(request, self._clock))
+        return PermissionAnswer(Permission(reply.value), reply.words)
 
     def _begun(self, begin: Callable[[], AsyncGenerator[Event]], text: str = "") -> Work:
         """Begin at once what the work goes on with: the next Enter may be among the same keys."""
@@ -158,8 +159,9 @@ class TurnController:
         chat = self._chat
         if chat.address is not None or chat.holder:
             return
-        if chosen := await self._stage.ask(address_question(chat.model, chat.known_addresses, self._clock)):
-            self._state.notice(chat.set_model(chat.model, chosen))
+        reply = await self._stage.ask(address_question(chat.model, chat.known_addresses, self._clock))
+        if reply.value:
+            self._state.notice(chat.set_model(chat.model, reply.value))
 
     async def _makes_room(self) -> bool:
         """Rolling context would make room: ask, and switch it on."""
@@ -167,7 +169,7 @@ class TurnController:
         try:
             if self._chat.rolling or not _rolling_may_help(self._chat.report()):
                 return False
-            if await self._stage.ask(full_question(self._clock)) != ROLL:
+            if (await self._stage.ask(full_question(self._clock))).value != ROLL:
                 return False
             warning = self._chat.set_rolling(True)
         except ChatError as error:

@@ -38,7 +38,7 @@ from rolling_chat.tui.widgets.gauge import Gauge
 from rolling_chat.tui.widgets.header import Header
 from rolling_chat.tui.widgets.keys import KeyBar, Moment
 from rolling_chat.tui.widgets.prompt import PromptBox
-from rolling_chat.tui.widgets.question import Question
+from rolling_chat.tui.widgets.question import Question, Reply
 from rolling_chat.tui.widgets.search import SearchLine
 from rolling_chat.tui.widgets.status import StatusLine
 
@@ -175,7 +175,8 @@ class ChatScreen(ReaderScreen):
             scrolled_up=not self.transcript.follow,
             newline_key=self._newline_key,
             answers=question.hints if question else (),
-            escapes=harmless.label if harmless is not None else "",
+            escapes=harmless.label.lower() if harmless is not None else "",
+            sends_words=self._asking.takes_words,
             reading=self.reading.hints if self.reading.is_on else (),
         )
 
@@ -228,7 +229,7 @@ class ChatScreen(ReaderScreen):
         self._following.mark()
         self.paint()
 
-    async def ask(self, question: Question) -> str:
+    async def ask(self, question: Question) -> Reply:
         """Show a question and wait for its answer."""
         return await self._asking.ask(question)
 
@@ -239,12 +240,25 @@ class ChatScreen(ReaderScreen):
 
     @on(Question.Answered)
     def _answered(self, event: Question.Answered) -> None:
-        self._asking.answer(event.value)
+        self._asking.answer(event.reply)
+
+    @on(Question.WordsWanted)
+    def _words_wanted(self) -> None:
+        self.take_focus()
+        self.paint_rows()
+
+    def takes_words(self, text: str) -> bool:
+        """Send `text` with the answer that the user is giving; False where no answer takes words."""
+        question = self._asking.question
+        if question is None or not question.takes_words:
+            return False
+        question.give_words(text)
+        return True
 
     def leave_question(self) -> None:
         """Whoever writes on has answered a question between turns: leave it; one of a turn stays."""
         if not self.state.busy:
-            self._asking.answer("")
+            self._asking.answer(Reply(""))
 
     @on(Question.Typed)
     def _typed_elsewhere(self, event: Question.Typed) -> None:
@@ -292,6 +306,7 @@ class ChatScreen(ReaderScreen):
     @on(TextArea.SelectionChanged, "#prompt")
     @on(Completion.Toggled)
     def _keys_changed(self) -> None:
+        self.fit_question()
         self._painter.hint_keys()
 
     # -- keys
@@ -337,6 +352,12 @@ class ChatScreen(ReaderScreen):
         self._turns.stop()
         self.paint_rows()
 
+    def action_move(self, how: str, step: int) -> None:
+        """Move in a long question that has the keys, else in the transcript."""
+        question = self._asking.question
+        if question is None or how != "pages" or not question.scroll_pages(step):
+            super().action_move(how, step)
+
     def action_answer(self) -> None:
         """To the question that is asked, whatever draft there is; else to who takes the keys without one."""
         beside = self.transcript if self.reading.is_on else self.prompt
@@ -376,6 +397,14 @@ class ChatScreen(ReaderScreen):
             f"The terminal is too small:\n{width} × {height}; {_LEAST_WIDTH} × {_LEAST_HEIGHT} is the least."
         )
 
+        self.fit_question()
+
+    def fit_question(self) -> None:
+        """Give the question the rows that it can have."""
+        question = self._asking.question
+        if question is not None:
+            question.fit(self.size.height, crowded=self.query_one(Completion).shown)
+
     def take_focus(self) -> None:
         """Give the keys to whoever should have them now; nobody answers or types what cannot be seen."""
         if not self.has_class("-too-small"):
@@ -384,7 +413,7 @@ class ChatScreen(ReaderScreen):
     def takes_keys(self) -> Widget:
         """The question that is asked, but for a draft that stands in the prompt box; else that."""
         question = self._asking.question
-        is_written = self.prompt.text or self.prompt.searching
+        is_written = self.prompt.text or self.prompt.searching or self._asking.takes_words
         return question if question is not None and not is_written else self.prompt
 
     @on(Question.HintsChanged)

@@ -1,4 +1,4 @@
-"""A text to take or leave, on a screen of its own."""
+"""A text to accept or not, on a screen of its own."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 class ConfirmScreen(FramedScreen[bool]):
     """True for enter, False for esc; `question` stands above the text, `answer` is what enter does.
 
-    Where it may come amid typing, `typed` gets what was meant for the prompt box; then enter counts only
-    after `GRACE` seconds without such a key.
+    Enter counts only after `GRACE` seconds without another key. Where the screen may come amid typing,
+    `typed` gets what was meant for the prompt box.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -49,7 +49,7 @@ class ConfirmScreen(FramedScreen[bool]):
     ) -> None:
         super().__init__()
         self._typed = typed
-        self._listens = True
+        self._listens = False
         self._timer: Timer | None = None
         self._title = title
         self._question = question
@@ -67,7 +67,6 @@ class ConfirmScreen(FramedScreen[bool]):
     def on_mount(self) -> None:
         """The arrows scroll."""
         self.query_one(VerticalScroll).focus()
-        self._listen()
         self._wait()
 
     def action_take(self) -> None:
@@ -89,13 +88,11 @@ class ConfirmScreen(FramedScreen[bool]):
         self._hand_on(event.text)
 
     def _hand_on(self, text: str) -> None:
+        self._wait()
         if self._typed is not None:
-            self._wait()
             self._typed(text)
 
     def _wait(self) -> None:
-        if self._typed is None:
-            return
         self._listens = False
         self.query_one(Vertical).border_subtitle = IN_GRACE
         if self._timer is not None:
@@ -104,4 +101,4 @@ class ConfirmScreen(FramedScreen[bool]):
 
     def _listen(self) -> None:
         self._listens = True
-        self.query_one(Vertical).border_subtitle = f"enter {self._answer} · esc leave it"
+        self.query_one(Vertical).border_subtitle = f"enter {self._answer} · esc cancel"

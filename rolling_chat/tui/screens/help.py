@@ -24,6 +24,7 @@ KEYS: tuple[tuple[str, str], ...] = (
     ("ctrl+r", "search the history; again for older, enter takes, esc returns the draft"),
     ("tab", "complete a slash command; beside a folded paste, unfold it; go to a question"),
     ("ctrl+x ctrl+e", "edit the draft in $VISUAL or $EDITOR"),
+    ("1-5, up, down", "in a question: choose an answer; enter gives it, pages show the rest of a long one"),
     ("esc", "say no to a question, else stop the answer or /compact; hide the line about a summary"),
     ("ctrl+c", "copy the selection, else clear the draft, else stop; twice quits"),
     ("ctrl+o", "open or fold thinking and tool results"),

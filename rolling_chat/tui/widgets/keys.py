@@ -61,12 +61,13 @@ class Moment:
     newline_key: str = "ctrl+j"
     answers: tuple[KeyHint, ...] = ()
     escapes: str = ""  # what esc answers to a question that has not the keys
+    sends_words: bool = False  # Enter sends the draft with the answer to a question
 
 
 def key_hints(moment: Moment) -> list[KeyHint]:
     """The keys that work at this moment, the most needed first."""
     if moment.answers:
-        return [*moment.answers, ("↑↓", "scroll"), ("ctrl+q", "quit")]
+        return [*moment.answers, ("ctrl+q", "quit")]
     if moment.finding:
         return [("enter", "next"), ("↑↓", "previous, next"), ("esc", "close"), ("ctrl+q", "quit")]
     if moment.completing:
@@ -98,6 +99,8 @@ def key_hints(moment: Moment) -> list[KeyHint]:
 
 def _sending(moment: Moment) -> list[KeyHint]:
     """What becomes of the draft; beside a queued message it stays where it is."""
+    if moment.sends_words:
+        return [("enter", "refuse, with this")]
     if not moment.busy:
         return [("enter", "go on" if moment.can_carry_on else "send")]
     if not moment.queued:

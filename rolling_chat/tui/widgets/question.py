@@ -1,54 +1,68 @@
-"""A question below the transcript: what would be done, and the keys that answer."""
+"""A question below the transcript: what would be done, and the answers to choose from."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from rich.text import Text
 from textual import events
-from textual.containers import Vertical, VerticalScroll
+from textual.containers import Vertical
 from textual.message import Message
 from textual.widgets import Static
 
-from rolling_chat.text import exact_spans, visible
+from rolling_chat.commands.figures import plural
+from rolling_chat.text import exact_spans, one_line, visible
+from rolling_chat.tui.widgets.detail import Detail
 
 if TYPE_CHECKING:
     from textual.app import ComposeResult
     from textual.timer import Timer
 
-GRACE = 0.4  # seconds in which keys meant for the prompt box answer nothing
+GRACE = 0.4  # seconds in which Enter, meant for the prompt box, answers nothing
 IN_GRACE = "one moment…"
 _ELSEWHERE = "tab answers"  # the keys go to the draft in the prompt box
-_LEAST_WAIT = 0.02  # seconds, for a clock and a timer that do not quite agree
+_SAY_WHY = "write why, enter sends it"
+_MIN_WAIT = 0.02  # seconds, for a clock and a timer that do not quite agree
+_SHARE = 0.45  # of the screen's rows, for what would be done and the answers
+_CROWDED_SHARE = 0.15  # of them, for what would be done while others need the rows
+_MIN_ROWS = 3  # for what would be done: its first, how many more, its last
+_ROWS_FOR_ALL = 28  # of the screen; below that the answers are hidden while the keys go elsewhere
+_ROWS_FOR_A_LIST = 20  # of the screen; below that one row shows the selected answer
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """One answer: the key that gives it, what it does, and the value that comes back.
+    """One answer: what it does, and the value that comes back.
 
-    `escape` marks the harmless answer: esc gives it too, and at once, without a grace.
+    `escape` marks the harmless answer: esc gives it too, and at once, without a grace. `approves`: cannot be
+    given before all of what would be done was in sight; `unseen`: offered until then. `takes_words`: what the
+    user writes into the prompt box goes with it.
     """
 
-    key: str
     label: str
     value: str
     escape: bool = False
+    approves: bool = False
+    unseen: bool = False
+    takes_words: bool = False
 
-    def hint(self, *, listening: bool) -> tuple[str, str] | None:
-        """The keys that give it now and what it does; None where no key does."""
-        keys = [self.key] if listening and self.key else []
-        keys += ["esc"] if self.escape else []
-        return ("/".join(keys), self.label) if keys else None
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What the user answered: the value of the answer, and words where it takes them."""
+
+    value: str
+    words: str = ""
 
 
 class Question(Vertical, can_focus=True):
     """Asks; posts `Answered`, or `Typed` for keys that were meant for the prompt box.
 
-    Without the focus no key answers. For `GRACE` seconds after it has got it, and after every key that
-    is no answer, none answers but esc: whoever was typing goes on typing. Its frame names the answers
-    when keys count, and not before. The clock is handed in, in seconds.
+    A digit or an arrow selects, and only Enter answers; no letter does. A digit that another character
+    follows was meant for the prompt box, too. For `GRACE` seconds after the keys come here, and after every
+    key that was meant for the prompt box, Enter answers nothing. The clock is handed in, in seconds.
     """
 
     DEFAULT_CSS = """
@@ -59,8 +73,7 @@ class Question(Vertical, can_focus=True):
         background: $surface; color: $foreground;
     }
     Question.-grace { border-subtitle-color: $text-muted; }
-    Question > VerticalScroll { height: auto; max-height: 35vh; scrollbar-size-vertical: 1; }
-    Question > VerticalScroll > Static { width: 1fr; height: auto; }
+    Question > #answers { width: 1fr; height: auto; text-wrap: nowrap; text-overflow: ellipsis; }
     """
 
     @dataclass
@@ -69,9 +82,13 @@ class Question(Vertical, can_focus=True):
 
     @dataclass
     class Answered(Message):
-        """The person answered."""
+        """The user answered."""
 
-        value: str
+        reply: Reply
+
+    @dataclass
+    class WordsWanted(Message):
+        """The user wants to say something with the answer: the prompt box takes the keys."""
 
     @dataclass
     class Typed(Message):
@@ -82,15 +99,6 @@ class Question(Vertical, can_focus=True):
     @dataclass
     class Erased(Message):
         """A backspace that was meant for the prompt box."""
-
-    _SCROLLS: ClassVar[dict[str, str]] = {
-        "up": "scroll_up",
-        "down": "scroll_down",
-        "pageup": "scroll_page_up",
-        "pagedown": "scroll_page_down",
-        "home": "scroll_home",
-        "end": "scroll_end",
-    }
 
     def __init__(
         self,
@@ -103,83 +111,165 @@ class Question(Vertical, can_focus=True):
     ) -> None:
         super().__init__(id=id)
         self.border_title = Text(visible(title)).plain.replace("[", r"\[")
-        self.answers = tuple(answers)
         self.border_subtitle = IN_GRACE
-        self._detail = detail
+        self._answers = tuple(answers)
+        self._detail = Detail(_exactly(detail), id="detail")
+        self._list = Static(id="answers")
+        self._is_list: bool | None = None  # one row an answer, or one for the selected one
+        self._room = (0, False)
+        self._selected = 0
+        self._digit = ""  # the last key, where it was one that selects
+        self._worded: Answer | None = None  # the answer whose words are being written
         self._clock = clock
         self._quiet_until = 0.0
         self._listening = False
         self._timer: Timer | None = None
 
-    @property
-    def hints(self) -> tuple[tuple[str, str], ...]:
-        """The keys that answer now; none while others have the focus."""
-        if not self.has_focus:
-            return ()
-        hints = (answer.hint(listening=self._listening) for answer in self.answers)
-        return tuple(hint for hint in hints if hint is not None)
-
     def compose(self) -> ComposeResult:
-        """What would be done, whole; its frame names the answers."""
-        with VerticalScroll(can_focus=False):
-            yield Static(_exactly(self._detail), id="detail")
+        """What would be done, and the answers."""
+        yield self._detail
+        yield self._list
 
     def on_mount(self) -> None:
         """Who gets the focus is the screen's to say."""
-        self._show_hints(listening=False)
+        self.fit(self.app.size.height)
 
-    def watch_has_focus(self, has_focus: bool) -> None:
-        """The grace begins when keys come here; keys that go elsewhere answer nothing."""
-        super().watch_has_focus(has_focus)
-        if has_focus:
-            self._wait()
-        else:
-            self._show_hints(listening=False)
+    def fit(self, height: int, *, crowded: bool = False) -> None:
+        """Take no more rows than a screen of `height` can spare; `crowded`: others need them, too."""
+        self._room = (height, crowded)
+        is_crowded = crowded or (height < _ROWS_FOR_ALL and not self.has_focus)
+        is_list = height >= _ROWS_FOR_A_LIST
+        self._list.display = not is_crowded
+        rows = int(_CROWDED_SHARE * height) if is_crowded else int(_SHARE * height)
+        others = 0 if is_crowded else len(self._answers) if is_list else 1
+        self._detail.allow_rows(max(1 if is_crowded else _MIN_ROWS, rows - others))
+        if self._is_list != is_list:
+            self._is_list = is_list
+            self._show()
+
+    @property
+    def answers(self) -> tuple[Answer, ...]:
+        """The answers there are now."""
+        return tuple(answer for answer in self._answers if not answer.unseen or self._detail.unseen)
+
+    @property
+    def hints(self) -> tuple[tuple[str, str], ...]:
+        """The keys that count now; none while others have the focus."""
+        if not self.has_focus:
+            return ()
+        hints = [("enter", "answer"), ("↑↓", "choose")] if self._listening else []
+        if self._detail.unseen:
+            hints.append(("pagedown", "more lines"))
+        if self.harmless is not None:
+            hints.append(("esc", self.harmless.label.lower()))
+        return tuple(hints)
 
     @property
     def harmless(self) -> Answer | None:
         """The answer that esc gives, if there is one."""
-        return next((answer for answer in self.answers if answer.escape), None)
+        return next((answer for answer in self._answers if answer.escape), None)
+
+    @property
+    def takes_words(self) -> bool:
+        """Whether the words of an answer are being written in the prompt box."""
+        return self._worded is not None
+
+    def scroll_pages(self, pages: int) -> bool:
+        """Scroll what would be done; False where all of it is in sight, or the keys are elsewhere."""
+        if not self.has_focus or self._detail.is_whole:
+            return False
+        self._digit = ""
+        self._detail.scroll_pages(pages)
+        return True
+
+    def give_words(self, words: str) -> None:
+        """Answer with what was written."""
+        if self._worded is not None:
+            self.post_message(self.Answered(Reply(self._worded.value, words)))
 
     def leave(self) -> None:
         """Give the harmless answer."""
         if self.harmless is not None:
-            self.post_message(self.Answered(self.harmless.value))
+            self.post_message(self.Answered(Reply(self.harmless.value)))
+
+    def watch_has_focus(self, has_focus: bool) -> None:
+        """The grace begins when keys come here; keys that go elsewhere answer nothing."""
+        super().watch_has_focus(has_focus)
+        self._digit = ""
+        height, crowded = self._room
+        self.fit(height, crowded=crowded)
+        if has_focus:
+            self._selected, self._worded = 0, None
+            self._wait()
+        else:
+            self._listening = False
+            self._show()
 
     def on_paste(self, event: events.Paste) -> None:
         """Pasted text is never an answer."""
         event.stop()
-        self._wait()
-        self.post_message(self.Typed(event.text))
+        self._type(event.text)
 
     def on_key(self, event: events.Key) -> None:
-        """Answer, scroll, or pass on what was meant for the prompt box."""
-        key = event.key
-        scroll = self._SCROLLS.get(key)
-        answer = next((answer for answer in self.answers if key == answer.key), None)
+        """Select, answer, scroll, or pass on what was meant for the prompt box."""
+        key, char = event.key, event.character if event.is_printable else None
         if key == "escape":
             self.leave()
-        elif scroll is not None:
-            getattr(self.query_one(VerticalScroll), scroll)(animate=False)
-        elif answer is not None and self._listening:
-            self.post_message(self.Answered(answer.value))
-        elif event.is_printable and event.character:
-            self._wait()
-            self.post_message(self.Typed(event.character))
-        elif key == "backspace":
-            self._wait()
-            self.post_message(self.Erased())
         elif key == "enter":
-            self._wait()
+            self._answer()
+        elif key in ("up", "down"):
+            self._select(self._selected + (1 if key == "down" else -1))
+        elif key in ("home", "end"):
+            self._digit = ""
+            self._detail.scroll_to_edge(1 if key == "end" else -1)
+        elif char is not None and not self._digit and self._is_answer(char):
+            self._select(int(char) - 1, char)
+        elif char:
+            self._type(char)
+        elif key == "backspace":
+            self._erase()
         else:
             return
         event.stop()
         event.prevent_default()
 
+    def _on_detail_scrolled(self) -> None:
+        self._selected = min(self._selected, len(self.answers) - 1)
+        self._show()
+
+    def _is_answer(self, char: str) -> bool:
+        return char.isascii() and char.isdigit() and 1 <= int(char) <= len(self.answers)
+
+    def _select(self, index: int, digit: str = "") -> None:
+        self._selected, self._digit = index % len(self.answers), digit
+        self._show()
+
+    def _type(self, text: str) -> None:
+        text, self._digit, self._selected = self._digit + text, "", 0
+        self._wait()
+        self.post_message(self.Typed(text))
+
+    def _erase(self) -> None:
+        had_digit, self._digit, self._selected = self._digit, "", 0
+        self._wait()
+        if not had_digit:
+            self.post_message(self.Erased())
+
+    def _answer(self) -> None:
+        answer = self.answers[self._selected]
+        if not self._listening:
+            self._wait()
+        elif answer.takes_words:
+            self._worded = answer
+            self.post_message(self.WordsWanted())
+        elif not answer.approves or not self._detail.unseen:
+            self.post_message(self.Answered(Reply(answer.value)))
+
     def _wait(self) -> None:
-        """No key answers for a while; each call begins the while anew."""
+        """Enter answers nothing for a while; each call begins the while anew."""
         self._quiet_until = self._clock() + GRACE
-        self._show_hints(listening=False)
+        self._listening = False
+        self._show()
         self._listen_in(GRACE)
 
     def _listen_in(self, seconds: float) -> None:
@@ -190,17 +280,34 @@ class Question(Vertical, can_focus=True):
     def _listen(self) -> None:
         left = self._quiet_until - self._clock()
         if left > 0:
-            self._listen_in(max(left, _LEAST_WAIT))
+            self._listen_in(max(left, _MIN_WAIT))
         elif self.has_focus:
-            self._show_hints(listening=True)
+            self._listening = True
+            self._show()
 
-    def _show_hints(self, *, listening: bool) -> None:
-        self._listening = listening
-        named = " · ".join(f"{key} {what}" for key, what in self.hints)
-        quiet = IN_GRACE if self.has_focus else _ELSEWHERE
-        self.border_subtitle = named if listening else quiet
-        self.set_class(not listening, "-grace")
+    def _show(self) -> None:
+        if not self.is_mounted:
+            return
+        lines = [self._line(number, answer) for number, answer in enumerate(self.answers, start=1)]
+        shown = lines if self._is_list else [lines[self._selected]]
+        self._list.update(Text("\n", no_wrap=True, overflow="ellipsis").join(shown))
+        if self.takes_words:
+            self.border_subtitle = _SAY_WHY
+        elif not self.has_focus:
+            self.border_subtitle = _ELSEWHERE
+        else:
+            keys = " · ".join(f"{key} {what}" for key, what in self.hints)
+            self.border_subtitle = keys if self._listening else IN_GRACE
+        self.set_class(not self._listening, "-grace")
         self.post_message(self.HintsChanged())
+
+    def _line(self, number: int, answer: Answer) -> Text:
+        is_selected = number == self._selected + 1
+        count = "" if self._is_list else f" of {len(self.answers)}"
+        unseen = self._detail.unseen if answer.approves else 0
+        after = f" (after {plural(unseen, 'line')} not seen yet)" if unseen else ""
+        style = "dim" if unseen else "bold" if is_selected else ""
+        return Text(f"{'❯' if is_selected else ' '} {number}{count} {one_line(answer.label)}{after}", style)
 
 
 def _exactly(detail: str) -> Text:

@@ -1,4 +1,4 @@
-"""The questions that a turn may ask: leave for a tool, and room for the conversation."""
+"""The questions that a turn may ask: permission for a call, and room for the conversation."""
 
 from __future__ import annotations
 
@@ -6,42 +6,49 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from rolling_chat.events import Permission
-from rolling_chat.text import one_line
+from rolling_chat.text import exact, one_line
 from rolling_chat.tui.widgets.question import Answer, Question
 
 if TYPE_CHECKING:
     from rolling_chat.events import PermissionRequest
+    from rolling_chat.permissions.rules import PermissionRule
 
 ROLL = "roll"
-
-_ANSWERS = (
-    Answer("y", "once", Permission.ONCE),
-    Answer("n", "no", Permission.NO, escape=True),
-    Answer("a", "always in this session", Permission.SESSION),  # last: a narrow frame cuts it off
-)
+_MAX_RULE = 60  # characters of an exact command; a longer one stands above whole
 
 
-def approval(request: PermissionRequest, clock: Callable[[], float]) -> Question:
-    """The question for a request: the whole of what would be done, and y, n or esc, a."""
-    return Question(one_line(request.title or request.call.name), request.detail, _ANSWERS, clock)
+def permission_question(request: PermissionRequest, clock: Callable[[], float]) -> Question:
+    """The question for a request: the whole of what would be done, and the rule that "always" would make."""
+    answers = (
+        Answer("Once", Permission.ONCE, approves=True),
+        Answer(f"Always in this session: {_named(request.rule)}", Permission.SESSION, approves=True),
+        Answer("No", Permission.NO, escape=True),
+        Answer("No, and say why", Permission.NO, takes_words=True),
+        Answer("Approve unseen, once", Permission.ONCE, unseen=True),
+    )
+    return Question(one_line(request.title or request.call.name), request.detail, answers, clock)
 
 
 def address_question(model: str, addresses: Mapping[str, str], clock: Callable[[], float]) -> Question:
     """The question where a session goes that does not know it; the answer is an address, "" for none."""
-    answers = [
-        Answer(str(number), place, address) for number, (address, place) in enumerate(addresses.items(), 1)
-    ]
+    answers = [Answer(place, address) for address, place in addresses.items()]
     text = f"This session is from an older version. For another address: /model {model} ADDRESS."
-    return Question(
-        f"Where is {one_line(model)}?", text, (*answers, Answer("", "do not send", "", escape=True)), clock
-    )
+    nowhere = Answer("Do not send", "", escape=True)
+    return Question(f"Where is {one_line(model)}?", text, (*answers, nowhere), clock)
 
 
 def full_question(clock: Callable[[], float]) -> Question:
     """The question when the prompt does not fit and rolling context is off."""
     answers = (
-        Answer("enter", "turn rolling context on and go on", ROLL),
-        Answer("", "leave it", "leave", escape=True),
+        Answer("Turn rolling context on and go on", ROLL),
+        Answer("Cancel", "cancel", escape=True),
     )
-    text = "Rolling context would let old messages leave the prompt; all of them stay on disk."
+    text = "Rolling context would omit old messages from the prompt; all of them stay on disk."
     return Question("The conversation no longer fits", text, answers, clock)
+
+
+def _named(rule: PermissionRule) -> str:
+    text = exact(rule.text)
+    if rule.reach == "exact" and ("\n" in text or len(text) > _MAX_RULE):
+        return "exactly this command"
+    return text

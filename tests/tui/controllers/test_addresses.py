@@ -43,7 +43,7 @@ async def test_the_answer_is_kept_and_the_message_sent(tmp_path: Path) -> None:
         assert provider.requests == []
         await listens(pilot, clock)
         await reads(pilot, "api.openai.com")
-        await pilot.press("1")
+        await pilot.press("1", "enter")
         await reads(pilot, "Here.", f"model: {MODEL} at api.openai.com")
         await idle(pilot)
         assert chat.info.api_base == ""

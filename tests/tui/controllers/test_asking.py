@@ -70,7 +70,7 @@ async def test_a_letter_of_a_draft_answers_nothing_however_long_one_thinks(made:
         await pilot.press("ctrl+c")
         assert draft(pilot) == ""
         await listens(pilot, clock)
-        await pilot.press("y")
+        await pilot.press("enter")
         await idle(pilot)
         assert _is_made(made)
 
@@ -90,7 +90,7 @@ async def test_a_question_that_comes_amid_a_draft_leaves_the_keys_to_it_until_ta
         assert _questions(pilot)
         await pilot.press("tab")
         await listens(pilot, clock)
-        await pilot.press("y")
+        await pilot.press("enter")
         await idle(pilot)
         assert _is_made(made)
         assert draft(pilot) == "half a thoughty"
@@ -111,7 +111,7 @@ async def test_while_something_is_found_the_hints_are_those_of_finding(made: Pat
     clock = Clock()
     async with make_app(asking_chat(made.parents[1]), made.parents[1], clock=clock).run_test() as pilot:
         await _asked(pilot, clock)
-        await reads(pilot, "y once")
+        await reads(pilot, "1 Once", "enter answer")
         await pilot.press("ctrl+f")
         await reads(pilot, "previous, next", "tab answers")
         await pilot.press("escape")
@@ -153,7 +153,7 @@ async def test_a_retry_leaves_the_offer_and_asks_its_own_question(made: Path) ->
         await reads(pilot, COMMAND, "asking permission")
         await wait_until(pilot, lambda: len(_questions(pilot)) == 1)
         await listens(pilot, clock)
-        await pilot.press("y")
+        await pilot.press("enter")
         await idle(pilot)
         assert _is_made(made)
         await wait_until(pilot, lambda: not _questions(pilot))
@@ -184,7 +184,7 @@ async def test_a_second_question_waits_for_the_answer_to_the_first(tmp_path: Pat
         await wait_until(pilot, lambda: _questions(pilot) == [screen_of(pilot).focused])
         await pilot.press("escape")
         await wait_until(pilot, asked[1].done)
-        assert [task.result() for task in asked] == ["roll", "leave"]
+        assert [task.result().value for task in asked] == ["roll", "cancel"]
 
 
 @pytest.mark.parametrize("text", ["", "well"])
@@ -196,7 +196,7 @@ async def test_from_the_find_bar_too_tab_answers(made: Path, text: str) -> None:
         await reads(pilot, "tab answers", "find: do", "enter next")
         await pilot.press("tab")
         await listens(pilot, clock)
-        await pilot.press("y")
+        await pilot.press("enter")
         await idle(pilot)
         assert _is_made(made)
         assert draft(pilot) == text
@@ -250,8 +250,8 @@ async def test_a_question_that_comes_while_something_is_found_leaves_the_keys_th
         assert draft(pilot) == ""
         await pilot.press("tab")
         await listens(pilot, clock)
-        await reads(pilot, "y once")
-        await pilot.press("y")
+        await reads(pilot, "1 Once", "enter answer")
+        await pilot.press("enter")
         await idle(pilot)
         assert _is_made(made)
         await reads(pilot, "previous, next")

@@ -212,6 +212,10 @@ async def test_a_link_opens_only_when_the_person_says_so(
                 pilot, lambda: isinstance(pilot.app.screen, ConfirmScreen) and address in shown(pilot)
             )
             assert links == []
+            await pilot.press("y", "enter")  # too soon
+            assert isinstance(pilot.app.screen, ConfirmScreen)
+            assert links == []
+            await reads(pilot, "esc cancel")
             await pilot.press(key)
             await wait_until(pilot, lambda: pilot.app.screen is screen_of(pilot))
         await wait_until(pilot, lambda: links == [address] if opened else _copied(pilot) == address)

@@ -349,20 +349,20 @@ class TestLeave:
         async with make_app(asking_chat(tmp_path), tmp_path, clock=clock).run_test() as pilot:
             await self._asked(pilot)
             await listens(pilot, clock)
-            await pilot.press("y")
+            await pilot.press("enter")
             await idle(pilot)
             await reads(pilot, "⚙", "So it is.")
             line = next(at for at, text in enumerate(shown(pilot).splitlines()) if "⚙" in text)
             await pilot.click(offset=(20, line))
             await reads(pilot, "│ [exit code 0]")
 
-    async def test_y_gives_leave_once(self, tmp_path: Path) -> None:
+    async def test_enter_gives_permission_once(self, tmp_path: Path) -> None:
         clock = Clock()
         async with make_app(asking_chat(tmp_path), tmp_path, clock=clock).run_test() as pilot:
             await self._asked(pilot)
             await reads(pilot, COMMAND, "asking permission for run_command")
             await listens(pilot, clock)
-            await pilot.press("y")
+            await pilot.press("enter")
             await idle(pilot)
             assert (tmp_path / "work" / "made-by-tool").exists()
             await wait_until(pilot, lambda: not pilot.app.screen.query(Question))
@@ -397,13 +397,15 @@ class TestLeave:
             await pilot.press("escape")
             await idle(pilot)
 
-    @pytest.mark.parametrize("key", ["n", "escape"])
-    async def test_no_is_no(self, tmp_path: Path, key: str) -> None:
+    @pytest.mark.parametrize(
+        "keys", [["3", "enter"], ["down", "down", "enter"], ["up", "up", "enter"], ["escape"]]
+    )
+    async def test_no_is_no(self, tmp_path: Path, keys: list[str]) -> None:
         clock = Clock()
         async with make_app(asking_chat(tmp_path), tmp_path, clock=clock).run_test() as pilot:
             await self._asked(pilot)
             await listens(pilot, clock)
-            await pilot.press(key)
+            await pilot.press(*keys)
             await idle(pilot)
             await tells(pilot, "⊘ run_command", "refused", "So it is.")
             assert not (tmp_path / "work" / "made-by-tool").exists()

@@ -66,7 +66,7 @@ async def test_a_summary_is_previewed_taken_said_above_the_conversation_and_dism
         await type_line(pilot, "/compact")
         await wait_until(pilot, lambda: isinstance(pilot.app.screen, ConfirmScreen))
         await pilot.pause()
-        await reads(pilot, SUMMARY, "enter take it · esc leave it")
+        await reads(pilot, SUMMARY, "enter take it · esc cancel")
         await pilot.press("enter")
         await wait_until(pilot, lambda: BANNER in _on_screen(pilot))
         assert chat.summaries.is_in_force
@@ -89,7 +89,7 @@ async def test_who_is_typing_when_a_summary_comes_takes_nothing_and_loses_no_let
         assert isinstance(asked, ConfirmScreen)
         assert draft(pilot) == "andthen"
         asked._listen()
-        await reads(pilot, "enter take it · esc leave it")
+        await reads(pilot, "enter take it · esc cancel")
         await pilot.press("enter")
         await wait_until(pilot, lambda: BANNER in _on_screen(pilot))
         assert draft(pilot) == "andthen"
@@ -109,7 +109,7 @@ async def test_esc_stops_a_summary_that_was_asked_for_and_a_second_one_waits_for
         assert pilot.app.screen is screen_of(pilot)
         assert chat.summaries.current is None
         await type_line(pilot, "/compact")
-        await reads(pilot, SUMMARY, "esc leave it")
+        await reads(pilot, SUMMARY, "esc cancel")
 
 
 async def test_the_editor_keeps_what_was_written_and_esc_leaves_it(tmp_path: Path) -> None:

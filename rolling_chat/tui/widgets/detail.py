@@ -1,0 +1,135 @@
+"""A text of any length in few rows: the beginning, how much is not in sight, and the end."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rich.text import Text
+from textual import events
+from textual.geometry import Size
+from textual.message import Message
+from textual.widget import Widget
+
+from rolling_chat.commands.figures import plural
+
+_ROWS_FOR_A_COUNT = 3  # one of the beginning, the count, one of the end
+_ROWS_FOR_TWO_LAST = 6
+_WHEEL = 3
+
+
+class Detail(Widget):
+    """Shows a text; what is not in sight is counted, and comes by scrolling.
+
+    `unseen` counts the rows that were never in sight: a page at a time brings them, a jump to the end does
+    not. Another width makes other rows, and begins anew.
+    """
+
+    DEFAULT_CSS = """
+    Detail { width: 1fr; height: auto; }
+    """
+
+    @dataclass
+    class Scrolled(Message):
+        """Other rows are in sight."""
+
+    def __init__(self, text: Text, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._text = text
+        self._width = 0
+        self._rows: Sequence[Text] = ()
+        self._most = _ROWS_FOR_A_COUNT
+        self._top = 0
+        self._seen = 0  # rows from the first on that were in sight without a gap
+
+    @property
+    def unseen(self) -> int:
+        """How many rows were not in sight yet."""
+        if self.is_whole:
+            return 0
+        return max(0, len(self._rows) - self._last - self._seen)
+
+    def allow_rows(self, most: int) -> None:
+        """Take at most so many rows."""
+        if most != self._most:
+            self._most = most
+            self.refresh(layout=True)
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        """Return the rows of the text, within what is allowed."""
+        del container, viewport
+        self._wrap(width)
+        return min(len(self._rows), self._most)
+
+    def render(self) -> Text:
+        """The rows in sight, the count, the last rows."""
+        self._wrap(self.size.width)
+        rows = self._rows
+        if not self.is_whole:
+            first, end = self._top, len(rows) - self._last
+            count = [self._count()] if self._height >= _ROWS_FOR_A_COUNT else []
+            rows = [*rows[first : first + self._body], *count, *rows[end:]]
+        return Text("\n", no_wrap=True, overflow="crop").join(rows)
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Other rows fit."""
+        self._wrap(event.size.width)
+        self._look_from(self._top)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all of it is in sight."""
+        return len(self._rows) <= self._height
+
+    def scroll_pages(self, pages: int) -> None:
+        """Scroll by so many pages."""
+        self._look_from(self._top + pages * self._body)
+
+    def scroll_to_edge(self, step: int) -> None:
+        """Scroll to the beginning, or for a step above 0 to the end."""
+        self._look_from(len(self._rows) if step > 0 else 0)
+
+    def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
+        """Further down."""
+        event.stop()
+        self._look_from(self._top + min(_WHEEL, self._body))
+
+    def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
+        """Back up."""
+        event.stop()
+        self._look_from(self._top - min(_WHEEL, self._body))
+
+    @property
+    def _height(self) -> int:
+        return self.size.height
+
+    @property
+    def _last(self) -> int:
+        if self._height < _ROWS_FOR_A_COUNT:
+            return 0
+        return 2 if self._height >= _ROWS_FOR_TWO_LAST else 1
+
+    @property
+    def _body(self) -> int:
+        return self._height - self._last - 1 if self._last else self._height
+
+    def _count(self) -> Text:
+        below = max(0, len(self._rows) - self._last - self._body - self._top)
+        parts = [plural(below, "more line")] if below else []
+        parts += [f"{plural(self._top, 'line')} above"] if self._top else []
+        return Text(f"⋯ {' · '.join(parts)} ⋯", style="bold reverse")
+
+    def _wrap(self, width: int) -> None:
+        if width > 0 and width != self._width:
+            self._width, self._top, self._seen = width, 0, 0
+            self._rows = list(self._text.wrap(self.app.console, width, overflow="fold"))
+
+    def _look_from(self, top: int) -> None:
+        if not self._height:
+            return
+        most = max(0, len(self._rows) - self._last - self._body)
+        self._top = max(0, min(top, most))
+        if self._top <= self._seen:
+            self._seen = max(self._seen, self._top + self._body)
+        self.refresh()
+        self.post_message(self.Scrolled())
