@@ -5,6 +5,7 @@ from __future__ import annotations
 from rolling_chat.commands import figures
 from rolling_chat.commands.base import Command, CommandContext
 
+_BACK = "; its text is back in the prompt box"
 _IN_USE = "; its text is not put into the prompt box, which is in use"
 
 
@@ -13,7 +14,7 @@ async def _run(context: CommandContext, _argument: str) -> None:
     number = len(context.chat.turns())
     taken = context.chat.undo()
     context.reload()
-    where = "" if context.offer_draft(taken.text) else _IN_USE
+    where = _BACK if context.offer_draft(taken.text) else _IN_USE
     left = figures.plural(number - 1, "turn")
     context.say(f"Took back turn {number}; {left} left. Nothing is deleted: /redo brings it back{where}.")
 

@@ -33,7 +33,9 @@ async def test_undo_gives_the_text_back_and_says_what_brings_it_back(tmp_path: P
     context = await talked(tmp_path, "first", "second")
     await run(context, "/undo")
     assert (context.draft, texts(context)) == ("second", ["first", "answer to first"])
-    assert context.said == ["Took back turn 2; 1 turn left. Nothing is deleted: /redo brings it back."]
+    (line,) = context.said
+    assert line.startswith("Took back turn 2; 1 turn left. Nothing is deleted: /redo brings it back; ")
+    assert line.endswith("; its text is back in the prompt box.")
     assert context.done == ["reload"]
     await run(context, "/redo")
     assert len(texts(context)) == 4
