@@ -166,7 +166,7 @@ async def echoes(pilot: Pilot[None], *keys: str) -> None:
 
 def _writes(pilot: Pilot[None]) -> bool:
     screen = screen_of(pilot)
-    free = not screen.prompt.searching and not screen.state.busy
+    free = not screen.prompt.searching and not screen.state.busy and not screen.query(Question)
     return free and pilot.app.screen is screen and pilot.app.focused is screen.prompt
 
 
