@@ -7,12 +7,31 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rolling_chat.messages import Ending, Json, MadeBy, Message, ToolCall
-from rolling_chat.providers.protocol import Delta, ReasoningDelta, TextDelta, ToolCallDelta
+from rolling_chat.providers.protocol import (
+    Delta,
+    ErrorKind,
+    ProviderError,
+    ReasoningDelta,
+    TextDelta,
+    ToolCallDelta,
+)
 from rolling_chat.providers.wire import REASONING, SIGNATURES, THINKING_BLOCKS
 
 # litellm hides Gemini's signature behind this in a call's id, for clients that lose other fields
 _SIGNATURE_IN_ID = "__thought__"
+MAX_CHARACTERS = 2_000_000
+"""Of one reply: text, thinking and the arguments of its calls. No model's output limit reaches this far."""
+
+MAX_CALLS = 256
+"""Of one reply."""
+
 _CUT_REASONS = frozenset({"length", "max_tokens", "model_context_window_exceeded"})
+
+
+_ENDLESS = (
+    f"The reply was stopped: it is longer than {MAX_CHARACTERS:,} characters, "
+    f"or has more than {MAX_CALLS} tool calls."
+)
 
 
 @dataclass(slots=True)
@@ -34,16 +53,30 @@ class ReplyBuilder:
         self._places: dict[int, int] = {}  # a fragment's index -> the place of the call it belongs to now
         self._text_signatures: list[str] = []
         self._finish_reason = ""
+        self._characters = 0
 
     def add(self, chunk: Any) -> Iterator[Delta]:
-        """The deltas of one chunk; a chunk of usage alone has none."""
+        """The deltas of one chunk; a chunk of usage alone has none.
+
+        Raises ProviderError for a reply that is longer than any can be.
+        """
         for choice in getattr(chunk, "choices", None) or ():
             reason = getattr(choice, "finish_reason", None)
             if reason:
                 self._finish_reason = str(reason)
             delta = getattr(choice, "delta", None)
             if delta is not None:
-                yield from self._add_delta(delta)
+                yield from map(self._counted, self._add_delta(delta))
+
+    def _counted(self, delta: Delta) -> Delta:
+        match delta:
+            case TextDelta(text) | ReasoningDelta(text):
+                self._characters += len(text)
+            case ToolCallDelta(_, _, name, arguments):
+                self._characters += len(name) + len(arguments)
+        if self._characters > MAX_CHARACTERS or len(self._calls) > MAX_CALLS:
+            raise ProviderError(ErrorKind.UNKNOWN, _ENDLESS)
+        return delta
 
     @property
     def has_come(self) -> bool:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
+
 from rolling_chat.messages import Ending, Message
-from rolling_chat.providers.protocol import Delta, ToolCallDelta
-from rolling_chat.providers.reply import ReplyBuilder
+from rolling_chat.providers.protocol import Delta, ProviderError, ToolCallDelta
+from rolling_chat.providers.reply import MAX_CALLS, MAX_CHARACTERS, ReplyBuilder
 from rolling_chat.providers.wire import made_by
 
 MODEL = "gemini/gemini-2.5-pro"
@@ -102,6 +104,26 @@ def test_only_signed_thinking_is_kept_for_the_provider() -> None:
             {"type": "redacted_thinking", "data": "ZGF0YQ"},
         ],
     }
+
+
+@pytest.mark.parametrize(
+    "delta",
+    [
+        {"content": "x" * 100_000},
+        {"reasoning_content": "x" * 100_000},
+        {"tool_calls": [_fragment(0, "a", "read", "x" * 100_000)]},
+    ],
+    ids=["text", "thinking", "arguments"],
+)
+def test_a_reply_without_an_end_is_stopped(delta: dict[str, Any]) -> None:
+    with pytest.raises(ProviderError, match="The reply was stopped"):
+        _build(*[_chunk(**delta)] * (MAX_CHARACTERS // 100_000 + 1))
+
+
+def test_a_reply_of_endless_calls_is_stopped() -> None:
+    chunks = [_chunk(tool_calls=[_fragment(n, f"c{n}", "read", "")]) for n in range(MAX_CALLS + 1)]
+    with pytest.raises(ProviderError, match="The reply was stopped"):
+        _build(*chunks)
 
 
 def test_a_reply_cut_at_its_limit_says_so() -> None:
