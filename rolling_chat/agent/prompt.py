@@ -63,9 +63,9 @@ class Planner:
         session_id: str,
         started_at: float,
         model: str,
-        address: str | None,
         rolling: bool,
         tools: Sequence[Tool],
+        address: str | None = "",
     ) -> None:
         self._runtime = runtime
         self._session_id = session_id

@@ -103,7 +103,7 @@ def osc52(text: str, environ: Mapping[str, str]) -> str:
 
 def write_private(path: Path, content: bytes) -> None:
     """Write a file that only its owner can read; what was in it is gone. Raises OSError."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(descriptor, "wb") as file:
         if sys.platform != "win32":  # where the user's own folder is closed to others
