@@ -48,7 +48,7 @@ _READING = (
     *reading._ALONG,
     *reading._SHIFTED,
 )
-_ANSWERS = (Answer("y", "yes", "yes"), Answer("n", "no", "no", escape=True))
+_ANSWERS = (Answer("yes", "yes"), Answer("no", "no", escape=True))
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ async def asks(pilot: Pilot[None]) -> list[str]:
     question = Question("Run a command", "touch made\n" * 30, _ANSWERS, screen._clock)
 
     async def ask() -> None:
-        answers.append(await screen.ask(question))
+        answers.append((await screen.ask(question)).value)
 
     screen.work(ask)
     await wait_until(pilot, lambda: question.has_focus)
