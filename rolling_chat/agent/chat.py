@@ -33,6 +33,7 @@ from rolling_chat.context import PromptReport, count_tokens
 from rolling_chat.context.tokens import estimator_for
 from rolling_chat.events import AskPermission, Event, Outcome, TurnEnded, TurnStarted
 from rolling_chat.messages import Ending, Message, Usage
+from rolling_chat.permissions.rules import PermissionRule
 from rolling_chat.providers.background import in_background
 from rolling_chat.providers.discovery import ModelChoice
 from rolling_chat.redaction import secrets_in, without_secrets
@@ -194,6 +195,16 @@ class Chat:
     @ask.setter
     def ask(self, ask: AskPermission | None) -> None:
         self._permissions.ask = ask
+
+    @property
+    def permissions(self) -> Permissions:
+        """The permission rules of the settings and of this session."""
+        return self._permissions
+
+    def keep_permission(self, rule: PermissionRule) -> None:
+        """Move a rule of this session into the user's settings. Raises ChatError."""
+        with in_words():
+            self._permissions.keep(rule, self._runtime.paths)
 
     @property
     def usage(self) -> Usage:

@@ -90,13 +90,18 @@ class Permissions:
         """Drop the session's rules: another session begins."""
         self.session.clear()
 
+    def remove(self, rule: PermissionRule) -> None:
+        """Drop a rule of the session: what it allowed asks again."""
+        if rule in self.session:
+            self.session.remove(rule)
+
     def keep(self, rule: PermissionRule, paths: Paths) -> None:
         """Move a session's rule into the user's settings file. Raises SettingsError."""
         if not rule.can_be_kept:
             raise SettingsError("A command of several lines cannot be kept in the settings.")
         add_to_setting(paths, ALLOW, rule.text)
         self.allow = (*self.allow, rule)
-        self.session.remove(rule)
+        self.remove(rule)
 
 
 def refused_by_user(words: str) -> str:

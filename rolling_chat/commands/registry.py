@@ -19,6 +19,7 @@ from rolling_chat.commands.help import HELP
 from rolling_chat.commands.include import INCLUDE
 from rolling_chat.commands.model import MODEL
 from rolling_chat.commands.new import NEW
+from rolling_chat.commands.permissions import PERMISSIONS
 from rolling_chat.commands.pin import PIN
 from rolling_chat.commands.processes import PROCESSES
 from rolling_chat.commands.quit import QUIT
@@ -51,6 +52,7 @@ _COMMANDS: tuple[Command, ...] = (
     RECALL,
     FILES,
     PROCESSES,
+    PERMISSIONS,
     MODEL,
     UNDO,
     REDO,

@@ -1,0 +1,88 @@
+"""/permissions: list the permission rules, remove one of this session, or keep it in the settings."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rolling_chat.commands.base import Choice, Column, Command, CommandContext, Table, first_word
+from rolling_chat.text import exact, one_line
+
+if TYPE_CHECKING:
+    from rolling_chat.permissions.rules import PermissionRule
+
+_NAME = "/permissions"
+_COLUMNS = (Column("rule"), Column("says"), Column("from"))
+_WORDS = (
+    Choice("remove", "remove", "take back a rule of this session"),
+    Choice("keep", "keep", "write a rule of this session into your settings"),
+)
+
+
+def _shown(rule: PermissionRule) -> str:
+    return one_line(exact(rule.text))
+
+
+def _list(context: CommandContext) -> None:
+    permissions = context.chat.permissions
+    rows = [(_shown(rule), "deny", "settings") for rule in permissions.deny]
+    rows += [(_shown(rule), "allow", "settings") for rule in permissions.allow]
+    rows += [(_shown(rule), "allow", "this session") for rule in permissions.session]
+    policy = f"agent.approvals is {permissions.policy}"
+    if not rows:
+        context.say(f"There are no permission rules; {policy}.")
+        return
+    lead = [
+        f"{policy}; a rule that denies wins. {_NAME} remove and {_NAME} keep change those of this session."
+    ]
+    context.show_tables("Permissions", lead, [Table(_COLUMNS, rows)])
+
+
+async def _choose(context: CommandContext, title: str, text: str) -> PermissionRule | None:
+    """The session's rule of that text, or the one that the user picks."""
+    rules = {rule.text: rule for rule in context.chat.permissions.session}
+    if not rules:
+        context.say("This session has no permission rules of its own.")
+        return None
+    if text and text not in rules:
+        context.say(f"This session has no rule {one_line(exact(text), 80)}.", warning=True)
+        return None
+    choices = [Choice(rule.text, _shown(rule)) for rule in rules.values()]
+    chosen = text or await context.pick(title, choices)
+    return rules.get(chosen) if chosen else None
+
+
+async def _remove(context: CommandContext, text: str) -> None:
+    rule = await _choose(context, "Remove a rule", text)
+    if rule is not None:
+        context.chat.permissions.remove(rule)
+        context.say(f"Removed {_shown(rule)}: it asks again.")
+
+
+async def _keep(context: CommandContext, text: str) -> None:
+    rule = await _choose(context, "Keep a rule in your settings", text)
+    if rule is not None:
+        context.chat.keep_permission(rule)
+        context.say(f"Kept {_shown(rule)} in your settings (agent.permissions.allow).")
+
+
+async def _run(context: CommandContext, argument: str) -> None:
+    word, _, rest = argument.partition(" ")
+    match word.lower():
+        case "":
+            _list(context)
+        case "remove":
+            await _remove(context, rest.strip())
+        case "keep":
+            await _keep(context, rest.strip())
+        case _:
+            context.say(f"{_NAME} takes remove or keep, not {argument!r}.", warning=True)
+
+
+PERMISSIONS = Command(
+    "permissions",
+    "[remove|keep] [rule]",
+    "List the permission rules; remove one of this session, or keep it in your settings",
+    _run,
+    while_busy=True,
+    arguments=first_word(lambda _context: _WORDS),
+)
