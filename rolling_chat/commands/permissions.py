@@ -81,7 +81,7 @@ async def _run(context: CommandContext, argument: str) -> None:
 PERMISSIONS = Command(
     "permissions",
     "[remove|keep] [rule]",
-    "List the permission rules; remove one of this session, or keep it in your settings",
+    "List the permission rules; remove one of this session, or keep it",
     _run,
     while_busy=True,
     arguments=first_word(lambda _context: _WORDS),

@@ -29,6 +29,7 @@ def test_every_command_of_the_program_is_there_once() -> None:
             "recall",
             "files",
             "processes",
+            "permissions",
             "model",
             "undo",
             "redo",
@@ -78,7 +79,7 @@ def test_what_looks_may_be_done_while_the_model_works_and_what_leaves_may_not() 
     stop_first = {"undo", "rewind", "retry"}
     look = {
         *("pin", "unpin", "exclude", "include"),
-        *("rolling-context", "context", "recall", "files", "processes", "rename", "export"),
+        *("rolling-context", "context", "recall", "files", "processes", "permissions", "rename", "export"),
         *("copy", "theme", "help", "quit"),
     }
     assert busy == look | stop_first
