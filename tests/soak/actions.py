@@ -98,6 +98,9 @@ def _say(walk: Walk, rng: random.Random) -> None:
     walk.press(keys.ENTER)
     walk.journal.count("messages")
     _wait(walk, walk.patience or rng.choice((0.0, 0.3, 1.0, 3.0, 6.0)))
+    if walk.patience and walk.pane.is_busy:  # else what is said next would only be queued
+        walk.press(keys.ESC)
+        _wait(walk, ECHO_SECONDS)
     before.judge_gauge(walk, text)
 
 

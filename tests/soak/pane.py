@@ -209,10 +209,17 @@ class Pane:
             self.pump(0.02)
 
     def _wake(self) -> None:
-        """As a shell's `fg`, where a key has suspended it."""
+        """As a shell's `fg`, where a key has suspended it; an editor is waited for.
+
+        While another program has the terminal, the system itself may show what is typed, or swallow it.
+        """
         if state_of(self.pid) == "T":
             self.terminal.go_on()
-            self.pump(0.3)
+        until = time.monotonic() + 2 * ECHO_SECONDS
+        while not self.has_ended and self.terminal.takes_lines:
+            if time.monotonic() > until:
+                raise PromiseError(f"it does not take the terminal back\n{self.terminal.text}")
+            self.pump(0.05)
 
 
 def _probe_words() -> Iterator[str]:
