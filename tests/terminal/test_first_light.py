@@ -91,7 +91,7 @@ def test_what_no_longer_fits_is_asked_about_once_and_goes_on_with_rolling_contex
         terminal.say(f"read part{turn}.txt")
         terminal.see_either(question, f"part{turn}.txt begins with:")
         terminal.see_either(question, "done in")
-    terminal.see("nothing was sent", "enter turn rolling context on")
+    terminal.see("nothing was sent", "1 Turn rolling context on and go on", "enter answer")
     terminal.type("\r")
     terminal.see("Rolling context is on; ", f"part{turn}.txt begins with:", "done in", "rolling: on")
     terminal.wait_until(lambda: question not in terminal.text, "it still asks")

@@ -44,7 +44,7 @@ class Status(StrEnum):
     DONE = "done"
     LIVE = "live"  # still growing, or running
     FORMING = "forming"  # a tool call that the model is writing
-    ASKING = "asking"  # a tool that waits for leave
+    ASKING = "asking"  # a tool that waits for permission
     QUEUED = "queued"
     CUT = "cut"
     CANCELLED = "cancelled"
