@@ -97,6 +97,8 @@ def _say(walk: Walk, rng: random.Random) -> None:
     walk.press(text)
     walk.press(keys.ENTER)
     walk.journal.count("messages")
+    if walk.patience:
+        before.wait_begun(walk)
     _wait(walk, walk.patience or rng.choice((0.0, 0.3, 1.0, 3.0, 6.0)))
     if walk.patience and walk.pane.is_busy:  # else what is said next would only be queued
         walk.press(keys.ESC)
@@ -111,6 +113,12 @@ class _Moment:
         self._server = walk.server
         self._served, self._messages = self._server.served, list(self._server.messages)
         self._gauge = _gauge(walk.pane)
+
+    def wait_begun(self, walk: Walk) -> None:
+        """Wait until the message is on its way, or seems not to be sent at all."""
+        until = time.monotonic() + ECHO_SECONDS
+        while not walk.pane.is_busy and self._server.served == self._served and time.monotonic() < until:
+            walk.pump(0.05)
 
     def judge_gauge(self, walk: Walk, text: str) -> None:
         """What it showed, and the new message, are what the server then counted of the next request.
@@ -153,6 +161,10 @@ def _wait(walk: Walk, seconds: float) -> None:
     walk.pump(0.1)
     while walk.pane.is_busy and not walk.pane.has_ended and time.monotonic() < until:
         walk.pump(0.05)
+        if walk.patience and walk.pane.is_asking:
+            walk.press(keys.TAB)
+            walk.pump(0.5)
+            walk.press(keys.ENTER)
 
 
 def _empty_box(walk: Walk, rng: random.Random) -> None:

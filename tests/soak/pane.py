@@ -30,7 +30,10 @@ _AT_ONCE = 4_096  # bytes that are sent before others are looked at
 _SLICE, _GLANCE = 0.05, 0.002  # seconds, likewise
 _ESC_SECONDS = 0.25 * SCALE  # Esc and a letter that are read at once are Alt and the letter
 _KEPT_OF_RAW = 100_000  # bytes
-_BUSY = re.compile(r"(waiting for|answering|thinking|running|trying again|stopping|summarising).*\d+ s")
+_ASKING = "asking permission"
+_BUSY = re.compile(
+    rf"({_ASKING}|waiting for|answering|thinking|running|trying again|stopping|summarising).*\d+ s"
+)
 
 
 class PromiseError(AssertionError):
@@ -80,6 +83,11 @@ class Pane:
     def is_busy(self) -> bool:
         """Does the status line say that something is being done?"""
         return _BUSY.search(self.terminal.text) is not None
+
+    @property
+    def is_asking(self) -> bool:
+        """Is the user asked whether a call may run?"""
+        return _ASKING in self.terminal.text
 
     def wait_ready(self) -> bool:
         """Wait until the gauge is there; False where the program has ended instead."""
