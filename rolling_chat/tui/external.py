@@ -19,9 +19,6 @@ from textual.app import App, SuspendNotSupported
 from rolling_chat.programs import FOR_USER, find_program
 from rolling_chat.text import one_line, without_controls
 
-if sys.platform != "win32":
-    import termios
-
 _VARIABLES = {"editor": ("VISUAL", "EDITOR"), "pager": ("PAGER",)}
 _OTHERWISE = {"editor": ("sensible-editor", "nano", "vi", "notepad"), "pager": ("less -R", "more")}
 # ctrl+c and ctrl+\\ in the other program are meant for it alone, though the terminal sends them to both
@@ -141,23 +138,30 @@ def _not_for_us(*_: object) -> None:
     """A function and not SIG_IGN, which the other program would inherit."""
 
 
-def _terminal_modes() -> Callable[[], None]:
-    """Note how the terminal is set; return what sets it so again, where there is such a thing."""
-    if sys.platform == "win32":
-        return lambda: None
-    stdin = sys.__stdin__
-    if stdin is None:
-        return lambda: None
-    try:
-        modes = termios.tcgetattr(stdin)
-    except termios.error:
+if sys.platform == "win32":
+
+    def _terminal_modes() -> Callable[[], None]:
+        """Do nothing: a console program restores the modes itself."""
         return lambda: None
 
-    def restore() -> None:
-        with suppress(termios.error):
-            termios.tcsetattr(stdin, termios.TCSANOW, modes)
+else:
+    import termios
 
-    return restore
+    def _terminal_modes() -> Callable[[], None]:
+        """Note how the terminal is set; return what sets it so again."""
+        stdin = sys.__stdin__
+        if stdin is None:
+            return lambda: None
+        try:
+            modes = termios.tcgetattr(stdin)
+        except termios.error:
+            return lambda: None
+
+        def restore() -> None:
+            with suppress(termios.error):
+                termios.tcsetattr(stdin, termios.TCSANOW, modes)
+
+        return restore
 
 
 @contextmanager
