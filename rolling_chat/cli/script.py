@@ -128,10 +128,10 @@ def run_script(options: Options, paths: Paths) -> int:
 
 async def _ask(chat: Chat, text: str, result: Result, output_format: str) -> None:
     loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    for name in ("SIGINT", "SIGTERM", "SIGHUP"):
         # not every platform has signal handlers on the loop; there KeyboardInterrupt does the same
-        with contextlib.suppress(NotImplementedError, ValueError):
-            loop.add_signal_handler(number, chat.stop)
+        with contextlib.suppress(NotImplementedError, ValueError, AttributeError):
+            loop.add_signal_handler(getattr(signal, name), chat.stop)
     chat.summaries.extract_only()
     try:
         async with aclosing(chat.send(text)) as events:

@@ -98,7 +98,7 @@ class Children:
 
     def left_running(self) -> tuple[Child, ...]:
         """Find every process that a command left running when it ended, oldest number first."""
-        if os.name == "nt" or not self._sessions:
+        if sys.platform == "win32" or not self._sessions:
             return ()
         entries = _by_proc() if (_PROC / "self/stat").exists() else _by_ps()
         self._reap(entries)
@@ -112,6 +112,8 @@ class Children:
 
         An orphan without a mark has wiped its environment: what the user has us start is marked, too.
         """
+        if sys.platform == "win32":
+            return set()
         me, own = os.getpid(), os.getsid(0)
         near = _with_descendants(alive, {me}) - {me} if _adopt_orphans() else alive.keys()
         roots = {pid for pid in near if alive[pid].session in self._sessions}
@@ -126,7 +128,7 @@ class Children:
 
     def _reap(self, entries: Iterable[_Entry]) -> None:
         """Bury orphans that ended: nobody else waits for them."""
-        if self._starting:
+        if sys.platform == "win32" or self._starting:
             return
         own = os.getsid(0)
         for entry in entries:

@@ -13,7 +13,12 @@ from rolling_chat.text import printable
 from rolling_chat.tools.base import ToolContext, ToolError
 from rolling_chat.tools.text import show_name
 
-_CAN_WALK = os.open in os.supports_dir_fd and hasattr(os, "O_NOFOLLOW")
+# flags that Windows does not have, where folders cannot be walked one at a time
+_NO_LINK: int = getattr(os, "O_NOFOLLOW", 0)
+_NO_WAIT: int = getattr(os, "O_NONBLOCK", 0)
+_FOLDER: int = getattr(os, "O_DIRECTORY", 0)
+_CLOSED_TO_CHILDREN: int = getattr(os, "O_CLOEXEC", 0)
+_CAN_WALK = os.open in os.supports_dir_fd and _NO_LINK > 0
 
 
 def resolve_inside(path: str, context: ToolContext) -> Path:
@@ -74,7 +79,7 @@ def open_folder(path: Path, context: ToolContext) -> int | str:
     """Open a folder that `resolve_inside` gave; its path where folders cannot be opened. Raises OSError."""
     if not _CAN_WALK:
         return str(path)
-    return _walk_to(path, context.folder.resolve(), os.O_DIRECTORY)
+    return _walk_to(path, context.folder.resolve(), _FOLDER)
 
 
 @contextmanager
@@ -83,7 +88,7 @@ def working_folder(context: ToolContext) -> Iterator[tuple[int, ...]]:
     if not _CAN_WALK:
         yield ()
         return
-    descriptor = os.open(context.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    descriptor = os.open(context.folder, os.O_RDONLY | _FOLDER | _CLOSED_TO_CHILDREN)
     try:
         yield (descriptor,)
     finally:
@@ -91,16 +96,16 @@ def working_folder(context: ToolContext) -> Iterator[tuple[int, ...]]:
 
 
 def _walk_to(path: Path, folder: Path, last: int = 0) -> int:
-    flags = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+    flags = os.O_RDONLY | _CLOSED_TO_CHILDREN | getattr(os, "O_BINARY", 0)
     if not _CAN_WALK:
         return os.open(path, flags)
-    flags |= os.O_NOFOLLOW | os.O_NONBLOCK
-    descriptor = os.open(folder, flags | os.O_DIRECTORY)
+    flags |= _NO_LINK | _NO_WAIT
+    descriptor = os.open(folder, flags | _FOLDER)
     parts = path.relative_to(folder).parts
     for number, part in enumerate(parts, start=1):
         is_last = number == len(parts)
         try:
-            following = os.open(part, flags | last if is_last else flags | os.O_DIRECTORY, dir_fd=descriptor)
+            following = os.open(part, flags | last if is_last else flags | _FOLDER, dir_fd=descriptor)
         finally:
             os.close(descriptor)
         descriptor = following

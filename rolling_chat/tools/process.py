@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import signal
 from collections import deque
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -12,10 +11,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from rolling_chat.tools.children import CHILDREN, Child, kill_children
+from rolling_chat.tools.process_groups import end_group, group_options, listen
 from rolling_chat.tools.text import MAX_RESULT_BYTES
 
 _CHUNK = 65_536
-_GRACE = 2.0  # seconds between asking a group to end and ending it
 _LINGER = 0.25  # seconds to wait for more output once the command itself has ended
 
 
@@ -82,16 +81,15 @@ async def run_process(
     the program leaves running in the background when it ends by itself keeps running. Raises OSError
     when it cannot be started.
     """
-    loop = asyncio.get_running_loop()
     reading, writing = os.pipe()
     output = Output(limit)
     pipe = _Pipe(output)
     try:
-        transport, _ = await loop.connect_read_pipe(lambda: pipe, os.fdopen(reading, "rb", buffering=0))
+        close = await listen(pipe, reading)
         try:
             process = await _start(arguments, folder, environ, pass_fds, writing)
         except BaseException:
-            transport.close()
+            close()
             raise
     finally:
         os.close(writing)
@@ -102,19 +100,19 @@ async def run_process(
                 await process.wait()
         except TimeoutError:
             timed_out = True
-            await _end_group(process)
+            await end_group(process)
         await pipe.drained(_LINGER)
     finally:
         try:
             is_cancelled = process.returncode is None
             if is_cancelled:
-                await _end_group(process)
+                await end_group(process)
         finally:
             left = CHILDREN.ended(process.pid)
             if timed_out or is_cancelled:
                 kill_children(left)
                 left = ()
-            transport.close()
+            close()
     return Ended(output, process.returncode or 0, timed_out, left)
 
 
@@ -137,7 +135,7 @@ async def _start(
                 pass_fds=pass_fds,
                 stdout=writing,
                 stderr=writing,
-                start_new_session=True,
+                **group_options(),
             )
         )
         while not starting.done():
@@ -150,36 +148,9 @@ async def _start(
     if not is_cancelled:
         return starting.result()
     if starting.exception() is None:
-        await _end_group(starting.result())
+        await end_group(starting.result())
         kill_children(CHILDREN.ended(starting.result().pid))
     raise asyncio.CancelledError
-
-
-async def _end_group(process: asyncio.subprocess.Process) -> None:
-    """Ask the group to end, and kill what is left of it: now, if we are hurried."""
-    try:
-        _signal_group(process.pid, signal.SIGTERM)
-        with suppress(TimeoutError):
-            async with asyncio.timeout(_GRACE):
-                await process.wait()
-    finally:
-        _signal_group(process.pid, signal.SIGKILL)
-        await _reap(process)
-
-
-async def _reap(process: asyncio.subprocess.Process) -> None:
-    """Take leave of a process that was killed, also when we are hurried: it is a matter of milliseconds."""
-    reaping = asyncio.create_task(process.wait())
-    try:
-        await asyncio.wait({reaping}, timeout=_GRACE)
-    except asyncio.CancelledError:
-        await asyncio.wait({reaping}, timeout=_GRACE)
-        raise
-
-
-def _signal_group(group: int, number: signal.Signals) -> None:
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(group, number)
 
 
 class _Pipe(asyncio.Protocol):

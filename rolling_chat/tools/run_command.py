@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import base64
+import errno
 import os
 import re
 import signal
+import sys
 from dataclasses import dataclass
 
 from rolling_chat.messages import Ending, Json, JsonObject
@@ -19,6 +22,10 @@ MAX_TIMEOUT = 3600  # seconds
 
 _ENDED = re.compile(r"\[(exit code (\d+)|killed by signal \w+|killed: not done after \d+ seconds)\]")
 _OWN_LINES = 2  # how it ended, and what it left running
+
+# the end of a PowerShell script: 0 where its last statement succeeded, else what the last program gave
+_EXIT = "exit $(if ($?) { 0 } elseif ($LASTEXITCODE) { $LASTEXITCODE } else { 1 })"
+_SHELL = "PowerShell" if sys.platform == "win32" else "the shell"
 
 _NAMED = 3  # processes named with their commands
 
@@ -46,7 +53,7 @@ class RunCommand:
             self.name,
             _DESCRIPTION,
             {
-                "command": {"type": "string", "description": "The command, for the shell."},
+                "command": {"type": "string", "description": f"The command, for {_SHELL}."},
                 "timeout": {"type": "integer", "description": timeout},
             },
             required=("command",),
@@ -60,10 +67,9 @@ class RunCommand:
         """The output, then a line with the exit code; killed with all it started when time is up."""
         command = _read_command(arguments)
         timeout = min(read_count(arguments, "timeout", default=DEFAULT_TIMEOUT) or 1, MAX_TIMEOUT)
-        shell = find_program("bash", context.environ, context.folder) or "/bin/sh"
         try:
             ended = await run_process(
-                [shell, "-c", command],
+                shell_line(command, context),
                 folder=context.folder,
                 environ={**context.environ, **_QUIET},
                 timeout=timeout,
@@ -71,6 +77,19 @@ class RunCommand:
         except (OSError, ValueError) as error:
             raise ToolError(f"The command could not be started: {_why(error)}.") from None
         return ToolResult(_present(ended, timeout), Ending.FAILED if ended.timed_out else Ending.COMPLETE)
+
+
+def shell_line(command: str, context: ToolContext) -> list[str]:
+    """Give the shell that runs `command`, and its arguments. Raises OSError where there is none."""
+    if sys.platform == "win32":
+        for name in ("pwsh", "powershell"):
+            if shell := find_program(name, context.environ, context.folder):
+                # encoded, no quoting of the command line can change it
+                script = base64.b64encode(f"{command}\n{_EXIT}".encode("utf-16-le")).decode()
+                return [shell, "-NoLogo", "-NoProfile", "-NonInteractive", "-EncodedCommand", script]
+        raise FileNotFoundError(errno.ENOENT, "PowerShell was not found")
+    else:  # noqa: RET506 - mypy skips the branch of the other system
+        return [find_program("bash", context.environ, context.folder) or "/bin/sh", "-c", command]
 
 
 def outcome_of(result: str) -> str:

@@ -12,7 +12,7 @@ from contextlib import suppress
 def terminal_is_gone() -> bool:
     """Has the terminal of this process been closed? Reading from it would then return nothing, for ever."""
     stdin = sys.__stdin__
-    if stdin is None or not hasattr(select, "poll"):
+    if sys.platform == "win32" or stdin is None or not hasattr(select, "poll"):
         return False
     with suppress(OSError, ValueError):
         poll = select.poll()
@@ -23,5 +23,7 @@ def terminal_is_gone() -> bool:
 
 def die_of_hangup() -> None:
     """End as a program does whose terminal was closed, even where that signal was to be ignored."""
+    if sys.platform == "win32":  # there a closed console ends its programs itself
+        return
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
     os.kill(os.getpid(), signal.SIGHUP)

@@ -8,9 +8,6 @@ from contextlib import suppress
 from threading import Thread
 from typing import Any
 
-if sys.platform != "win32":
-    import termios
-
 # cancel a sequence that was cut off, end a frame; paste marks, size reports, mouse, focus reports off;
 # line wrap on; the kitty keyboard's flags, then the other screen (which has flags of its own) left; cursor on
 _RESET = (
@@ -28,10 +25,9 @@ class TerminalModes:
 
     def restore(self) -> None:
         """Put it back, from any thread and without anything of the screen's."""
-        if self._settings is None or sys.__stdin__ is None:
+        if self._settings is None:
             return
-        with suppress(OSError, ValueError, termios.error):
-            termios.tcsetattr(sys.__stdin__, termios.TCSANOW, self._settings)
+        _restore_line_settings(self._settings)
         writing = Thread(target=_write_reset, daemon=True)
         writing.start()
         writing.join(_MAX_WRITE_SECONDS)
@@ -42,10 +38,27 @@ def _write_reset() -> None:
         os.write(sys.__stderr__.fileno(), _RESET)  # type: ignore[union-attr]  # suppressed
 
 
-def _line_settings() -> list[Any] | None:
-    if sys.platform == "win32" or sys.__stdin__ is None:
+if sys.platform == "win32":
+
+    def _line_settings() -> list[Any] | None:
+        """Give none: a Windows console keeps a program's settings apart from the shell's."""
         return None
-    try:
-        return termios.tcgetattr(sys.__stdin__)
-    except (OSError, ValueError, termios.error):
-        return None
+
+    def _restore_line_settings(settings: list[Any]) -> None:
+        """Do nothing."""
+
+else:
+    import termios
+
+    def _line_settings() -> list[Any] | None:
+        if sys.__stdin__ is None:
+            return None
+        try:
+            return termios.tcgetattr(sys.__stdin__)
+        except (OSError, ValueError, termios.error):
+            return None
+
+    def _restore_line_settings(settings: list[Any]) -> None:
+        if sys.__stdin__ is not None:
+            with suppress(OSError, ValueError, termios.error):
+                termios.tcsetattr(sys.__stdin__, termios.TCSANOW, settings)

@@ -11,6 +11,7 @@ import faulthandler
 import os
 import signal
 import socket
+import sys
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -75,8 +76,7 @@ class Watchdog:
             return
         self._stopped = True
         if self._handlers_before:
-            if _ALARM:
-                signal.setitimer(signal.ITIMER_REAL, 0)
+            _set_alarm(0)
             signal.set_wakeup_fd(self._wakeup_before)
         for number, handler in self._handlers_before.items():
             signal.signal(number, handler)
@@ -94,8 +94,7 @@ class Watchdog:
         """In the main thread, between two steps of whatever keeps the loop from turning."""
         if number != _ALARM:
             self._came_last = number
-            if _ALARM:  # no other thread may get its turn: a regular expression keeps the interpreter
-                signal.setitimer(signal.ITIMER_REAL, STALL)
+            _set_alarm(STALL)  # no other thread may get its turn: a regular expression keeps the interpreter
         if time.monotonic() - self._beat_at >= STALL:
             self._end(self._came_last, _STALLED)
 
@@ -156,3 +155,9 @@ class Watchdog:
                     faulthandler.dump_traceback(file)
             finally:
                 os.close(file)
+
+
+def _set_alarm(seconds: float) -> None:
+    """Have the alarm signal come in so many seconds, where the system has it; 0 takes it back."""
+    if sys.platform != "win32":
+        signal.setitimer(signal.ITIMER_REAL, seconds)

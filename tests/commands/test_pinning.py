@@ -45,9 +45,11 @@ async def test_pin_says_the_price_and_what_comes_along(tmp_path: Path) -> None:
 
 async def test_exclude_says_what_the_next_request_becomes(tmp_path: Path) -> None:
     context = await _context(tmp_path)
-    before, tokens = context.chat.report().token_count, _tokens(context.chat, 2)
+    before = context.chat.report().token_count
     await _run(context, "/exclude r2")
     after = context.chat.report().token_count
+    # without the answer the requests before and after it need one in between, which may cost more
+    tokens = max(0, before - after)
     difference = f"the next request goes from ~{before:,} to ~{after:,} tokens"
     assert context.said == [
         f"Excluded r2: {tokens} tokens, no longer sent; {difference}. /include r2 takes it back."

@@ -85,7 +85,7 @@ async def test_a_command_out_of_time_is_killed_with_its_children(folder: Path, c
 async def test_a_command_that_ignores_the_polite_request_is_killed(
     folder: Path, context: ToolContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rolling_chat.tools.process._GRACE", 0.1)
+    monkeypatch.setattr("rolling_chat.tools.process_groups._GRACE", 0.1)
     result = await run(context, "trap '' TERM; echo $$ > pid; while :; do sleep 0.05; done", timeout=1)
     assert result.ending is Ending.FAILED
     assert await is_gone(await pid_in(folder / "pid"))
@@ -95,7 +95,7 @@ async def test_a_command_that_ignores_the_polite_request_is_killed(
 async def test_a_cancelled_command_is_killed_with_its_children(
     stops: int, folder: Path, context: ToolContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rolling_chat.tools.process._GRACE", 0.2)
+    monkeypatch.setattr("rolling_chat.tools.process_groups._GRACE", 0.2)
     task = asyncio.create_task(run(context, "trap '' TERM; sleep 600 & echo $! > pid; wait; wait; wait"))
     pid = await pid_in(folder / "pid")
     for _ in range(stops):

@@ -1,0 +1,94 @@
+"""A command and what it starts, as one thing: begun, listened to and ended by each system's own means."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from threading import Thread
+from typing import Any
+
+from rolling_chat.programs import find_program
+
+_CHUNK = 65_536
+_GRACE = 2.0  # seconds between asking a group to end and ending it
+
+
+def group_options() -> dict[str, Any]:
+    """Give the arguments of a start that put a program into a group of its own."""
+    if sys.platform == "win32":
+        return {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP | subprocess.CREATE_NO_WINDOW}
+    return {"start_new_session": True}
+
+
+async def end_group(process: asyncio.subprocess.Process) -> None:
+    """Ask the group to end, and kill what is left of it: now, if we are hurried."""
+    try:
+        await _ask_to_end(process)
+    finally:
+        _kill(process.pid)
+        await _reap(process)
+
+
+async def listen(pipe: asyncio.Protocol, reading: int) -> Callable[[], None]:
+    """Hand what comes through the descriptor `reading` to `pipe`; return what ends that.
+
+    On Windows the event loop knows no anonymous pipes, and a thread reads instead.
+    """
+    loop = asyncio.get_running_loop()
+    if sys.platform == "win32":
+        Thread(target=_read_all, args=(reading, pipe, loop), name="command output", daemon=True).start()
+        return lambda: None
+    transport, _ = await loop.connect_read_pipe(lambda: pipe, os.fdopen(reading, "rb", buffering=0))
+    return transport.close
+
+
+def _read_all(reading: int, pipe: asyncio.Protocol, loop: asyncio.AbstractEventLoop) -> None:
+    """Read until every writer has closed the pipe, or nobody listens any longer."""
+    with suppress(OSError, RuntimeError):  # the loop was closed: the program is ending
+        while data := os.read(reading, _CHUNK):
+            loop.call_soon_threadsafe(pipe.data_received, data)
+        loop.call_soon_threadsafe(pipe.connection_lost, None)
+    os.close(reading)
+
+
+async def _ask_to_end(process: asyncio.subprocess.Process) -> None:
+    if sys.platform == "win32":
+        return  # a program without a window of its own cannot be asked
+    _signal_group(process.pid, signal.SIGTERM)
+    with suppress(TimeoutError):
+        async with asyncio.timeout(_GRACE):
+            await process.wait()
+
+
+def _kill(group: int) -> None:
+    if sys.platform != "win32":
+        _signal_group(group, signal.SIGKILL)
+    elif taskkill := find_program("taskkill"):
+        with suppress(OSError, subprocess.SubprocessError):
+            subprocess.run(  # noqa: S603 - a number is all that is ours in it
+                [taskkill, "/F", "/T", "/PID", str(group)], capture_output=True, check=False, timeout=_GRACE
+            )
+    else:
+        with suppress(OSError):
+            os.kill(group, signal.SIGTERM)  # which ends it there, without its children
+
+
+def _signal_group(group: int, number: int) -> None:
+    if sys.platform != "win32":
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(group, number)
+
+
+async def _reap(process: asyncio.subprocess.Process) -> None:
+    """Wait for a process that was killed, also when we are hurried: it is a matter of milliseconds."""
+    reaping = asyncio.create_task(process.wait())
+    try:
+        await asyncio.wait({reaping}, timeout=_GRACE)
+    except asyncio.CancelledError:
+        await asyncio.wait({reaping}, timeout=_GRACE)
+        raise
