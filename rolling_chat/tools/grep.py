@@ -214,7 +214,8 @@ def _ripgrep(program: str, pattern: str, longest: int, target: int) -> None:
     """Become ripgrep, with the same results."""
     place = "-"
     if stat.S_ISDIR(os.fstat(target).st_mode):
-        os.fchdir(target)
+        if sys.platform != "win32":  # where no target is a descriptor
+            os.fchdir(target)
         target, place = os.open(os.devnull, os.O_RDONLY), "./"
     os.dup2(target, 0)
     os.execv(  # noqa: S606  # no shell is wanted
