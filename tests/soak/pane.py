@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from tests.soak.journal import Journal
+from tests.soak.replies import TITLE
 from tests.support.terminal import Terminal
 
 SCALE = float(os.environ.get("SOAK_SCALE", "1"))
@@ -24,7 +25,7 @@ MAX_MEMORY = 500_000_000  # bytes
 
 ESC, BACKSPACE, CTRL_Q = "\x1b", "\x7f", "\x11"
 _LETTERS = "бгджзилфцчшщэюя"  # no key is bound to any of them
-_FAULTS = (b"a fault of the program", b"Traceback (most recent call last)")
+_FAULTS = (b"a fault of the program", b"Traceback (most recent call last)", f"\x1b]0;{TITLE}".encode())
 _DRAWN_BETWEEN = re.compile(r"[\s│┃▏▎▍▌❯|┆…]")
 _AT_ONCE = 4_096  # bytes that are sent before others are looked at
 _SLICE, _GLANCE = 0.05, 0.002  # seconds, likewise

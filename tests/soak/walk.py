@@ -14,7 +14,7 @@ from tests.soak.actions import ANTHROPIC, OPENAI, choose
 from tests.soak.invariants import broken_store
 from tests.soak.journal import Journal
 from tests.soak.pane import SCALE, Pane, PromiseError, end_processes, processes_with
-from tests.soak.replies import SECRET, TITLE
+from tests.soak.replies import SECRET
 from tests.soak.servers import KEY, MARK, Elsewhere, Strict, StrictAnthropic, StrictOpenAI
 from tests.support.program import program_environment
 
@@ -318,8 +318,3 @@ class Walk:
 
     def _clean_up(self) -> None:
         end_processes(list(processes_with(str(self._home))))
-
-
-def shown_title(raw: bytes) -> bool:
-    """Has a text reached the terminal as what sets its title?"""
-    return b"]0;" + TITLE.encode() in raw
