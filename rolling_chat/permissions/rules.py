@@ -21,10 +21,12 @@ from rolling_chat.permissions.shell import SimpleCommand, UnreadableCommandError
 COMMAND_TOOL = "run_command"
 
 _RULE = re.compile(r"([A-Za-z_][A-Za-z0-9_.-]*)(?:\((.*)\))?", re.DOTALL)
-_MARKS = str.maketrans("", "", "'\"\\")
+_MARKS = re.compile(r"['\"\\`]")
+_EXPANSION = re.compile(r"\$\(\)|\$\{[\w@*]*\}|\$(?:[\d@*]|[A-Za-z_]\w*)")
 _NOT_A_NAME = re.compile(r"[^\w./+-]+")
 
-# No argument makes one of these run another program. Everything else is remembered as the exact command.
+# No argument makes one of these run a program of the caller's choice, or write a file; for git see `_WRITES`.
+# Everything else is remembered as the exact command.
 _PREFIX_PROGRAMS = frozenset(
     [
         "basename",
@@ -41,7 +43,6 @@ _PREFIX_PROGRAMS = frozenset(
         "egrep",
         "false",
         "fgrep",
-        "file",
         "grep",
         "head",
         "id",
@@ -49,7 +50,6 @@ _PREFIX_PROGRAMS = frozenset(
         "ls",
         "md5sum",
         "nl",
-        "printf",
         "pwd",
         "readlink",
         "realpath",
@@ -58,7 +58,6 @@ _PREFIX_PROGRAMS = frozenset(
         "stat",
         "tac",
         "tail",
-        "test",
         "tr",
         "true",
         "uname",
@@ -84,6 +83,10 @@ _PREFIX_SUBCOMMANDS = {
         ]
     )
 }
+# These subcommands of git write to any file that an option names.
+_WRITING_SUBCOMMANDS = frozenset(["blame", "diff", "log", "shortlog", "show"])
+_WRITES = "--output"
+_MAY_BE_OPTION = ("-", "*", "?", "[")  # how a pattern begins that may become an option
 
 Reach: TypeAlias = Literal["tool", "prefix", "exact"]
 
@@ -130,10 +133,14 @@ class PermissionRule:
         return _names(self.command)
 
     def covers(self, part: SimpleCommand) -> bool:
-        """Whether it allows one part of a command by itself."""
+        """Whether one part of a command is what the rule is about."""
         if not self.words:
             return False
         return part.begins_with(self.words) if self.reach == "prefix" else part.is_exactly(self.words)
+
+    def allows(self, part: SimpleCommand) -> bool:
+        """Whether a rule that allows lets one part of a command run by itself."""
+        return self.covers(part) and (self.reach == "exact" or not _may_write(part))
 
 
 def parse_rule(text: str) -> PermissionRule:
@@ -184,7 +191,7 @@ def is_allowed(rules: Iterable[PermissionRule], tool: str, subject: str) -> bool
         parts = split_command(subject) if own else ()
     except UnreadableCommandError:
         return False
-    return bool(parts) and all(any(rule.covers(part) for rule in own) for part in parts)
+    return bool(parts) and all(any(rule.allows(part) for rule in own) for part in parts)
 
 
 def find_denial(rules: Iterable[PermissionRule], tool: str, subject: str) -> PermissionRule | None:
@@ -198,11 +205,11 @@ def _denies(rule: PermissionRule, subject: str) -> bool:
     try:
         parts = split_command(subject)
     except UnreadableCommandError:
-        return _mentions(_names(subject), rule.names)
+        return _names_denied(rule, subject)
     if any(rule.covers(part) for part in parts):
         return True
     # a program that may run others is denied by what stands anywhere in the command
-    return not all(_safe_prefix(part) for part in parts) and _mentions(_names(subject), rule.names)
+    return not all(_safe_prefix(part) for part in parts) and _names_denied(rule, subject)
 
 
 def _exact(command: str) -> PermissionRule:
@@ -217,29 +224,56 @@ def _safe_prefix(command: SimpleCommand) -> tuple[str, ...]:
         case [program, *_] if program in _PREFIX_PROGRAMS:
             return (program,)
         case [program, subcommand, *_] if subcommand in _PREFIX_SUBCOMMANDS.get(program, ()):
-            return program, subcommand
+            return () if _may_write(command) else (program, subcommand)
         case _:
             return ()
 
 
-def _names(text: str) -> tuple[str, ...]:
-    """The names in a text: quotes and backslashes off, cut at whatever is no part of a name."""
-    return tuple(name for name in _NOT_A_NAME.split(text.replace("\\\n", "").translate(_MARKS)) if name)
+def _may_write(part: SimpleCommand) -> bool:
+    """Whether a word of a git command may be the option that writes a file.
+
+    A file's name may make a pattern one. What follows `--` counts, too: `git blame -S -- --output=x`.
+    """
+    match part.literal:
+        case ["git", subcommand, *_] if subcommand in _WRITING_SUBCOMMANDS:
+            return any(
+                word.text.startswith(_WRITES if word.is_literal else _MAY_BE_OPTION)
+                for word in part.words[2:]
+            )
+        case _:
+            return False
+
+
+def _names_denied(rule: PermissionRule, subject: str) -> bool:
+    """Whether a command names what the rule denies, by either reading of its quotes and expansions."""
+    return any(_mentions(_names(subject, instead), rule.names) for instead in ("", " "))
+
+
+def _names(text: str, instead: str = "") -> tuple[str, ...]:
+    """Split a text into the names in it, with `instead` of every quote, backslash and plain expansion."""
+    bare = _MARKS.sub(instead, _EXPANSION.sub(instead, text.replace("\\\n", "")))
+    return tuple(name for name in _NOT_A_NAME.split(bare) if name)
 
 
 def _mentions(names: Sequence[str], wanted: Sequence[str]) -> bool:
     """Whether the wanted names stand there in a row; options may stand behind the first of them."""
     if not wanted:
         return False
-    for at, name in enumerate(names):
-        if wanted[0] not in (name, name.rpartition("/")[2]):
+    program = _program(wanted[0])
+    for index, name in enumerate(names):
+        if program not in (_program(name), _program(name.rpartition("/")[2])):
             continue
-        rest = names[at + 1 :]
+        rest = names[index + 1 :]
         if tuple(rest[: len(wanted) - 1]) == tuple(wanted[1:]):
             return True
         if rest and rest[0].startswith("-") and _in_order(wanted[1:], rest):
             return True
     return False
+
+
+def _program(name: str) -> str:
+    """A program's name as file systems compare it that ignore case, and as Windows completes it."""
+    return name.casefold().removesuffix(".exe")
 
 
 def _in_order(wanted: Sequence[str], names: Sequence[str]) -> bool:

@@ -45,6 +45,8 @@ _RESERVED = frozenset(
         "!",
     ]
 )
+# builtins of bash that run what an argument holds (`test -v 'a[$(x)]'`) or set variables (`printf -v PATH .`)
+_EVALUATING = frozenset(["printf", "test"])
 
 
 class UnreadableCommandError(ValueError):
@@ -131,6 +133,8 @@ class _Splitter:
         first = self._words[0].text
         if first in _RESERVED or _ASSIGNMENT.match(first):
             raise UnreadableCommandError("a reserved word or an assignment")
+        if first in _EVALUATING:
+            raise UnreadableCommandError("a builtin that evaluates its arguments")
         self._commands.append(SimpleCommand(tuple(self._words)))
         self._words = []
 

@@ -229,6 +229,15 @@ DENIED_BY_RM = [
     "if true; then rm x; fi",
     "rm x > y",
     "command rm x",
+    "test -v 'a[$(rm x)]'",
+    "su -c'rm x'",
+    "env -S'rm x'",
+    "rm$IFS-rf${IFS}x",
+    "r$()m x",
+    "r${u}m x",
+    "r$@m x",
+    "make; RM x",
+    "make; rm.exe x",
 ]
 NOT_DENIED_BY_RM = [
     "git status",
@@ -296,9 +305,52 @@ def test_the_rule_that_always_makes_can_be_read_back_and_allows_the_command(comm
     assert is_allowed([rule], RUN, command)
 
 
+WRITES = [
+    "--output=x",
+    "--output x",
+    "HEAD '--output=x'",
+    "-p; git {0} --output=x",
+    "-S -- --output=x",
+    "*",
+    "[-]x",
+    "--outpu?=x",
+]
+
+
+@pytest.mark.parametrize("subcommand", ["blame", "diff", "log", "shortlog", "show"])
+@pytest.mark.parametrize("arguments", WRITES)
+def test_a_prefix_of_git_does_not_allow_a_file_to_be_written(subcommand: str, arguments: str) -> None:
+    command = f"git {subcommand} {arguments.format(subcommand)}"
+    rule = propose_rule(RUN, f"git {subcommand} -3 -- '*.py'")
+    assert rule.text == f"run_command(git {subcommand} *)"
+    assert not is_allowed([rule], RUN, command)
+    assert is_allowed([propose_rule(RUN, command)], RUN, command)
+    assert find_denial([rule], RUN, command)
+    assert is_allowed([rule], RUN, f"git {subcommand} -3 HEAD^ -- src/*.py '*'")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "printf -v 'a[$(touch x)]' y",
+        "printf -v PATH .; ls",
+        "printf %n PATH",
+        "printf *",
+        "test -v 'a[$(touch x)]'",
+        "'te'st -? 'a[b]'",
+    ],
+)
+def test_a_builtin_that_evaluates_its_arguments_is_only_remembered_as_the_exact_command(command: str) -> None:
+    rule = propose_rule(RUN, command)
+    assert rule == PermissionRule(RUN, "exact", command)
+    assert is_allowed([rule], RUN, command)
+    others = [propose_rule(RUN, other) for other in ("printf a", "test -f x", "ls")]
+    assert not is_allowed(others, RUN, command)
+
+
 PROGRAMS = """
-bash zsh env sudo doas xargs python python3 node ruby perl find ssh nohup time watch make nice awk sed tar rg
-sort less vim npm npx cargo pytest docker pip uv eval exec command timeout git
+file bash zsh env sudo doas xargs python python3 node ruby perl find ssh nohup time watch make nice awk sed
+tar rg sort less vim npm npx cargo pytest docker pip uv eval exec command timeout git
 """
 
 
