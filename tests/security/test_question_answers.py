@@ -6,11 +6,12 @@ import asyncio
 from pathlib import Path
 
 import pytest
-from textual.events import MouseScrollDown, Paste
+from textual.events import Key, MouseScrollDown, Paste
 from textual.pilot import Pilot
 
+from rolling_chat.events import Permission
 from rolling_chat.tui.widgets.detail import Detail
-from rolling_chat.tui.widgets.question import Question
+from rolling_chat.tui.widgets.question import Question, Reply
 from tests.support.tui import (
     Clock,
     asking_chat,
@@ -123,6 +124,53 @@ async def test_enter_right_after_the_question_came_answers_nothing(tmp_path: Pat
         assert _ran(tmp_path)
 
 
+async def test_an_enter_from_before_the_answers_count_answers_nothing(tmp_path: Path) -> None:
+    clock = Clock()
+    async with make_app(asking_chat(tmp_path), tmp_path, clock=clock).run_test() as pilot:
+        await type_line(pilot, "do it")
+        await wait_until(pilot, lambda: _question(pilot) is not None and _question(pilot).has_focus)
+        early = Key("enter", "\r")  # typed now, and handled late: something kept the loop from turning
+        await listens(pilot, clock)
+        _question(pilot).post_message(early)
+        await reads(pilot, "one moment")
+        assert not _ran(tmp_path)
+        await listens(pilot, clock)
+        await pilot.press("enter")
+        await idle(pilot)
+        assert _ran(tmp_path)
+
+
+async def test_a_late_answer_to_one_question_does_not_answer_the_next(tmp_path: Path) -> None:
+    clock, folder = Clock(), tmp_path / "work"
+    folder.mkdir()
+    replies = [calls("run_command", id=f"c{n}", command=f"touch made-by-tool {n}") for n in range(2)]
+    chat = make_chat(tmp_path, *replies, says("So it is."), folder=folder)
+    async with make_app(chat, tmp_path, clock=clock).run_test() as pilot:
+        await _asked(pilot, clock)
+        first = _question(pilot)
+        await pilot.press("escape")
+        await wait_until(pilot, lambda: _question(pilot) not in (None, first) and _question(pilot).has_focus)
+        screen_of(pilot).post_message(Question.Answered(first, Reply(Permission.ONCE)))
+        await pilot.pause()
+        await listens(pilot, clock)
+        assert not _ran(tmp_path)
+        await pilot.press("enter")
+        await idle(pilot)
+        assert _ran(tmp_path)
+
+
+@pytest.mark.parametrize("command", ["git rev-parse HEAD", "echo one"])
+async def test_the_rule_of_always_is_whole_on_a_small_screen(tmp_path: Path, command: str) -> None:
+    clock = Clock()
+    rule = " ".join(command.split()[:-1])
+    async with make_app(asking_chat(tmp_path, command), tmp_path, clock=clock).run_test(
+        size=(40, 12)
+    ) as pilot:
+        await _asked(pilot, clock)
+        await pilot.press("down")
+        await reads(pilot, f"Always: {rule} *")
+
+
 async def test_always_says_its_rule_and_asks_again_beyond_it(tmp_path: Path) -> None:
     clock, folder = Clock(), tmp_path / "work"
     folder.mkdir()
@@ -130,7 +178,7 @@ async def test_always_says_its_rule_and_asks_again_beyond_it(tmp_path: Path) -> 
     chat = make_chat(tmp_path, *replies, says("So it is."), folder=folder)
     async with make_app(chat, tmp_path, clock=clock).run_test(size=(120, 30)) as pilot:
         await _asked(pilot, clock)
-        await reads(pilot, "2 Always in this session: run_command(echo *)")
+        await reads(pilot, "2 Always: echo * (this session)")
         await pilot.press("2", "enter")
         await wait_until(pilot, lambda: "touch other" in shown(pilot) and _question(pilot))
         assert [message.text for message in chat.messages if message.role == "tool"] == [
@@ -138,7 +186,7 @@ async def test_always_says_its_rule_and_asks_again_beyond_it(tmp_path: Path) -> 
             "two\n[exit code 0]",
         ]
         await listens(pilot, clock)
-        await reads(pilot, "2 Always in this session: run_command(echo three; touch other)")
+        await reads(pilot, "2 Always: exactly this command (this session)")
         await pilot.press("escape")
         await idle(pilot)
         assert not (folder / "other").exists()

@@ -51,7 +51,7 @@ class Asking:
         """Whether the words of an answer are being written in the prompt box."""
         return self._question is not None and self._question.takes_words
 
-    def answer(self, reply: Reply) -> None:
-        """Hand the reply to who asked."""
-        if self._answer is not None and not self._answer.done():
+    def answer(self, question: Question, reply: Reply) -> None:
+        """Hand the reply to who asked; a late one to a question that is gone answers nothing."""
+        if question is self._question and self._answer is not None and not self._answer.done():
             self._answer.set_result(reply)

@@ -240,7 +240,7 @@ class ChatScreen(ReaderScreen):
 
     @on(Question.Answered)
     def _answered(self, event: Question.Answered) -> None:
-        self._asking.answer(event.reply)
+        self._asking.answer(event.question, event.reply)
 
     @on(Question.WordsWanted)
     def _words_wanted(self) -> None:
@@ -257,8 +257,9 @@ class ChatScreen(ReaderScreen):
 
     def leave_question(self) -> None:
         """Whoever writes on has answered a question between turns: leave it; one of a turn stays."""
-        if not self.state.busy:
-            self._asking.answer(Reply(""))
+        question = self._asking.question
+        if question is not None and not self.state.busy:
+            self._asking.answer(question, Reply(""))
 
     @on(Question.Typed)
     def _typed_elsewhere(self, event: Question.Typed) -> None:

@@ -82,8 +82,9 @@ class Question(Vertical, can_focus=True):
 
     @dataclass
     class Answered(Message):
-        """The user answered."""
+        """The user answered `question`."""
 
+        question: Question
         reply: Reply
 
     @dataclass
@@ -123,6 +124,7 @@ class Question(Vertical, can_focus=True):
         self._clock = clock
         self._quiet_until = 0.0
         self._listening = False
+        self._listening_since = 0.0  # as messages are timed; a key from before was typed unseen
         self._timer: Timer | None = None
 
     def compose(self) -> ComposeResult:
@@ -185,12 +187,12 @@ class Question(Vertical, can_focus=True):
     def give_words(self, words: str) -> None:
         """Answer with what was written."""
         if self._worded is not None:
-            self.post_message(self.Answered(Reply(self._worded.value, words)))
+            self.post_message(self.Answered(self, Reply(self._worded.value, words)))
 
     def leave(self) -> None:
         """Give the harmless answer."""
         if self.harmless is not None:
-            self.post_message(self.Answered(Reply(self.harmless.value)))
+            self.post_message(self.Answered(self, Reply(self.harmless.value)))
 
     def watch_has_focus(self, has_focus: bool) -> None:
         """The grace begins when keys come here; keys that go elsewhere answer nothing."""
@@ -216,7 +218,7 @@ class Question(Vertical, can_focus=True):
         if key == "escape":
             self.leave()
         elif key == "enter":
-            self._answer()
+            self._answer(event.time)
         elif key in ("up", "down"):
             self._select(self._selected + (1 if key == "down" else -1))
         elif key in ("home", "end"):
@@ -255,15 +257,15 @@ class Question(Vertical, can_focus=True):
         if not had_digit:
             self.post_message(self.Erased())
 
-    def _answer(self) -> None:
+    def _answer(self, typed_at: float) -> None:
         answer = self.answers[self._selected]
-        if not self._listening:
+        if not self._listening or typed_at < self._listening_since:
             self._wait()
         elif answer.takes_words:
             self._worded = answer
             self.post_message(self.WordsWanted())
         elif not answer.approves or not self._detail.unseen:
-            self.post_message(self.Answered(Reply(answer.value)))
+            self.post_message(self.Answered(self, Reply(answer.value)))
 
     def _wait(self) -> None:
         """Enter answers nothing for a while; each call begins the while anew."""
@@ -282,7 +284,7 @@ class Question(Vertical, can_focus=True):
         if left > 0:
             self._listen_in(max(left, _MIN_WAIT))
         elif self.has_focus:
-            self._listening = True
+            self._listening, self._listening_since = True, Message().time
             self._show()
 
     def _show(self) -> None:

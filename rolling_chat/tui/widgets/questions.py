@@ -5,28 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from rolling_chat.commands import figures
 from rolling_chat.events import Permission
 from rolling_chat.text import exact, one_line
 from rolling_chat.tui.widgets.question import Answer, Question
 
 if TYPE_CHECKING:
-    from rolling_chat.agent.oversized import LargeMessage
     from rolling_chat.events import PermissionRequest
     from rolling_chat.permissions.rules import PermissionRule
 
 ROLL = "roll"
-HEAD_AND_TAIL = "head and tail"
-AS_FILE = "as a file"
-EDIT = "edit"
-_MAX_RULE = 60  # characters of an exact command; a longer one stands above whole
 
 
 def permission_question(request: PermissionRequest, clock: Callable[[], float]) -> Question:
     """The question for a request: the whole of what would be done, and the rule that "always" would make."""
     answers = (
         Answer("Once", Permission.ONCE, approves=True),
-        Answer(f"Always in this session: {_named(request.rule)}", Permission.SESSION, approves=True),
+        Answer(f"Always: {_named(request.rule)} (this session)", Permission.SESSION, approves=True),
         Answer("No", Permission.NO, escape=True),
         Answer("No, and say why", Permission.NO, takes_words=True),
         Answer("Approve unseen, once", Permission.ONCE, unseen=True),
@@ -52,24 +46,12 @@ def full_question(clock: Callable[[], float]) -> Question:
     return Question("The conversation no longer fits", text, answers, clock)
 
 
-def large_message_question(large: LargeMessage, clock: Callable[[], float]) -> Question:
-    """The question when the user's message is too large by itself."""
-    answers = [
-        Answer("Send its head and tail", HEAD_AND_TAIL),
-        Answer("Send it as a file that the model reads in pieces", AS_FILE),
-        Answer("Edit it", EDIT, escape=True),
-    ]
-    if not large.can_read:
-        del answers[1]
-    text = (
-        f"It takes {figures.tokens(large.tokens)} tokens, and {figures.tokens(large.room)} are free for it. "
-        "All of it stays in this session, and what is sent names a private file with all of it."
-    )
-    return Question("Your message is too large", text, answers, clock)
-
-
 def _named(rule: PermissionRule) -> str:
-    text = exact(rule.text)
-    if rule.reach == "exact" and ("\n" in text or len(text) > _MAX_RULE):
-        return "exactly this command"
-    return text
+    """Name a rule in so few characters that a narrow screen does not cut them."""
+    match rule.reach:
+        case "tool":
+            return rule.tool
+        case "prefix":
+            return f"{exact(rule.command)} *"
+        case _:
+            return "exactly this command"  # which is shown above, whole
