@@ -199,12 +199,10 @@ class Sizes:
 
     def fixed(self, system: Message | None) -> Fixed:
         """The size of the system message and the tools: measured, but for what changed since."""
-        fixed = Fixed(
-            (self.estimate.count_message(system) if system else 0) + PRIMING_TOKENS,
-            self.estimate.count_tools(self.tools),
-            (self.bound.bound_message(system) if system else 0) + PRIMING_TOKENS,
-            self.bound.bound_tools(self.tools),
-        )
+        tokens, bound = self.estimated(system) if system else (0, 0)
+        tools_bound = self.bound.bound_tools(self.tools)
+        tools = min(self.estimate.count_tools(self.tools), tools_bound)
+        fixed = Fixed(tokens + PRIMING_TOKENS, tools, bound + PRIMING_TOKENS, tools_bound)
         known = self.confirmed
         if known is None:
             return fixed
@@ -213,7 +211,7 @@ class Sizes:
             tokens = bound = math.ceil(known.fixed * (known.estimate + more) / known.estimate)
         else:
             tokens = known.fixed + math.ceil(more * self.config.calibration.estimate)
-            bound = known.fixed + math.ceil(more * self.bound.prior / self.plain.family.factor)
+            bound = max(tokens, known.fixed + math.ceil(more * self.bound.prior / self.plain.family.factor))
         system_tokens, tools_tokens = _divided(tokens, fixed.system, fixed.tools)
         return Fixed(system_tokens, tools_tokens, *_divided(bound, fixed.system_bound, fixed.tools_bound))
 
@@ -226,7 +224,7 @@ class Sizes:
         """Best estimate and upper bound of the message at `place`, sent as it is; both as it was measured,
         where it was."""
         measured = self.measured.find(place, message)
-        return (measured, measured, True) if measured is not None else (*self._estimated(message), False)
+        return (measured, measured, True) if measured is not None else (*self.estimated(message), False)
 
     def measure_again(self, piece: Piece) -> Piece:
         """The same piece, after replies have taught more of the model's count."""
@@ -237,10 +235,15 @@ class Sizes:
         self, place: int, source: Message, message: Message, excluded: bool
     ) -> tuple[int, int, bool]:
         is_whole = message is source and not excluded
-        return self.measure(message, place) if is_whole else (*self._estimated(message), False)
+        return self.measure(message, place) if is_whole else (*self.estimated(message), False)
 
-    def _estimated(self, message: Message) -> tuple[int, int]:
-        return self.estimate.count_message(message), self.bound.bound_message(message)
+    def estimated(self, message: Message) -> tuple[int, int]:
+        """Best estimate and upper bound of `message`.
+
+        An estimator that was chosen by name may count more than the bound: what cannot be is not taken.
+        """
+        bound = self.bound.bound_message(message)
+        return min(self.estimate.count_message(message), bound), bound
 
     def in_plain(self, bound: int) -> int:
         """Bound tokens in bound tokens that no reply corrected, in which levels are kept."""

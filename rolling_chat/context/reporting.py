@@ -140,7 +140,7 @@ class _Drawing:
         before = self._sizes.measure(message, place)[0]
         if not place and _has_system(draft) and draft.system is not None:
             # what the pipeline added is estimated, the rest measured: so the categories agree
-            added = self._sizes.estimate.count_message(draft.system) - before
+            added = self._sizes.estimated(draft.system)[0] - before
             size = max(0, self._system - added)
             return Row(0, message.id, message.role, Fate.SENT, "", size, self._system)
         if place in draft.held.left_out:

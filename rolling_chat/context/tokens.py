@@ -80,8 +80,10 @@ class FamilyEstimator:
 
     def count_message(self, message: Message | JsonObject) -> int:
         message = _as_message(message)
-        counted = math.ceil(self.raw_message(message) * self.family.factor) + self._framing(message)
-        return self._corrected(counted) + self._images(message)
+        counted = math.ceil(self.raw_message(message) * self.family.factor)
+        if self.family.factor > 1.0:
+            counted = min(counted, _wire_bytes(message))  # a token is a byte at least, as for the bound
+        return self._corrected(counted + self._framing(message)) + self._images(message)
 
     def count_messages(self, messages: Iterable[Message | JsonObject]) -> int:
         return sum(map(self.count_message, messages)) + PRIMING_TOKENS
@@ -152,8 +154,8 @@ _registered: dict[str, TokenEstimator] = {}
 def register_estimator(family: str, estimator: TokenEstimator) -> None:
     """Use `estimator` for every model whose lower-cased name contains `family`.
 
-    It moves the gauge and the decisions; the hard rule keeps its own bound. Clears nothing that
-    was counted: register before the first prompt.
+    It moves the gauge and the decisions; the hard rule keeps its own bound, above which no count of a
+    prompt goes. Clears nothing that was counted: register before the first prompt.
     """
     _registered[family.lower()] = estimator
 

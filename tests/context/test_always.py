@@ -10,7 +10,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import assume, given, target
+from hypothesis import assume, example, given, settings, target
 from hypothesis import strategies as st
 
 from rolling_chat.context import (
@@ -21,10 +21,11 @@ from rolling_chat.context import (
     build_final_prompt,
     estimate_tokens,
 )
+from rolling_chat.context.encodings import ENCODINGS
 from rolling_chat.messages import Message
 from rolling_chat.providers.protocol import Request
 from rolling_chat.providers.wire import to_wire
-from tests.support.conversations import MODELS, context_settings, wild_conversations
+from tests.support.conversations import IMAGE, MODELS, context_settings, wild_conversations
 from tests.support.prompt_rules import RULES, broken_rules
 from tests.support.soundness import (
     TOOLS,
@@ -68,6 +69,7 @@ def test_no_prompt_is_over(messages: Messages, keys: Settings, model: str | None
 
 
 @given(wild_conversations(), context_settings(), MODELS, st.booleans())
+@example([{"role": "user", "content": "x"}] * 3, {}, "anthropic/claude-sonnet-4-5", True)
 def test_the_report_adds_up(messages: Messages, keys: Settings, model: str | None, enabled: bool) -> None:
     prompt = build(messages, {**keys, "enabled": enabled}, model)
     if prompt is None:
@@ -77,7 +79,24 @@ def test_the_report_adds_up(messages: Messages, keys: Settings, model: str | Non
     assert sum(categories.values()) == report.token_count + report.reserve + report.margin
     assert prompt.token_count == report.token_count
     if keys.get("token_estimator", "auto") == "auto":
-        assert estimate_tokens(prompt.messages, model, TOOLS) == prompt.token_count
+        assert estimate_tokens(prompt.messages, model, TOOLS) == prompt.token_count <= report.bound
+
+
+@pytest.mark.parametrize("estimator", ["auto", "ratio", "chars", "bytes", *ENCODINGS])
+@given(messages=wild_conversations(), keys=context_settings(), model=MODELS)
+@settings(max_examples=10)
+@example(messages=[{"role": "user", "content": [IMAGE]}], keys={}, model="gpt-4o")
+@example(messages=[{"role": "user", "content": "x" * 3_000}], keys={}, model="gpt-4o")
+@example(messages=[{"role": "user", "content": "\u4e2d\u6587" * 3_000}], keys={}, model="gpt-4o")
+@example(messages=[{"role": "user", "content": "one word after another " * 300}], keys={}, model="gpt-4o")
+def test_no_estimate_is_above_the_bound(
+    estimator: str, messages: Messages, keys: Settings, model: str | None
+) -> None:
+    prompt = build(messages, {**keys, "token_estimator": estimator}, model)
+    if prompt is None:
+        return
+    assert prompt.token_count <= prompt.report.bound
+    assert all(row.tokens_after <= prompt.report.bound for row in prompt.report.rows)
 
 
 @given(wild_conversations(), context_settings(), MODELS, st.booleans())

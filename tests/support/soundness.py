@@ -35,6 +35,7 @@ def assert_fits(prompt: FinalPrompt, config: ContextConfig, model: str | None) -
     """The upper bound, worked out anew from what is sent, is within the window and the limit on input."""
     report = prompt.report
     assert prompt_bound(prompt.messages, tools=TOOLS, model=model) == report.bound
+    assert report.token_count <= report.bound, config.token_estimator
     assert report.bound + report.reserve + report.margin <= report.window == config.max_context_tokens
     assert not config.input_limit or report.bound <= config.input_limit
     assert prompt.within_budget
