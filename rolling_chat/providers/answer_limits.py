@@ -11,7 +11,7 @@ import asyncio
 import contextvars
 import re
 import zlib
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,8 +23,15 @@ from rolling_chat.providers.whole_answers import as_events, clean_line
 MAX_STREAM_BYTES = 128_000_000
 """Of a streamed answer: 128,000 tokens, each an event of its own, come to some 50 MB."""
 
-MAX_EVENTS = 1_000_000
-"""Of a streamed answer."""
+MAX_EVENTS = 250_000
+"""Of a streamed answer: as many as a reply of a million characters can have."""
+
+MAX_IDLE_EVENTS = 5_000
+"""Of a streamed answer in a row that add nothing to the reply: pings, comments, events without content."""
+
+MAX_PARTS = 2_000
+"""Lines and JSON objects of one event: clients copy an event at every line, and every object of its JSON
+takes kilobytes."""
 
 MAX_WHOLE_BYTES = 4_000_000
 """Of what is parsed in one go: one event, or an answer that is not streamed. Parsed, it may take 30 times
@@ -35,17 +42,26 @@ MAX_ERROR_BYTES = 64_000
 
 _ERROR_SECONDS = 15.0
 _AT_ONCE = 64_000  # bytes decompressed in one step
-_END_OF_EVENT = re.compile(rb"\n\r?\n|\r\r")
+# Bytes of whole events after which the event loop gets a turn. At every event litellm wakes the loop from
+# a thread; some 280 times without a turn fill the pipe that signals come by as well, and one is lost.
+_HANDED_ON = 1_000
+_END_OF_EVENT = re.compile(rb"[\r\n](?:(?<=\n)|(?!\n))(?:\r\n?|\n)")
 _DONE = re.compile(rb"(?:^|[\r\n])data: ?\[DONE\]")
+_STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+"?', re.DOTALL)
+_SMALL = 16_000  # bytes; the objects of what is smaller are not counted
 _STREAM_FIELDS = (b"data:", b"event:", b"id:", b"retry:", b":")
 _ENCODINGS = {"gzip": zlib.MAX_WBITS | 16, "x-gzip": zlib.MAX_WBITS | 16, "deflate": zlib.MAX_WBITS}
 
 
 @dataclass(slots=True)
 class Seen:
-    """What was seen of the answer to one request: `done` is the mark that ends OpenAI's streams."""
+    """What was seen of the answer to one request: `done` is the mark that ends OpenAI's streams.
+
+    `idle` counts the events since the reply last grew; who puts the reply together sets it back to 0.
+    """
 
     done: bool = False
+    idle: int = 0
 
 
 _seen: contextvars.ContextVar[Seen | None] = contextvars.ContextVar("seen", default=None)
@@ -101,6 +117,8 @@ class _Limited(httpx.AsyncByteStream):
         pieces = self._error(body) if self._response.status_code >= 300 else self._answer(body)
         async for piece in pieces:
             yield piece
+            # clients pass over empty events without a pause: a signal or Esc would never be heard
+            await asyncio.sleep(0)
 
     async def aclose(self) -> None:
         await self._stream.aclose()
@@ -131,7 +149,7 @@ class _Limited(httpx.AsyncByteStream):
         elif start.startswith(_STREAM_FIELDS):
             pieces = self._events(body)
         elif "ndjson" in kind or "jsonl" in kind or "stream+json" in kind:
-            pieces = self._lines(body)
+            pieces = self._json_lines(body)
         else:
             pieces = self._whole(body)
         async for piece in pieces:
@@ -143,21 +161,53 @@ class _Limited(httpx.AsyncByteStream):
         async for piece in body:
             total += len(piece)
             if total > MAX_STREAM_BYTES:
-                raise _refused(self._response, "more than an answer can have")
+                raise self._too_much()
             yield piece
 
     async def _events(self, body: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
         """Server-sent events, usage that cannot be read taken out of them."""
-        event, events = 0, 0
+        size, parts, events = 0, 0, 0  # the first two of the event that has not ended
         async for lines in self._lines(body):
-            ends = list(_END_OF_EVENT.finditer(lines))
-            events += len(ends)
-            event = len(lines) - ends[-1].end() if ends else event + len(lines)
-            if event > MAX_WHOLE_BYTES or events > MAX_EVENTS:
-                raise _refused(self._response, "more than an answer can have")
-            if self._seen is not None and _DONE.search(lines):
-                self._seen.done = True
-            yield lines
+            start, begin = 0, 0
+            for end in _ends_of_events(lines):
+                events += 1
+                self._count_idle()
+                if events > MAX_EVENTS or parts + _parts(lines[begin:end]) > MAX_PARTS:
+                    raise self._too_much()
+                size, parts, begin = 0, 0, end
+                if end - start >= _HANDED_ON:
+                    yield self._watched(lines[start:end])
+                    start = end
+            size += len(lines) - begin
+            parts += _parts(lines[begin:])
+            if size > MAX_WHOLE_BYTES or parts > MAX_PARTS:
+                raise self._too_much()
+            if start < len(lines):
+                yield self._watched(lines[start:])
+
+    def _count_idle(self) -> None:
+        if self._seen is None:
+            return
+        self._seen.idle += 1
+        if self._seen.idle > MAX_IDLE_EVENTS:
+            raise self._too_much()
+
+    def _watched(self, lines: bytes) -> bytes:
+        if self._seen is not None and b"[DONE]" in lines and _DONE.search(lines):
+            self._seen.done = True
+        return lines
+
+    def _too_much(self) -> ProviderError:
+        return _refused(self._response, "more than an answer can have")
+
+    async def _json_lines(self, body: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+        """Lines of which each is an event."""
+        async for lines in self._lines(body):
+            for line in lines.splitlines(keepends=True):
+                self._count_idle()
+                if _parts(line) > MAX_PARTS:
+                    raise self._too_much()
+                yield line
 
     async def _lines(self, body: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
         """Whole lines, as many as have come; each a JSON text or an event's field, usage made readable."""
@@ -168,7 +218,7 @@ class _Limited(httpx.AsyncByteStream):
             rest += piece
             end = max(rest.rfind(b"\n", searched), rest.rfind(b"\r", searched, -1)) + 1
             if len(rest) - end > MAX_WHOLE_BYTES or total > MAX_STREAM_BYTES:
-                raise _refused(self._response, "more than an answer can have")
+                raise self._too_much()
             if end:
                 lines = bytes(rest[:end])
                 del rest[:end]
@@ -182,8 +232,10 @@ class _Limited(httpx.AsyncByteStream):
         async for piece in body:
             whole += piece
             if len(whole) > MAX_WHOLE_BYTES:
-                raise _refused(self._response, "more than an answer can have")
+                raise self._too_much()
         content = bytes(whole)
+        if _objects(content) > MAX_PARTS:
+            raise self._too_much()
         yield as_events(content) if self._wants_stream() else content
 
     def _wants_stream(self) -> bool:
@@ -200,6 +252,23 @@ def _clean(lines: bytes) -> bytes:
     if b"sage" not in lines and b"_count" not in lines:  # neither usage nor usageMetadata, nor Ollama's
         return lines
     return b"".join(clean_line(line) for line in lines.splitlines(keepends=True))
+
+
+def _ends_of_events(lines: bytes) -> Iterator[int]:
+    """Where the empty lines end, among whole lines."""
+    return (found.end() - 1 for found in _END_OF_EVENT.finditer(b"\n" + lines))
+
+
+def _parts(lines: bytes) -> int:
+    """Lines and, where it is long, JSON objects."""
+    breaks = max(lines.count(b"\n"), lines.count(b"\r"))
+    return breaks if len(lines) < _SMALL else breaks + _objects(lines)
+
+
+def _objects(text: bytes) -> int:
+    """JSON objects, those that are written in strings left out where that matters."""
+    count = text.count(b"{")
+    return count if count <= MAX_PARTS else _STRING.sub(b"", text).count(b"{")
 
 
 async def _joined(head: bytes, body: AsyncIterator[bytes]) -> AsyncIterator[bytes]:

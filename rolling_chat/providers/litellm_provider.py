@@ -150,8 +150,11 @@ class LiteLLMProvider:
                 has_ended |= _has_finish_reason(response)
                 figures.take(response.chunks)
                 response.chunks.clear()  # litellm keeps all that came, as objects of several kilobytes
+                size = reply.size
                 for delta in reply.add(chunk):
                     yield delta
+                if reply.size > size:
+                    seen.idle = 0
             figures.take(response.chunks)
             if not (has_ended or _has_finish_reason(response) or seen.done):
                 raise broken_off() if reply.has_come else unreadable(request.model, request.api_base)

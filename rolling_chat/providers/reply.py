@@ -19,7 +19,7 @@ from rolling_chat.providers.wire import REASONING, SIGNATURES, THINKING_BLOCKS
 
 # litellm hides Gemini's signature behind this in a call's id, for clients that lose other fields
 _SIGNATURE_IN_ID = "__thought__"
-MAX_CHARACTERS = 2_000_000
+MAX_CHARACTERS = 1_500_000
 """Of one reply: text, thinking and the arguments of its calls. No model's output limit reaches this far."""
 
 MAX_CALLS = 256
@@ -74,9 +74,17 @@ class ReplyBuilder:
                 self._characters += len(text)
             case ToolCallDelta(_, _, name, arguments):
                 self._characters += len(name) + len(arguments)
+        self._check_size()
+        return delta
+
+    def _check_size(self) -> None:
         if self._characters > MAX_CHARACTERS or len(self._calls) > MAX_CALLS:
             raise ProviderError(ErrorKind.UNKNOWN, _ENDLESS)
-        return delta
+
+    @property
+    def size(self) -> int:
+        """How much of a reply has come, in characters."""
+        return self._characters
 
     @property
     def has_come(self) -> bool:
@@ -117,12 +125,17 @@ class ReplyBuilder:
     def _add_thinking(self, block: dict[str, Json]) -> None:
         """Blocks come in pieces without a signature, then whole with one; only the whole are of use."""
         if block.get("type") == "redacted_thinking":
-            self._thinking.append({"type": "redacted_thinking", "data": str(block.get("data") or "")})
+            data = str(block.get("data") or "")
+            self._characters += len(data)
+            self._check_size()
+            self._thinking.append({"type": "redacted_thinking", "data": data})
             return
         signature = str(block.get("signature") or "")
         if not signature:
             return
         text = str(block.get("thinking") or "")
+        self._characters += len(signature)  # the text came in pieces before
+        self._check_size()
         self._thinking.append({"type": "thinking", "thinking": text, "signature": signature})
 
     def _add_text_signatures(self, fields: Any) -> None:
