@@ -80,6 +80,17 @@ def exact(text: str) -> str:
     return "".join(span for span, _ in exact_spans(text))
 
 
+def max_cells(char: str) -> int:
+    """Return the most cells in which a terminal may draw a printable character.
+
+    Terminals do not agree on combining marks, ambiguous width, flags and the skin colors of emoji.
+    """
+    if char.isascii():
+        return 1
+    is_wide = unicodedata.east_asian_width(char) in "WFA" or unicodedata.category(char) in ("So", "Sk")
+    return 2 if is_wide else 1
+
+
 def printable(text: str, most: int = 80) -> str:
     """Write a name or a value into a line: what is not printable, line ends too, is shown as a code.
 

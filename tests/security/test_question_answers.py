@@ -297,6 +297,16 @@ class TestALongCommand:
             await pilot.resize_terminal(60, 24)
             await wait_until(pilot, lambda: detail.unseen)
 
+    @pytest.mark.parametrize("char", ["\u0903", "\u1161", "\U0001f3ff", "\U0001f1e9", "\u0301", "\u302e"])
+    async def test_no_terminal_draws_a_row_wider_than_the_screen(self, tmp_path: Path, char: str) -> None:
+        clock, command = Clock(), f"true 'a{char * 90}'; touch made-by-tool"
+        async with make_app(asking_chat(tmp_path, command), tmp_path, clock=clock).run_test() as pilot:
+            await _asked(pilot, clock)
+            detail = screen_of(pilot).query_one(Detail)
+            rows = detail.render().plain.split("\n")
+            assert "made-by-tool" in rows[-1]
+            assert max(len(row) for row in rows) <= detail.size.width
+
     async def test_what_fits_needs_no_scrolling(self, tmp_path: Path) -> None:
         clock = Clock()
         async with make_app(asking_chat(tmp_path), tmp_path, clock=clock).run_test() as pilot:

@@ -12,6 +12,7 @@ from textual.message import Message
 from textual.widget import Widget
 
 from rolling_chat.commands.figures import plural
+from rolling_chat.text import max_cells
 
 _ROWS_FOR_A_COUNT = 3  # one of the beginning, the count, one of the end
 _ROWS_FOR_TWO_LAST = 6
@@ -44,7 +45,9 @@ class Detail(Widget):
 
     @property
     def unseen(self) -> int:
-        """How many rows were not in sight yet."""
+        """How many rows were not in sight yet; 1 while there is no width to wrap them to."""
+        if not self._width:
+            return 1
         if self.is_whole:
             return 0
         return max(0, len(self._rows) - self._last - self._seen)
@@ -122,7 +125,8 @@ class Detail(Widget):
     def _wrap(self, width: int) -> None:
         if width > 0 and width != self._width:
             self._width, self._top, self._seen = width, 0, 0
-            self._rows = list(self._text.wrap(self.app.console, width, overflow="fold"))
+            rows = self._text.wrap(self.app.console, width, overflow="fold")
+            self._rows = [part for row in rows for part in _folded(row, width)]
 
     def _look_from(self, top: int) -> None:
         if not self._height:
@@ -133,3 +137,18 @@ class Detail(Widget):
             self._seen = max(self._seen, self._top + self._body)
         self.refresh()
         self.post_message(self.Scrolled())
+
+
+def _folded(row: Text, width: int) -> Sequence[Text]:
+    """Fold a row further that some terminal may draw wider than `width`: its end would be out of sight."""
+    if row.plain.isascii():
+        return (row,)
+    offsets: list[int] = []
+    used = 0
+    for index, char in enumerate(row.plain):
+        cells = max_cells(char)
+        if used and used + cells > width:
+            offsets.append(index)
+            used = 0
+        used += cells
+    return list(row.divide(offsets))
