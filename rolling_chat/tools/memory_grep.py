@@ -12,11 +12,11 @@ from pathlib import Path
 from rolling_chat.tools import grep
 from rolling_chat.tools.base import ToolError
 from rolling_chat.tools.process import run_process
-from rolling_chat.tools.text import decode
 from rolling_chat.words import fold
 
 _TIMEOUT = 5.0  # seconds; a pattern that backtracks without end is stopped
 _LONGEST_PATTERN = 1_000  # characters
+_FILE = "piece"
 _PLAIN = re.compile(r"[^\\.^$*+?{}\[\]|()]*")
 
 
@@ -48,9 +48,9 @@ def _literal(lines: Sequence[str], pattern: str) -> list[int]:
 async def _by_process(lines: Sequence[str], pattern: str) -> list[int]:
     try:
         with tempfile.TemporaryDirectory(prefix="rolling-chat-") as folder:
-            await asyncio.to_thread(_write, lines, Path(folder, "piece"))
+            await asyncio.to_thread(_write, lines, Path(folder, _FILE))
             ended = await run_process(
-                [sys.executable, "-I", grep.__file__, _scoped(pattern), "piece", "1"],
+                [sys.executable, "-I", grep.__file__, _scoped(pattern), "1", "", "", _FILE],
                 folder=Path(folder),
                 environ={},
                 timeout=_TIMEOUT,
@@ -62,8 +62,8 @@ async def _by_process(lines: Sequence[str], pattern: str) -> list[int]:
             f"The pattern took over {_TIMEOUT:.0f} seconds and was stopped: use a plainer one, or words."
         )
     head, tail = ended.output.parts
-    matches = (line for line in decode(head + tail).splitlines() if line.startswith("piece:"))
-    return [int(line.split(":", 2)[1]) for line in matches]
+    matches = (line for line in (head + tail).splitlines() if line.startswith(b"\0"))
+    return [int(line[1:].partition(b":")[0]) for line in matches]
 
 
 def _write(lines: Sequence[str], path: Path) -> None:
