@@ -5,7 +5,8 @@ from __future__ import annotations
 import logging
 import shlex
 import threading
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -323,12 +324,13 @@ class Chat:
         self._may_leave()
         here = replace(self.info, model=self.model, api_base=self.address)
         with in_words():
-            choice = replace(pick_model(self._runtime, model, here, address=address), source="/model")
-            self._session.planner.use_model(choice.model, choice.address)
+            former = self._session.former_addresses
+            picked = pick_model(self._runtime, model, here, address=address, former=former)
+            choice = replace(picked, source="/model")
+            self._session.use_model(choice.model, choice.address)
         if address:
             self._runtime.api_base = address
         self._model_line = choice.described
-        self._session.update(model=choice.model, api_base=choice.address)
         return self._model_line
 
     def start_new(self) -> None:
@@ -360,6 +362,7 @@ class Chat:
     def fork(self) -> None:
         """Go on in a copy of this session; the session itself stays as it is."""
         self._may_leave()
+        self.refresh()  # a copy of what another process has goes where that goes
         with in_words():
             self._move_to(self._runtime.store.fork(self.info.id), self.model, self.address)
 
@@ -417,7 +420,8 @@ class Chat:
 
         Once the other has let go of the session, or died, it is ours.
         """
-        return not self.busy and self._session.refresh()
+        with self._naming_the_model():
+            return not self.busy and self._session.refresh()
 
     def sessions(self) -> list[SessionInfo]:
         """All sessions: those of this folder first, the newest first among each."""
@@ -563,8 +567,19 @@ class Chat:
 
     def _may_run(self) -> None:
         self._may_leave()
-        self._session.make_ours()
+        with self._naming_the_model():
+            self._session.make_ours()
         self._session.require_address()
+
+    @contextmanager
+    def _naming_the_model(self) -> Iterator[None]:
+        """Write the model's line anew where the session was taken over with another model or address."""
+        before = self.model, self.address
+        try:
+            yield
+        finally:
+            if (self.model, self.address) != before:
+                self._model_line = ModelChoice(self.model, "this session", self.address).line
 
     def _may_move(self) -> None:
         self._may_leave()

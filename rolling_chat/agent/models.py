@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 
 from rolling_chat.agent.errors import ChatError
 from rolling_chat.agent.runtime import Runtime
@@ -11,6 +12,7 @@ from rolling_chat.agent.window import is_window_assumed, window_of
 from rolling_chat.providers.addresses import (
     PROVIDERS_OWN,
     address_in,
+    is_same_provider,
     place_of,
     provider_name,
     with_credentials,
@@ -19,6 +21,7 @@ from rolling_chat.providers.addresses import (
 from rolling_chat.providers.discovery import ModelChoice, check_model, choose_model
 from rolling_chat.providers.known import find_provider, missing_keys
 from rolling_chat.sessions.records import SessionInfo
+from rolling_chat.settings.schema import is_address
 
 _DEMO_MODELS = ("demo/offline", "demo/offline-32k")
 
@@ -30,10 +33,12 @@ def pick_model(
     *,
     address: str = "",
     allow_fallback: bool = True,
+    former: Mapping[str, str | None] = MappingProxyType({}),
 ) -> ModelChoice:
     """Return the model asked for, else the session's own, else what settings and environment choose.
 
-    `address` is as the user gave it ("default": the provider's own), else the session's own counts.
+    `address` is as the user gave it ("default": the provider's own), else the session's own counts, `former`
+    addresses of it included.
     Raises ProviderError (MODEL_UNKNOWN, with the nearest names) for a name that nobody serves, and
     ChatError without `allow_fallback` where nothing chose a model.
     """
@@ -50,30 +55,45 @@ def pick_model(
             check_model(choice.model, runtime.catalog)
     if address:
         return replace(choice, address=as_kept(address))
-    return replace(choice, address=address_of(runtime, choice.model, session))
+    found = address_of(runtime, choice.model, session, former)
+    return replace(choice, address=as_kept(found) if found else found)
 
 
 def as_kept(address: str) -> str:
     """Return an address that the user gave as a session keeps it. Raises ChatError for what is none."""
     if address == PROVIDERS_OWN:
         return ""
-    if not address.startswith(("http://", "https://")):
-        raise ChatError(f"{address!r} is no address: it begins with http:// or https://")
+    if not is_address(address):
+        shown = address.rpartition("@")[2]  # a password is not shown
+        raise ChatError(f"{shown!r} is no address: it begins with http:// or https://, then comes a host")
     return without_credentials(address)
 
 
-def address_of(runtime: Runtime, model: str, session: SessionInfo | None) -> str | None:
+def address_of(
+    runtime: Runtime,
+    model: str,
+    session: SessionInfo | None,
+    former: Mapping[str, str | None] = MappingProxyType({}),
+) -> str | None:
     """Return the address for `model` in `session`: empty for the provider's own, None where unknown.
 
-    A session's model stays where it is, whatever settings and environment say by now. Another model of the
-    same provider goes where the session goes, unless the settings have an address for that very model.
+    A session's model stays where it is, whatever settings and environment say by now, and comes back to where
+    it was: `former` has the addresses of models that the session had before, the last one last. Another model
+    of the same provider goes where these go, unless the settings have an address for that very model.
     """
-    if session is not None and session.model == model:
-        return session.api_base if provider_name(model) != "demo" else ""
+    used = dict(former)
+    if session is not None and session.model:
+        used.pop(session.model, None)
+        used[session.model] = session.api_base
+    if provider_name(model) == "demo":
+        return ""
+    if model in used:
+        return used[model]
     if configured := runtime.settings.for_model(model).api_base:
         return without_credentials(configured)
-    if session is not None and session.model and provider_name(session.model) == provider_name(model):
-        return session.api_base
+    for known, address in reversed(used.items()):
+        if is_same_provider(known, model):
+            return address
     return without_credentials(address_in(runtime.environ, model))
 
 

@@ -41,6 +41,8 @@ class OpenSession:
         self._runtime = runtime
         self.info = info
         self._holder = runtime.store.claim(info.id)
+        self._opened = info
+        self.former_addresses: dict[str, str | None] = {}  # by model, the last one last
         self.conversation = Conversation(runtime.store, info.id)
         self.planner = Planner(
             runtime, session_id=info.id, started_at=info.created_at,
@@ -95,14 +97,45 @@ class OpenSession:
             self._holder = self._runtime.store.claim(self.info.id)
             changed = self.conversation.reload()
             changed |= self._read_pins()
+            changed |= self._adopt_changes()
             if changed:
                 self._read_plan()
             if self._holder is None:
+                self._keep_choices()
                 changed |= self.mend()
                 self.planner.read_summary()
         if changed:
             self.read_info()
         return changed
+
+    def use_model(self, model: str, address: str | None) -> None:
+        """Let `model` at `address` answer from now on, and keep that with the session."""
+        self.former_addresses.pop(self.planner.model, None)
+        self.former_addresses[self.planner.model] = self.planner.address
+        self.planner.use_model(model, address)
+        self.update(model=model, api_base=address)
+
+    def _adopt_changes(self) -> bool:
+        """Take up what the process that has, or had, the session changed of it; whether there was anything.
+
+        What is said there is meant for the server that it is said to, and for no other.
+        """
+        planner, before = self.planner, self._opened
+        info = self._runtime.store.session(self.info.id)
+        moved = (info.model, info.api_base) != (before.model, before.api_base)
+        if moved:
+            planner.use_model(info.model, info.api_base)
+        switched = info.rolling != before.rolling
+        if switched:
+            planner.rolling = info.rolling
+        self._opened = info
+        return moved or switched
+
+    def _keep_choices(self) -> None:
+        """Store what this process goes on with, in a session that has become ours."""
+        planner, info = self.planner, self._opened
+        if (info.model, info.api_base, info.rolling) != (planner.model, planner.address, planner.rolling):
+            self.update(model=planner.model, api_base=planner.address, rolling=planner.rolling)
 
     def mend(self) -> bool:
         """Settle what a process left open when it died, or a turn of ours that the store failed.

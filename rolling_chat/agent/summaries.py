@@ -346,7 +346,12 @@ class Summaries:
             model=planner.model,
             config=planner.config if self._may_ask else _by_rule(planner.config),
             session_id=session.info.id,
-            address=address_of(self._runtime, planner.config.summary_model or planner.model, session.info),
+            address=address_of(
+                self._runtime,
+                planner.config.summary_model or planner.model,
+                session.info,
+                session.former_addresses,
+            ),
             chat_address=planner.address,
             tools=tuple(tool.schema for tool in planner.tools),
         )

@@ -41,7 +41,19 @@ _VARIABLES: Mapping[str, tuple[str, ...]] = MappingProxyType(
 _HIDDEN = re.compile(
     r"(?:API_BASE|API_BASE_\w+|BASE_URL|API_URL|API_HOST|RUNTIME_ENDPOINT|AGENT_ENDPOINT)$"
     r"|^(?:WATSONX_URL|WX_URL|WML_URL|DATAROBOT_ENDPOINT|OLLAMA_HOST)$"
+    r"|^USE_LITELLM_PROXY$"  # no address, but it sends the models of every provider to another server
 )
+
+# Names of litellm's for one provider, by its other roads.
+_SAME_PROVIDER: Mapping[str, str] = MappingProxyType(
+    {
+        "ollama_chat": "ollama",
+        "cohere_chat": "cohere",
+        "custom_openai": "openai",
+        "text-completion-openai": "openai",
+    }
+)
+_LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 # The hosts that the best known providers have by themselves, to be shown.
 _HOSTS: Mapping[str, str] = MappingProxyType(
@@ -76,6 +88,19 @@ def hide_addresses(environ: MutableMapping[str, str]) -> None:
     """Take every address of a server out of `environ`, where litellm would find it."""
     for name in [name for name in environ if _HIDDEN.search(name)]:
         del environ[name]
+
+
+def keep_loopback_direct(environ: MutableMapping[str, str]) -> None:
+    """Let no proxy that `environ` names have the requests to servers on this machine."""
+    spared = environ.get("no_proxy") or environ.get("NO_PROXY") or ""
+    environ["no_proxy"] = ",".join([*filter(None, [spared.strip(" ,")]), *_LOOPBACK])
+
+
+def is_same_provider(model: str, other: str) -> bool:
+    """Say whether two models are served by one provider, under whichever of its names."""
+    names = [provider_name(one) for one in (model, other)]
+    first, second = (_SAME_PROVIDER.get(name, name) for name in names)
+    return first == second
 
 
 def provider_name(model: str) -> str:

@@ -21,6 +21,10 @@ class KnownProvider:
     keys: tuple[str, ...] = ()
     first_model: str = ""
 
+    def key_in(self, environ: Mapping[str, str]) -> str:
+        """The key that `environ` has, without the line end of a file that it was read from; else empty."""
+        return next((key for name in self.keys if (key := environ.get(name, "").strip())), "")
+
 
 # In the order in which keys in the environment are looked for.
 KNOWN_PROVIDERS: tuple[KnownProvider, ...] = (

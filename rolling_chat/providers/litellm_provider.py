@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from rolling_chat.messages import Json, Usage
-from rolling_chat.providers.addresses import hide_addresses
+from rolling_chat.providers.addresses import hide_addresses, keep_loopback_direct
 from rolling_chat.providers.background import in_background
 from rolling_chat.providers.families import find_family
 from rolling_chat.providers.known import KEYLESS_ELSEWHERE, OWN_CREDENTIALS, find_provider, provider_of
@@ -135,6 +135,7 @@ class LiteLLMProvider:
         litellm = load_litellm(self._log_file, secrets_in(self._environ))
         register_offline_model(litellm)
         hide_addresses(os.environ)
+        keep_loopback_direct(os.environ)
         return litellm
 
     async def _send(self, litellm: ModuleType, request: Request) -> AsyncGenerator[Delta, None]:
@@ -195,7 +196,7 @@ class LiteLLMProvider:
         provider = find_provider(request.model)
         if provider is None or provider.name in OWN_CREDENTIALS:
             return ""
-        key = next((self._environ[name] for name in provider.keys if self._environ.get(name)), "")
+        key = provider.key_in(self._environ)
         if not key and request.api_base and provider.name in KEYLESS_ELSEWHERE:
             return _NO_KEY
         return key

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Literal, TypeAlias
+from urllib.parse import urlsplit
 
 from rolling_chat.permissions.rules import parse_rule
 
@@ -118,7 +120,7 @@ class Rule:
             return value in self.choices
         if self.kind is not str or not _plain(value):
             return False
-        return not self.url or value == "" or value.startswith(("http://", "https://"))
+        return not self.url or value == "" or is_address(value)
 
     def _bounds(self) -> str:
         if self.above is not None and self.most is not None:
@@ -128,6 +130,22 @@ class Rule:
         if self.least is not None:
             return f" from {self.least:g} to {MOST:,}"
         return ""
+
+
+def is_address(text: str) -> bool:
+    """Say whether `text` is an HTTP address: a scheme, a host, and a port that there can be."""
+    try:
+        parts = urlsplit(text)
+        port = parts.port
+    except ValueError:
+        return False
+    return (
+        text.startswith(("http://", "https://"))
+        and text.isprintable()
+        and not re.search(r"\s", text)
+        and bool(parts.hostname)
+        and port != 0
+    )
 
 
 def _plain(text: str) -> bool:

@@ -201,3 +201,79 @@ async def test_a_summary_goes_where_the_conversation_goes(open_runtime: OpenRunt
     asked = [request for request in provider.requests if request.model == "openai/small"]
     assert asked
     assert {request.api_base for request in provider.requests} == {HERE}
+
+
+async def test_a_model_that_comes_back_is_asked_where_it_was(open_runtime: OpenRuntime) -> None:
+    runtime, provider = open_runtime(environ={"OPENAI_BASE_URL": ELSEWHERE})
+    chat = Chat.open(runtime, address=HERE)
+    chat.set_model("anthropic/claude-sonnet-4-5")
+    for model in (MODEL, "custom_openai/other"):
+        assert HERE in chat.set_model(model)
+        assert await _goes_to(chat, provider) == HERE
+        chat.set_model("anthropic/claude-sonnet-4-5")
+
+
+async def test_two_names_of_one_provider_have_one_address(open_runtime: OpenRuntime) -> None:
+    runtime, provider = open_runtime(model="ollama/tiny")
+    chat = Chat.open(runtime, model="ollama/tiny", address=HERE)
+    assert HERE in chat.set_model("ollama_chat/other")
+    assert await _goes_to(chat, provider) == HERE
+
+
+async def test_an_unknown_address_is_still_unknown_when_the_model_comes_back(
+    open_runtime: OpenRuntime,
+) -> None:
+    runtime, _ = open_runtime()
+    before = runtime.store.create_session(folder="/x", model=MODEL, rolling=False, api_base=None)
+    chat = Chat.open(runtime, session=before)
+    chat.set_model("anthropic/claude-sonnet-4-5")
+    chat.set_model(MODEL)
+    with pytest.raises(ChatError, match="does not know the address"):
+        chat.send("hello")
+
+
+@pytest.mark.parametrize("is_forked", [False, True])
+async def test_what_was_said_in_another_terminal_goes_where_it_was_said(
+    open_runtime: OpenRuntime, *, is_forked: bool
+) -> None:
+    held = await _held(open_runtime)
+    first, provider = open_runtime()
+    chat = Chat.open(first, session=first.store.session(held))
+    second, other = open_runtime()
+    follower = Chat.open(second, session=second.store.session(held))
+    chat.set_model(chat.model, HERE)
+    assert await _goes_to(chat, provider) == HERE
+    if is_forked:
+        follower.fork()
+    else:
+        chat.close()
+    assert await _goes_to(follower, other) == HERE
+    assert HERE in follower.model_line
+
+
+async def test_a_model_chosen_while_following_is_kept_once_the_session_is_ours(
+    open_runtime: OpenRuntime,
+) -> None:
+    held = await _held(open_runtime)
+    first, _ = open_runtime()
+    chat = Chat.open(first, session=first.store.session(held))
+    second, other = open_runtime()
+    follower = Chat.open(second, session=second.store.session(held), address=ELSEWHERE)
+    assert chat.refresh() is False
+    chat.close()
+    assert await _goes_to(follower, other) == ELSEWHERE
+    assert second.store.session(held).api_base == ELSEWHERE
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["ada:pw@host", "http://", "http://[::1", "http://ada:p/w@host", "http://a b", "http://h:99999"],
+)
+async def test_what_no_request_can_be_sent_to_is_refused_at_once(
+    open_runtime: OpenRuntime, address: str
+) -> None:
+    for how in ({"address": address}, {"environ": {"OPENAI_BASE_URL": address}}):
+        runtime, _ = open_runtime(environ=how.get("environ"))
+        with pytest.raises(ChatError, match="is no address") as caught:
+            Chat.open(runtime, address=str(how.get("address", "")))
+        assert "ada" not in str(caught.value)

@@ -12,6 +12,7 @@ from rolling_chat.messages import Message
 from rolling_chat.providers.addresses import (
     address_in,
     hide_addresses,
+    keep_loopback_direct,
     place_of,
     with_credentials,
     without_credentials,
@@ -19,6 +20,7 @@ from rolling_chat.providers.addresses import (
 from rolling_chat.providers.protocol import ProviderError, Request
 from rolling_chat.providers.retries import RetryPolicy
 from tests.providers.conftest import MakeProvider
+from tests.support.servers import OpenAIServer
 
 LOCAL = "http://127.0.0.1:9/v1"
 
@@ -124,3 +126,38 @@ async def test_the_environment_moves_no_request_from_the_providers_own_address(
             async for _ in provider.stream(Request(model, (Message("user", "hi"),), max_tokens=5)):
                 pass
     assert proxy.hosts == [place_of(model, "")]
+
+
+async def test_no_proxy_has_what_goes_to_a_server_on_this_machine(
+    make_provider: MakeProvider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("no_proxy", "NO_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    async with Proxy().running() as proxy, OpenAIServer() as server:
+        for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY"):
+            monkeypatch.setenv(name, proxy.address)
+        for base in (server.api_base, server.api_base.replace("127.0.0.1", "localhost")):
+            provider = make_provider(retries=RetryPolicy(minutes=0))
+            request = Request("openai/scripted", (Message("user", "hi"),), api_base=base)
+            assert [delta async for delta in provider.stream(request)]
+    assert proxy.hosts == []
+    assert len(server.requests) == 2
+
+
+def test_what_no_proxy_has_already_is_kept() -> None:
+    environ = {"NO_PROXY": "intranet.example"}
+    keep_loopback_direct(environ)
+    assert environ["no_proxy"] == "intranet.example,localhost,127.0.0.1,::1"
+
+
+async def test_litellms_own_proxy_is_not_taken_for_other_providers(
+    make_provider: MakeProvider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with Proxy().running() as proxy:
+        monkeypatch.setenv("HTTPS_PROXY", proxy.address)
+        monkeypatch.setenv("USE_LITELLM_PROXY", "true")
+        provider = make_provider({"MISTRAL_API_KEY": "sk-0123456789abcdef"}, retries=RetryPolicy(minutes=0))
+        with pytest.raises(ProviderError):
+            async for _ in provider.stream(Request("mistral/m", (Message("user", "hi"),), max_tokens=5)):
+                pass
+    assert proxy.hosts == ["api.mistral.ai"]

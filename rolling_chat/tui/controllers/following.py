@@ -78,6 +78,7 @@ class Following:
         chat, holder = self._chat, self._chat.holder
         if not holder or self._state.busy:
             return
+        model = chat.model_line
         changed = chat.refresh()
         if not changed and not self._coming and chat.holder == holder:
             return
@@ -88,6 +89,8 @@ class Following:
             self._state.still_coming()
         if not chat.holder:
             self._state.notice("The other terminal has left this session; you can go on in it here.")
+        if chat.model_line != model:
+            self._state.notice(chat.model_line)
         if chat.is_whole:
             self._screen.refresh_report()
 
