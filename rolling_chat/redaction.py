@@ -126,7 +126,8 @@ class RedactingFilter(logging.Filter):
 def _secrets_in(environ: Mapping[str, str]) -> Iterator[str]:
     for name, value in environ.items():
         if is_secret(name, value):
-            yield value
+            # as it is sent, and as error texts quote it
+            yield from {value, value.strip(), value.encode("unicode_escape").decode("ascii")}
             if match := _USERINFO.search(value):
                 yield from {match["password"], unquote(match["password"])}
 

@@ -153,3 +153,9 @@ def test_every_key_variable_that_litellm_names_is_a_secret() -> None:
     named = set(re.findall(r'"([A-Z0-9_]+_(?:KEY|TOKEN|SECRET|PASSWORD|CREDENTIALS|APIKEY))"', text))
     assert len(named) > 50
     assert [name for name in named if not is_secret_name(name)] == []
+
+
+def test_a_key_is_hidden_as_it_is_sent_and_as_an_error_quotes_it() -> None:
+    secrets = secrets_in({"MISTRAL_API_KEY": "just some\nwords\r\n"})
+    for quoted in ("just some\nwords", repr(b"just some\nwords\r\n")):
+        assert "words" not in redact(f"Illegal value {quoted}", secrets)

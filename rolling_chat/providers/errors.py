@@ -35,12 +35,16 @@ from rolling_chat.text import printable
 _NETWORK_ERRORS = frozenset(
     {
         "ConnectError", "ConnectTimeout", "ReadError", "WriteError", "RemoteProtocolError", "PoolTimeout",
-        "LocalProtocolError", "ClientConnectorError", "ClientConnectorDNSError", "ClientConnectorSSLError",
+        "ClientConnectorError", "ClientConnectorDNSError", "ClientConnectorSSLError",
         "ServerDisconnectedError", "ClientOSError", "ClientPayloadError", "ConnectionRefusedError",
         "ConnectionResetError", "ConnectionAbortedError", "BrokenPipeError", "gaierror", "SSLError",
         "IncompleteRead", "TransferEncodingError",
     }
 )  # fmt: skip
+# What cannot be put into a request: a key no header can carry, an address that is none.
+_UNSENDABLE = frozenset(
+    {"LocalProtocolError", "UnicodeEncodeError", "InvalidURL", "UnsupportedProtocol", "InvalidUrlClientError"}
+)
 _TIMEOUT_ERRORS = frozenset(
     {"Timeout", "APITimeoutError", "TimeoutError", "ReadTimeout", "WriteTimeout", "ServerTimeoutError",
      "SocketTimeoutError", "TimeoutException"}
@@ -88,6 +92,7 @@ _MINUTE_LIMIT = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _LONGEST_QUOTE = 200
+_UNSUPPORTED = frozenset({501, 505})  # what a server cannot do it cannot do a minute later either
 # what HTTP clients say of any status
 _BOILERPLATE = re.compile(r"(?:Client|Server) error '\d{3} |For more information check: ")
 _WRAPPING = re.compile(r"(?:litellm\.\w+: |\w+Exception - |Error code: \d{3}(?: - |$))+")
@@ -145,7 +150,7 @@ def classify(
     status = _status(chain)
     text = "\n".join(dict.fromkeys(filter(None, map(_text, chain))))
     body = read_body(text)
-    failure = _decide(context, body, status, names)
+    failure = _unsendable(context, names) or _decide(context, body, status, names)
     detail = redact(f"{type(error).__name__} (status {status}): {text}", secrets)
     kind_of_error = PassingError if failure.passes else ProviderError
     return kind_of_error(
@@ -182,14 +187,27 @@ def _decide(context: ErrorContext, body: ErrorBody, status: int | None, names: f
         return _Failure(ErrorKind.THROTTLED, _no_credit(provider))
     if status == 404 or _UNKNOWN_MODEL_TEXT.search(body.text):
         return _Failure(ErrorKind.MODEL_UNKNOWN, _unknown_model(context, body))
-    if names & _NETWORK_ERRORS or _NETWORK_TEXT.search(body.text):
+    is_answered = status is not None and 400 <= status < 500  # then the text is about another connection
+    if names & _NETWORK_ERRORS or (not is_answered and _NETWORK_TEXT.search(body.text)):
         return _disconnected(context, body, provider, names)
-    if status is not None and status >= 500 and "APIConnectionError" not in names:
+    is_passing = status is not None and status >= 500 and status not in _UNSUPPORTED
+    if is_passing and "APIConnectionError" not in names:
         return _passing(context, ErrorKind.OVERLOADED, f"{provider} is overloaded or broken ({status}).")
-    if status is not None and 400 <= status < 500:
+    if is_answered or status in _UNSUPPORTED:
         return _Failure(ErrorKind.BAD_REQUEST, f"{provider} refused the request: {_quote(body)}")
     return _Failure(
         ErrorKind.UNKNOWN, f"The request to {provider} failed: {_quote(body)} (the log file has more)"
+    )
+
+
+def _unsendable(context: ErrorContext, names: frozenset[str]) -> _Failure | None:
+    """Return the failure of a request that could not be made; the client's words hold the key."""
+    if context.began or not names & _UNSENDABLE:
+        return None
+    return _Failure(
+        ErrorKind.BAD_REQUEST,
+        f"The request to {_provider_label(context)} could not be made: "
+        "check the characters of the key and the address.",
     )
 
 

@@ -18,8 +18,8 @@ class RetryPolicy:
     """Try for `minutes` in all, 0 for a single request; delays in seconds, doubled from `base` up to `cap`.
 
     The jitter is full: a delay is anywhere from 0 to its mark, so that clients which failed together
-    do not come back together. A server's own retry-after is kept to; when it is longer than what is left of
-    the time, the error is shown at once.
+    do not come back together. A server's own retry-after is the least that is waited: one that always says 0
+    would be asked without end. When it is longer than what is left of the time, the error is shown at once.
     """
 
     minutes: float = 5.0
@@ -36,6 +36,9 @@ class RetryPolicy:
         left = self.seconds_left(elapsed)
         if not isinstance(error, PassingError) or left <= 0:
             return None
-        if error.retry_after is not None:
-            return error.retry_after if error.retry_after <= left else None
-        return min(left, self.jitter() * min(self.cap, self.base * 2.0 ** min(attempt - 1, 30)))
+        backoff = self.jitter() * min(self.cap, self.base * 2.0 ** min(attempt - 1, 30))
+        if error.retry_after is None:
+            return min(left, backoff)
+        if error.retry_after > left:
+            return None
+        return min(left, max(error.retry_after, backoff))

@@ -67,7 +67,7 @@ def listed(names: Sequence[str]) -> str:
 def _headers(address: str, environ: Mapping[str, str], model: str) -> dict[str, str]:
     headers = {"accept": "application/json"}
     provider = find_provider(model)
-    key = next((environ[name] for name in provider.keys if environ.get(name)), "") if provider else ""
+    key = provider.key_in(environ) if provider else ""
     if provider is not None and provider.name == "anthropic":
         headers |= {"anthropic-version": "2023-06-01"} | ({"x-api-key": key} if key else {})
     elif key:
@@ -97,7 +97,9 @@ def _get(url: str, headers: Mapping[str, str], timeout: float) -> tuple[int, byt
         )
         answer = connection.getresponse()
         return answer.status, answer.read(_MOST_BYTES)
-    except (http.client.HTTPException, ValueError) as error:
+    except ValueError as error:
+        raise OSError("the key or the address cannot be sent") from error  # the error quotes the key
+    except http.client.HTTPException as error:
         raise OSError(str(error) or type(error).__name__) from error
     finally:
         connection.close()

@@ -317,3 +317,40 @@ async def test_what_the_server_said_of_a_refusal_is_quoted(
         with pytest.raises(ProviderError) as caught:
             await anext(provider.stream(request))
     assert str(caught.value).endswith(f"refused the request: {quote}")
+
+
+@pytest.mark.parametrize("key", ["kv-secret\nvalue", "kv-sécret-value"])
+@pytest.mark.parametrize(
+    ("model", "name", "kind"),
+    [
+        ("openai/m", "OPENAI_API_KEY", OpenAIServer),
+        ("anthropic/claude-sonnet-4-5", "ANTHROPIC_API_KEY", AnthropicServer),
+    ],
+)
+async def test_a_key_that_no_header_can_carry_fails_at_once_and_is_not_quoted(
+    make_provider: MakeProvider, model: str, name: str, kind: Any, key: str
+) -> None:
+    async with kind() as server:
+        request = Request(model, (Message("user", "hi"),), max_tokens=9, api_base=server.api_base)
+        with pytest.raises(ProviderError, match="check the characters of the key") as caught:
+            await anext(make_provider({name: key}).stream(request))
+    assert not isinstance(caught.value, PassingError)
+    assert "cret" not in str(caught.value) + caught.value.detail
+
+
+async def test_the_line_end_of_a_key_from_a_file_is_not_sent(make_provider: MakeProvider) -> None:
+    async with OpenAIServer() as server:
+        request = Request("openai/m", (Message("user", "hi"),), api_base=server.api_base)
+        provider = make_provider({"OPENAI_API_KEY": "sk-0123456789\r\n"})
+        assert [delta async for delta in provider.stream(request)]
+
+
+def test_an_answer_about_another_connection_is_not_a_lost_network() -> None:
+    error = classify(StatusError(400, "cannot fetch the image: connection refused"), "openai/m")
+    assert error.kind is ErrorKind.BAD_REQUEST
+    assert not isinstance(error, PassingError)
+
+
+@pytest.mark.parametrize("status", [501, 505])
+def test_what_a_server_cannot_do_is_not_tried_again(status: int) -> None:
+    assert not isinstance(classify(StatusError(status, "Not Implemented"), "openai/m"), PassingError)
