@@ -33,7 +33,7 @@ _JOINING = _ZWNJ + _ZWJ + _VARIANTS
 _PICTURES = range(0x1F000, 0x1FB00)  # where pictures are, also those that this Python does not know yet
 _OLD_PICTURES = "©®‼⁉™ℹ〰〽㊗㊙"
 
-_WORD = re.compile(r"[^\W\d_]{2,}")
+_WORD = re.compile(r"\w{2,}")
 _EAST_ASIAN = frozenset({"CJK", "HIRAGANA", "KATAKANA", "HANGUL", "BOPOMOFO"})
 
 

@@ -277,6 +277,18 @@ class TestALongCommand:
             await idle(pilot)
             assert _ran(tmp_path)
 
+    async def test_an_enter_as_the_last_of_it_comes_in_sight_approves_nothing(self, tmp_path: Path) -> None:
+        clock, command = Clock(), f"{LONG}\ntouch made-by-tool"
+        async with make_app(asking_chat(tmp_path, command), tmp_path, clock=clock).run_test() as pilot:
+            await _asked(pilot, clock)
+            await pilot.press("5")
+            question, detail = _question(pilot), screen_of(pilot).query_one(Detail)
+            while detail.unseen:
+                detail.scroll_pages(1)
+            question.on_key(Key("enter", "\r"))  # before the question heard of it
+            await reads(pilot, "write why")
+            assert not _ran(tmp_path)
+
     async def test_the_wheel_scrolls_without_a_gap(self, tmp_path: Path) -> None:
         clock = Clock()
         async with make_app(asking_chat(tmp_path, LONG), tmp_path, clock=clock).run_test() as pilot:

@@ -48,6 +48,8 @@ def test_only_a_line_feed_ends_a_line(char: str) -> None:
         ("\u043f\u0440\u0438\u0432e\u0442", "\u043f\u0440\u0438\u0432<U+0065>\u0442"),
         ("g\u03bfogle", "g<U+03BF>ogle"),
         ("\U0001d42bm", "<U+1D42B>m"),
+        ("pay_\u0440\u0430", "pay_<U+0440><U+0430>"),
+        ("v2\u0430", "v2<U+0430>"),
     ],
 )
 def test_a_word_of_mixed_scripts_is_marked(word: str, shown: str) -> None:
@@ -55,7 +57,8 @@ def test_a_word_of_mixed_scripts_is_marked(word: str, shown: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["git commit -m 'Grüße, привет мир, 漢字です, Python入門, 5 µs, naïve'", "ls 'été' | wc -l"]
+    "text",
+    ["git commit -m 'Grüße, привет мир, 漢字です, Python入門, 5 µs, naïve, grün_2, x_2'", "ls 'été' | wc -l"],
 )
 def test_ordinary_text_of_one_script_a_word_is_shown_as_it_is(text: str) -> None:
     assert exact(text) == text

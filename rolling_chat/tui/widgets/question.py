@@ -236,8 +236,13 @@ class Question(Vertical, can_focus=True):
         event.prevent_default()
 
     def _on_detail_scrolled(self) -> None:
-        self._selected = min(self._selected, len(self.answers) - 1)
+        self._selected = self._index
         self._show()
+
+    @property
+    def _index(self) -> int:
+        """The selected answer's; the last one goes as soon as all was in sight."""
+        return min(self._selected, len(self.answers) - 1)
 
     def _is_answer(self, char: str) -> bool:
         return char.isascii() and char.isdigit() and 1 <= int(char) <= len(self.answers)
@@ -258,7 +263,7 @@ class Question(Vertical, can_focus=True):
             self.post_message(self.Erased())
 
     def _answer(self, typed_at: float) -> None:
-        answer = self.answers[self._selected]
+        answer = self.answers[self._index]
         if not self._listening or typed_at < self._listening_since:
             self._wait()
         elif answer.takes_words:
@@ -291,7 +296,7 @@ class Question(Vertical, can_focus=True):
         if not self.is_mounted:
             return
         lines = [self._line(number, answer) for number, answer in enumerate(self.answers, start=1)]
-        shown = lines if self._is_list else [lines[self._selected]]
+        shown = lines if self._is_list else [lines[self._index]]
         self._list.update(Text("\n", no_wrap=True, overflow="ellipsis").join(shown))
         if self.takes_words:
             self.border_subtitle = _SAY_WHY
@@ -304,7 +309,7 @@ class Question(Vertical, can_focus=True):
         self.post_message(self.HintsChanged())
 
     def _line(self, number: int, answer: Answer) -> Text:
-        is_selected = number == self._selected + 1
+        is_selected = number == self._index + 1
         count = "" if self._is_list else f" of {len(self.answers)}"
         unseen = self._detail.unseen if answer.approves else 0
         after = f" (after {plural(unseen, 'line')} not seen yet)" if unseen else ""
