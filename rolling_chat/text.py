@@ -30,6 +30,7 @@ _ZWNJ, _ZWJ = "\u200c", "\u200d"
 _VARIANTS = "\ufe0e\ufe0f"  # as text, as a picture
 _KEYCAP = "\u20e3"
 _JOINING = _ZWNJ + _ZWJ + _VARIANTS
+_TYPED = _JOINING + "\u00ad"  # a soft hyphen says where a word may be broken
 _PICTURES = range(0x1F000, 0x1FB00)  # where pictures are, also those that this Python does not know yet
 _OLD_PICTURES = "©®‼⁉™ℹ〰〽㊗㊙"
 
@@ -156,7 +157,7 @@ def _reading(above: str, match: re.Match[str]) -> str:
 
 def _typing(match: re.Match[str]) -> str:
     return "".join(
-        char for char in match.group() if char in _JOINING or (_is_known(char) and not _IGNORABLE.match(char))
+        char for char in match.group() if char in _TYPED or (_is_known(char) and not _IGNORABLE.match(char))
     )
 
 

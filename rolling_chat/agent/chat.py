@@ -11,6 +11,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+from rolling_chat.agent.attachments import Attachments, break_long_lines
 from rolling_chat.agent.calls import CallRunner
 from rolling_chat.agent.counting import count_long
 from rolling_chat.agent.errors import ChatError, in_words
@@ -20,6 +21,14 @@ from rolling_chat.agent.loop import AgentLoop
 from rolling_chat.agent.memory import BranchMemory
 from rolling_chat.agent.models import known_addresses, model_warnings, pick_model, reachable_models
 from rolling_chat.agent.moves import Moves, SaidTurn
+from rolling_chat.agent.oversized import (
+    LargeMessage,
+    Obstacle,
+    as_head_and_tail,
+    as_opening,
+    find_obstacle,
+    note_on_file,
+)
 from rolling_chat.agent.permissions import Permissions
 from rolling_chat.agent.pins import Pinning
 from rolling_chat.agent.retention import delete_old_sessions
@@ -31,7 +40,7 @@ from rolling_chat.agent.switching import Switches
 from rolling_chat.agent.turn import RunningTurn
 from rolling_chat.agent.upcoming import Upcoming
 from rolling_chat.context import PromptReport, count_tokens
-from rolling_chat.context.tokens import estimator_for
+from rolling_chat.context.tokens import TokenEstimator, estimator_for
 from rolling_chat.events import AskPermission, Event, Outcome, TurnEnded, TurnStarted
 from rolling_chat.messages import Ending, Message, Usage
 from rolling_chat.permissions.rules import PermissionRule
@@ -40,6 +49,7 @@ from rolling_chat.providers.discovery import ModelChoice
 from rolling_chat.redaction import secrets_in, without_secrets
 from rolling_chat.sessions.records import LeftBranch, SearchHit, SessionInfo
 from rolling_chat.tools import Tool, ToolContext, all_tools, choose_tools
+from rolling_chat.tools.read_file import READ_FILE
 
 log = logging.getLogger("rolling_chat.agent.chat")
 
@@ -77,6 +87,7 @@ class Chat:
         self._switches = Switches(runtime, lambda: self._session)
         self._moves = Moves(runtime, lambda: self._session)
         self._pinning = Pinning(lambda: self._session)
+        self._attachments = Attachments(runtime.paths.attachments_dir if runtime.save else None)
 
     @classmethod
     def open(
@@ -113,7 +124,8 @@ class Chat:
             chat = cls(runtime, session, choice, is_rolling, tools)
             chat._session.notices.extend(runtime.settings.warnings)
             days, now = runtime.settings.sessions.keep_days, runtime.clock()
-            if deleted := delete_old_sessions(runtime.store, days, now, spare=session.id):
+            files = runtime.paths.attachments_dir
+            if deleted := delete_old_sessions(runtime.store, days, now, files, spare=session.id):
                 chat._session.notices.append(deleted)
         chat.ask = ask
         return chat
@@ -308,6 +320,39 @@ class Chat:
         """
         return await in_background(partial(self._switches.preview, settings))
 
+    async def find_obstacle(self) -> Obstacle:
+        """Find what was in the way of a turn that ended because its request did not fit. Raises ChatError."""
+        report = self.report()
+        rolled = report if self.rolling else await self.preview()
+        can_read = any(tool.name == READ_FILE for tool in self._session.planner.tools)
+        return find_obstacle(report, rolled, can_read=can_read)
+
+    async def keep_as_file(self, large: LargeMessage, *, head_and_tail: bool) -> str:
+        """Take back a message that is too large; all of it is kept, in the session and as a private file.
+
+        Returns what to send in its place: its head and tail or its first line, and the name of the file.
+        Raises ChatError, and the message stays, where it is not the newest or the file cannot be written.
+        """
+        self._may_move()
+        message = self.recent[-1] if self.recent else None
+        if message is None or message.id != large.id:
+            raise ChatError("Not sent: the conversation has moved on.")
+        make = partial(self._text_for, large, message.text, self._session, head_and_tail=head_and_tail)
+        with in_words():
+            text = await in_background(make)
+        if self.recent[-1] is not message:
+            raise ChatError("Not sent: the conversation has moved on.")
+        self.undo()
+        return text
+
+    def _text_for(self, large: LargeMessage, whole: str, session: OpenSession, *, head_and_tail: bool) -> str:
+        planner, text = session.planner, break_long_lines(whole)
+        path = self._attachments.keep(session.info.id, text)
+        note = note_on_file(path, text, large, planner.config.max_tool_result_tokens)
+        if not head_and_tail:
+            return as_opening(whole, note)
+        return as_head_and_tail(whole, note, large, self._estimator.count_text)
+
     def undo_switch(self) -> str:
         """Take back the last change of rolling context or of its settings, and return to the plan before it.
 
@@ -477,15 +522,19 @@ class Chat:
         self.summaries.cancel()
         if not self._closed:
             self._closed = True
+            self._attachments.close()
             self._session.let_go()
 
     # -- what the doors above share
 
     @property
     def _prices(self) -> Prices:
+        return Prices(self.model, self._estimator)
+
+    @property
+    def _estimator(self) -> TokenEstimator:
         choice = self._runtime.settings.context.token_estimator
-        calibration = self._session.planner.measurements.calibration
-        return Prices(self.model, estimator_for(self.model, choice, calibration))
+        return estimator_for(self.model, choice, self._session.planner.measurements.calibration)
 
     async def _run(self, text: str | None) -> AsyncGenerator[Event]:
         """Store what was said, then run the turn in a task of its own and hand out its events."""
@@ -519,7 +568,7 @@ class Chat:
         memory = BranchMemory.of(session.conversation, planner)
         calls = CallRunner(
             session.conversation, planner.tools, self._permissions,
-            ToolContext(runtime.folder, self._commands_environment(), memory),
+            ToolContext(runtime.folder, self._commands_environment(), memory, self._is_attached),
             runtime.settings.agent.max_tool_calls, tails,
         )  # fmt: skip
         return AgentLoop(
@@ -527,6 +576,9 @@ class Chat:
             ready=self._server_and_branch, max_iterations=runtime.settings.agent.max_tool_iterations,
             log_file=str(runtime.paths.log_file),
         )  # fmt: skip
+
+    def _is_attached(self, path: str) -> bool:
+        return self._attachments.is_named(path, tuple(self.messages))
 
     async def _server_and_branch(self) -> None:
         """Wait until the server is free for the turn, and the branch is whole."""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
+from pathlib import Path
 
+from rolling_chat.agent.attachments import delete_attachments
 from rolling_chat.sessions.records import StoreError
 from rolling_chat.sessions.store import SessionStore
 
@@ -13,11 +15,14 @@ _DAY = 24 * 60 * 60  # seconds
 _AT_A_START = 50  # sessions: more would keep the screen waiting; the rest goes at the next start
 
 
-def delete_old_sessions(store: SessionStore, keep_days: int, now: float, *, spare: str = "") -> str:
+def delete_old_sessions(
+    store: SessionStore, keep_days: int, now: float, attachments: Path, *, spare: str = ""
+) -> str:
     """Delete the sessions that were last written to more than `keep_days` days ago; 0: none.
 
     Spared are the session `spare`, those with pins, and those that are open anywhere. `now` is in
-    seconds since the epoch. Returns the line that says so, empty where nothing was deleted.
+    seconds since the epoch; `attachments` is the folder of the files of all sessions. Returns the line
+    that says so, empty where nothing was deleted.
     """
     if keep_days <= 0:
         return ""
@@ -33,6 +38,7 @@ def delete_old_sessions(store: SessionStore, keep_days: int, now: float, *, spar
         except StoreError as error:  # open elsewhere, most likely
             log.info("session %s is kept: %s", info.id, error)
             continue
+        delete_attachments(attachments, info.id, store)
         deleted += 1
         log.info("deleted session %s (%r), older than %s days", info.id, info.title, keep_days)
     if not deleted:

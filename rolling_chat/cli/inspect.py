@@ -79,7 +79,7 @@ def _list(store: SessionStore, session: SessionInfo, options: Options) -> int:
     records = store.requests(session.id)
     checks = [_check(store, record) for record in records] if options.verify else []
     if options.json:
-        listed = [_listed(number, record) for number, record in enumerate(records, 1)]
+        listed = [{"number": number, **_record_as_json(record)} for number, record in enumerate(records, 1)]
         for row, check in zip(listed, checks, strict=False):
             row["same"] = check == _SAME
         print(json.dumps(listed, indent=2, ensure_ascii=True))
@@ -228,18 +228,9 @@ def _table(*columns: tuple[str, bool]) -> Table:
 
 
 def _as_json(rebuilt: RebuiltRequest) -> dict[str, Json]:
-    record = rebuilt.record
     return {
-        "id": record.id,
-        "session": record.session_id,
-        "purpose": record.purpose,
-        "created_at": record.created_at,
-        "estimated": record.estimated,
-        "bound": record.bound,
-        "reported": asdict(record.usage),
-        "seconds": record.seconds,
-        "error": record.error,
-        "wire_hash": record.wire_hash,
+        **_record_as_json(rebuilt.record),
+        "session": rebuilt.record.session_id,
         "rebuilt_hash": rebuilt.wire_hash,
         "same": rebuilt.is_same,
         **rebuilt.report.totals(),
@@ -247,9 +238,8 @@ def _as_json(rebuilt: RebuiltRequest) -> dict[str, Json]:
     }
 
 
-def _listed(number: int, record: RequestRecord) -> dict[str, Json]:
+def _record_as_json(record: RequestRecord) -> dict[str, Json]:
     return {
-        "number": number,
         "id": record.id,
         "purpose": record.purpose,
         "created_at": record.created_at,

@@ -7,6 +7,7 @@ import os
 import sys
 from datetime import datetime
 
+from rolling_chat.agent.attachments import delete_attachments
 from rolling_chat.cli.exits import Exit, Failure
 from rolling_chat.cli.opening import open_store
 from rolling_chat.cli.options import Options
@@ -90,6 +91,7 @@ def delete_session(options: Options, paths: Paths) -> int:
         store.delete(info.id)
     except StoreError as error:
         raise Failure(str(error)) from error
+    delete_attachments(paths.attachments_dir, info.id, store)
     print(f"Deleted {info.id}.")
     return Exit.DONE
 

@@ -27,6 +27,11 @@ class Paths:
     drafts_dir: Path
     pastes_dir: Path
 
+    @property
+    def attachments_dir(self) -> Path:
+        """Messages that were too large to send, as files."""
+        return self.data_dir / "attachments"
+
 
 def find_paths(environ: Mapping[str, str]) -> Paths:
     """Find the platform's folders, or the one folder that ROLLING_CHAT_HOME names.

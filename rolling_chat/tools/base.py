@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -27,11 +27,15 @@ class ToolResult:
 @dataclass(frozen=True, slots=True)
 class ToolContext:
     """Where the tools work: the folder they are confined to, the program's environment, and the
-    conversation that they may read back, where there is one."""
+    conversation that they may read back, where there is one.
+
+    `is_attached` says of a path outside the folder that the user gave that very file to the model.
+    """
 
     folder: Path
     environ: Mapping[str, str]
     memory: Memory | None = None
+    is_attached: Callable[[str], bool] | None = None
 
 
 class Tool(Protocol):

@@ -43,17 +43,26 @@ def resolve_inside(path: str, context: ToolContext) -> Path:
     return resolved
 
 
+def resolve_file(path: str, context: ToolContext) -> Path:
+    """Resolve a file as `resolve_inside` does, or one outside that is attached to the conversation."""
+    named = _expand_home(path, context)
+    if context.is_attached is not None and context.is_attached(named):
+        return Path(named)
+    return resolve_inside(path, context)
+
+
 def _outside(path: str) -> ToolError:
     return ToolError(f"{_quote(path)} is outside the working folder; tools read only inside it.")
 
 
 def relative_name(path: Path, context: ToolContext) -> str:
     """A resolved path as it is shown: relative to the folder, "." for the folder itself."""
-    return show_name(path.relative_to(context.folder.resolve()))
+    folder = context.folder.resolve()
+    return show_name(path.relative_to(folder) if path.is_relative_to(folder) else path)
 
 
 def open_inside(path: Path, context: ToolContext) -> BinaryIO:
-    """Open a path that `resolve_inside` gave, for reading bytes.
+    """Open a path that `resolve_file` gave, for reading bytes.
 
     It is walked to one folder at a time, following no symlink, so that a link put in its way
     after the check leads nowhere; and it is opened without waiting, so that a pipe cannot hang us.
@@ -61,7 +70,8 @@ def open_inside(path: Path, context: ToolContext) -> BinaryIO:
     """
     name = relative_name(path, context)
     try:
-        descriptor = _walk_to(path, context.folder.resolve())
+        folder = context.folder.resolve()
+        descriptor = _walk_to(path, folder if path.is_relative_to(folder) else path.parent)
     except IsADirectoryError:
         raise ToolError(f"{name} is a folder; list_files shows what is in it.") from None
     except OSError as error:

@@ -10,7 +10,7 @@ from typing import BinaryIO
 from rolling_chat.messages import FileTouch, Json, JsonObject
 from rolling_chat.tools.arguments import read_count, read_text
 from rolling_chat.tools.base import ToolContext, ToolError, ToolResult, function_schema
-from rolling_chat.tools.confine import open_inside, relative_name, resolve_inside
+from rolling_chat.tools.confine import open_inside, relative_name, resolve_file
 from rolling_chat.tools.hashing import FileHash
 from rolling_chat.tools.text import MAX_RESULT_BYTES, decode, encoding_of
 
@@ -23,11 +23,14 @@ _DESCRIPTION = (
 )
 
 
+READ_FILE = "read_file"
+
+
 @dataclass(frozen=True, slots=True)
 class ReadFile:
     """The tool `read_file(path, start, end)`."""
 
-    name: str = "read_file"
+    name: str = READ_FILE
     needs_permission: bool = False
 
     @property
@@ -71,7 +74,7 @@ class _Selection:
 
 
 def _read(path: str, start: int, end: int | None, context: ToolContext) -> ToolResult:
-    resolved = resolve_inside(path, context)
+    resolved = resolve_file(path, context)
     name = relative_name(resolved, context)
     with open_inside(resolved, context) as file:
         head = file.peek(_SNIFF)[:_SNIFF] if hasattr(file, "peek") else b""

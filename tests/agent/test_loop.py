@@ -109,7 +109,7 @@ async def test_a_call_that_forms_tells_its_name_and_how_long_it_is(opened: Opene
         (call("read_file", '"a.txt"'), "must be a JSON object. It takes one JSON object with: path (string)"),
         (call("read_file", "null"), "must be a JSON object"),
         (call("read_file", "{}"), "'path' is missing"),
-        (call("read_file", '{"path": "../x"}'), "in the working folder"),
+        (call("read_file", '{"path": "../x"}'), "outside the working folder"),
         (call("read_file", '{"path": "\\ud800"}'), "cannot be used as a path"),
         (call("run_command", '{"command": ""}'), "'command' is missing"),
     ],

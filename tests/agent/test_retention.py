@@ -13,6 +13,7 @@ from tests.support.agent import ScriptedProvider, make_runtime, says
 from tests.support.sessions import new_session
 
 DAY = 24 * 60 * 60
+NO_FILES = Path("/no-such-folder")
 
 
 class Days:
@@ -37,18 +38,18 @@ def aged(path: Path | None, clock: Days, *days: int) -> tuple[SessionStore, list
 def test_off_deletes_nothing() -> None:
     clock = Days()
     store, sessions = aged(None, clock, 0)
-    assert delete_old_sessions(store, 0, clock() + 10_000 * DAY) == ""
+    assert delete_old_sessions(store, 0, clock() + 10_000 * DAY, NO_FILES) == ""
     assert [info.id for info in store.sessions()] == sessions
 
 
 def test_what_is_older_goes_and_one_line_says_so() -> None:
     clock = Days()
     store, (_, _, young) = aged(None, clock, 0, 5, 40)
-    line = delete_old_sessions(store, 30, clock())
+    line = delete_old_sessions(store, 30, clock(), NO_FILES)
     assert line == "Deleted 2 sessions that had not been used for 30 days (sessions.keep_days = 30)."
     assert [info.id for info in store.sessions()] == [young]
-    assert delete_old_sessions(store, 30, clock()) == ""
-    assert delete_old_sessions(store, 1_000_000_000, clock()) == ""
+    assert delete_old_sessions(store, 30, clock(), NO_FILES) == ""
+    assert delete_old_sessions(store, 1_000_000_000, clock(), NO_FILES) == ""
 
 
 def test_pinned_open_and_wanted_sessions_are_spared(tmp_path: Path) -> None:
@@ -57,7 +58,8 @@ def test_pinned_open_and_wanted_sessions_are_spared(tmp_path: Path) -> None:
     store.update_session(pinned, pins=["m1"])
     other = SessionStore.open(tmp_path / "s.db", clock=clock)
     other.claim(held)
-    assert delete_old_sessions(store, 1, clock() + 2 * DAY, spare=wanted).startswith("Deleted 1 session ")
+    line = delete_old_sessions(store, 1, clock() + 2 * DAY, NO_FILES, spare=wanted)
+    assert line.startswith("Deleted 1 session ")
     assert {info.id for info in store.sessions()} == {pinned, held, wanted}
     assert gone not in {info.id for info in store.sessions()}
     other.close()

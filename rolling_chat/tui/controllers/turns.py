@@ -20,11 +20,20 @@ from rolling_chat.events import (
     TurnStarted,
 )
 from rolling_chat.tui.state import ScreenState
-from rolling_chat.tui.widgets.questions import ROLL, address_question, full_question, permission_question
+from rolling_chat.tui.widgets.questions import (
+    AS_FILE,
+    EDIT,
+    HEAD_AND_TAIL,
+    ROLL,
+    address_question,
+    full_question,
+    large_message_question,
+    permission_question,
+)
 
 if TYPE_CHECKING:
     from rolling_chat.agent import Chat
-    from rolling_chat.context.report import PromptReport
+    from rolling_chat.agent.oversized import LargeMessage, Obstacle
     from rolling_chat.tui.controllers.beside import Work
     from rolling_chat.tui.controllers.meter import Meter
     from rolling_chat.tui.widgets.question import Question, Reply
@@ -51,6 +60,10 @@ class Stage(Protocol):
 
     def give_back(self, text: str) -> None:
         """Put text that was not sent back into the prompt box."""
+        ...
+
+    def load(self) -> None:
+        """Show the conversation anew: a part of it was taken back."""
         ...
 
 
@@ -115,8 +128,9 @@ class TurnController:
             outcome = await self._play(begin, text)
         finally:
             self._idle.set()
-        if outcome is Outcome.FULL and await self._makes_room():
-            await self.carry_on()()
+        following = await self._after_full() if outcome is Outcome.FULL else None
+        if following is not None:
+            await following()
             return
         queued = self._state.queued
         if not queued:
@@ -163,26 +177,40 @@ class TurnController:
         if reply.value:
             self._state.notice(chat.set_model(chat.model, reply.value))
 
-    async def _makes_room(self) -> bool:
-        """Rolling context would make room: ask, and switch it on."""
-        state = self._state
+    async def _after_full(self) -> Work | None:
+        """Ask what to do about a request that does not fit; returns what goes on, None for nothing."""
         try:
-            if self._chat.rolling or not _rolling_may_help(self._chat.report()):
-                return False
-            if (await self._stage.ask(full_question(self._clock))).value != ROLL:
-                return False
-            warning = self._chat.set_rolling(True)
+            obstacle = await self._chat.find_obstacle()
+            if self._state.busy:  # the user went on meanwhile
+                return None
+            return await self._overcome(obstacle)
         except ChatError as error:
-            state.notice(str(error), warning=True)
-            return False
-        state.notice("Rolling context is on; new sessions begin with it on.")
+            self._state.notice(str(error), warning=True)
+            return None
+
+    async def _overcome(self, obstacle: Obstacle) -> Work | None:
+        if obstacle.message is not None:
+            return await self._shorten(obstacle.message)
+        if obstacle.line:
+            self._state.notice(obstacle.line)
+        if not obstacle.rolling_helps or (await self._stage.ask(full_question(self._clock))).value != ROLL:
+            return None
+        warning = self._chat.set_rolling(True)
+        self._state.notice("Rolling context is on; new sessions begin with it on.")
         if warning:
-            state.notice(warning, warning=True)
-        return True
+            self._state.notice(warning, warning=True)
+        return self.carry_on()
 
-
-def _rolling_may_help(report: PromptReport) -> bool:
-    """Would what never leaves the prompt fit without the history?"""
-    last = next((row.tokens_after for row in reversed(report.rows) if row.role == "user"), 0)
-    room = report.window - report.reserve - report.margin
-    return not report.window or report.system + report.tools + last <= room
+    async def _shorten(self, large: LargeMessage) -> Work | None:
+        """Ask what to send for a message that is too large by itself, and take that message back."""
+        chat, stage = self._chat, self._stage
+        way = (await stage.ask(large_message_question(large, self._clock))).value
+        if way == EDIT and chat.recent[-1].id == large.id:
+            text = chat.undo().text
+            stage.load()
+            stage.give_back(text)
+        elif way in (HEAD_AND_TAIL, AS_FILE):
+            text = await chat.keep_as_file(large, head_and_tail=way == HEAD_AND_TAIL)
+            stage.load()
+            return self.say(text)
+        return None

@@ -5,15 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
+from rolling_chat.commands import figures
 from rolling_chat.events import Permission
 from rolling_chat.text import exact, one_line
 from rolling_chat.tui.widgets.question import Answer, Question
 
 if TYPE_CHECKING:
+    from rolling_chat.agent.oversized import LargeMessage
     from rolling_chat.events import PermissionRequest
     from rolling_chat.permissions.rules import PermissionRule
 
 ROLL = "roll"
+HEAD_AND_TAIL = "head and tail"
+AS_FILE = "as a file"
+EDIT = "edit"
 
 
 def permission_question(request: PermissionRequest, clock: Callable[[], float]) -> Question:
@@ -44,6 +49,22 @@ def full_question(clock: Callable[[], float]) -> Question:
     )
     text = "Rolling context would omit old messages from the prompt; all of them stay on disk."
     return Question("The conversation no longer fits", text, answers, clock)
+
+
+def large_message_question(large: LargeMessage, clock: Callable[[], float]) -> Question:
+    """The question when the user's message is too large by itself."""
+    answers = [
+        Answer("Send its head and tail", HEAD_AND_TAIL),
+        Answer("Send it as a file that the model reads in pieces", AS_FILE),
+        Answer("Edit it", EDIT, escape=True),
+    ]
+    if not large.can_read:
+        del answers[1]
+    text = (
+        f"It takes {figures.tokens(large.tokens)} tokens, and {figures.tokens(large.room)} are free for it. "
+        "All of it stays in this session, and what is sent names a private file with all of it."
+    )
+    return Question("Your message is too large", text, answers, clock)
 
 
 def _named(rule: PermissionRule) -> str:

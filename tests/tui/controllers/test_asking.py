@@ -126,16 +126,18 @@ async def test_a_command_leaves_the_offer_to_roll_and_enter_is_the_commands(
     tmp_path: Path, command: str
 ) -> None:
     clock = Clock()
-    chat = make_chat(tmp_path, [FULL], says("It fits."))
+    chat = make_chat(tmp_path, says("Hello."), [FULL], says("It fits."))
     async with make_app(chat, tmp_path, clock=clock).run_test() as pilot:
         first = chat.info.id
+        await type_line(pilot, "hello")
+        await idle(pilot)
         await type_line(pilot, "go")
         await reads(pilot, "no longer fits")
         await listens(pilot, clock)
         await pilot.press(*command)
         clock.pass_(5)
         await pilot.press("enter")
-        await wait_until(pilot, lambda: not chat.messages)
+        await wait_until(pilot, lambda: len(chat.messages) == (0 if command == "/new" else 2))
         await wait_until(pilot, lambda: not _questions(pilot))
         await idle(pilot)
         assert not chat.rolling
@@ -145,8 +147,10 @@ async def test_a_command_leaves_the_offer_to_roll_and_enter_is_the_commands(
 
 async def test_a_retry_leaves_the_offer_and_asks_its_own_question(made: Path) -> None:
     clock, folder = Clock(), made.parents[1]
-    chat = asking_chat(folder, first=[[FULL]])
+    chat = asking_chat(folder, first=[says("Hello."), [FULL]])
     async with make_app(chat, folder, clock=clock).run_test() as pilot:
+        await type_line(pilot, "hello")
+        await idle(pilot)
         await type_line(pilot, "go")
         await reads(pilot, "no longer fits")
         await type_line(pilot, "/retry")

@@ -437,8 +437,10 @@ class TestTheEndOfTheRoom:
     async def test_full_asks_once_and_goes_on_with_rolling_context(self, tmp_path: Path) -> None:
         clock = Clock()
         full = ProviderError(ErrorKind.TOO_LONG, "The prompt is too long for the model.")
-        chat = make_chat(tmp_path, [full], says("It fits now."))
+        chat = make_chat(tmp_path, says("Hello."), [full], says("It fits now."))
         async with make_app(chat, tmp_path, clock=clock).run_test() as pilot:
+            await type_line(pilot, "hello")
+            await idle(pilot)
             await type_line(pilot, "go")
             await reads(pilot, "no longer fits")
             await listens(pilot, clock)
@@ -450,30 +452,16 @@ class TestTheEndOfTheRoom:
 
     async def test_esc_leaves_it_as_it_is(self, tmp_path: Path) -> None:
         full = ProviderError(ErrorKind.TOO_LONG, "The prompt is too long for the model.")
-        chat = make_chat(tmp_path, [full])
+        chat = make_chat(tmp_path, says("Hello."), [full])
         async with make_app(chat, tmp_path).run_test() as pilot:
+            await type_line(pilot, "hello")
+            await idle(pilot)
             await type_line(pilot, "go")
             await reads(pilot, "no longer fits")
             await pilot.press("escape")
             await wait_until(pilot, lambda: not pilot.app.screen.query(Question))
             assert not chat.rolling
             await tells(pilot, "! The prompt is too long for the model.")
-
-    async def test_a_message_that_is_too_long_by_itself_is_not_asked_about(self, tmp_path: Path) -> None:
-        async with make_app(make_chat(tmp_path, window=8_000), tmp_path).run_test() as pilot:
-            await type_line(pilot, "word " * 9_000)
-            await reads(pilot, "nothing was sent")
-            await idle(pilot)
-            assert not pilot.app.screen.query(Question)
-
-    async def test_where_rolling_cannot_help_it_is_said_and_not_asked(self, tmp_path: Path) -> None:
-        chat = make_chat(tmp_path, window=3000)
-        chat.set_rolling(True)
-        async with make_app(chat, tmp_path).run_test() as pilot:
-            await type_line(pilot, "far too long " * 3000)
-            await idle(pilot)
-            await tells(pilot, "Cannot fit request within context limit")
-            assert not pilot.app.screen.query(Question)
 
     async def test_an_answer_cut_at_its_limit_offers_to_go_on(self, tmp_path: Path) -> None:
         chat = make_chat(tmp_path, says("The first part", ending=Ending.LENGTH), says("and the second."))

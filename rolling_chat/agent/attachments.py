@@ -1,0 +1,85 @@
+"""Messages too large to send, kept as private files that the model reads in pieces."""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from rolling_chat.messages import Message
+from rolling_chat.sessions.records import StoreError
+from rolling_chat.sessions.store import SessionStore
+from rolling_chat.settings.toml_file import replace_file
+
+log = logging.getLogger("rolling_chat.agent.attachments")
+
+LONGEST_LINE = 2_000
+"""Characters of a line in such a file; a longer one is broken, for files are read by lines."""
+
+
+_NAME = re.compile(r"message-[0-9]+\.txt")
+
+
+class Attachments:
+    """The files of all sessions, in a folder for each; None as `folder`: gone when the program ends."""
+
+    def __init__(self, folder: Path | None) -> None:
+        self._folder = folder
+        self._temporary: tempfile.TemporaryDirectory[str] | None = None
+
+    def keep(self, session_id: str, text: str) -> Path:
+        """Write `text` to a new file that only the user may read. Raises SettingsError."""
+        folder = self._root() / session_id
+        names = (folder / f"message-{number}.txt" for number in itertools.count(1))
+        path = next(path for path in names if not path.exists())
+        replace_file(path, text)
+        return path
+
+    def is_named(self, path: str, branch: Sequence[Message]) -> bool:
+        """Whether `path` is one of these files, and a user message of the branch names it."""
+        folder, name = os.path.split(path)
+        if Path(folder).parent != self._root() or not _NAME.fullmatch(name):
+            return False
+        return any(message.role == "user" and path in message.text for message in branch)
+
+    def close(self) -> None:
+        """Delete what was kept for as long as the program runs."""
+        if self._temporary is not None:
+            self._temporary.cleanup()
+            self._temporary = None
+
+    def _root(self) -> Path:
+        if self._folder is not None:
+            return self._folder.resolve()
+        if self._temporary is None:
+            self._temporary = tempfile.TemporaryDirectory(prefix="rolling-chat-")
+        return Path(self._temporary.name).resolve()
+
+
+def break_long_lines(text: str) -> str:
+    """Break lines of more than `LONGEST_LINE` characters, so that every part can be asked for."""
+    lines = text.splitlines(keepends=True)
+    if all(len(line) <= LONGEST_LINE for line in lines):
+        return text
+    return "".join(_broken(line) for line in lines)
+
+
+def delete_attachments(folder: Path, session_id: str, store: SessionStore) -> None:
+    """Delete the files of a session that was deleted, unless a fork of it still names them."""
+    files = folder / session_id
+    try:
+        if not files.is_dir() or store.search(session_id, limit=1):
+            return
+        shutil.rmtree(files)
+    except (OSError, StoreError):
+        log.warning("the files of session %s could not be deleted", session_id, exc_info=True)
+
+
+def _broken(line: str) -> str:
+    parts = [line[at : at + LONGEST_LINE] for at in range(0, len(line), LONGEST_LINE)]
+    return "\n".join(parts)

@@ -1,0 +1,96 @@
+"""A request that does not fit: what is in the way of it, and what to send for a message too large."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from rolling_chat.context import PromptReport
+from rolling_chat.context.tool_results import truncate_text
+
+_MIN_ROOM = 200  # tokens; with less than that for it, the message is not what is too large
+_SHARE_OF_ROOM = 0.5  # for head and tail: the answer's calls and results need the rest
+_SHARE_OF_REFUSED = 0.75  # of a request that was refused by nobody knows how much
+_OPENING = 300  # characters
+_SHARE_OF_PIECE = 0.8  # of what a result may take: lines differ in length
+
+
+@dataclass(frozen=True, slots=True)
+class LargeMessage:
+    """The user's newest message, too large by itself.
+
+    It takes `tokens`, and `room` are free for it when all history is left out. `can_read`: the model
+    is offered the tool that reads files.
+    """
+
+    id: str
+    tokens: int
+    room: int
+    can_read: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Obstacle:
+    """What is in the way of a request that does not fit.
+
+    A `message` that is too large by itself; or history, which `rolling_helps` to omit; else the `line`
+    says what it is, empty where the refusal said so itself.
+    """
+
+    message: LargeMessage | None = None
+    rolling_helps: bool = False
+    line: str = ""
+
+
+def find_obstacle(report: PromptReport, rolled: PromptReport, *, can_read: bool) -> Obstacle:
+    """What is in the way of the request of `report`; `rolled` is its report with rolling context on.
+
+    A report that says the request fits is one of a request that the model refused all the same.
+    """
+    last = next(reversed(report.rows), None)
+    has_history = report.history > 0 or last is None or last.role != "user"
+    if rolled.within_budget and has_history:
+        return Obstacle(rolling_helps=not report.rolling)
+    if last is None or last.role != "user":
+        return Obstacle()
+    room = rolled.window - rolled.reserve - rolled.margin
+    if rolled.within_budget:
+        room = int(_SHARE_OF_REFUSED * rolled.bound)
+    tokens = last.tokens_before
+    free = int(room / (1 + rolled.band)) - (rolled.token_count - tokens)
+    if free >= _MIN_ROOM and tokens > free:
+        return Obstacle(LargeMessage(last.id, tokens, free, can_read))
+    if rolled.within_budget:
+        return Obstacle(
+            line=f"Nothing can be omitted to make room: system prompt {rolled.system:,} tokens, "
+            f"tools {rolled.tools:,}, your message {tokens:,}."
+        )
+    return Obstacle()
+
+
+def as_head_and_tail(text: str, note: str, large: LargeMessage, count: Callable[[str], int]) -> str:
+    """As much of both ends of `text` as half of the room holds, and the note on the whole of it."""
+    cap = int(large.room * _SHARE_OF_ROOM) - count(note)
+    return f"{truncate_text(text, max(cap, 0), 'both', count)}\n\n{note}"
+
+
+def as_opening(text: str, note: str) -> str:
+    """The first line of `text`, and the note on the whole of it."""
+    first = next(filter(None, map(str.strip, text.splitlines())), "")
+    opening = first if len(first) <= _OPENING else f"{first[:_OPENING]}…"
+    return f"{opening}\n\n{note}"
+
+
+def note_on_file(path: Path, text: str, large: LargeMessage, piece: int) -> str:
+    """The line that names the file with the whole message, and how to read it.
+
+    `piece` is what one result may take, in tokens.
+    """
+    lines = text.count("\n") + 1
+    size = f"about {round(large.tokens, -2):,} tokens, {len(text.encode()):,} bytes, {lines:,} lines"
+    how = ""
+    if large.can_read:
+        at_a_time = min(max(1, int(_SHARE_OF_PIECE * piece) * lines // max(large.tokens, 1)), lines)
+        how = f"; read it in pieces: read_file with start and end, {at_a_time:,} lines at a time"
+    return f"[my whole message ({size}) is in the file {path}{how}]"
