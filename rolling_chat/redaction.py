@@ -12,14 +12,16 @@ _HIDDEN = "[hidden]"
 _JsonLike = TypeVar("_JsonLike")
 
 # A word of a variable's name that says what the value is, wherever it stands: AWS_BEARER_TOKEN_BEDROCK.
-_SECRET_WORD = re.compile(r"(?:APIKEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIAL|JWT)S?$")
+_SECRET_WORD = re.compile(
+    r"(?:(?:API|AUTH|ACCESS|SECRET|PRIVATE)KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|SSHPASS|CREDENTIAL|JWT)S?$"
+)
 # Words that say so only at the end of a name: SSH_AUTH_SOCK and KEY_BINDINGS hold no secret.
 _SECRET_AT_END = frozenset(
     {"KEY", "KEYS", "PASS", "PWD", "PAT", "AUTH", "CREDS", "COOKIE", "COOKIES", "DSN", "WEBHOOK"}
 )
 _SECRET_PAIRS = re.compile(
     r"(?:^|_)(?:(?:API|ACCESS|PRIVATE|SECRET|MASTER|ENCRYPTION|SIGNING)_KEYS?"
-    r"|CONNECTION_STRING|CONN_STR|WEBHOOK_URL|AUTH_CONFIG)(?:_|$)"
+    r"|CONNECTION_STRING|CONN_STR|WEBHOOK_URL|AUTH_CONFIG|BW_SESSION|OP_SESSION)(?:_|$)"
 )
 # What is about a secret is none: where it lies, how long it lives. And a public key is public.
 _ABOUT_A_SECRET = frozenset({"FILE", "PATH", "DIR", "URL", "URI", "ENDPOINT", "TTL", "LIFETIME", "EXPIRES"})
@@ -49,6 +51,10 @@ _SHAPES = re.compile(
     """,
     re.IGNORECASE | re.VERBOSE | re.DOTALL,
 )
+# A database's address in other spellings than a URL's. Of variables alone: in a text it may be code.
+_CONNECTION = re.compile(
+    r"(?:^|[;\s?&])(?:password|passwd|pwd)\s*=\s*[^\s;]|^[^\s/@:]+:[^\s@]+@(?:tcp|unix)\(", re.IGNORECASE
+)
 _USERINFO = re.compile(r"^[a-z][a-z0-9+.-]*://[^/?#\s]*:(?P<password>[^/?#\s]*)@", re.IGNORECASE)
 # a value shorter than this is more likely a word of the text than a key
 _SHORTEST = 6
@@ -73,7 +79,7 @@ def is_secret_name(name: str) -> bool:
 
 def is_secret(name: str, value: str) -> bool:
     """Say whether a variable holds a secret, by its name or by the shape of its value."""
-    return is_secret_name(name) or _SHAPES.search(value) is not None
+    return is_secret_name(name) or any(shape.search(value) for shape in (_SHAPES, _CONNECTION))
 
 
 def without_secrets(environ: Mapping[str, str], allowed: Collection[str] = ()) -> dict[str, str]:

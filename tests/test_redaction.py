@@ -104,13 +104,13 @@ SECRET_NAMES = (
     "CI_JOB_JWT", "AZURE_STORAGE_CONNECTION_STRING", "SMTP_PASS", "COOKIE", "TWILIO_AUTH_TOKEN",
     "TOKEN", "PASSWORD", "GOOGLE_APPLICATION_CREDENTIALS", "WATSONX_ZENAPIKEY", "OPENAI_APIKEY",
     "HF_TOKEN", "ANTHROPIC_AUTH_TOKEN", "DATABRICKS_CLIENT_SECRET", "SIGNING_PRIVATE_KEY",
-    "my_api_key",
+    "my_api_key", "TS_AUTHKEY", "AWS_SECRETKEY", "SSHPASS", "BW_SESSION", "OP_SESSION_ada",
 )  # fmt: skip
 PLAIN_NAMES = (
     "PWD", "OLDPWD", "PATH", "HOME", "SSH_AUTH_SOCK", "GIT_ASKPASS", "SSH_ASKPASS", "XAUTHORITY",
     "TOKENIZERS_PARALLELISM", "ROLLING_CHAT_CONTEXT_MAX_HISTORY_TOKENS", "KEYBOARD", "LESSKEY",
     "PGPASSFILE", "AWS_WEB_IDENTITY_TOKEN_FILE", "SSH_PUBLIC_KEY", "STRIPE_PUBLISHABLE_KEY",
-    "MAX_OUTPUT_TOKENS", "COLORTERM", "VIRTUAL_ENV",
+    "MAX_OUTPUT_TOKENS", "COLORTERM", "VIRTUAL_ENV", "DESKTOP_SESSION", "COMPASS",
 )  # fmt: skip
 
 
@@ -133,6 +133,9 @@ def test_other_names_do_not(name: str) -> None:
         ("DATABASE_URL", "postgres://ada:swordfish@db/x"),
         ("GIT_REMOTE", "https://ghp_0123456789abcdefghijklmnopqrstuvwxyz@github.com/x"),
         ("DEPLOY", "-----BEGIN PRIVATE KEY-----\nMIIE\n-----END PRIVATE KEY-----"),
+        ("DATABASE_URL", "ada:swordfish@tcp(db:3306)/x"),
+        ("PG", "host=db user=ada password=swordfish"),
+        ("MSSQL", "Server=db;User Id=ada;Password=swordfish;"),
         ("SESSION", "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.c2lnbmF0dXJl"),
     ],
 )

@@ -497,7 +497,8 @@ class Chat:
 
     def as_markdown(self) -> str:
         """The branch as one Markdown document, for people."""
-        return session_as_markdown(self.info, self.messages)
+        secrets = secrets_in(self._runtime.environ)
+        return session_as_markdown(self.info, self.messages, secrets=secrets)
 
     def model_names(self) -> Sequence[str]:
         """The models that can be switched to: known, and reachable with the keys there are."""

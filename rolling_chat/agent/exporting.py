@@ -8,7 +8,7 @@ from pathlib import Path
 
 from rolling_chat.agent.errors import ChatError
 from rolling_chat.messages import Message
-from rolling_chat.sessions.export import FORMATS, export, format_of
+from rolling_chat.sessions.export import FORMATS, export, format_of, without_secrets_in_title
 from rolling_chat.sessions.records import SessionInfo, StoredSummary
 from rolling_chat.text import one_line
 
@@ -29,6 +29,7 @@ def export_session(
     A file is taken from `folder`, and its ending names the format; without one it is named after
     the title. What is there already is never written over: ChatError. `secrets` are hidden in it.
     """
+    info = without_secrets_in_title(info, secrets)
     word = target.strip()
     if word.lower() in (*FORMATS, ""):
         kind = word.lower() or "markdown"
@@ -52,9 +53,11 @@ def export_session(
     return path
 
 
-def session_as_markdown(info: SessionInfo, messages: Sequence[Message]) -> str:
+def session_as_markdown(
+    info: SessionInfo, messages: Sequence[Message], *, secrets: Collection[str] = ()
+) -> str:
     """What /export would write as Markdown."""
-    return export(info, messages, "markdown")
+    return export(info, messages, "markdown", secrets=secrets)
 
 
 def _slug(title: str) -> str:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from markdown_it import MarkdownIt
 
+from rolling_chat.agent.exporting import export_session
 from rolling_chat.messages import Ending, Message, ToolCall
 from rolling_chat.replay import read_transcripts
 from rolling_chat.sessions.export import FORMATS, export, format_of, to_markdown
@@ -183,3 +186,14 @@ def test_a_file_names_its_format() -> None:
     assert [format_of(f"a.b.{ending}") for ending in ("MD", "html", "json", "jsonl", "txt")] == [
         "markdown", "html", "json", "jsonl", "",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+def test_no_secret_is_in_an_export_nor_in_its_title_or_file_name(kind: str, tmp_path: Path) -> None:
+    said = "my key is swordfish and 0xfeedface"
+    secrets = {"swordfish", "0xfeedface"}
+    info = replace(INFO, title=said)
+    written = export_session(info, [Message("user", said)], kind, tmp_path, secrets=secrets)
+    for place in (written.name, written.read_text(encoding="utf-8")):
+        assert "swordfish" not in place
+        assert "feedface" not in place

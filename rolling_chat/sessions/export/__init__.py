@@ -30,6 +30,7 @@ def export(
     `secrets`, and what has the shape of a secret, are hidden. JSON carries the `summary`, too: the others
     are to be read, or are messages alone.
     """
+    info = without_secrets_in_title(info, secrets)
     messages = [_redacted(message, secrets) for message in messages]
     if summary is not None:
         summary = replace(summary, text=redact(summary.text, secrets))
@@ -48,6 +49,11 @@ def export(
         case _:
             raise ValueError(f"there is no format {format!r}")
     return without_controls(text)
+
+
+def without_secrets_in_title(info: SessionInfo, secrets: Collection[str]) -> SessionInfo:
+    """Return `info` with a redacted title: it may be the beginning of what was said."""
+    return replace(info, title=redact(info.title, secrets))
 
 
 def _redacted(message: Message, secrets: Collection[str]) -> Message:
