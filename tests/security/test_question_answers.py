@@ -289,6 +289,14 @@ class TestALongCommand:
             await reads(pilot, "write why")
             assert not _ran(tmp_path)
 
+    async def test_up_and_enter_as_for_the_history_approve_nothing(self, tmp_path: Path) -> None:
+        clock, command = Clock(), f"{LONG}\ntouch made-by-tool"
+        async with make_app(asking_chat(tmp_path, command), tmp_path, clock=clock).run_test() as pilot:
+            await _asked(pilot, clock)
+            await pilot.press("up", "enter")
+            await reads(pilot, "write why")
+            assert not _ran(tmp_path)
+
     async def test_the_wheel_scrolls_without_a_gap(self, tmp_path: Path) -> None:
         clock = Clock()
         async with make_app(asking_chat(tmp_path, LONG), tmp_path, clock=clock).run_test() as pilot:

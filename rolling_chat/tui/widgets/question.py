@@ -51,14 +51,14 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What the user answered: the value of the answer, and words where it takes them."""
+    """What the user answered: the value of the answer, and the user's words, if any."""
 
     value: str
     words: str = ""
 
 
 class Question(Vertical, can_focus=True):
-    """Asks; posts `Answered`, or `Typed` for keys that were meant for the prompt box.
+    """Ask the user a question; post `Answered`, or `Typed` for keys that were meant for the prompt box.
 
     A digit or an arrow selects, and only Enter answers; no letter does. A digit that another character
     follows was meant for the prompt box, too. For `GRACE` seconds after the keys come here, and after every
@@ -78,7 +78,7 @@ class Question(Vertical, can_focus=True):
 
     @dataclass
     class HintsChanged(Message):
-        """Other keys answer than before."""
+        """The keys that answer the question changed."""
 
     @dataclass
     class Answered(Message):
@@ -128,12 +128,12 @@ class Question(Vertical, can_focus=True):
         self._timer: Timer | None = None
 
     def compose(self) -> ComposeResult:
-        """What would be done, and the answers."""
+        """Show what would be done, and the answers below it."""
         yield self._detail
         yield self._list
 
     def on_mount(self) -> None:
-        """Who gets the focus is the screen's to say."""
+        """Fit the screen; the screen decides what gets the keyboard focus."""
         self.fit(self.app.size.height)
 
     def fit(self, height: int, *, crowded: bool = False) -> None:
@@ -151,12 +151,12 @@ class Question(Vertical, can_focus=True):
 
     @property
     def answers(self) -> tuple[Answer, ...]:
-        """The answers there are now."""
+        """Return the answers that can be given now."""
         return tuple(answer for answer in self._answers if not answer.unseen or self._detail.unseen)
 
     @property
     def hints(self) -> tuple[tuple[str, str], ...]:
-        """The keys that count now; none while others have the focus."""
+        """Return the keys that work now; none while another widget has the focus."""
         if not self.has_focus:
             return ()
         hints = [("enter", "answer"), ("↑↓", "choose")] if self._listening else []
@@ -168,7 +168,7 @@ class Question(Vertical, can_focus=True):
 
     @property
     def harmless(self) -> Answer | None:
-        """The answer that esc gives, if there is one."""
+        """Return the answer that Esc gives, if any."""
         return next((answer for answer in self._answers if answer.escape), None)
 
     @property
@@ -195,7 +195,7 @@ class Question(Vertical, can_focus=True):
             self.post_message(self.Answered(self, Reply(self.harmless.value)))
 
     def watch_has_focus(self, has_focus: bool) -> None:
-        """The grace begins when keys come here; keys that go elsewhere answer nothing."""
+        """Start the grace period when the question gets the focus; without it, no key answers."""
         super().watch_has_focus(has_focus)
         self._digit = ""
         height, crowded = self._room
@@ -208,7 +208,7 @@ class Question(Vertical, can_focus=True):
             self._show()
 
     def on_paste(self, event: events.Paste) -> None:
-        """Pasted text is never an answer."""
+        """Pass pasted text to the prompt box: it is never an answer."""
         event.stop()
         self._type(event.text)
 
@@ -220,7 +220,7 @@ class Question(Vertical, can_focus=True):
         elif key == "enter":
             self._answer(event.time)
         elif key in ("up", "down"):
-            self._select(self._selected + (1 if key == "down" else -1))
+            self._move(1 if key == "down" else -1)
         elif key in ("home", "end"):
             self._digit = ""
             self._detail.scroll_to_edge(1 if key == "end" else -1)
@@ -241,7 +241,7 @@ class Question(Vertical, can_focus=True):
 
     @property
     def _index(self) -> int:
-        """The selected answer's; the last one goes as soon as all was in sight."""
+        """Return the index of the selected answer; the last answer vanishes once everything was seen."""
         return min(self._selected, len(self.answers) - 1)
 
     def _is_answer(self, char: str) -> bool:
@@ -250,6 +250,16 @@ class Question(Vertical, can_focus=True):
     def _select(self, index: int, digit: str = "") -> None:
         self._selected, self._digit = index % len(self.answers), digit
         self._show()
+
+    def _move(self, step: int) -> None:
+        index = self._index + step
+        if index < 0:
+            # up is the key of the history, too: with Enter behind it, it approves nothing
+            harmless = [
+                at for at, answer in enumerate(self.answers) if not (answer.approves or answer.unseen)
+            ]
+            index = harmless[-1]
+        self._select(index)
 
     def _type(self, text: str) -> None:
         text, self._digit, self._selected = self._digit + text, "", 0
@@ -273,7 +283,7 @@ class Question(Vertical, can_focus=True):
             self.post_message(self.Answered(self, Reply(answer.value)))
 
     def _wait(self) -> None:
-        """Enter answers nothing for a while; each call begins the while anew."""
+        """Start the grace period anew: Enter answers nothing until it ends."""
         self._quiet_until = self._clock() + GRACE
         self._listening = False
         self._show()
@@ -318,7 +328,7 @@ class Question(Vertical, can_focus=True):
 
 
 def _exactly(detail: str) -> Text:
-    """Write every character of what would be done; codes are reversed, so that none can be forged."""
+    """Render a text character by character; codes are reversed, so that plain text cannot imitate them."""
     text = Text(overflow="fold")
     for span, is_code in exact_spans(detail):
         text.append(span, "reverse" if is_code else None)
