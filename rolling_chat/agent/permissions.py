@@ -78,7 +78,9 @@ class Permissions:
         """What the model reads of a call that was refused without asking."""
         denial = find_denial(self.deny, tool.name, subject)
         if denial is not None:
-            return f"Not run: the user's rule {denial.text} denies this. Do not try the same by other means."
+            return (
+                f"Not run: the permission rule {denial.text} denies this. Do not try the same by other means."
+            )
         if self.policy == "read-only":
             return f"Not run: {tool.name} is not allowed here (approvals are read-only). Go on without it."
         return (

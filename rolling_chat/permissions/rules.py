@@ -93,7 +93,7 @@ Reach: TypeAlias = Literal["tool", "prefix", "exact"]
 
 @dataclass(frozen=True)
 class PermissionRule:
-    """What one permission is about: a tool, the first words of a command, or one exact command."""
+    """A permission rule: for a tool, for commands that begin with certain words, or for one exact command."""
 
     tool: str
     reach: Reach = "tool"
@@ -101,7 +101,7 @@ class PermissionRule:
 
     @property
     def text(self) -> str:
-        """The rule as settings hold it."""
+        """Format the rule as it is written in the settings."""
         match self.reach:
             case "tool":
                 return self.tool
@@ -114,7 +114,7 @@ class PermissionRule:
 
     @property
     def can_be_kept(self) -> bool:
-        """Whether settings can hold it: a command of several lines they cannot."""
+        """Whether the rule can be written to the settings: a command of several lines cannot."""
         return self.text.isprintable()
 
     @cached_property
@@ -144,7 +144,7 @@ class PermissionRule:
 
 
 def parse_rule(text: str) -> PermissionRule:
-    """Read a rule. Raises ValueError whose text is the reason, for a person."""
+    """Parse a permission rule. Raises ValueError whose text tells the user the reason."""
     match = _RULE.fullmatch(text.strip())
     if match is None:
         raise ValueError("is no rule")
@@ -208,7 +208,7 @@ def _denies(rule: PermissionRule, subject: str) -> bool:
         return _names_denied(rule, subject)
     if any(rule.covers(part) for part in parts):
         return True
-    # a program that may run others is denied by what stands anywhere in the command
+    # a program that may run others is denied by what is named anywhere in the command
     return not all(_safe_prefix(part) for part in parts) and _names_denied(rule, subject)
 
 
@@ -219,7 +219,7 @@ def _exact(command: str) -> PermissionRule:
 
 
 def _safe_prefix(command: SimpleCommand) -> tuple[str, ...]:
-    """The first words that may stand for every command with other arguments; none where none may."""
+    """Return the first words that are safe to allow with any arguments; none if there are none."""
     match command.literal:
         case [program, *_] if program in _PREFIX_PROGRAMS:
             return (program,)
@@ -256,7 +256,7 @@ def _names(text: str, instead: str = "") -> tuple[str, ...]:
 
 
 def _mentions(names: Sequence[str], wanted: Sequence[str]) -> bool:
-    """Whether the wanted names stand there in a row; options may stand behind the first of them."""
+    """Whether the wanted names occur in a row; options may follow the first of them."""
     if not wanted:
         return False
     program = _program(wanted[0])

@@ -71,7 +71,7 @@ def load_settings(
 
     `overrides` are `key=value`, the value in TOML or, for a key that takes text, plain. A
     project's own file may set only what can neither run code nor send data elsewhere, unless the
-    person's own settings list its folder in `trusted_folders`; permissions it may deny, never give.
+    user's own settings list its folder in `trusted_folders`; it may deny permissions, never give them.
     Raises SettingsError for anything that is unknown, not allowed or unreadable: the program does not
     start on a guess. A variable of the environment that is unknown is a warning only: it may be there for
     another program. With `faults` that collect, what is wrong is left out instead.
@@ -106,7 +106,7 @@ def check_setting(path: KeyPath, value: object, origin: str, spelt: str = "") ->
 
 
 def read_setting(key: str, text: str, origin: str) -> tuple[KeyPath, Any]:
-    """A key and its value as a person types them. Raises SettingsError as `check_setting` does."""
+    """Read a key and its value as the user types them. Raises SettingsError as `check_setting` does."""
     path = split_key(key)
     return path, check_setting(path, _value(text, find_rule(path)), origin, key)
 
@@ -134,7 +134,7 @@ def dotted(path: KeyPath) -> str:
 
 
 def shown(value: object) -> str:
-    """Write a value into a line for people: one line, cut, nothing that moves a terminal."""
+    """Format a value for a message: one line, shortened, without control characters."""
     match value:
         case bool():
             return "true" if value else "false"
@@ -255,7 +255,7 @@ def _name_in(path: KeyPath) -> str:
 
 
 def _with_any(path: KeyPath) -> KeyPath:
-    """`path` with ANY for the name of the person's own, where the schema has a place for one there."""
+    """Replace a name that the user chose by ANY, where the schema has one in that position."""
     for known in RULES:
         if ANY in known and len(known) == len(path) and known[:-2] == path[:-2]:
             return (*path[:-2], ANY, path[-1])

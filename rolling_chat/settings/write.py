@@ -1,4 +1,4 @@
-"""Writing one setting back to the person's own file."""
+"""Write one setting back to the user's own file."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ class Child:
 
     @property
     def id(self) -> tuple[int, str]:
-        """What no other process has."""
+        """Return what identifies the process even after its number is reused."""
         return self.pid, self.started
 
     def __str__(self) -> str:
@@ -75,7 +75,7 @@ class Children:
 
     @contextmanager
     def starting(self) -> Iterator[None]:
-        """While a process is being started its end is not ours to see."""
+        """Do not reap children while a process is being started: asyncio waits for that one."""
         _adopt_orphans()
         self._starting += 1
         try:
@@ -127,7 +127,7 @@ class Children:
         return _with_descendants(alive, roots)
 
     def _reap(self, entries: Iterable[_Entry]) -> None:
-        """Bury orphans that ended: nobody else waits for them."""
+        """Reap adopted orphans that ended: nothing else waits for them."""
         if sys.platform == "win32" or self._starting:
             return
         own = os.getsid(0)
@@ -139,7 +139,7 @@ class Children:
 
 
 CHILDREN = Children()
-"""Those of this process: who has which children is the system's, not a session's."""
+"""The children of this process; they belong to the process, not to a session."""
 
 
 async def end_children(children: Iterable[Child]) -> None:
@@ -166,7 +166,7 @@ def _signal(children: Iterable[Child], number: int) -> tuple[Child, ...]:
 
 
 def _still(children: Iterable[Child]) -> tuple[Child, ...]:
-    """Those that run, and are the same."""
+    """Return those that still run, and are the same processes."""
     wanted = tuple(children)
     running = {child.id for child in CHILDREN.left_running()} if wanted else set()
     return tuple(child for child in wanted if child.id in running)
@@ -215,7 +215,7 @@ def _by_proc() -> list[_Entry]:
 
 
 def _by_ps() -> list[_Entry]:
-    """Without /proc: a process group stands for the session."""
+    """List processes by `ps`, where there is no /proc; the process group serves as the session."""
     ps = find_program("ps")
     if ps is None:
         return []

@@ -1,4 +1,4 @@
-"""The wall around the working folder: no tool reads what lies outside of it."""
+"""Confine the tools to the working folder: none reads a file outside of it."""
 
 from __future__ import annotations
 

@@ -85,8 +85,8 @@ async def test_what_is_denied_is_never_run_nor_asked(approvals: str, opened: Ope
     assert ask.asked == []
     assert not (runtime.folder / "a").exists()
     results = [message.text for message in provider.requests[1].messages[-4:]]
-    assert all("the user's rule run_command(touch *) denies this" in text for text in results[:3])
-    assert "the user's rule list_files denies this" in results[3]
+    assert all("the permission rule run_command(touch *) denies this" in text for text in results[:3])
+    assert "the permission rule list_files denies this" in results[3]
     assert_well_formed(chat, runtime)
 
 

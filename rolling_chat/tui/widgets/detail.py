@@ -20,7 +20,7 @@ _WHEEL = 3
 
 
 class Detail(Widget):
-    """Shows a text; what is not in sight is counted, and comes by scrolling.
+    """Show a text in a few rows that scroll, and count the rows that are not in sight.
 
     `unseen` counts the rows that were never in sight: a page at a time brings them, a jump to the end does
     not. Another width makes other rows, and begins anew.
@@ -32,7 +32,7 @@ class Detail(Widget):
 
     @dataclass
     class Scrolled(Message):
-        """Other rows are in sight."""
+        """The rows in sight changed."""
 
     def __init__(self, text: Text, *, id: str | None = None) -> None:
         super().__init__(id=id)
@@ -45,7 +45,7 @@ class Detail(Widget):
 
     @property
     def unseen(self) -> int:
-        """How many rows were not in sight yet; 1 while there is no width to wrap them to."""
+        """Return how many rows were never in sight; 1 before the first layout."""
         if not self._width:
             return 1
         if self.is_whole:
@@ -53,19 +53,19 @@ class Detail(Widget):
         return max(0, len(self._rows) - self._last - self._seen)
 
     def allow_rows(self, most: int) -> None:
-        """Take at most so many rows."""
+        """Limit the height to `most` rows."""
         if most != self._most:
             self._most = most
             self.refresh(layout=True)
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
-        """Return the rows of the text, within what is allowed."""
+        """Return the height of the wrapped text, up to the limit."""
         del container, viewport
         self._wrap(width)
         return min(len(self._rows), self._most)
 
     def render(self) -> Text:
-        """The rows in sight, the count, the last rows."""
+        """Draw the rows in sight, the count of the others, and the last rows."""
         self._wrap(self.size.width)
         rows = self._rows
         if not self.is_whole:
@@ -75,7 +75,7 @@ class Detail(Widget):
         return Text("\n", no_wrap=True, overflow="crop").join(rows)
 
     def on_resize(self, event: events.Resize) -> None:
-        """Other rows fit."""
+        """Wrap the text to the new width."""
         self._wrap(event.size.width)
         self._look_from(self._top)
 
@@ -85,7 +85,7 @@ class Detail(Widget):
         return len(self._rows) <= self._height
 
     def scroll_pages(self, pages: int) -> None:
-        """Scroll by so many pages."""
+        """Scroll by `pages` pages, up for a negative number."""
         self._look_from(self._top + pages * self._body)
 
     def scroll_to_edge(self, step: int) -> None:
@@ -93,12 +93,12 @@ class Detail(Widget):
         self._look_from(len(self._rows) if step > 0 else 0)
 
     def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
-        """Further down."""
+        """Scroll down."""
         event.stop()
         self._look_from(self._top + min(_WHEEL, self._body))
 
     def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
-        """Back up."""
+        """Scroll up."""
         event.stop()
         self._look_from(self._top - min(_WHEEL, self._body))
 
