@@ -11,7 +11,7 @@ from urllib.parse import unquote
 _HIDDEN = "[hidden]"
 _JsonLike = TypeVar("_JsonLike")
 
-# A word of a variable's name that says what the value is, wherever it stands: AWS_BEARER_TOKEN_BEDROCK.
+# A word of a variable's name that says what the value is, wherever in it: AWS_BEARER_TOKEN_BEDROCK.
 _SECRET_WORD = re.compile(
     r"(?:(?:API|AUTH|ACCESS|SECRET|PRIVATE)KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|SSHPASS|CREDENTIAL|JWT)S?$"
 )

@@ -154,7 +154,7 @@ class OpenSession:
             self.info = self._runtime.store.update_session(self.info.id, **changes)
 
     def keep_pins(self, pins: PinnedIds) -> None:
-        """Pin and exclude other messages, in a session of ours; in force once stored. Raises ChatError."""
+        """Pin and exclude other messages, in a session of ours; active once stored. Raises ChatError."""
         self.update(pins=sorted(pins.pinned), excluded=sorted(pins.excluded))
         self.planner.use_pins(pins)
 

@@ -171,6 +171,8 @@ class Summariser:
         self, subject: Subject, messages: Sequence[Message], before: str, most: int, model: str
     ) -> MadeSummary:
         """Ask in as many questions as fit the model's window; the last answer is the summary."""
+        if subject.address is None:
+            raise SummaryError(f'the address of {model} is not known: set api_base under [models."{model}"]')
         config = self._config(model, subject.address, most * _ANSWER)
         room = room_of(config) - _FRAMING
         options = SummaryOptions(

@@ -63,7 +63,7 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Switch:
-    """A change that can be taken back: what was in force before it, and the plan of then."""
+    """A change that can be taken back: what was active before it, and its plan."""
 
     key: str  # empty: rolling was switched
     before: Wanted

@@ -1,4 +1,4 @@
-"""What a failed request means for the person: one of a few kinds, and one line that says what to do.
+"""What a failed request means for the user: one of a few kinds, and one line that says what to do.
 
 Decided by status, code and text, never by litellm's class alone: a plain `BadRequestError` may be a
 prompt that is too long, an `InternalServerError` a refused connection, an `APIConnectionError` nearly

@@ -255,7 +255,7 @@ def _server_of(request: Request) -> tuple[str, str | None]:
 
 
 def _litellm_name(model: str) -> str:
-    """Ollama's completion road knows neither roles nor tools: its chat road is taken."""
+    """Route Ollama models to the chat endpoint; the completion endpoint supports neither roles nor tools."""
     provider, slash, name = model.partition("/")
     return f"ollama_chat/{name}" if slash and provider == "ollama" else model
 

@@ -277,3 +277,17 @@ async def test_what_no_request_can_be_sent_to_is_refused_at_once(
         with pytest.raises(ChatError, match="is no address") as caught:
             Chat.open(runtime, address=str(how.get("address", "")))
         assert "ada" not in str(caught.value)
+
+
+async def test_no_summary_is_asked_for_at_an_address_that_is_not_known(open_runtime: OpenRuntime) -> None:
+    runtime, provider = open_runtime(summary_model="openai/small", enabled=True)
+    small = {name: ModelSettings(8_000) for name in ("openai/small", "anthropic/claude-sonnet-4-5")}
+    runtime.settings = replace(runtime.settings, models={**runtime.settings.models, **small})
+    before = runtime.store.create_session(folder="/x", model=MODEL, rolling=True, api_base=None)
+    chat = Chat.open(runtime, session=before)
+    chat.set_model("anthropic/claude-sonnet-4-5")
+    for _ in range(4):
+        await collect(chat.send("The parser reads well enough on paper. " * 40))
+    with pytest.raises(ChatError, match="address of openai/small is not known"):
+        await chat.summaries.propose()
+    assert {request.model for request in provider.requests} == {"anthropic/claude-sonnet-4-5"}
