@@ -93,6 +93,11 @@ _MINUTE_LIMIT = re.compile(
 )
 _LONGEST_QUOTE = 200
 _UNSUPPORTED = frozenset({501, 505})  # what a server cannot do it cannot do a minute later either
+# Servers on one's own machine answer 500 to a model that it has no room for.
+_CANNOT_RUN_TEXT = re.compile(
+    r"more system memory|(?:unable|failed|error) (?:to load|loading) (?:the )?model|out of memory",
+    re.IGNORECASE,
+)
 # what HTTP clients say of any status
 _BOILERPLATE = re.compile(r"(?:Client|Server) error '\d{3} |For more information check: ")
 _WRAPPING = re.compile(r"(?:litellm\.\w+: |\w+Exception - |Error code: \d{3}(?: - |$))+")
@@ -190,10 +195,11 @@ def _decide(context: ErrorContext, body: ErrorBody, status: int | None, names: f
     is_answered = status is not None and 400 <= status < 500  # then the text is about another connection
     if names & _NETWORK_ERRORS or (not is_answered and _NETWORK_TEXT.search(body.text)):
         return _disconnected(context, body, provider, names)
-    is_passing = status is not None and status >= 500 and status not in _UNSUPPORTED
+    is_lasting = status in _UNSUPPORTED or _CANNOT_RUN_TEXT.search(body.text) is not None
+    is_passing = status is not None and status >= 500 and not is_lasting
     if is_passing and "APIConnectionError" not in names:
         return _passing(context, ErrorKind.OVERLOADED, f"{provider} is overloaded or broken ({status}).")
-    if is_answered or status in _UNSUPPORTED:
+    if is_answered or (status is not None and is_lasting):
         return _Failure(ErrorKind.BAD_REQUEST, f"{provider} refused the request: {_quote(body)}")
     return _Failure(
         ErrorKind.UNKNOWN, f"The request to {provider} failed: {_quote(body)} (the log file has more)"

@@ -354,3 +354,16 @@ def test_an_answer_about_another_connection_is_not_a_lost_network() -> None:
 @pytest.mark.parametrize("status", [501, 505])
 def test_what_a_server_cannot_do_is_not_tried_again(status: int) -> None:
     assert not isinstance(classify(StatusError(status, "Not Implemented"), "openai/m"), PassingError)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "model requires more system memory (5.6 GiB) than is available (3.1 GiB)",
+        "unable to load model: /models/m.gguf",
+    ],
+)
+def test_a_model_that_the_server_has_no_room_for_is_said_and_not_tried_again(said: str) -> None:
+    error = classify(StatusError(500, said), "ollama/m")
+    assert not isinstance(error, PassingError)
+    assert said in str(error)
