@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from functools import cached_property
 from typing import Literal, TypeAlias
 
@@ -206,7 +207,7 @@ def _denies(rule: PermissionRule, subject: str) -> bool:
         parts = split_command(subject)
     except UnreadableCommandError:
         return _names_denied(rule, subject)
-    if any(rule.covers(part) for part in parts):
+    if any(rule.covers(part) or _may_become(part, rule.names) for part in parts):
         return True
     # a program that may run others is denied by what is named anywhere in the command
     return not all(_safe_prefix(part) for part in parts) and _names_denied(rule, subject)
@@ -242,6 +243,15 @@ def _may_write(part: SimpleCommand) -> bool:
             )
         case _:
             return False
+
+
+def _may_become(part: SimpleCommand, wanted: Sequence[str]) -> bool:
+    """Whether the shell may put the wanted program in place of a pattern: `/bin/r? x`."""
+    first, *others = part.words
+    if first.is_literal or not wanted:
+        return False
+    pattern = first.text.rpartition("/")[2]
+    return fnmatchcase(wanted[0], pattern) and _in_order(wanted[1:], [word.text for word in others])
 
 
 def _names_denied(rule: PermissionRule, subject: str) -> bool:

@@ -237,6 +237,8 @@ DENIED_BY_RM = [
     "r${u}m x",
     "r$@m x",
     "make; RM x",
+    "/bin/r? x",
+    "ls; /b*/[r]m x",
     "make; rm.exe x",
 ]
 NOT_DENIED_BY_RM = [
