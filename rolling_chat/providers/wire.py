@@ -50,6 +50,10 @@ _PLAIN_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 # OpenAI refuses longer ones; other providers' are often longer
 _LONGEST_ID = 40
 _NINE_ID = re.compile(r"[A-Za-z0-9]{9}")
+# OpenAI's form, beginning as Gemini's does
+_PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
+_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")
+_MAX_NAME_CHARS = 64
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 _remembered_limit = 4096
 
@@ -187,8 +191,11 @@ def _derived_id(seed: str, family: WireFamily) -> str:
 
 def _to_dict(message: Message, family: WireFamily) -> dict[str, Json]:
     content = _filled(message)
-    calls = tuple(_with_json_arguments(call) for call in message.tool_calls)
-    data = replace(message, content=content, tool_calls=calls, counts={}).to_dict(with_extras=False)
+    calls = tuple(_sendable(call) for call in message.tool_calls)
+    name = None if message.name is None else _sendable_name(message.name)
+    data = replace(message, content=content, tool_calls=calls, name=name, counts={}).to_dict(
+        with_extras=False
+    )
     extras = message.extras or {}
     if family.reasoning_back and message.role == "assistant" and extras.get(REASONING):
         data[REASONING] = extras[REASONING]
@@ -235,10 +242,22 @@ def _encodable(text: str) -> str:
     return text
 
 
-def _with_json_arguments(call: ToolCall) -> ToolCall:
-    """Servers parse the arguments of past calls and break on what is no JSON object."""
-    arguments = _json_object(call.arguments)
-    return call if arguments == call.arguments else replace(call, arguments=arguments)
+def _sendable(call: ToolCall) -> ToolCall:
+    """A past call as servers take it: they refuse names of another form, and arguments that are no object."""
+    name, arguments = _sendable_name(call.name), _json_object(call.arguments)
+    return (
+        call
+        if (name, arguments) == (call.name, call.arguments)
+        else replace(call, name=name, arguments=arguments)
+    )
+
+
+def _sendable_name(name: str) -> str:
+    """`name` in the form that all providers take; a model may call a tool by any name, or by none."""
+    if _PLAIN_NAME.fullmatch(name):
+        return name
+    plain = _NOT_IN_NAMES.sub("_", name)[:_MAX_NAME_CHARS] or "_"
+    return plain if _PLAIN_NAME.fullmatch(plain) else f"_{plain[1:]}"
 
 
 @functools.lru_cache(maxsize=_remembered_limit)

@@ -253,6 +253,24 @@ def test_arguments_that_no_server_can_read_are_sent_as_text(model: str, written:
     assert json.loads(sent) == {"arguments": written}
 
 
+@pytest.mark.parametrize(
+    ("called", "sent"),
+    [
+        ("read_file", "read_file"), ("read file!", "read_file_"), ("", "_"), ("9lives", "_lives"),
+        ("-x", "_x"), ("ü" * 99, "_" * 64), ("a\nb\ud800", "a_b_"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("model", [OPENAI, CLAUDE, GEMINI, MISTRAL])
+def test_a_tool_that_was_called_by_an_impossible_name_is_sent_by_one_that_servers_take(
+    model: str, called: str, sent: str
+) -> None:
+    call = Message("assistant", "", (ToolCall("a", called, "{}"),))
+    result = replace(_result("a"), name=called)
+    wire = next(message for message in _wire(model, QUESTION, call, result) if message.get("tool_calls"))
+    assert wire["tool_calls"][0]["function"]["name"] == sent
+    assert _wire(model, QUESTION, call, result)[-1].get("name", sent) == sent
+
+
 def test_half_a_pair_written_as_an_escape_is_replaced_too() -> None:
     """litellm parses the arguments for Anthropic and Gemini, and what comes out must be UTF-8."""
     written = '{"path": "\\ud800", "kept": "\\ud83d\\ude00", "text": "\\\\ud800"}'
