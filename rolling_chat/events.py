@@ -194,3 +194,6 @@ Event: TypeAlias = (
     | Noticed
     | TurnEnded
 )
+
+Emit: TypeAlias = Callable[[Event], Awaitable[None]]
+"""Hands an event to the listener; waits while the listener is far behind."""

@@ -10,6 +10,7 @@ from rolling_chat.providers.protocol import Delta, Finished, ReasoningDelta, Tex
 INTERVAL = 0.033
 """Seconds between two batches at least: the screen paints 30 times a second."""
 
+_MAX_WAITING = 10_000  # deltas; a stream whose batches nobody takes is read no further
 _CLOSING = 2.0  # seconds that a connection is given to close
 
 
@@ -21,14 +22,15 @@ async def batches(stream: AsyncIterator[Delta], interval: float = INTERVAL) -> A
     this closes the stream.
     """
     waiting: list[Delta] = []
-    came = asyncio.Event()
-    reader = asyncio.create_task(_read(stream, waiting, came))
+    came, taken = asyncio.Event(), asyncio.Event()
+    reader = asyncio.create_task(_read(stream, waiting, came, taken))
     reader.add_done_callback(lambda _: came.set())
     try:
         while waiting or not reader.done():
             await came.wait()
             came.clear()
             batch, waiting[:] = join(waiting), []
+            taken.set()
             if batch:
                 yield batch
             if not reader.done():
@@ -53,12 +55,17 @@ def join(deltas: Sequence[Delta]) -> list[Delta]:
     return joined
 
 
-async def _read(stream: AsyncIterator[Delta], waiting: list[Delta], came: asyncio.Event) -> None:
+async def _read(
+    stream: AsyncIterator[Delta], waiting: list[Delta], came: asyncio.Event, taken: asyncio.Event
+) -> None:
     async for delta in stream:
         waiting.append(delta)
         came.set()
         if isinstance(delta, Finished):
             return
+        if len(waiting) >= _MAX_WAITING:
+            taken.clear()
+            await taken.wait()
 
 
 async def _close(reader: asyncio.Task[None], stream: AsyncIterator[Delta]) -> None:

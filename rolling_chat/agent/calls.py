@@ -7,15 +7,14 @@ import json
 import logging
 import time
 from collections import Counter
-from collections.abc import AsyncGenerator, Sequence
-from contextlib import aclosing
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from rolling_chat.agent.conversation import Conversation
 from rolling_chat.agent.permissions import Permissions, refused_by_user
 from rolling_chat.agent.text import sound_text
 from rolling_chat.events import (
-    Event,
+    Emit,
     Noticed,
     Permission,
     PermissionAsked,
@@ -47,6 +46,7 @@ class CallRunner:
     permissions: Permissions
     context: ToolContext
     max_calls: int
+    emit: Emit
     keeps_tail: frozenset[str] = frozenset()  # tools whose long results lose their beginning
     _seen: Counter[str] = field(default_factory=Counter)
     _taken: int = 0  # calls of this turn that were within the limits
@@ -58,7 +58,7 @@ class CallRunner:
         """Whether no more calls are run in this turn."""
         return self._taken >= self.max_calls
 
-    async def answer_all(self, calls: Sequence[ToolCall], *, cut: bool = False) -> AsyncGenerator[Event]:
+    async def answer_all(self, calls: Sequence[ToolCall], *, cut: bool = False) -> None:
         """Answer the calls of one reply in their order, those beyond the limits unrun.
 
         `cut`: the reply reached its output limit, and the last of its calls may be half of one.
@@ -66,9 +66,7 @@ class CallRunner:
         most = min(MAX_CALLS_A_REPLY, self.max_calls - self._taken)
         for number, call in enumerate(calls[:most], start=1):
             self._taken += 1
-            async with aclosing(self.answer(call, cut=cut and number == len(calls))) as events:
-                async for event in events:
-                    yield event
+            await self.answer(call, cut=cut and number == len(calls))
             _heed_stop()
         beyond = len(calls) - most
         if beyond <= 0:
@@ -76,49 +74,52 @@ class CallRunner:
         limit = f"at most {MAX_CALLS_A_REPLY} a reply and {self.max_calls:,} a turn"
         for call in calls[most:]:
             self._started = time.monotonic()
-            yield self._answered(call, ToolResult(f"[not run: limit of calls, {limit}]", Ending.REFUSED))
+            refused = ToolResult(f"[not run: limit of calls, {limit}]", Ending.REFUSED)
+            await self.emit(self._answered(call, refused))
         are = "call was" if beyond == 1 else "calls were"
-        yield Noticed(
-            f"{beyond:,} {are} not run: limit of calls, {limit} (agent.max_tool_calls).", warning=True
-        )
+        line = f"{beyond:,} {are} not run: limit of calls, {limit} (agent.max_tool_calls)."
+        await self.emit(Noticed(line, warning=True))
 
-    async def answer(self, call: ToolCall, *, cut: bool = False) -> AsyncGenerator[Event]:
-        """Do what `call` asks, or tell the model what is wrong with it; the last event is ToolEnded.
+    async def answer(self, call: ToolCall, *, cut: bool = False) -> None:
+        """Do what `call` asks, or tell the model what is wrong with it.
 
         `cut`: the reply reached its output limit, and this call may be half of one.
         """
         self._started = time.monotonic()
         try:
-            tool = self._find(call)
-            arguments = parse_arguments(call, tool, cut=cut)
-            detail = tool.describe(arguments)
+            result = await self._result_of(call, cut=cut)
         except ToolError as error:
-            yield self._answered(call, ToolResult(str(error), Ending.FAILED))
-            return
+            result = ToolResult(str(error), Ending.FAILED)
+        await self.emit(self._answered(call, result))
+
+    async def _result_of(self, call: ToolCall, *, cut: bool) -> ToolResult:
+        """Run `call` if it is permitted. Raises ToolError for one that cannot be run as it is."""
+        tool = self._find(call)
+        arguments = parse_arguments(call, tool, cut=cut)
+        detail = tool.describe(arguments)
         times = self._count(call, arguments)
-        verdict = self.permissions.verdict(tool, detail)
-        if verdict == "refused":
-            refusal = self.permissions.refusal(tool, detail)
-            yield self._answered(call, ToolResult(refusal, Ending.REFUSED))
-            return
-        if verdict == "ask":
-            rule = propose_rule(tool.name, detail)
-            request = PermissionRequest(call, f"Allow {tool.name}?", detail, rule)
-            yield PermissionAsked(request)
-            answer = await self.permissions.decide(request)
-            if answer.permission is Permission.NO:
-                refusal = refused_by_user(sound_text(answer.words))
-                yield self._answered(call, ToolResult(refusal, Ending.REFUSED))
-                return
+        refusal = await self._refusal(call, tool, detail)
+        if refusal:
+            return ToolResult(refusal, Ending.REFUSED)
         if times >= REPEATS:
             said = f"The model makes the same call for the {_ordinal(times)} time: {one_line(detail, 120)}"
-            yield Noticed(said, warning=True)
+            await self.emit(Noticed(said, warning=True))
         self._running, self._started = call, time.monotonic()
-        yield ToolStarted(call)
+        await self.emit(ToolStarted(call))
         result = await self._run(tool, arguments)
-        if times >= REPEATS:
-            result = self._with_note(call, result, times)
-        yield self._answered(call, result)
+        return self._with_note(call, result, times) if times >= REPEATS else result
+
+    async def _refusal(self, call: ToolCall, tool: Tool, detail: str) -> str:
+        """Return what the model reads if rules or user refuse the call; empty when it may run."""
+        verdict = self.permissions.verdict(tool, detail)
+        if verdict == "allowed":
+            return ""
+        if verdict == "refused":
+            return self.permissions.refusal(tool, detail)
+        request = PermissionRequest(call, f"Allow {tool.name}?", detail, propose_rule(tool.name, detail))
+        await self.emit(PermissionAsked(request))
+        answer = await self.permissions.decide(request)
+        return refused_by_user(sound_text(answer.words)) if answer.permission is Permission.NO else ""
 
     def refuse_rest(self, text: str, ending: Ending) -> list[ToolEnded]:
         """Answer every call that is still open, unrun; what was running is said to be cancelled."""

@@ -37,11 +37,11 @@ from rolling_chat.agent.session import OpenSession
 from rolling_chat.agent.streamed import Prices, StreamedReply
 from rolling_chat.agent.summaries import Summaries
 from rolling_chat.agent.switching import Switches
-from rolling_chat.agent.turn import RunningTurn
+from rolling_chat.agent.turn import EventQueue, RunningTurn
 from rolling_chat.agent.upcoming import Upcoming
 from rolling_chat.context import PromptReport, count_tokens
 from rolling_chat.context.tokens import TokenEstimator, estimator_for
-from rolling_chat.events import AskPermission, Event, Outcome, TurnEnded, TurnStarted
+from rolling_chat.events import AskPermission, Emit, Event, Outcome, TurnEnded, TurnStarted
 from rolling_chat.messages import Ending, Message, Usage
 from rolling_chat.permissions.rules import PermissionRule
 from rolling_chat.providers.background import in_background
@@ -547,7 +547,8 @@ class Chat:
                 said = TurnStarted(session.conversation.add_user(text))
         else:
             said = None
-        turn = self._turn = RunningTurn(self._loop())
+        events = EventQueue()
+        turn = self._turn = RunningTurn(self._loop(events.put), events)
         self.summaries.turn_began()
         try:
             if said is not None:
@@ -562,7 +563,7 @@ class Chat:
             await turn.close()
             self._end_turn()
 
-    def _loop(self) -> AgentLoop:
+    def _loop(self, emit: Emit) -> AgentLoop:
         runtime, session = self._runtime, self._session
         planner, config = session.planner, session.planner.config
         tails = frozenset(name for name, end in config.tools.items() if end == "tail")
@@ -570,10 +571,10 @@ class Chat:
         calls = CallRunner(
             session.conversation, planner.tools, self._permissions,
             ToolContext(runtime.folder, self._commands_environment(), memory, self._is_attached),
-            runtime.settings.agent.max_tool_calls, tails,
+            runtime.settings.agent.max_tool_calls, emit, tails,
         )  # fmt: skip
         return AgentLoop(
-            session.conversation, planner, self._upcoming.plan, runtime.provider, calls,
+            session.conversation, planner, self._upcoming.plan, runtime.provider, calls, emit,
             ready=self._server_and_branch, max_iterations=runtime.settings.agent.max_tool_iterations,
             log_file=str(runtime.paths.log_file),
         )  # fmt: skip

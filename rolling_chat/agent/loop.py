@@ -6,8 +6,7 @@ import asyncio
 import itertools
 import logging
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import aclosing
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -19,7 +18,7 @@ from rolling_chat.agent.prompt import Planner
 from rolling_chat.agent.refusals import Lesson, is_near_limit, read_refusal
 from rolling_chat.agent.reply import Reply
 from rolling_chat.context import ContextOverflowError
-from rolling_chat.events import Event, Noticed, Outcome, PromptPlanned, ReplyEnded, ToolEnded, TurnEnded
+from rolling_chat.events import Emit, Noticed, Outcome, PromptPlanned, ReplyEnded, ToolEnded, TurnEnded
 from rolling_chat.messages import Ending, Message, Usage
 from rolling_chat.providers.protocol import ErrorKind, Provider, ProviderError
 from rolling_chat.sessions.records import StoreError
@@ -32,15 +31,22 @@ RESENDS = 2
 """How often a request that was refused as too long is planned and sent again."""
 
 
+@dataclass(frozen=True, slots=True)
+class SettledTurn:
+    """The end of a turn: events for what was still open, and the TurnEnded that follows them."""
+
+    settled: tuple[ReplyEnded | ToolEnded, ...]
+    ended: TurnEnded
+
+
 @dataclass(slots=True)
 class AgentLoop:
     """One turn, from a conversation that ends with what the model has to answer.
 
-    `ready` is waited for before anything is planned, `plan` plans a request of an upper bound of so many
-    tokens at most, 0 for no such bound. `run` yields what happens and ends with
-    exactly one TurnEnded, whatever goes wrong; only then, or when it is closed early, nothing is
-    open any more: a reply cut off is sealed and marked, one that never got a byte is gone, every
-    call has its answer.
+    `ready` is awaited before anything is planned; `plan` plans a request whose upper bound is at most
+    so many tokens, 0 for no such bound. `run` emits what happens and never raises: when it returns, nothing
+    is open any more. A reply that was cut off is sealed and marked, one that never got a byte is dropped,
+    and every call has its answer.
     """
 
     conversation: Conversation
@@ -48,57 +54,50 @@ class AgentLoop:
     plan: Callable[[Literal["auto", "none"], int], Awaitable[PlannedRequest]]
     provider: Provider
     calls: CallRunner
+    emit: Emit
     ready: Callable[[], Awaitable[None]]
     max_iterations: int
     log_file: str = ""
     usage: Usage = field(default_factory=Usage)
-    _outcome: Outcome = Outcome.DONE
-    _error: str = ""
     _reply: Reply | None = None
     _doubted: bool = False  # a refusal without a reason was taken for one of length in this turn
 
-    async def run(self) -> AsyncGenerator[Event]:
-        """Run the turn. A cancelled task is taken for the person's stop, and ends it in order."""
+    async def run(self) -> SettledTurn:
+        """Run the turn. Cancelling the task is the user's stop, and ends the turn in order."""
         started = time.monotonic()
-        settled: list[ReplyEnded | ToolEnded] = []
-        self._outcome = Outcome.CANCELLED  # unless it is closed early, something below says otherwise
+        error = ""
         try:
-            async with aclosing(self._iterations()) as events:
-                async for event in events:
-                    yield event
+            outcome = await self._iterate()
         except asyncio.CancelledError:
-            self._outcome = Outcome.CANCELLED
-        except Exception as error:
-            self._outcome, self._error = self._explain(error)
-        finally:
-            settled = self._settle()
-        for event in settled:
-            yield event
-        yield TurnEnded(self._outcome, self.usage, time.monotonic() - started, self._error)
+            outcome = Outcome.CANCELLED
+        except Exception as failure:
+            outcome, error = self._explain(failure)
+        settled: list[ReplyEnded | ToolEnded] = []
+        try:
+            self._settle(outcome, settled)
+        except StoreError as failure:
+            log.exception("the turn could not be settled")
+            outcome, error = Outcome.FAILED, str(failure)
+        ended = TurnEnded(outcome, self.usage, time.monotonic() - started, error)
+        return SettledTurn(tuple(settled), ended)
 
-    async def _iterations(self) -> AsyncGenerator[Event]:
+    async def _iterate(self) -> Outcome:
         await self.ready()
         for iteration in itertools.count(1):
             limit = self._limit(iteration)
             if limit:
-                yield Noticed(f"{limit}; now it has to answer without them.", warning=True)
-            async with aclosing(self._ask(iteration, "none" if limit else "auto")) as events:
-                async for event in events:
-                    yield event
-            message = self._sealed()
+                await self.emit(Noticed(f"{limit}; now it has to answer without them.", warning=True))
+            message = await self._ask(iteration, "none" if limit else "auto")
+            is_cut = message.ending is Ending.LENGTH
             if not message.tool_calls:
-                self._outcome = Outcome.CUT if message.ending is Ending.LENGTH else Outcome.DONE
-                return
+                return Outcome.CUT if is_cut else Outcome.DONE
             if limit:
                 why = "limit of calls" if self.calls.is_spent else "no more tools in this turn"
                 for ended in self.calls.refuse_rest(f"[not run: {why}]", Ending.REFUSED):
-                    yield ended
-                self._outcome = Outcome.DONE
-                return
-            cut = message.ending is Ending.LENGTH
-            async with aclosing(self.calls.answer_all(message.tool_calls, cut=cut)) as events:
-                async for event in events:
-                    yield event
+                    await self.emit(ended)
+                return Outcome.DONE
+            await self.calls.answer_all(message.tool_calls, cut=is_cut)
+        raise AssertionError  # the count never ends
 
     def _limit(self, iteration: int) -> str:
         """Which limit of tool use is reached; empty while none is."""
@@ -108,18 +107,15 @@ class AgentLoop:
             return f"The model made {self.calls.max_calls:,} calls (agent.max_tool_calls)"
         return ""
 
-    async def _ask(self, iteration: int, tool_choice: Literal["auto", "none"]) -> AsyncGenerator[Event]:
-        """Plan a request and send it; what is refused as too long is planned again, at most twice."""
+    async def _ask(self, iteration: int, tool_choice: Literal["auto", "none"]) -> Message:
+        """Return the reply; a request refused as too long is planned and sent again, at most twice."""
         lesson, refused = Lesson(), 0
         for attempt in itertools.count():
             await count_long(self.conversation.messages, self.planner.model)
             planned = await self._plan_below(lesson.most, refused, tool_choice)
-            yield PromptPlanned(planned.report)
+            await self.emit(PromptPlanned(planned.report))
             try:
-                async with aclosing(self._request(planned, iteration)) as events:
-                    async for event in events:
-                        yield event
-                return
+                return await self._request(planned, iteration)
             except ProviderError as error:
                 refusal = self._as_refusal(error, planned)
                 if refusal is None:
@@ -133,7 +129,8 @@ class AgentLoop:
                     raise refusal from error
                 if self._reply is not None:
                     self._reply.end(Ending.FAILED)
-                yield Noticed(lesson.line)
+                await self.emit(Noticed(lesson.line))
+        raise AssertionError  # the count never ends
 
     def _as_refusal(self, error: ProviderError, planned: PlannedRequest) -> ProviderError | None:
         """`error` as a refusal for length, where it is one or may well be one; None where it is none."""
@@ -173,17 +170,15 @@ class AgentLoop:
             return False
         return True
 
-    async def _request(self, planned: PlannedRequest, iteration: int) -> AsyncGenerator[Event]:
+    async def _request(self, planned: PlannedRequest, iteration: int) -> Message:
         """Send one request; its record in the store is finished whatever comes of it."""
         reply = self._reply = Reply(
-            self.conversation, self.provider, planned.request, planned.made_by, iteration
+            self.conversation, self.provider, planned.request, planned.made_by, iteration, self.emit
         )
         record_id = self.planner.record(planned)
         started, error = time.monotonic(), "cancelled"
         try:
-            async with aclosing(reply.events()) as events:
-                async for event in events:
-                    yield event
+            message = await reply.receive()
             await count_long(self.conversation.messages, self.planner.model)
             error = ""
         except Exception as failure:
@@ -194,27 +189,17 @@ class AgentLoop:
             self.planner.finish(record_id, reply.usage, time.monotonic() - started, error)
         if not reply.was_retried:  # some servers report the sum of what was tried
             self.planner.succeed(reply.usage.input_tokens)
+        return message
 
-    def _sealed(self) -> Message:
-        if self._reply is None or self._reply.message is None:
-            raise RuntimeError("a reply ended without a message")
-        return self._reply.message
-
-    def _settle(self) -> list[ReplyEnded | ToolEnded]:
+    def _settle(self, outcome: Outcome, settled: list[ReplyEnded | ToolEnded]) -> None:
         """Leave nothing open. Waits for nothing, so that a second stop cannot come between."""
-        failed = self._outcome in {Outcome.FAILED, Outcome.BROKEN}
+        failed = outcome in {Outcome.FAILED, Outcome.BROKEN}
         ending = Ending.FAILED if failed else Ending.CANCELLED
-        settled: list[ReplyEnded | ToolEnded] = []
-        try:
-            reply_ended = self._reply.end(ending) if self._reply is not None else None
-            if reply_ended is not None:
-                settled.append(reply_ended)
-            text = "[not run: the program failed]" if failed else "[cancelled: not run]"
-            settled.extend(self.calls.refuse_rest(text, ending))
-        except StoreError as error:
-            log.exception("the turn could not be settled")
-            self._outcome, self._error = Outcome.FAILED, str(error)
-        return settled
+        reply_ended = self._reply.end(ending) if self._reply is not None else None
+        if reply_ended is not None:
+            settled.append(reply_ended)
+        text = "[not run: the program failed]" if failed else "[cancelled: not run]"
+        settled.extend(self.calls.refuse_rest(text, ending))
 
     def _explain(self, error: Exception) -> tuple[Outcome, str]:
         """The outcome, and the one line for the person."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 
@@ -12,7 +11,7 @@ from rolling_chat.agent.conversation import Conversation
 from rolling_chat.agent.text import sound_text, split_whole
 from rolling_chat.events import (
     CallForming,
-    Event,
+    Emit,
     ReasoningAdded,
     ReplyEnded,
     RequestStarted,
@@ -36,14 +35,14 @@ from rolling_chat.providers.protocol import (
 
 @dataclass(slots=True)
 class Reply:
-    """Sends one request and follows the answer; `message` and `usage` are there when it has ended."""
+    """Sends one request and receives the answer; `usage` is known once it has ended."""
 
     conversation: Conversation
     provider: Provider
     request: Request
     made_by: MadeBy
     iteration: int
-    message: Message | None = None
+    emit: Emit
     usage: Usage = field(default_factory=Usage)
     seconds: float = 0.0
     has_begun: bool = False  # something of the answer has come
@@ -53,21 +52,22 @@ class Reply:
     _held: str = ""  # the first half of a character whose second half is still to come
     _calls: dict[int, tuple[str, int]] = field(default_factory=dict)
 
-    async def events(self) -> AsyncGenerator[Event]:
-        """What happens, in order. Raises ProviderError; what had come by then stays open to be settled."""
+    async def receive(self) -> Message:
+        """Return the sealed reply. Raises ProviderError; what had come by then stays open to be settled."""
         self._id = self.conversation.begin_reply(self.made_by)
         self._started = time.monotonic()
-        yield RequestStarted(self.request.model, self.iteration, self._id)
+        await self.emit(RequestStarted(self.request.model, self.iteration, self._id))
+        message: Message | None = None
         async with aclosing(batches(self.provider.stream(self.request))) as stream:
             async for batch in stream:
                 for delta in batch:
                     if isinstance(delta, Finished):
-                        yield await self._finish(delta)
-                        continue
-                    for event in self._take(delta):
-                        yield event
-        if self.message is None:
+                        message = await self._finish(delta)
+                    else:
+                        await self._take(delta)
+        if message is None:
             raise ProviderError(ErrorKind.INTERRUPTED, BROKEN_OFF)
+        return message
 
     def end(self, ending: Ending) -> ReplyEnded | None:
         """Settle what is left open by a stop or an error: kept and marked where anything had come."""
@@ -75,27 +75,27 @@ class Reply:
         kept = self.conversation.settle_reply(ending)
         return ReplyEnded(kept, self.usage, self.seconds) if kept is not None else None
 
-    def _take(self, delta: TextDelta | ReasoningDelta | ToolCallDelta | Retrying) -> Iterator[Event]:
+    async def _take(self, delta: TextDelta | ReasoningDelta | ToolCallDelta | Retrying) -> None:
         self.has_begun |= not isinstance(delta, Retrying)
         match delta:
             case TextDelta(text):
                 whole, self._held = split_whole(self._held + text)
                 if text := sound_text(whole):
                     self.conversation.grow_reply(text=text)
-                    yield TextAdded(self._id, text)
+                    await self.emit(TextAdded(self._id, text))
             case ReasoningDelta(text):
                 if text := sound_text(text):
                     self.conversation.grow_reply(reasoning=text)
-                    yield ReasoningAdded(self._id, text)
+                    await self.emit(ReasoningAdded(self._id, text))
             case ToolCallDelta(index, _, name, arguments):
                 known, characters = self._calls.get(index, ("", 0))
                 self._calls[index] = (name or known, characters + len(arguments))
-                yield CallForming(self._id, *self._calls[index])
+                await self.emit(CallForming(self._id, *self._calls[index]))
             case Retrying(attempt, left, delay, reason):
                 self.was_retried = True
-                yield RetryWaiting(attempt, left, delay, reason)
+                await self.emit(RetryWaiting(attempt, left, delay, reason))
 
-    async def _finish(self, finished: Finished) -> ReplyEnded:
+    async def _finish(self, finished: Finished) -> Message:
         message = sound_message(finished.message)
         self.usage, self.has_begun = finished.usage, True
         self.seconds = time.monotonic() - self._started
@@ -105,8 +105,9 @@ class Reply:
             if message.ending is Ending.LENGTH:
                 line = "The model reached its output limit before it said anything. Ask for less at once."
             raise ProviderError(ErrorKind.UNKNOWN, line)
-        self.message = await self.conversation.finish_reply(message)
-        return ReplyEnded(self.message, self.usage, self.seconds)
+        sealed = await self.conversation.finish_reply(message)
+        await self.emit(ReplyEnded(sealed, self.usage, self.seconds))
+        return sealed
 
 
 def sound_message(message: Message) -> Message:

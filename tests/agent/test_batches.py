@@ -134,3 +134,25 @@ async def test_an_empty_stream_has_no_batches() -> None:
         yield FINISHED
 
     assert [batch async for batch in batches(stream(), FOR_EVER)] == []
+
+
+async def test_a_stream_whose_batches_nobody_takes_is_not_read_to_its_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("rolling_chat.agent.batches._MAX_WAITING", 10)
+    given = 0
+
+    async def stream() -> AsyncGenerator[Delta]:
+        nonlocal given
+        for _ in range(100):
+            given += 1
+            yield TextDelta("a")
+        yield FINISHED
+
+    text = ""
+    async for batch in batches(stream(), 0.0):
+        assert given <= len(text) + 20
+        for delta in batch:
+            text += delta.text if isinstance(delta, TextDelta) else ""
+        await asyncio.sleep(0)
+    assert text == "a" * 100
