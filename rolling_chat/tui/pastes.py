@@ -17,7 +17,7 @@ _DRAWN = str.maketrans({_OPEN: "[", _CLOSE: "]"})
 _TAKEN_OUT = str.maketrans({_OPEN: None, _CLOSE: None})
 _TOKEN = re.compile(f"{_OPEN}paste (\\d+):[^{_OPEN}{_CLOSE}\n]*{_CLOSE}")
 
-_MOST_LINES, _MOST_CHARACTERS = 10, 1_500  # a paste of more is folded
+_MAX_LINES, _MAX_CHARACTERS = 10, 1_500  # a paste of more is folded
 # What may stand in the box open: with more, a key takes too long to be echoed.
 _OPEN_CHARACTERS, _OPEN_LINE = 100_000, 10_000
 
@@ -100,7 +100,7 @@ def folded(text: str, known: Iterable[str], price: Callable[[str], int], first: 
 
 def is_long(text: str) -> bool:
     """Is this paste better folded?"""
-    return len(text) > _MOST_CHARACTERS or _lines(text) > _MOST_LINES
+    return len(text) > _MAX_CHARACTERS or _lines(text) > _MAX_LINES
 
 
 def may_stand_open(text: str) -> bool:

@@ -11,9 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rolling_chat.text import visible, waits
-from rolling_chat.tui.transcript.items import Item, Kind, Status
-from rolling_chat.tui.transcript.palette import Palette
-from rolling_chat.tui.transcript.render import Look
+from rolling_chat.tui.state.items import Item, Kind, Status
+from rolling_chat.tui.transcript.colors import Look, Palette
 from tests.support.transcripts import drawn_item
 from tests.support.tui import idle, make_app, make_chat, reads, says, type_line
 

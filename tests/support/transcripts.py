@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from rolling_chat.tui.state.items import Item
+from rolling_chat.tui.transcript.colors import Look
 from rolling_chat.tui.transcript.document import ItemFacts, Place
-from rolling_chat.tui.transcript.items import Item
 from rolling_chat.tui.transcript.layout import ItemLayout, LineCache
 from rolling_chat.tui.transcript.lines import Line
-from rolling_chat.tui.transcript.render import Look, gap_before
+from rolling_chat.tui.transcript.render import gap_before
 
 
 @dataclass(frozen=True, slots=True)

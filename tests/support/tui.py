@@ -22,10 +22,10 @@ from rolling_chat.settings.schema import ModelSettings, Settings
 from rolling_chat.settings.themes import load_themes
 from rolling_chat.tui.app import RollingChatApp
 from rolling_chat.tui.screens.chat import ChatScreen
-from rolling_chat.tui.transcript.items import Item
-from rolling_chat.tui.transcript.view import Transcript
+from rolling_chat.tui.state.items import Item
 from rolling_chat.tui.widgets.prompt import PromptBox
 from rolling_chat.tui.widgets.question import Question
+from rolling_chat.tui.widgets.transcript import Transcript
 
 MODEL = "openai/gpt-4o-mini"
 FOLDER = Path("/home/ada/src/parser")

@@ -20,7 +20,7 @@ from rolling_chat.tui.app import RollingChatApp
 from rolling_chat.tui.screens import chat as chat_screen
 from rolling_chat.tui.screens.chat import ChatScreen
 from rolling_chat.tui.start import run_app
-from rolling_chat.tui.state import ScreenState
+from rolling_chat.tui.state.screen_state import ScreenState
 from rolling_chat.tui.widgets.find import FindBar
 from tests.support.tui import (
     ScriptedProvider,

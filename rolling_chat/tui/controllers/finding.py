@@ -10,7 +10,9 @@ from itertools import accumulate
 from re import Pattern
 from typing import TYPE_CHECKING
 
+from rolling_chat.tui.state.items import FOLDED_KINDS
 from rolling_chat.tui.transcript.finding import (
+    Found,
     Hits,
     body_begins,
     drawn_length,
@@ -21,10 +23,8 @@ from rolling_chat.tui.transcript.finding import (
     searched,
     windows,
 )
-from rolling_chat.tui.transcript.items import FOLDED_KINDS
-from rolling_chat.tui.transcript.marks import Found
-from rolling_chat.tui.transcript.view import Transcript
 from rolling_chat.tui.widgets.find import FindBar
+from rolling_chat.tui.widgets.transcript import Transcript
 
 if TYPE_CHECKING:
     from rolling_chat.tui.screens.reader import ReaderScreen
@@ -33,7 +33,7 @@ _TYPING_PAUSE = 0.06  # seconds without a key before it is looked for
 _LOOK_AGAIN = 0.3  # seconds in which what streams in is looked through
 _SLICE = 0.004  # seconds of looking at a time, so that keys are answered in between
 _BREATH = 0.002
-_MOST_BEFORE = 5_000  # hits that one piece of an item may hold
+_MAX_BEFORE = 5_000  # hits that one piece of an item may hold
 _STILL_READING = "older messages are still being read"
 
 
@@ -204,7 +204,7 @@ class FindController:
                 await asyncio.sleep(_BREATH)
         if walk != self._walk or ordinal not in view.document.ordinals:
             return
-        before = [offset - other for other in hits.offsets[max(0, nth - _MOST_BEFORE) : nth]]
+        before = [offset - other for other in hits.offsets[max(0, nth - _MAX_BEFORE) : nth]]
         point = hit_point(view.document, ordinal, pattern, body, before)
         view.mark_found(Found(pattern, current=point))
         view.show_place(point.place)

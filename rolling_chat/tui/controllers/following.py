@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from rolling_chat.agent import ChatError
 from rolling_chat.tui.controllers.beside import OneAtATime
-from rolling_chat.tui.transcript.items import item_marks
+from rolling_chat.tui.state.items import item_marks
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from rolling_chat.agent import Chat
     from rolling_chat.messages import Message
     from rolling_chat.tui.screens.chat import ChatScreen
-    from rolling_chat.tui.state import ScreenState
+    from rolling_chat.tui.state.screen_state import ScreenState
 
 
 class Following:

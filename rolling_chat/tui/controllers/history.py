@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger("rolling_chat.tui")
 
 _KEPT = 1000
-_MOST_CHARS = 20_000  # longer ones are worth keeping in the session, not here
+_MAX_CHARS = 20_000  # longer ones are worth keeping in the session, not here
 _TAIL = 4_000_000  # bytes read of a file at most: it is only ever appended to
 
 
@@ -54,7 +54,7 @@ class History:
         draft = Draft(draft) if isinstance(draft, str) else draft
         self._catch_up()
         same = bool(self._entries) and self._entries[-1].read().whole == draft.whole
-        if draft.text.strip() and len(draft.text) <= _MOST_CHARS and not same:
+        if draft.text.strip() and len(draft.text) <= _MAX_CHARS and not same:
             if self._path is not None and self._write(self._path, draft):
                 self._catch_up()
             else:

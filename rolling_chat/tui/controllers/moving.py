@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from textual.binding import Binding
 
-from rolling_chat.tui.transcript.items import Kind
+from rolling_chat.tui.state.items import Kind
 from rolling_chat.tui.transcript.viewport import MESSAGES
 
 if TYPE_CHECKING:

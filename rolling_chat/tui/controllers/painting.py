@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from textual.css.query import NoMatches
 
-from rolling_chat.tui.fates import Places, item_fates
+from rolling_chat.tui.state.fates import Places, item_fates
 from rolling_chat.tui.widgets.banner import Banner
 from rolling_chat.tui.widgets.gauge import Gauge
 from rolling_chat.tui.widgets.header import Header
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from rolling_chat.context.report import PromptReport
     from rolling_chat.tui.controllers.meter import Meter
     from rolling_chat.tui.screens.chat import ChatScreen
-    from rolling_chat.tui.transcript.view import Transcript
+    from rolling_chat.tui.widgets.transcript import Transcript
 
 _FRAME = 1 / 25
 _ROWS_EVERY = 0.12  # seconds between two looks at what stands below the transcript while a turn runs

@@ -19,7 +19,7 @@ from rolling_chat.events import (
     TurnEnded,
     TurnStarted,
 )
-from rolling_chat.tui.state import ScreenState
+from rolling_chat.tui.state.screen_state import ScreenState
 from rolling_chat.tui.widgets.questions import (
     AS_FILE,
     EDIT,

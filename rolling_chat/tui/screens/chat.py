@@ -26,10 +26,9 @@ from rolling_chat.tui.controllers.painting import Painter
 from rolling_chat.tui.controllers.turns import TurnController
 from rolling_chat.tui.screens.help import HelpScreen
 from rolling_chat.tui.screens.reader import ReaderScreen
-from rolling_chat.tui.state import ScreenState
-from rolling_chat.tui.transcript.items import place_of
+from rolling_chat.tui.state.items import place_of
+from rolling_chat.tui.state.screen_state import ScreenState
 from rolling_chat.tui.transcript.render import warm_up
-from rolling_chat.tui.transcript.view import Transcript
 from rolling_chat.tui.widgets.banner import Banner
 from rolling_chat.tui.widgets.completion import Completion
 from rolling_chat.tui.widgets.find import FindBar
@@ -41,6 +40,7 @@ from rolling_chat.tui.widgets.prompt import PromptBox
 from rolling_chat.tui.widgets.question import Question, Reply
 from rolling_chat.tui.widgets.search import SearchLine
 from rolling_chat.tui.widgets.status import StatusLine
+from rolling_chat.tui.widgets.transcript import Transcript
 
 if TYPE_CHECKING:
     from textual.app import ComposeResult
@@ -55,7 +55,7 @@ _log = logging.getLogger("rolling_chat.tui")
 _FOLLOW_EVERY = 2.0  # seconds between looks at a session that another terminal writes
 _QUIET = 5.0  # seconds without a key or the mouse after which nobody is taken to be there
 _QUIT_TWICE = 2.0  # seconds within which ctrl+c has to come again
-_LEAST_WIDTH, _LEAST_HEIGHT, _LOW_HEIGHT, _SHORT_HEIGHT = 40, 10, 16, 28
+_MIN_WIDTH, _MIN_HEIGHT, _LOW_HEIGHT, _SHORT_HEIGHT = 40, 10, 16, 28
 
 
 class ChatScreen(ReaderScreen):
@@ -388,14 +388,14 @@ class ChatScreen(ReaderScreen):
     def on_resize(self, event: events.Resize) -> None:
         """Too small to be of use says so; few rows do without the box's frame, or the line above it all."""
         width, height = event.size
-        too_small = width < _LEAST_WIDTH or height < _LEAST_HEIGHT
+        too_small = width < _MIN_WIDTH or height < _MIN_HEIGHT
         if self.has_class("-too-small") and not too_small:
             self.call_after_refresh(self.take_focus)  # what is hidden loses it
         self.set_class(too_small, "-too-small")
         self.set_class(height < _LOW_HEIGHT, "-low")
         self.set_class(height < _SHORT_HEIGHT, "-short")
         self.query_one("#too-small", Static).update(
-            f"The terminal is too small:\n{width} × {height}; {_LEAST_WIDTH} × {_LEAST_HEIGHT} is the least."
+            f"The terminal is too small:\n{width} × {height}; {_MIN_WIDTH} × {_MIN_HEIGHT} is the least."
         )
 
         self.fit_question()

@@ -1,5 +1,4 @@
-"""The transcript: items, how they are drawn as lines, and the view.
+"""The transcript as rows: items laid out as lines, what of them is in sight, and what is taken from them.
 
-What lays out the rows, moves over them and takes text from them knows nothing of Textual; `view`, its
-`scroller`, `drawer`, `overlays` and `marks` do.
+Nothing here knows Textual; `rolling_chat.tui.widgets.transcript` draws it.
 """

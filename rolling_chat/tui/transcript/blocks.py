@@ -1,12 +1,19 @@
-"""Blocks: what a text is drawn in, each of bounded size."""
+"""Blocks: what a text is drawn in, each of bounded size, and where a long text is cut into them."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import unicodedata
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, TypeAlias
 
 Links: TypeAlias = dict[str, Any]  # markdown-it's `references`: by label, address and title
+PIECE_CHARS = 2048
+PIECE_LINES = 40
+TABLE_ROWS = 20  # after these a table's columns keep their widths
+MAX_BLOCK_CHARS = 2 * PIECE_CHARS  # a block that is longer is cut
+MAX_BLOCK_LINES = 4 * PIECE_LINES  # and so is one of more lines: a line costs as much as its characters
+_WINDOW = 4096
 
 
 class BlockKind(StrEnum):
@@ -48,3 +55,112 @@ class Block:
     frames: tuple[Frame, ...] = ()
     opens: int = 0
     joint: str | None = None
+
+
+def is_long(source: str) -> bool:
+    """Is a block too long to be drawn as one?"""
+    return len(source) > MAX_BLOCK_CHARS or source.count("\n") > MAX_BLOCK_LINES
+
+
+def first_lines(text: str, count: int, *, is_all: bool) -> tuple[str, bool]:
+    """At most `count` lines of a text, and whether that is all there will be."""
+    lines = text.split("\n", count)
+    few = text if len(lines) <= count else text[: -len(lines[-1]) or None]
+    return few, is_all and len(few) == len(text)
+
+
+def code_cut(code: str) -> int | None:
+    """Where to cut code that is too long for one piece; None where it is not known to be."""
+    many = code.count("\n") > PIECE_LINES
+    if not many and len(code) <= PIECE_CHARS:
+        return None
+    at = code.rfind("\n", 0, PIECE_CHARS) + 1 or whole_character(code, PIECE_CHARS)
+    lines = code[:at].split("\n", PIECE_LINES)
+    return at - len(lines[-1]) if len(lines) > PIECE_LINES else at
+
+
+def paragraph_cut(text: str) -> tuple[int, str | None]:
+    """Where to cut a paragraph, and the white space left out there; None where a line ends.
+
+    At the end of a line, of a sentence, of a word, in this order.
+    """
+    lines = text[:PIECE_CHARS].split("\n", 2 * PIECE_LINES)
+    if len(lines) > 2 * PIECE_LINES:
+        return len(text[:PIECE_CHARS]) - len(lines[-1]), None
+    for end in ("\n", ". ", " "):
+        at = text.rfind(end, PIECE_CHARS // 2, PIECE_CHARS)
+        if at >= 0:
+            return (at + 1, None) if end == "\n" else (at + len(end) - 1, " ")
+    return whole_character(text, PIECE_CHARS), ""
+
+
+def whole_character(text: str, at: int) -> int:
+    """The place at or before `at` that parts no character from what is drawn on top of it."""
+    if at >= len(text):
+        return len(text)
+    for place in range(at, max(1, at - 64), -1):
+        here, above = text[place], text[place - 1]
+        if not unicodedata.combining(here) and not _joins(here) and above != "\u200d":
+            return place
+    return at
+
+
+def _joins(character: str) -> bool:
+    return (
+        character == "\u200d"
+        or "\ufe00" <= character <= "\ufe0f"
+        or "\U0001f3fb" <= character <= "\U0001f3ff"
+    )
+
+
+def some_rows(lines: list[str], most: int) -> list[str]:
+    """As many rows as one piece takes; none where the first is too long for a table."""
+    taken: list[str] = []
+    for line in lines[:TABLE_ROWS]:
+        most -= len(line)
+        if most < 0 and (taken or len(line) > PIECE_CHARS):
+            break
+        taken.append(line)
+    return taken
+
+
+@dataclass
+class PlainSplitter:
+    """Takes a text as it comes; `settled` are the pieces that no more text can change."""
+
+    settled: list[Block] = field(default_factory=list)
+    links: Links = field(default_factory=dict)
+    _text: str = ""
+    _at: int = 0
+    _dropped: int = 0
+    _ended: bool = False
+
+    def feed(self, text: str) -> None:
+        """More text; it must be fit for a terminal already."""
+        self._text, self._at, self._dropped = self._text[self._at :] + text, 0, self._dropped + self._at
+
+    def end(self) -> None:
+        """No more text will come."""
+        self._ended = True
+
+    def step(self) -> bool:
+        """Settle one piece; False when nothing can be for now."""
+        window = self._text[self._at : self._at + _WINDOW]
+        at = code_cut(window)
+        if at is None:
+            if not self._ended or not window:
+                return False
+            at = len(window)
+        self.settled.append(_piece(window[:at], self._dropped + self._at, goes_on=at < len(window)))
+        self._at += at
+        return True
+
+    def tail(self) -> list[Block]:
+        """The piece of what is not settled."""
+        rest = self._text[self._at :]
+        return [_piece(rest, self._dropped + self._at, goes_on=False)] if rest else []
+
+
+def _piece(text: str, start: int, *, goes_on: bool) -> Block:
+    joint = "" if goes_on and not text.endswith("\n") else None
+    return Block(BlockKind.PLAIN, text.removesuffix("\n") if goes_on else text, start, joint=joint)

@@ -8,8 +8,8 @@ from typing import Literal, TypeAlias
 
 from rich.cells import cell_len, split_graphemes
 
+from rolling_chat.tui.state.items import Item, Kind
 from rolling_chat.tui.transcript.document import Document, Place, Row
-from rolling_chat.tui.transcript.items import Item, Kind
 from rolling_chat.tui.transcript.selection import Point
 
 By: TypeAlias = Literal["character", "word", "edge"]

@@ -8,12 +8,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from rolling_chat.tui.state.item_list import Changes, ItemList
+from rolling_chat.tui.state.items import FOLDED_KINDS, Item
+from rolling_chat.tui.transcript.colors import Look
 from rolling_chat.tui.transcript.heights import Heights
-from rolling_chat.tui.transcript.items import FOLDED_KINDS, Item
 from rolling_chat.tui.transcript.layout import ItemLayout, LineCache, height_about
 from rolling_chat.tui.transcript.lines import Line
-from rolling_chat.tui.transcript.listing import Changes, ItemList
-from rolling_chat.tui.transcript.render import Look, gap_before
+from rolling_chat.tui.transcript.render import gap_before
 
 _KEPT_LAYOUTS = 256
 SLICE = 0.008  # seconds of laying out at a time, so that keys are answered in between

@@ -1,23 +1,27 @@
-"""Finding a text in items that were never drawn, and then its place among the rows."""
+"""Find a text in items that were never drawn, and mark it on rows that are."""
 
 from __future__ import annotations
 
 import re
 from array import array
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
 from rolling_chat.text import visible
-from rolling_chat.tui.transcript.document import Document, Place
-from rolling_chat.tui.transcript.items import Item, Kind
+from rolling_chat.tui.state.items import Item, Kind
+from rolling_chat.tui.transcript.document import Document, Place, Row
 from rolling_chat.tui.transcript.layout import text_when_open
-from rolling_chat.tui.transcript.marks import matches_in
 from rolling_chat.tui.transcript.selection import Point
 
-MOST_LETTERS = 400
+MAX_LETTERS = 400
 _WINDOW = 16_384  # characters that are looked through at a time
 _MARKUP = "*_~`"  # may stand around a word, and is not drawn
+_MIN_LETTERS = 2  # a single letter would mark half the page
+_MAX_WORDS = 32
+_ROWS_AROUND = 8  # a match may begin above what is looked at, and end below it
 
 
 def needle(words: str) -> re.Pattern[str] | None:
@@ -26,7 +30,7 @@ def needle(words: str) -> re.Pattern[str] | None:
     Markup around that may be left out, but not beside markup that is looked for. So that this takes no
     longer than the text is long, no match begins with markup, or with white space, of any length.
     """
-    words = words[:MOST_LETTERS]
+    words = words[:MAX_LETTERS]
     if not words.strip():
         return None
     parts = re.split(r"\s+", words)
@@ -56,7 +60,7 @@ def body_begins(item: Item) -> int:
 
 def offsets_in(text: str, pattern: re.Pattern[str], begin: int, end: int) -> Iterator[int]:
     """Where in a part of a text the matches begin."""
-    for match in pattern.finditer(text, begin, end + 4 * MOST_LETTERS):
+    for match in pattern.finditer(text, begin, end + 4 * MAX_LETTERS):
         if match.start() >= end:
             return
         yield match.start()
@@ -128,3 +132,105 @@ def _nth_point(document: Document, place: Place, height: int, pattern: re.Patter
 def _head(item: Item) -> str:
     """The text at the head of a tool's work, where what opens does not say it again."""
     return item.text if item.kind is Kind.TOOL and text_when_open(item) == item.detail else ""
+
+
+class Span(NamedTuple):
+    """A part of a row, in characters, the gutter counted."""
+
+    row: int
+    start: int
+    end: int
+
+
+class Marked(NamedTuple):
+    """A part of a row that is marked."""
+
+    start: int
+    end: int
+    is_current: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What is marked: matches of a pattern, in one item or in all; `current` is where one of them begins.
+
+    A `current` whose column is negative is a whole row: what was found in it is not drawn.
+    """
+
+    pattern: re.Pattern[str] | None = None
+    item_id: str = ""
+    current: Point | None = None
+
+
+def words_pattern(words: str) -> re.Pattern[str] | None:
+    """What finds `words` and what begins with them, whatever their case; None where there are none."""
+    wanted = [word for word in re.findall(r"[^\W_]+", words)[:_MAX_WORDS] if len(word) >= _MIN_LETTERS]
+    if not wanted:
+        return None
+    # the longest first: one word may be the beginning of another
+    alike = "|".join(map(re.escape, sorted(wanted, key=len, reverse=True)))
+    return re.compile(rf"(?<![^\W_])(?:{alike})", re.IGNORECASE)
+
+
+def matches_in(rows: Sequence[Row], pattern: re.Pattern[str]) -> Iterator[tuple[Span, ...]]:
+    """Every match in the text of some rows; one that is wrapped has a span in each of its rows."""
+    first = 0
+    while first < len(rows):
+        stop = first + 1
+        while stop < len(rows) and rows[stop - 1].line.joint is not None:
+            stop += 1
+        yield from _in_line(rows, range(first, stop), pattern)
+        first = stop
+
+
+def marks_in(document: Document, rows: Sequence[Row], found: Found) -> list[tuple[Marked, ...]]:
+    """For each of the rows what is marked in it."""
+    marks: list[list[Marked]] = [[] for _ in rows]
+    if found.pattern is None or not rows:
+        return [()] * len(rows)
+    above = _above(document, rows[0])
+    below = document.forward(rows[-1].place, _ROWS_AROUND).rows[1:] if rows[-1].line.joint is not None else []
+    around = [*above, *rows, *below]
+    for spans in matches_in(around, found.pattern):
+        begin = around[spans[0].row]
+        if found.item_id and document.items.at(begin.place.ordinal).id != found.item_id:
+            continue
+        is_current = found.current == Point(begin.place, spans[0].start)
+        for span in spans:
+            if 0 <= span.row - len(above) < len(rows):
+                marks[span.row - len(above)].append(Marked(span.start, span.end, is_current))
+    if found.current is not None and found.current.column < 0:
+        for row, marked_ in zip(rows, marks, strict=True):
+            if row.place == found.current.place:
+                marked_[:] = [Marked(row.line.gutter, len(row.line.drawn) - row.line.margin, is_current=True)]
+    return [tuple(row) for row in marks]
+
+
+def _in_line(rows: Sequence[Row], line: range, pattern: re.Pattern[str]) -> Iterator[tuple[Span, ...]]:
+    """The matches in rows that are one line of text."""
+    text, begins = "", []
+    for at in line:
+        drawn = rows[at].line
+        begins.append(len(text))
+        text += drawn.drawn[drawn.gutter : len(drawn.drawn) - drawn.margin] + (drawn.joint or "")
+    for match in pattern.finditer(text):
+        spans = []
+        at = bisect_right(begins, match.start()) - 1
+        while at < len(begins) and begins[at] < match.end():
+            drawn = rows[line[at]].line
+            start, end = max(0, match.start() - begins[at]), match.end() - begins[at]
+            end = min(end, len(drawn.drawn) - drawn.margin - drawn.gutter)
+            if start < end:
+                spans.append(Span(line[at], drawn.gutter + start, drawn.gutter + end))
+            at += 1
+        if spans:
+            yield tuple(spans)
+
+
+def _above(document: Document, row: Row) -> list[Row]:
+    """The rows above one that are the same line of text."""
+    rows = document.backward(row.place, _ROWS_AROUND)
+    first = len(rows)
+    while first and rows[first - 1].line.joint is not None:
+        first -= 1
+    return rows[first:]

@@ -8,12 +8,12 @@ from enum import Enum
 from typing import Protocol
 
 from rolling_chat.text import visible, waits
-from rolling_chat.tui.transcript.blocks import Block, Links
+from rolling_chat.tui.state.items import FOLDED_KINDS, Item, Kind, Status
+from rolling_chat.tui.transcript.blocks import Block, Links, PlainSplitter
+from rolling_chat.tui.transcript.colors import Look
 from rolling_chat.tui.transcript.heights import Fenwick
-from rolling_chat.tui.transcript.items import FOLDED_KINDS, Item, Kind, Status
 from rolling_chat.tui.transcript.lines import Line, fitted
-from rolling_chat.tui.transcript.plain import PlainSplitter
-from rolling_chat.tui.transcript.render import Look, body_lines, foot_lines, head_lines, lead_lines
+from rolling_chat.tui.transcript.render import body_lines, foot_lines, head_lines, lead_lines
 
 KEPT_LINES = 8_000
 _FED_CHARS = 16_384  # characters made fit for the terminal at a time

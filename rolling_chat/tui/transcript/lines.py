@@ -13,6 +13,7 @@ from rich.style import Style
 
 from rolling_chat.text import visible
 
+StyledLine: TypeAlias = list[tuple[str, Style]]
 Spans: TypeAlias = Sequence[tuple[str, Style]]
 
 TAB = 4

@@ -1,4 +1,4 @@
-"""From a Markdown block to lines, for one width and one palette.
+"""Draw a Markdown block as lines, for one width and one palette.
 
 Kept apart because it brings pygments, which the first paint does not need.
 """
@@ -8,39 +8,43 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from markdown_it import MarkdownIt
+from rich.cells import cell_len
 from rich.segment import Segment
 from rich.style import Style
 
-from rolling_chat.tui.transcript import inline
 from rolling_chat.tui.transcript.blocks import Block, BlockKind, Links
-from rolling_chat.tui.transcript.code import code_lines
-from rolling_chat.tui.transcript.labels import bound_labels
-from rolling_chat.tui.transcript.lines import Line, folded, framed, padded, wrapped
-from rolling_chat.tui.transcript.tables import Row, column_widths, row_lines, under_header
-from rolling_chat.tui.transcript.tops import first_number
+from rolling_chat.tui.transcript.lines import Line, StyledLine, cells, folded, framed, padded, wrapped
+from rolling_chat.tui.transcript.markdown_syntax import MAX_NESTING, PARSER, first_number
+from rolling_chat.tui.transcript.spans import code_lines, inline_lines
 
 if TYPE_CHECKING:
     from markdown_it.token import Token
 
-    from rolling_chat.tui.transcript.palette import Palette
+    from rolling_chat.tui.transcript.colors import Palette
+
+
+Cell: TypeAlias = list[StyledLine]  # the lines of one cell
+TableRow: TypeAlias = list[Cell]
 
 _log = logging.getLogger("rolling_chat.tui")
 
-_MOST_NESTED = 40  # twenty quotes or lists within each other; the parser drops what is nested deeper
-_PARSER = bound_labels(MarkdownIt("commonmark", {"html": False, "maxNesting": _MOST_NESTED}))
-_PARSER.enable(["strikethrough", "table"])
-_LEAST_WIDTH = 8  # frames within frames may not take more
+_MIN_WIDTH = 8  # frames within frames may not take more
 _BAR = "▌ "
 _CONTAINERS = ("bullet_list_open", "ordered_list_open", "blockquote_open")
+
+_BETWEEN = " │ "
+_MIN_COLUMN = 3  # cells a column has at least
+_MAX_COLUMN = 400  # a wider cell wraps anyway
+_LONG_TABLE = 8  # rows of which more may follow
+_SHORT, _GROWTH = 12, 2  # cells: such a column of a long table counts or names, 99 is followed by 100
 
 
 def block_lines(block: Block, width: int, palette: Palette, links: Links) -> list[Line]:
     """The lines of a block, without the empty line above it; never none."""
     pen = _Pen(palette, links)
-    inner = max(min(width, _LEAST_WIDTH), width - sum(frame.indent for frame in block.frames))
+    inner = max(min(width, _MIN_WIDTH), width - sum(frame.indent for frame in block.frames))
     try:
         lines = pen.block(block, inner)
     except Exception:  # a layout that cannot be made must not hide text
@@ -107,11 +111,11 @@ class _Pen:
             case BlockKind.ROWS:
                 return self._more_rows(block, width)
             case BlockKind.INLINE:
-                tokens = _PARSER.parseInline(block.source, self._environment)
+                tokens = PARSER.parseInline(block.source, self._environment)
                 return self._text(tokens[0].children or (), width, base)
             case BlockKind.MARKDOWN:
-                tokens = _PARSER.parse(block.source, self._environment)
-                if any(token.level >= _MOST_NESTED - 1 for token in tokens):
+                tokens = PARSER.parse(block.source, self._environment)
+                if any(token.level >= MAX_NESTING - 1 for token in tokens):
                     return self.plain(block.source, width)
                 nodes = _tree(tokens)
                 if block.number is not None and nodes:
@@ -162,7 +166,7 @@ class _Pen:
 
     def _node(self, node: _Node, source: Sequence[str], width: int, base: Style) -> list[Line]:
         token = node.token
-        if token.type in _CONTAINERS and width < _LEAST_WIDTH:
+        if token.type in _CONTAINERS and width < _MIN_WIDTH:
             first, last = token.map or (0, len(source))
             return self.plain("\n".join(line.strip() for line in source[first:last]), width)
         match token.type:
@@ -195,7 +199,7 @@ class _Pen:
         return self._text(_inline(node), width, style)
 
     def _text(self, tokens: Sequence[Token], width: int, base: Style) -> list[Line]:
-        spans = inline.inline_lines(tokens, base, self.palette)
+        spans = inline_lines(tokens, base, self.palette)
         return [line for part in spans for line in wrapped(part, width)]
 
     def _code(self, code: str, info: str, above: str, width: int) -> list[Line]:
@@ -235,8 +239,8 @@ class _Pen:
     def _more_rows(self, block: Block, width: int) -> list[Line]:
         """Rows further down a table: their columns are as wide as those of its beginning."""
         header = "".join(block.context.splitlines(keepends=True)[:2])
-        head = _tree(_PARSER.parse(block.context, self._environment))
-        more = _tree(_PARSER.parse(header + block.source, self._environment))
+        head = _tree(PARSER.parse(block.context, self._environment))
+        more = _tree(PARSER.parse(header + block.source, self._environment))
         first, rows, _ = self._rows(head[0])
         widths = column_widths([*first, *rows], width)
         if not widths:
@@ -244,16 +248,16 @@ class _Pen:
         _, rows, aligns = self._rows(more[0])
         return [line for row in rows for line in row_lines(row, widths, self._muted, aligns)]
 
-    def _rows(self, table: _Node) -> tuple[list[Row], list[Row], list[str]]:
+    def _rows(self, table: _Node) -> tuple[list[TableRow], list[TableRow], list[str]]:
         """The header's rows, the others, and how the columns are aligned."""
         bold = self.palette.style(self.palette.accent, bold=True)
-        header: list[Row] = []
-        rows: list[Row] = []
+        header: list[TableRow] = []
+        rows: list[TableRow] = []
         aligns: list[str] = []
         for part in table.children:
             for row in part.children:
                 style = bold if part.token.type == "thead_open" else self._base
-                cells = [inline.inline_lines(_inline(cell), style, self.palette) for cell in row.children]
+                cells = [inline_lines(_inline(cell), style, self.palette) for cell in row.children]
                 (header if part.token.type == "thead_open" else rows).append(cells)
                 aligns = aligns or [_align(cell.token) for cell in row.children]
         return header, rows, aligns
@@ -276,3 +280,64 @@ def _apart(above: _Node, below: _Node, source: Sequence[str]) -> bool:
 def _has_blank_above(below: _Node, source: Sequence[str]) -> bool:
     first = (below.token.map or (0, 0))[0]
     return 0 < first <= len(source) and not source[first - 1].strip(" \t>")
+
+
+def column_widths(rows: Sequence[TableRow], width: int) -> list[int]:
+    """The width of each column so that a row fits `width` cells; empty where the columns are too many.
+
+    `rows` may be but the beginning of a long table: what is short leaves room for longer numbers.
+    """
+    columns = max((len(row) for row in rows), default=0)
+    room = width - len(_BETWEEN) * (columns - 1)
+    if not columns or room < columns * _MIN_COLUMN:
+        return []
+    natural = [max((_natural(row[at]) for row in rows if at < len(row)), default=1) for at in range(columns)]
+    growth = _GROWTH if len(rows) > _LONG_TABLE else 0
+    widths = [max(1, min(size + growth * (size <= _SHORT), _MAX_COLUMN)) for size in natural]
+    over = sum(widths) - room
+    while over > 0:
+        # the widest gives way, down to the next widest at once
+        widest = max(widths)
+        tall = [at for at, size in enumerate(widths) if size == widest]
+        below = max((size for size in widths if size < widest), default=_MIN_COLUMN)
+        step = max(1, min(widest - below, over // len(tall)))
+        for at in tall:
+            taken = min(step, over)
+            widths[at] -= taken
+            over -= taken
+    return widths
+
+
+def row_lines(row: TableRow, widths: Sequence[int], border: Style, aligns: Sequence[str]) -> list[Line]:
+    """The lines of one row."""
+    columns = [
+        [line for spans in (row[at] if at < len(row) else []) for line in wrapped(spans, width)]
+        for at, width in enumerate(widths)
+    ]
+    height = max(1, *(len(lines) for lines in columns))
+    drawn: list[Line] = []
+    for place in range(height):
+        segments: list[Segment] = []
+        for at, (lines, width) in enumerate(zip(columns, widths, strict=True)):
+            if at:
+                segments.append(Segment(_BETWEEN, border))
+            line = lines[place] if place < len(lines) else Line(())
+            room, align = max(0, width - cells(line)), aligns[at] if at < len(aligns) else ""
+            left = room if align == "right" else room // 2 if align == "center" else 0
+            last = at == len(widths) - 1
+            if left:
+                segments.append(Segment(" " * left, border))
+            segments += line.segments
+            if room - left and not last:
+                segments.append(Segment(" " * (room - left), border))
+        drawn.append(Line(tuple(segments)))
+    return drawn
+
+
+def under_header(widths: Sequence[int], border: Style) -> Line:
+    """The line between the header and the rows."""
+    return Line((Segment("─┼─".join("─" * width for width in widths), border),))
+
+
+def _natural(cell: Cell) -> int:
+    return max((sum(cell_len(text) for text, _ in line) for line in cell), default=0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from rich.cells import cell_len
 from rich.segment import Segment
@@ -11,11 +11,10 @@ from rich.style import Style
 from rolling_chat.commands import figures
 from rolling_chat.commands.marks import Mark
 from rolling_chat.text import one_line
+from rolling_chat.tui.state.items import Item, Kind, Status
 from rolling_chat.tui.transcript.blocks import Block, BlockKind, Links
-from rolling_chat.tui.transcript.diff import diff_lines, is_diff
-from rolling_chat.tui.transcript.items import Item, Kind, Status
+from rolling_chat.tui.transcript.colors import Look, Palette, diff_lines, is_diff
 from rolling_chat.tui.transcript.lines import Line, cells, folded, framed, padded, wrapped
-from rolling_chat.tui.transcript.palette import Palette
 
 GUTTER = 2
 LIVE_MARK = "▍ "
@@ -37,14 +36,6 @@ _REPLY_WORD = {
     Status.CANCELLED: "■ stopped here",
     Status.FAILED: "✗ broken off here",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Look:
-    """How items are drawn: cells across, and colours."""
-
-    width: int
-    palette: Palette
 
 
 def warm_up() -> None:

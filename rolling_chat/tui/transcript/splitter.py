@@ -9,14 +9,17 @@ by rows, a paragraph by its characters.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from rolling_chat.tui.transcript.blocks import Block, BlockKind, Frame, Links
-from rolling_chat.tui.transcript.cuts import (
-    MOST,
-    MOST_LINES,
+from rolling_chat.tui.transcript.blocks import (
+    MAX_BLOCK_CHARS,
+    MAX_BLOCK_LINES,
     PIECE_CHARS,
     TABLE_ROWS,
+    Block,
+    BlockKind,
+    Frame,
+    Links,
     code_cut,
     first_lines,
     is_long,
@@ -24,27 +27,44 @@ from rolling_chat.tui.transcript.cuts import (
     some_rows,
     whole_character,
 )
-from rolling_chat.tui.transcript.modes import (
+from rolling_chat.tui.transcript.markdown_syntax import (
     InFence,
     InIndented,
     InParagraph,
-    Inside,
     InTable,
     ListState,
-    Mode,
     Normal,
+    Top,
+    after,
+    closing_of,
+    dedented,
+    find_tops,
+    first_number,
+    item_indent,
+    unframed,
 )
-from rolling_chat.tui.transcript.prefixes import after, closing_of, dedented, item_indent, unframed
-from rolling_chat.tui.transcript.tops import Top, find_tops, first_number
 
 if TYPE_CHECKING:
     from markdown_it.token import Token
 
-_MOST_FRAMES = 8  # what is nested deeper is drawn as it stands
+_MAX_FRAMES = 8  # what is nested deeper is drawn as it stands
 _LONG_LINE = 1024  # what such a line begins is known before its end has come
-_WINDOW = 2 * MOST + _LONG_LINE  # characters looked at in one step
-_WINDOW_LINES = 2 * MOST_LINES
+_WINDOW = 2 * MAX_BLOCK_CHARS + _LONG_LINE  # characters looked at in one step
+_WINDOW_LINES = 2 * MAX_BLOCK_LINES
 _FORGET = 1 << 20  # characters that are settled, kept until they are worth dropping
+
+
+@dataclass(frozen=True, slots=True)
+class Inside:
+    """In a long quote or list item, whose text without its prefix goes to a splitter of its own."""
+
+    inner: Splitter
+    frame: Frame
+    is_first_line: bool
+    mid_line: bool
+
+
+Mode: TypeAlias = Normal | InParagraph | InFence | InIndented | InTable | Inside
 
 
 @dataclass
@@ -184,7 +204,7 @@ class Splitter:
                 return (self._at, self._mode) != (base, mode)
             reached = top.end
         rest = known[reached:]
-        if not is_all and rest.strip() and len(rest.lstrip("\n")) <= MOST:  # a title may follow
+        if not is_all and rest.strip() and len(rest.lstrip("\n")) <= MAX_BLOCK_CHARS:  # a title may follow
             self._at, self._mode = base + reached, Normal() if tops else mode
             return bool(tops)
         if self._define(rest, base + reached, environment):
@@ -203,7 +223,7 @@ class Splitter:
         self._at = at + len(text) - len(shown)
         if not shown.strip():
             return True
-        if len(shown) <= MOST:
+        if len(shown) <= MAX_BLOCK_CHARS:
             self._settle(BlockKind.PLAIN, shown.rstrip("\n"))
             return True
         cut = code_cut(shown) or len(shown)
@@ -222,7 +242,7 @@ class Splitter:
                 return self._take_indented(source, waits)
             case "table_open":
                 return self._take_table(source, waits)
-            case "blockquote_open" if is_long(source) and len(self.frames) < _MOST_FRAMES:
+            case "blockquote_open" if is_long(source) and len(self.frames) < _MAX_FRAMES:
                 return self._enter(Frame("", 2), gap=True)
             case _ if is_long(source):
                 return self._cut_paragraph(source)
@@ -256,7 +276,7 @@ class Splitter:
             gap = loose or not (goes_on or place)
             self._at = base + begin - top.begin
             is_last = place == len(top.items) - 1
-            if is_long(item) and len(self.frames) < _MOST_FRAMES:
+            if is_long(item) and len(self.frames) < _MAX_FRAMES:
                 marker = "•" if number is None else f"{number}."
                 self._list = ListState(-1, after(number), False)
                 return self._enter(Frame(marker, item_indent(item)), gap=gap)
@@ -389,7 +409,7 @@ class Splitter:
         top = next(iter(find_tops("", header + known, {})))
         rows = known[: max(0, top.end - len(header))]
         lines = rows.splitlines(keepends=True)
-        if len(lines) > TABLE_ROWS or len(rows) > MOST:
+        if len(lines) > TABLE_ROWS or len(rows) > MAX_BLOCK_CHARS:
             lines = some_rows(lines, PIECE_CHARS)
         elif not is_all and len(rows) == len(known):
             return False

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from rolling_chat.tui.state.items import Kind
+from rolling_chat.tui.transcript.colors import Look
 from rolling_chat.tui.transcript.document import Document, Place, Row
-from rolling_chat.tui.transcript.items import Kind
-from rolling_chat.tui.transcript.render import Look
 
 MESSAGES = (Kind.USER, Kind.ASSISTANT)
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rolling_chat.commands import Choice
 
 _ROWS = 12
-_LEAST_LABEL = 20  # cells; a longer one among several gives way to what they do
+_MIN_LABEL = 20  # cells; a longer one among several gives way to what they do
 
 
 class Completion(Widget):
@@ -91,7 +91,7 @@ class Completion(Widget):
     def _label_width(self) -> int:
         wide = max((Text(choice.label).cell_len for choice in self._choices), default=0)
         if len(self._choices) > 1 and any(choice.note for choice in self._choices):
-            return min(wide, max(_LEAST_LABEL, self.size.width // 3))
+            return min(wide, max(_MIN_LABEL, self.size.width // 3))
         return min(wide, max(0, self.size.width - 2))
 
 

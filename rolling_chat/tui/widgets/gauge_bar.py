@@ -39,9 +39,9 @@ LABELS: dict[str, str] = {
     "margin": "safety margin",
 }
 
-_LEAST_BAR, _LEAST_NARROW_BAR = 10, 6
+_MIN_BAR, _MIN_NARROW_BAR = 10, 6
 _WIDE = 50  # columns from which there is room for a bar that shows more than that there is one
-_MOST_BAR = 60
+_MAX_BAR = 60
 _NEAR, _FULL = 0.8, 0.95  # shares of the room for the prompt
 
 
@@ -134,7 +134,7 @@ class Figures:
         The size stays whatever the room; its band gives way to whether rolling is on and to the turns.
         """
         is_wide = width >= _WIDE
-        room = width - (_LEAST_BAR if is_wide else _LEAST_NARROW_BAR)
+        room = width - (_MIN_BAR if is_wide else _MIN_NARROW_BAR)
         words = self._fitting(f"{self.used}{self.band}{self.window}", room, is_wide)
         if self.band and not {"rolling", "turns"} <= words.keys():
             words = self._fitting(f"{self.used}{self.window}", room, is_wide)
@@ -173,4 +173,4 @@ def level(report: PromptReport) -> Level:
 
 def bar_width(width: int, words: list[str]) -> int:
     """How many cells are left for the bar beside `words`."""
-    return max(0, min(_MOST_BAR, width - sum(len(word) + 2 for word in words)))
+    return max(0, min(_MAX_BAR, width - sum(len(word) + 2 for word in words)))

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rolling_chat.tui.widgets.completion import Completion
     from rolling_chat.tui.widgets.search import SearchLine
 
-_MOST_ROWS = 6
+_MAX_ROWS = 6
 _FEW_ROWS, _SCREEN_SHARE = 20, 5
 _TOO_LONG = "This paste is too long to be edited here; ctrl+x ctrl+e opens it in your editor."
 
@@ -116,7 +116,7 @@ class PromptBox(FoldingArea):
     def grow(self) -> None:
         """As high as the text, up to six rows, or a fifth of a screen that has few."""
         height = self.screen.size.height
-        most = _MOST_ROWS if height > _FEW_ROWS else max(1, height // _SCREEN_SHARE)
+        most = _MAX_ROWS if height > _FEW_ROWS else max(1, height // _SCREEN_SHARE)
         rows = max(1, min(most, self.wrapped_document.height))
         if self.styles.height is None or self.styles.height.value != rows:
             self.styles.height = rows

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from rolling_chat.commands import Column, Table
 
 _PADDING = 1  # cells on either side of a cell
-_LEAST_COLUMN = 8
-_LEAST_LAST = 24
+_MIN_COLUMN = 8
+_MIN_LAST = 24
 _FIRST, _SPREAD = 400, 200  # rows that columns are as wide as: the first, and so many of the others
 
 
@@ -161,7 +161,7 @@ def column_widths(table: Table, room: int) -> list[int]:
         for at, column in enumerate(table.columns)
     ]
     left = room - sum(widths[:-1]) - 2 * _PADDING * len(widths)
-    if table.columns[-1].spare and left < min(widths[-1], _LEAST_LAST):
+    if table.columns[-1].spare and left < min(widths[-1], _MIN_LAST):
         widths.pop()
     _make_fit(widths, room - 2 * _PADDING * len(widths))
     return widths
@@ -176,12 +176,12 @@ def _measured(count: int) -> Sequence[int]:
 def _make_fit(widths: list[int], room: int) -> None:
     """Make columns narrower until they fit `room` cells: the last first, then the widest."""
     over = sum(widths) - room
-    least = min(widths[-1], _LEAST_LAST)
+    least = min(widths[-1], _MIN_LAST)
     taken = max(0, min(over, widths[-1] - least))
     widths[-1] -= taken
     for _ in range(over - taken):
         widest = max(range(len(widths)), key=widths.__getitem__)
-        if widths[widest] <= _LEAST_COLUMN:
+        if widths[widest] <= _MIN_COLUMN:
             return
         widths[widest] -= 1
 

@@ -14,7 +14,7 @@ from rolling_chat.tui.widgets.header import cut
 if TYPE_CHECKING:
     from rolling_chat.tui.controllers.history import History
 
-_MOST_WORDS = 200  # characters
+_MAX_WORDS = 200  # characters
 _KEYS = "ctrl+r older · enter take · esc back"
 
 
@@ -64,7 +64,7 @@ class SearchLine(Widget):
 
     def seek(self, more: str) -> Draft:
         """More words to search for; what is shown stays where it still holds them."""
-        self.words = (self.words + " ".join(typed(more[:_MOST_WORDS]).split("\n")))[:_MOST_WORDS]
+        self.words = (self.words + " ".join(typed(more[:_MAX_WORDS]).split("\n")))[:_MAX_WORDS]
         return self._look(None if self._at is None else self._at + 1)
 
     def shorten(self) -> Draft:

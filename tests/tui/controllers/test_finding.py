@@ -10,7 +10,7 @@ from textual import events
 from textual.pilot import Pilot
 
 from rolling_chat.providers.protocol import TextDelta
-from rolling_chat.tui.transcript.items import Item, Kind
+from rolling_chat.tui.state.items import Item, Kind
 from tests.support.tui import (
     draft,
     fill,

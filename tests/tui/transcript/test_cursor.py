@@ -6,12 +6,11 @@ import random
 
 import pytest
 
+from rolling_chat.tui.state.item_list import ItemList
+from rolling_chat.tui.state.items import Item, Kind
+from rolling_chat.tui.transcript.colors import Look, Palette
 from rolling_chat.tui.transcript.cursor import Cursor
 from rolling_chat.tui.transcript.document import Document, ItemFacts, Place
-from rolling_chat.tui.transcript.items import Item, Kind
-from rolling_chat.tui.transcript.listing import ItemList
-from rolling_chat.tui.transcript.palette import Palette
-from rolling_chat.tui.transcript.render import Look
 from rolling_chat.tui.transcript.selection import Point, selected_text
 
 ITEMS = (

@@ -5,13 +5,20 @@ from __future__ import annotations
 import pytest
 
 from rolling_chat.text import visible
+from rolling_chat.tui.state.item_list import ItemList
+from rolling_chat.tui.state.items import Item, Kind
+from rolling_chat.tui.transcript.colors import Look, Palette
 from rolling_chat.tui.transcript.document import Document, ItemFacts, Place
-from rolling_chat.tui.transcript.finding import body_begins, hit_point, needle, offsets_in, searched, windows
-from rolling_chat.tui.transcript.items import Item, Kind
-from rolling_chat.tui.transcript.listing import ItemList
-from rolling_chat.tui.transcript.marks import Found, marks_in
-from rolling_chat.tui.transcript.palette import Palette
-from rolling_chat.tui.transcript.render import Look
+from rolling_chat.tui.transcript.finding import (
+    Found,
+    body_begins,
+    hit_point,
+    marks_in,
+    needle,
+    offsets_in,
+    searched,
+    windows,
+)
 
 
 def _document(*items: Item, width: int = 40) -> Document:

@@ -6,10 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from rolling_chat.tui.transcript.items import Item, Kind, Status
+from rolling_chat.tui.state.items import Item, Kind, Status
+from rolling_chat.tui.transcript.colors import Look, Palette
 from rolling_chat.tui.transcript.layout import ItemLayout, LineCache
-from rolling_chat.tui.transcript.palette import Palette
-from rolling_chat.tui.transcript.render import Look
 from tests.support.transcripts import drawn_item
 from tests.tui.transcript.test_looks import ANSWER
 

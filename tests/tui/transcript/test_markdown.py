@@ -5,10 +5,9 @@ from __future__ import annotations
 import pytest
 from rich.cells import cell_len
 
-from rolling_chat.tui.transcript.items import Item, Kind
+from rolling_chat.tui.state.items import Item, Kind
+from rolling_chat.tui.transcript.colors import Look, Palette
 from rolling_chat.tui.transcript.lines import Line
-from rolling_chat.tui.transcript.palette import Palette
-from rolling_chat.tui.transcript.render import Look
 from tests.support.transcripts import drawn_item
 
 PALETTE = Palette()

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from rolling_chat.commands.marks import Mark
-from rolling_chat.tui.transcript.items import Item, Kind, Status
+from rolling_chat.tui.state.items import Item, Kind, Status
+from rolling_chat.tui.transcript.colors import Look, Palette
 from rolling_chat.tui.transcript.lines import Line, cells
-from rolling_chat.tui.transcript.palette import Palette
-from rolling_chat.tui.transcript.render import Look, gap_before, head_lines, lead_lines
+from rolling_chat.tui.transcript.render import gap_before, head_lines, lead_lines
 from tests.support.transcripts import drawn_item, drawn_text
 
 HOSTILE = [

@@ -6,11 +6,10 @@ from itertools import count
 
 import pytest
 
+from rolling_chat.tui.state.item_list import ItemList
+from rolling_chat.tui.state.items import Item, Kind, Status
+from rolling_chat.tui.transcript.colors import Look, Palette
 from rolling_chat.tui.transcript.document import Document, ItemFacts, Place, Row
-from rolling_chat.tui.transcript.items import Item, Kind, Status
-from rolling_chat.tui.transcript.listing import ItemList
-from rolling_chat.tui.transcript.palette import Palette
-from rolling_chat.tui.transcript.render import Look
 from rolling_chat.tui.transcript.selection import Point, key_of, line_at, place_of_key, selected_text, word_at
 
 CODE = "def f(x):\n\tif x:\n\t\treturn '" + "long " * 30 + "'\n\n\treturn None"

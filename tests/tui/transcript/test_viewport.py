@@ -8,11 +8,10 @@ from dataclasses import replace
 
 import pytest
 
+from rolling_chat.tui.state.item_list import ItemList
+from rolling_chat.tui.state.items import Item, Kind, Status
+from rolling_chat.tui.transcript.colors import Look, Palette
 from rolling_chat.tui.transcript.document import Document, ItemFacts
-from rolling_chat.tui.transcript.items import Item, Kind, Status
-from rolling_chat.tui.transcript.listing import ItemList
-from rolling_chat.tui.transcript.palette import Palette
-from rolling_chat.tui.transcript.render import Look
 from rolling_chat.tui.transcript.selection import Point, selected_text
 from rolling_chat.tui.transcript.viewport import Viewport
 from tests.support.transcripts import NaiveRow, naive_rows

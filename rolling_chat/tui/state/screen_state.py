@@ -34,7 +34,8 @@ from rolling_chat.events import (
     TurnStarted,
 )
 from rolling_chat.messages import Message, ToolCall
-from rolling_chat.tui.transcript.items import (
+from rolling_chat.tui.state.item_list import ItemList, LoadedItems
+from rolling_chat.tui.state.items import (
     ABOUT_CHARS_PER_TOKEN,
     Item,
     Kind,
@@ -46,10 +47,8 @@ from rolling_chat.tui.transcript.items import (
     reply_items,
     user_item,
 )
-from rolling_chat.tui.transcript.listing import ItemList
-from rolling_chat.tui.transcript.loading import LoadedItems
 
-_LEAST_SECONDS = 0.5  # below this a rate says nothing
+_MIN_SECONDS = 0.5  # below this a rate says nothing
 QUEUED_ID = "queued"
 
 
@@ -200,7 +199,7 @@ class ScreenState:
                 self._do(Activity.CALLING, f"{name} ({characters:,} characters)")
             case ReplyEnded(message, usage, seconds):
                 self._seal(message)
-                if usage.output_tokens and seconds >= _LEAST_SECONDS:
+                if usage.output_tokens and seconds >= _MIN_SECONDS:
                     self.rate = usage.output_tokens / seconds
 
     def _apply_tool(self, event: PermissionAsked | ToolStarted | ToolEnded) -> None:
@@ -244,7 +243,7 @@ class ScreenState:
         """How fast the reply comes; `~` while it is reckoned from characters."""
         if self.activity in (Activity.ANSWERING, Activity.THINKING):
             passed = now - self.reply_began
-            if self.reply_chars and passed >= _LEAST_SECONDS:
+            if self.reply_chars and passed >= _MIN_SECONDS:
                 return f"~{self.reply_chars / ABOUT_CHARS_PER_TOKEN / passed:.0f} tokens/s"
         return ""
 

@@ -12,19 +12,18 @@ from textual.selection import Selection
 from textual.strip import Strip
 
 from rolling_chat.commands.marks import Mark
-from rolling_chat.tui.fates import Fates
-from rolling_chat.tui.palettes import palette_of
+from rolling_chat.tui.state.fates import Fates
+from rolling_chat.tui.state.item_list import ItemList
+from rolling_chat.tui.state.items import FOLDED_KINDS, Item, Kind, Status
+from rolling_chat.tui.theming import palette_of
+from rolling_chat.tui.transcript.colors import Look, Palette
 from rolling_chat.tui.transcript.cursor import Cursor
 from rolling_chat.tui.transcript.document import SLICE, Document, ItemFacts, Place, Row
-from rolling_chat.tui.transcript.drawer import RowDrawer, Shown
-from rolling_chat.tui.transcript.items import FOLDED_KINDS, Item, Kind, Status
-from rolling_chat.tui.transcript.listing import ItemList
-from rolling_chat.tui.transcript.marks import Found, Marked, marks_in, words_pattern
-from rolling_chat.tui.transcript.palette import Palette
-from rolling_chat.tui.transcript.render import Look
-from rolling_chat.tui.transcript.selecting import SelectableRows
+from rolling_chat.tui.transcript.finding import Found, Marked, marks_in, words_pattern
 from rolling_chat.tui.transcript.selection import key_of
 from rolling_chat.tui.transcript.viewport import MESSAGES, Viewport
+from rolling_chat.tui.widgets.row_drawer import RowDrawer, Shown
+from rolling_chat.tui.widgets.row_scroller import SelectableRows
 
 if TYPE_CHECKING:
     from textual import events

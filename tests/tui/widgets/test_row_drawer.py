@@ -6,7 +6,8 @@ import pytest
 from rich.segment import Segment
 from textual.strip import Strip
 
-from rolling_chat.tui.transcript.marks import Marked, marked, words_pattern
+from rolling_chat.tui.transcript.finding import Marked, words_pattern
+from rolling_chat.tui.widgets.row_drawer import marked
 
 
 @pytest.mark.parametrize(

@@ -1,11 +1,16 @@
-"""The colours of the transcript, as rich styles; the view makes a palette from the theme in force."""
+"""The transcript's colors as rich styles: the palette of a theme, and what a diff takes of it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
+from typing import TYPE_CHECKING
 
 from rich.style import Style
+
+if TYPE_CHECKING:
+    from rolling_chat.tui.transcript.lines import StyledLine
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +33,28 @@ class Palette:
         return _style(color, self.raised if raised else self.background, bold, italic)
 
 
+@dataclass(frozen=True, slots=True)
+class Look:
+    """How items are drawn: cells across, and colours."""
+
+    width: int
+    palette: Palette
+
+
 @lru_cache(maxsize=256)
 def _style(color: str, ground: str, bold: bool, italic: bool) -> Style:
     return Style(color=color, bgcolor=ground, bold=bold, italic=italic)
+
+
+def diff_lines(text: str, palette: Palette) -> list[StyledLine]:
+    """A unified diff: what came and what went have signs of their own, and colours."""
+    colors = {"+": palette.success, "-": palette.error, "@": palette.accent}
+    return [
+        [(line, palette.style(colors.get(line[:1], palette.text), raised=True))] for line in text.split("\n")
+    ]
+
+
+def is_diff(text: str) -> bool:
+    """Does a text begin as a unified diff does?"""
+    head = text[:4000].split("\n", 12)
+    return any(above.startswith("--- ") and below.startswith("+++ ") for above, below in pairwise(head))

@@ -13,11 +13,11 @@ from textual.pilot import Pilot
 from textual.scrollbar import ScrollTo
 
 from rolling_chat.settings.themes import load_themes
-from rolling_chat.tui.fates import Fates, ItemFate
+from rolling_chat.tui.state.fates import Fates, ItemFate
+from rolling_chat.tui.state.item_list import ItemList
+from rolling_chat.tui.state.items import Item, Kind, Status
 from rolling_chat.tui.theming import textual_theme
-from rolling_chat.tui.transcript.items import Item, Kind, Status
-from rolling_chat.tui.transcript.listing import ItemList
-from rolling_chat.tui.transcript.view import Transcript
+from rolling_chat.tui.widgets.transcript import Transcript
 
 
 class ViewApp(App[None]):

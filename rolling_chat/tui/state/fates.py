@@ -15,7 +15,7 @@ from rolling_chat.commands.context import size_of
 from rolling_chat.context.report import Fate, PromptReport, Row
 from rolling_chat.context.turns import opens_turn
 from rolling_chat.messages import Message
-from rolling_chat.tui.transcript.items import call_id, items_of, reasoning_id
+from rolling_chat.tui.state.items import call_id, items_of, reasoning_id
 
 _GONE = frozenset({Fate.SUMMARISED, Fate.OMITTED})
 _NOT_AS_SAID = (Fate.SUMMARISED, Fate.OMITTED, Fate.EXCLUDED, Fate.REPAIRED)

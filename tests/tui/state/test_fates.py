@@ -16,8 +16,8 @@ from rolling_chat.context import ContextConfig, ContextOverflowError, Pins, Summ
 from rolling_chat.context.report import Fate, PromptReport, Row, Rows
 from rolling_chat.context.turns import opens_turn
 from rolling_chat.messages import Message
-from rolling_chat.tui.fates import Fates, ItemFate, Places, item_fates
-from rolling_chat.tui.transcript.items import call_id, items_of, place_of, reasoning_id
+from rolling_chat.tui.state.fates import Fates, ItemFate, Places, item_fates
+from rolling_chat.tui.state.items import call_id, items_of, place_of, reasoning_id
 from tests.support.conversations import assistant, conversations, tool, torn_conversations, user
 from tests.support.replay import SYSTEM, long_conversation
 

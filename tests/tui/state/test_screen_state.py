@@ -25,8 +25,8 @@ from rolling_chat.events import (
 )
 from rolling_chat.messages import Ending, Message, ToolCall, Usage
 from rolling_chat.permissions.rules import PermissionRule
-from rolling_chat.tui.state import Activity, ScreenState
-from rolling_chat.tui.transcript.items import Kind, Status
+from rolling_chat.tui.state.items import Kind, Status
+from rolling_chat.tui.state.screen_state import Activity, ScreenState
 
 CALL = ToolCall("c1", "run_command", '{"command": "ls"}')
 REQUEST = PermissionRequest(CALL, "run", "ls", PermissionRule("run_command"))

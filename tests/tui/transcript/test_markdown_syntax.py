@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt, helpers
 
-from rolling_chat.tui.transcript.labels import bound_labels
+from rolling_chat.tui.transcript.markdown_syntax import bound_labels
 
 PIECES = st.sampled_from(
     ["[", "]", "(", ")", "![", "](", "[a](b)", "[a][r]", "[1]", "`[`", "\\[", "<b>", "word ", "[x](<y> 'z')"]

@@ -9,7 +9,7 @@ import pytest
 from rolling_chat.agent import HeldIds
 from rolling_chat.commands.marks import Mark
 from rolling_chat.messages import Ending, Message, ToolCall, pack_contents
-from rolling_chat.tui.transcript.items import (
+from rolling_chat.tui.state.items import (
     Kind,
     Status,
     describe_call,

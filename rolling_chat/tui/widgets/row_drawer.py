@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from rich.cells import cell_len
 from rich.segment import Segment
 from rich.style import Style
 from textual.cache import LRUCache
@@ -12,16 +13,83 @@ from textual.color import Color
 from textual.filter import LineFilter
 from textual.strip import Strip
 
-from rolling_chat.tui.transcript import overlays
+from rolling_chat.tui.transcript.colors import Look, Palette
 from rolling_chat.tui.transcript.document import Place
+from rolling_chat.tui.transcript.finding import Marked
 from rolling_chat.tui.transcript.lines import Line
-from rolling_chat.tui.transcript.marks import Marked, marked
-from rolling_chat.tui.transcript.palette import Palette
-from rolling_chat.tui.transcript.render import Look
+from rolling_chat.tui.transcript.render import LIVE_MARK
 from rolling_chat.tui.transcript.selection import key_of
 
+_HIT = Style(bold=True, underline=True)
+_CURRENT = Style(bold=True, reverse=True)
+_NEWS = " ↓ new below "
 _KEPT_LINES = 1_000
 _KEPT_ROWS = 200
+
+
+def cell_of(strip: Strip, place: int) -> int:
+    """The cell at which a character begins: places count characters, strips are cut by cells."""
+    return cell_len(strip.text[:place])
+
+
+def recolored(strip: Strip, style: Style) -> Strip:
+    """All of a row in other colours."""
+    return Strip(
+        [Segment(text, (own or Style()) + style, control) for text, own, control in strip], strip.cell_length
+    )
+
+
+def live(strip: Strip, palette: Palette) -> Strip:
+    """A row of an answer that is still coming."""
+    return Strip.join([Strip([Segment(LIVE_MARK, palette.style(palette.accent))]), strip.crop(2)])
+
+
+def selected(strip: Strip, line: Line, span: tuple[int, int], style: Style) -> Strip:
+    """A row with a part of its text selected, from one character to another; -1 is its end."""
+    start, end = max(span[0], line.gutter), span[1]
+    stop = len(line.drawn) - line.margin
+    first, last = cell_of(strip, start), cell_of(strip, stop if end == -1 else min(end, stop))
+    if first >= last:
+        return strip
+    return Strip.join([strip.crop(0, first), recolored(strip.crop(first, last), style), strip.crop(last)])
+
+
+def on_ground(strip: Strip, width: int, ground: Style) -> Strip:
+    """A row on a ground of its own, to its end."""
+    return recolored(strip.adjust_cell_length(width, ground), ground)
+
+
+def with_cursor(strip: Strip, column: int, width: int) -> Strip:
+    """A row of `width` with the reader's cursor: the character under it the other way round."""
+    first = min(cell_of(strip, column), width - 1)
+    last = max(cell_of(strip, column + 1), first + 1)
+    under = strip.crop(first, last)
+    is_reversed = any(style is not None and style.reverse for _, style, _ in under)
+    at_cursor = recolored(under, Style(reverse=not is_reversed))
+    return Strip.join([strip.crop(0, first), at_cursor, strip.crop(last)])
+
+
+def with_news(strip: Strip, width: int, palette: Palette) -> Strip:
+    """A row that says that something came below it."""
+    label = Strip([Segment(_NEWS, Style(color=palette.accent, bgcolor=palette.raised, bold=True))])
+    room = width - label.cell_length
+    if room < 0:
+        return strip
+    ground = palette.style(palette.text)
+    return Strip.join([strip.adjust_cell_length(room, ground), label])
+
+
+def marked(strip: Strip, marks: Sequence[Marked]) -> Strip:
+    """The row with its marks; the current one is in reverse, the others are underlined."""
+    parts, at = [], 0
+    for mark in marks:
+        start, end = cell_of(strip, mark.start), cell_of(strip, mark.end)
+        if start < at or start >= end:
+            continue
+        style = _CURRENT if mark.is_current else _HIT
+        parts += [strip.crop(at, start), strip.crop(start, end).apply_style(style)]
+        at = end
+    return Strip.join([*parts, strip.crop(at)]) if parts else strip
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,17 +180,17 @@ class RowDrawer:
     def _over(self, strip: Strip, line: Line, shown: Shown) -> Strip:
         palette = self._palette
         if shown.is_live:
-            strip = overlays.live(strip, palette)
+            strip = live(strip, palette)
         if shown.is_dimmed:
-            strip = overlays.recolored(strip, Style(color=palette.muted))
+            strip = recolored(strip, Style(color=palette.muted))
         strip = marked(strip, shown.marks)
         if shown.cursor is not None:
-            strip = overlays.on_ground(strip, self._width, self._cursor_row)
+            strip = on_ground(strip, self._width, self._cursor_row)
         if shown.selected is not None:
-            strip = overlays.selected(strip, line, shown.selected, self._selected)
+            strip = selected(strip, line, shown.selected, self._selected)
         if shown.cursor is not None:
-            strip = overlays.with_cursor(strip, shown.cursor, self._width)
-        return overlays.with_news(strip, self._width, palette) if shown.has_news else strip
+            strip = with_cursor(strip, shown.cursor, self._width)
+        return with_news(strip, self._width, palette) if shown.has_news else strip
 
     def _finished(self, content: Strip, left: int, width: int) -> Strip:
         around = Segment(" " * left, self._base)
