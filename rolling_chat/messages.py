@@ -65,7 +65,7 @@ class Message:
     provider's own (signed reasoning, for one), kept unread for the model in `made_by`.
     `counts` remembers the message's tokens by encoding, a function of the message alone, so that they are
     counted once; it is a memo, not part of the value. Names that begin with `=` are the store's, see
-    `rolling_chat.agent.measured`: nothing is planned by them unless they are handed in.
+    `rolling_chat.agent.request.measured`: nothing is planned by them unless they are handed in.
     """
 
     role: Role

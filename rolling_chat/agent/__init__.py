@@ -3,12 +3,12 @@
 from rolling_chat.agent.chat import Chat
 from rolling_chat.agent.errors import ChatError
 from rolling_chat.agent.files import FileState
-from rolling_chat.agent.held import HeldIds
-from rolling_chat.agent.moves import SaidTurn
-from rolling_chat.agent.pins import PinChange, PinEntry, PinPrice
+from rolling_chat.agent.history import SaidTurn
+from rolling_chat.agent.memory.pin_scope import PinScope
+from rolling_chat.agent.memory.pins import PinChange, PinEntry, PinPrice
+from rolling_chat.agent.memory.summaries import Proposal
+from rolling_chat.agent.request.pricing import StreamedReply
 from rolling_chat.agent.runtime import Runtime
-from rolling_chat.agent.streamed import StreamedReply
-from rolling_chat.agent.summaries import Proposal
 from rolling_chat.sessions.export import FORMATS as EXPORT_FORMATS
 from rolling_chat.sessions.records import LeftBranch, SearchHit, SessionInfo, StoredSummary
 
@@ -17,11 +17,11 @@ __all__ = [
     "Chat",
     "ChatError",
     "FileState",
-    "HeldIds",
     "LeftBranch",
     "PinChange",
     "PinEntry",
     "PinPrice",
+    "PinScope",
     "Proposal",
     "Runtime",
     "SaidTurn",

@@ -12,16 +12,24 @@ from functools import partial
 from pathlib import Path
 
 from rolling_chat.agent.attachments import Attachments, break_long_lines
-from rolling_chat.agent.calls import CallRunner
-from rolling_chat.agent.counting import count_long
+from rolling_chat.agent.context_settings import Overrides
 from rolling_chat.agent.errors import ChatError, in_words
 from rolling_chat.agent.exporting import export_session, session_as_markdown
 from rolling_chat.agent.files import FileState, file_states
-from rolling_chat.agent.loop import AgentLoop
-from rolling_chat.agent.memory import BranchMemory
+from rolling_chat.agent.history import History, SaidTurn
+from rolling_chat.agent.memory.pins import Pinning
+from rolling_chat.agent.memory.recall import BranchMemory
+from rolling_chat.agent.memory.summaries import Summaries
 from rolling_chat.agent.models import known_addresses, model_warnings, pick_model, reachable_models
-from rolling_chat.agent.moves import Moves, SaidTurn
-from rolling_chat.agent.oversized import (
+from rolling_chat.agent.permissions import Permissions
+from rolling_chat.agent.request.counting import count_long
+from rolling_chat.agent.request.preview import RequestPreview
+from rolling_chat.agent.request.pricing import Prices, StreamedReply
+from rolling_chat.agent.retention import delete_old_sessions
+from rolling_chat.agent.runtime import Runtime
+from rolling_chat.agent.session import OpenSession
+from rolling_chat.agent.turn.loop import AgentLoop
+from rolling_chat.agent.turn.oversized import (
     LargeMessage,
     Obstacle,
     as_head_and_tail,
@@ -29,16 +37,8 @@ from rolling_chat.agent.oversized import (
     find_obstacle,
     note_on_file,
 )
-from rolling_chat.agent.permissions import Permissions
-from rolling_chat.agent.pins import Pinning
-from rolling_chat.agent.retention import delete_old_sessions
-from rolling_chat.agent.runtime import Runtime
-from rolling_chat.agent.session import OpenSession
-from rolling_chat.agent.streamed import Prices, StreamedReply
-from rolling_chat.agent.summaries import Summaries
-from rolling_chat.agent.switching import Switches
-from rolling_chat.agent.turn import EventQueue, RunningTurn
-from rolling_chat.agent.upcoming import Upcoming
+from rolling_chat.agent.turn.running import EventQueue, RunningTurn
+from rolling_chat.agent.turn.tool_calls import CallRunner
 from rolling_chat.context import PromptReport, count_tokens
 from rolling_chat.context.tokens import TokenEstimator, estimator_for
 from rolling_chat.events import AskPermission, Emit, Event, Outcome, TurnEnded, TurnStarted
@@ -82,10 +82,10 @@ class Chat:
         self._closed = False
         self.on_older: Callable[[Sequence[Message]], None] | None = None
         self._session = self._enter(info, choice.model, choice.address, rolling)
-        self._upcoming = Upcoming(lambda: self._session)
+        self._upcoming = RequestPreview(lambda: self._session)
         self.summaries = Summaries(runtime, lambda: self._session)
-        self._switches = Switches(runtime, lambda: self._session)
-        self._moves = Moves(runtime, lambda: self._session)
+        self._switches = Overrides(runtime, lambda: self._session)
+        self._moves = History(runtime, lambda: self._session)
         self._pinning = Pinning(lambda: self._session)
         self._attachments = Attachments(runtime.paths.attachments_dir if runtime.save else None)
 

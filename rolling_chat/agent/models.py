@@ -7,8 +7,8 @@ from dataclasses import replace
 from types import MappingProxyType
 
 from rolling_chat.agent.errors import ChatError
+from rolling_chat.agent.request.model_limits import is_window_assumed, window_of
 from rolling_chat.agent.runtime import Runtime
-from rolling_chat.agent.window import is_window_assumed, window_of
 from rolling_chat.providers.addresses import (
     PROVIDERS_OWN,
     address_in,

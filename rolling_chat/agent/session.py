@@ -9,9 +9,9 @@ from typing import Unpack
 
 from rolling_chat.agent.conversation import Conversation
 from rolling_chat.agent.errors import ChatError, in_words
-from rolling_chat.agent.held import PinnedIds
+from rolling_chat.agent.memory.pin_scope import PinnedIds
 from rolling_chat.agent.models import model_warnings, unknown_address_line
-from rolling_chat.agent.prompt import Planner
+from rolling_chat.agent.request.planner import Planner
 from rolling_chat.agent.runtime import Runtime
 from rolling_chat.messages import Ending
 from rolling_chat.sessions.records import SessionChanges, SessionInfo, StoreError

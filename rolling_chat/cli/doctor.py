@@ -11,7 +11,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import TypeAlias
 
 from rolling_chat import __version__
-from rolling_chat.agent.window import Knowledge, knowledge_of, offers_tools, window_of
+from rolling_chat.agent.request.model_limits import Knowledge, knowledge_of, offers_tools, window_of
 from rolling_chat.cli.configured import here, settings_of
 from rolling_chat.cli.exits import Exit
 from rolling_chat.cli.options import Options

@@ -10,7 +10,7 @@ from dataclasses import asdict
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from rolling_chat.agent.rebuild import RebuiltRequest, rebuild_request
+from rolling_chat.agent.request.rebuild import RebuiltRequest, rebuild_request
 from rolling_chat.cli.exits import Exit, Failure
 from rolling_chat.cli.opening import open_store
 from rolling_chat.cli.options import Options

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 
-from rolling_chat.agent.rebuild import newest_basis
-from rolling_chat.agent.window import Knowledge, context_config, knowledge_of
+from rolling_chat.agent.request.model_limits import Knowledge, context_config, knowledge_of
+from rolling_chat.agent.request.rebuild import newest_inputs
 from rolling_chat.cli.configured import settings_of
 from rolling_chat.cli.exits import Exit, Failure
 from rolling_chat.cli.opening import open_store
@@ -187,7 +187,7 @@ def _open(
         info = store.session(options.file)
         model = model or info.model
         known = knowledge_of(model, _address(info, model, settings), store)
-        basis = newest_basis(store, info.id)
+        basis = newest_inputs(store, info.id)
         system, tools = (basis.system, basis.tools) if basis else ("", ())
         branch = store.branch(info.id)
         return model, [session_transcript(info, branch, model, system=system, tools=tools)], known

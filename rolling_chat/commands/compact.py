@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rolling_chat.agent.summaries import refused_line
+from rolling_chat.agent.memory.summaries import refused_line
 from rolling_chat.commands import figures
 from rolling_chat.commands.base import Command, CommandContext
 

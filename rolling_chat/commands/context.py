@@ -13,7 +13,7 @@ from rolling_chat.lazily import Lazily
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rolling_chat.agent import HeldIds
+    from rolling_chat.agent import PinScope
     from rolling_chat.messages import Message
 
 _PREVIEW_CHARS = 60
@@ -47,7 +47,7 @@ def category_table(report: PromptReport) -> Table:
     )
 
 
-def message_table(rows: Sequence[Row], messages: Sequence[Message], held: HeldIds | None = None) -> Table:
+def message_table(rows: Sequence[Row], messages: Sequence[Message], held: PinScope | None = None) -> Table:
     """Messages of the branch, newest first: its tokens, its fate and the reason; what is `held` is marked."""
     last = len(rows) - 1
 

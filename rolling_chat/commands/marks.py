@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from rolling_chat.agent import HeldIds
+    from rolling_chat.agent import PinScope
 
 
 class Mark(StrEnum):
@@ -28,7 +28,7 @@ class Mark(StrEnum):
         return self[2:]
 
 
-def mark_of(message_id: str, held: HeldIds | None) -> Mark:
+def mark_of(message_id: str, held: PinScope | None) -> Mark:
     """The mark of a message."""
     if held is None or not message_id:
         return Mark.NONE

@@ -14,7 +14,7 @@ from typing import Any, Literal
 import pytest
 
 from rolling_chat.agent import Chat, Runtime
-from rolling_chat.agent.rebuild import rebuild_request
+from rolling_chat.agent.request.rebuild import rebuild_request
 from rolling_chat.context import (
     ContextConfig,
     ContextPlan,

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator
 from contextlib import closing
 from pathlib import Path
 
-from rolling_chat.agent.rebuild import rebuild_request
+from rolling_chat.agent.request.rebuild import rebuild_request
 from rolling_chat.messages import Message
 from rolling_chat.sessions.records import StoreError
 from rolling_chat.sessions.store import SessionStore

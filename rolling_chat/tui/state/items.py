@@ -17,7 +17,7 @@ from rolling_chat.text import one_line
 from rolling_chat.tools.run_command import outcome_of
 
 if TYPE_CHECKING:
-    from rolling_chat.agent import HeldIds
+    from rolling_chat.agent import PinScope
 
 _INDICATOR = re.compile(r"\[truncated: kept [a-z+]+ ~(\d+) of ~(\d+) tokens \((head|tail|both)\)\]")
 ABOUT_CHARS_PER_TOKEN = 4
@@ -110,7 +110,7 @@ def items_of(messages: Iterable[Message]) -> list[Item]:
     return items
 
 
-def item_marks(messages: Sequence[Message], held: HeldIds) -> dict[str, Mark]:
+def item_marks(messages: Sequence[Message], held: PinScope) -> dict[str, Mark]:
     """By item, the marks of what is pinned or excluded; a call that was answered has its result's, too."""
     marks: dict[str, Mark] = {}
     if not held:

@@ -11,7 +11,7 @@ from rolling_chat.text import exact, one_line
 from rolling_chat.tui.widgets.question import Answer, Question
 
 if TYPE_CHECKING:
-    from rolling_chat.agent.oversized import LargeMessage
+    from rolling_chat.agent.turn.oversized import LargeMessage
     from rolling_chat.events import PermissionRequest
     from rolling_chat.permissions.rules import PermissionRule
 

@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
-from rolling_chat.agent import Chat, conversation, prompt
-from rolling_chat.agent.planned import Look
-from rolling_chat.agent.prompt import Planner
+from rolling_chat.agent import Chat, conversation
+from rolling_chat.agent.request import planner as planning
+from rolling_chat.agent.request.planned import Preview
+from rolling_chat.agent.request.planner import Planner
 from rolling_chat.messages import Message, pack_contents
 from rolling_chat.sessions.records import StoreDamaged, Stretch
 from rolling_chat.sessions.store import SessionStore
@@ -123,10 +124,10 @@ async def test_keys_are_taken_while_the_report_of_another_branch_is_made(
     tmp_path: Path, gate: threading.Event, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     gate.set()
-    monkeypatch.setattr(prompt, "_FEW", 10)
+    monkeypatch.setattr(planning, "_FEW", 10)
     chat, look, made = long_chat(tmp_path), Planner.look, threading.Event()
 
-    def slow(planner: Planner, branch: Sequence[Message]) -> Look:
+    def slow(planner: Planner, branch: Sequence[Message]) -> Preview:
         assert threading.current_thread() is not threading.main_thread()
         assert made.wait(30)
         return look(planner, branch)

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from rolling_chat.agent import HeldIds
+from rolling_chat.agent import PinScope
 from rolling_chat.commands.marks import Mark
 from rolling_chat.messages import Ending, Message, ToolCall, pack_contents
 from rolling_chat.tui.state.items import (
@@ -187,7 +187,7 @@ def test_a_call_has_the_mark_of_its_result_and_a_reply_its_own() -> None:
         Message("tool", "of b", tool_call_id="b", id="t2"),
         Message("assistant", "seen", id="s"),
     ]
-    held = HeldIds(frozenset({"t1"}), frozenset({"u", "r"}), frozenset({"t2", "s"}))
+    held = PinScope(frozenset({"t1"}), frozenset({"u", "r"}), frozenset({"t2", "s"}))
     marks = item_marks(messages, held)
     assert {item.id: marks.get(item.id) for item in items_of(messages)} == {
         "u": Mark.ALONG,
@@ -195,4 +195,4 @@ def test_a_call_has_the_mark_of_its_result_and_a_reply_its_own() -> None:
         "r:call:1": Mark.EXCLUDED,
         "s": Mark.EXCLUDED,
     }
-    assert item_marks(messages, HeldIds()) == {}
+    assert item_marks(messages, PinScope()) == {}

@@ -1,0 +1,125 @@
+"""Going back and forth in a session's tree of messages: the head moves, and nothing is deleted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from rolling_chat.agent.errors import ChatError, in_words
+from rolling_chat.agent.runtime import Runtime
+from rolling_chat.agent.session import OpenSession
+from rolling_chat.messages import Message
+from rolling_chat.sessions.records import LeftBranch
+
+
+@dataclass(frozen=True, slots=True)
+class SaidTurn:
+    """A turn of the branch by what the person said: `number` counts from 1 at the root."""
+
+    number: int
+    message: Message
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """A move that can be taken back: from the head `left` to the head `reached`."""
+
+    left: str
+    reached: str
+
+
+class History:
+    """History the head of the open session; `session` is whichever is open at the time.
+
+    Every method raises ChatError where there is nowhere to go, and where the store says no. What
+    was spent stays spent; plan, summary and pins follow the branch.
+    """
+
+    def __init__(self, runtime: Runtime, session: Callable[[], OpenSession]) -> None:
+        self._runtime = runtime
+        self._session = session
+        self._back: list[_Step] = []
+        self._made_in: OpenSession | None = None
+
+    def turns(self) -> list[SaidTurn]:
+        """What the person said on this branch, oldest first."""
+        said = (message for message in self._messages if message.role == "user")
+        return [SaidTurn(number, message) for number, message in enumerate(said, 1)]
+
+    def undo(self) -> Message:
+        """Go back to before the newest message of the person, and return that message."""
+        turns = self.turns()
+        if not turns:
+            raise ChatError("There is nothing to undo: this branch has no message of yours.")
+        return self.rewind(turns[-1].message.id)
+
+    def redo(self) -> None:
+        """Go forward again to where the last move was made from."""
+        here = self._head
+        # what was said since, or another session, has made another branch of it
+        while self._back and (self._back[-1].reached != here or self._made_in is not self._session()):
+            self._back.pop()
+        if not self._back:
+            raise ChatError("There is nothing to redo; /branches lists the branches that were left.")
+        self._go(self._back.pop().left)
+
+    def rewind(self, message_id: str) -> Message:
+        """Go back to before a message of this branch, and return that message."""
+        before = ""
+        for message in self._messages:
+            if message.id == message_id:
+                self._step(before)
+                return message
+            before = message.id
+        raise ChatError("That message is not on this branch; /branches lists the branches that were left.")
+
+    def retake(self) -> Message:
+        """Go back to the person's last message, so that it can be answered again; return it."""
+        turns = self.turns()
+        if not turns:
+            raise ChatError("There is nothing to answer again: this branch has no message of yours.")
+        asked = turns[-1].message
+        if asked.id != self._head:
+            self._step(asked.id)
+        return asked
+
+    def branches(self) -> Sequence[LeftBranch]:
+        """The branches that the head was moved away from, the one last written to first."""
+        with in_words():
+            return self._runtime.store.left_branches(self._session().info.id)
+
+    def go_to(self, message_id: str) -> bool:
+        """Go to the branch that holds `message_id`, to its end; whether that is another than this one."""
+        if any(message.id == message_id for message in self._messages):
+            return False
+        with in_words():
+            end = self._runtime.store.end_of_branch(self._session().info.id, message_id)
+        self._step(end)
+        return True
+
+    @property
+    def _messages(self) -> Sequence[Message]:
+        return self._session().conversation.messages
+
+    @property
+    def _head(self) -> str:
+        return self._messages[-1].id if self._messages else ""
+
+    def _step(self, head: str) -> None:
+        self._session().make_ours()
+        left = self._head
+        self._go(head)
+        if self._made_in is not self._session():
+            self._back, self._made_in = [], self._session()
+        self._back.append(_Step(left, self._head))
+
+    def _go(self, head: str) -> None:
+        session = self._session()
+        session.make_ours()
+        with in_words():
+            plan = self._runtime.store.move_head(session.info.id, head, session.planner.model)
+            session.conversation.move_to(head)
+            session.planner.load_plan(plan)
+            # a branch that a process left in the middle of a turn is made fit to be gone on with
+            session.mend()
+        session.read_info()

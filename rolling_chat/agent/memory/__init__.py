@@ -1,0 +1,1 @@
+"""What of a long conversation the model still sees: summaries, pins, recall."""

@@ -1,0 +1,72 @@
+"""What the person pinned and excluded, by message id, and what that comes to on a branch."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+
+from rolling_chat.context import Pins
+from rolling_chat.context.pins import hold
+from rolling_chat.messages import Message
+
+_SYSTEM = Message("system", "")
+
+
+@dataclass(frozen=True, slots=True)
+class PinnedIds:
+    """Pins and exclusions of a session, whatever branch their messages are on."""
+
+    pinned: frozenset[str] = frozenset()
+    excluded: frozenset[str] = frozenset()
+
+    def __bool__(self) -> bool:
+        return bool(self.pinned or self.excluded)
+
+    def on(self, branch: Sequence[Message]) -> Pins:
+        """As places of `branch`, the first of which is 1; messages of other branches are passed over."""
+        return Pins(_places(branch, self.pinned), _places(branch, self.excluded)) if self else Pins()
+
+
+@dataclass(frozen=True, slots=True)
+class PinScope:
+    """What pins come to on a branch, by message id.
+
+    `pinned` are those that the person named, `along` what stays for their sake, `excluded` all that
+    is kept from the model, results whose call stays among them.
+    """
+
+    pinned: frozenset[str] = frozenset()
+    along: frozenset[str] = frozenset()
+    excluded: frozenset[str] = frozenset()
+
+    def __bool__(self) -> bool:
+        return bool(self.pinned or self.along or self.excluded)
+
+
+def placed(branch: Sequence[Message]) -> list[Message]:
+    """The messages at the places that `/context` and recall call them by: 0 is the system message."""
+    return [_SYSTEM, *branch]
+
+
+def held_on(branch: Sequence[Message], ids: PinnedIds) -> PinScope:
+    """What `ids` come to on `branch`."""
+    pins = ids.on(branch)
+    if not pins:
+        return PinScope()
+    messages = placed(branch)
+    held = hold(messages, pins)
+    named = held.kept & pins.pinned
+    return PinScope(
+        ids_at(messages, named),
+        ids_at(messages, held.kept - named),
+        ids_at(messages, held.left_out | held.emptied),
+    )
+
+
+def ids_at(messages: Sequence[Message], places: Iterable[int]) -> frozenset[str]:
+    """The ids of the messages at `places`."""
+    return frozenset(messages[place].id for place in places)
+
+
+def _places(branch: Sequence[Message], ids: Collection[str]) -> frozenset[int]:
+    return frozenset(place for place, message in enumerate(branch, 1) if message.id in ids)

@@ -1,0 +1,322 @@
+"""Pinning and excluding: what the person names, what it would cost, and the change itself."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from rolling_chat.agent.errors import ChatError
+from rolling_chat.agent.memory.pin_scope import PinnedIds, PinScope, ids_at, placed
+from rolling_chat.agent.session import OpenSession
+from rolling_chat.context import Pins, PromptReport
+from rolling_chat.context.pins import current_request, hold
+from rolling_chat.messages import Message
+from rolling_chat.text import one_line
+from rolling_chat.tools.memory import place_named
+
+
+class PinChange(StrEnum):
+    """What can be done, named by its command."""
+
+    PIN = "pin"
+    UNPIN = "unpin"
+    EXCLUDE = "exclude"
+    INCLUDE = "include"
+
+    @property
+    def inverse(self) -> PinChange:
+        """What takes it back."""
+        return _INVERSE[self]
+
+
+_INVERSE = {
+    PinChange.PIN: PinChange.UNPIN,
+    PinChange.UNPIN: PinChange.PIN,
+    PinChange.EXCLUDE: PinChange.INCLUDE,
+    PinChange.INCLUDE: PinChange.EXCLUDE,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class PinPrice:
+    """What a change comes to.
+
+    `name` is what it is made on (`r17`, `turn 3`), `along` the words for what comes along with it,
+    empty for nothing; `tokens` is the size of all of that: of what stays for good, may leave again,
+    is not sent any longer or is sent again. `before` and `after` are the next request, estimated, in
+    tokens; `undo` is the command that takes the change back.
+    """
+
+    change: PinChange
+    name: str
+    along: str
+    tokens: int
+    before: int
+    after: int
+    undo: str
+
+
+@dataclass(frozen=True, slots=True)
+class PinEntry:
+    """A message of the branch that is pinned or excluded: its place (from 1), and in tokens all that
+    stays, or is not sent, for its sake."""
+
+    place: int
+    message: Message
+    along: str
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class PinList:
+    """All that is pinned and excluded on the branch; `elsewhere` counts what is so on other branches.
+
+    `kept` is what all pins hold in the prompt together, in tokens: what comes along with several is
+    counted once.
+    """
+
+    pinned: tuple[PinEntry, ...]
+    excluded: tuple[PinEntry, ...]
+    elsewhere: int
+    kept: int
+
+
+class Pinning:
+    """Pins and exclusions of the open session; `session` is whichever is open at the time.
+
+    Messages are named as `/context` and recall name them (`r17`, several apart by spaces), as `last`
+    (the newest answer or result) or as `turn`, with a number or for the newest whole one. While a
+    turn runs, a change is for its next request. Methods raise ChatError for what cannot be done.
+    """
+
+    def __init__(self, session: Callable[[], OpenSession]) -> None:
+        self._session = session
+
+    @property
+    def held(self) -> PinScope:
+        """What is pinned and excluded on the branch, by message id, and all that comes along."""
+        session = self._session()
+        return session.planner.held(session.conversation.messages)
+
+    def price(self, change: PinChange, words: str) -> PinPrice:
+        """What a change would cost; nothing is changed."""
+        return self._weigh(change, words)[0]
+
+    def make(self, change: PinChange, words: str) -> PinPrice:
+        """Make a change; what it costs."""
+        if self._session().is_held:
+            self._session().make_ours()
+        price, ids = self._weigh(change, words)
+        self._session().keep_pins(ids)
+        return price
+
+    def listed(self) -> PinList:
+        """What is pinned and excluded, oldest first, with its price."""
+        messages, ids = self._messages, self._session().planner.pins
+        pins, rows = ids.on(messages[1:]), self._report(ids).rows
+        kept = hold(messages, pins).kept
+        pinned, excluded = [], []
+        for place in sorted(pins.pinned):
+            stays = hold(messages, Pins(frozenset({place}))).kept & kept
+            tokens = sum(rows[one].tokens_after for one in stays)
+            pinned.append(self._entry(PinChange.PIN, place, tokens))
+        for place in sorted(pins.excluded):
+            goes = hold(messages, Pins(excluded=frozenset({place})))
+            out = goes.left_out | goes.emptied
+            tokens = sum(rows[one].tokens_before - rows[one].tokens_after for one in out)
+            excluded.append(self._entry(PinChange.EXCLUDE, place, max(0, tokens)))
+        elsewhere = len(ids.pinned) + len(ids.excluded) - len(pins.pinned) - len(pins.excluded)
+        held = sum(rows[place].tokens_after for place in kept)
+        return PinList(tuple(pinned), tuple(excluded), elsewhere, held)
+
+    def _entry(self, change: PinChange, place: int, tokens: int) -> PinEntry:
+        messages = self._messages
+        return PinEntry(
+            place, messages[place], _along(messages, Target(f"r{place}", (place,)), change), tokens
+        )
+
+    def _weigh(self, change: PinChange, words: str) -> tuple[PinPrice, PinnedIds]:
+        """What a change costs, and the pins that there are after it."""
+        messages, old = self._messages, self._session().planner.pins
+        target = named(messages, words, change)
+        new = _changed(messages, change, target, old)
+        before, after = self._report(old), self._report(new)
+        if after.floor > max(after.window, before.floor):
+            raise ChatError(
+                f"Nothing was changed: with {target.name}, {after.floor:,} tokens could never leave the "
+                f"prompt, and the window is {after.window:,}. /pin lists what is pinned."
+            )
+        was, now = (hold(messages, ids.on(messages[1:])) for ids in (old, new))
+        match change:
+            case PinChange.PIN:
+                stays = hold(messages, Pins(frozenset(target.places))).kept & now.kept
+                tokens = sum(after.rows[place].tokens_after for place in stays)
+            case PinChange.UNPIN:
+                tokens = sum(before.rows[place].tokens_after for place in was.kept - now.kept)
+            case PinChange.EXCLUDE | PinChange.INCLUDE:
+                touched = (was.left_out | was.emptied) ^ (now.left_out | now.emptied)
+                less = sum(before.rows[one].tokens_after - after.rows[one].tokens_after for one in touched)
+                less += before.inserted - after.inserted  # a gap may need a message in its place
+                # what stands for a short result may be longer than it was
+                tokens = max(0, less if change is PinChange.EXCLUDE else -less)
+        undo = f"/{change.inverse} {_undo_name(messages, change, target, old, new)}"
+        along = _along(messages, target, change)
+        price = PinPrice(change, target.name, along, tokens, before.token_count, after.token_count, undo)
+        return price, new
+
+    def _report(self, ids: PinnedIds) -> PromptReport:
+        session = self._session()
+        return session.planner.preview(session.conversation.messages, pins=ids)
+
+    @property
+    def _messages(self) -> list[Message]:
+        return placed(self._session().conversation.messages)
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What the person named: the name to call it by, its places, and of a turn how many messages it has."""
+
+    name: str
+    places: tuple[int, ...]
+    in_turn: int = 0
+
+
+# In what follows `messages` stand at their places: 0 is the system message.
+
+
+def named(messages: Sequence[Message], words: str, change: PinChange) -> Target:
+    """The messages that `words` name. Raises ChatError for what there is not.
+
+    A turn is excluded by its request, for whatever is added to it goes with it; else it is every
+    message that it has.
+    """
+    newest = len(messages) - 1
+    if not newest:
+        raise ChatError("Nothing was said on this branch yet.")
+    # as it is typed, or as the prompt has it: [recall: r17]
+    first, *rest = re.sub(r"\[recall:\s*(r\d+)\]", r"\1", words.lower()).split() or ["last"]
+    if first == "last" and not rest:
+        place = next((at for at in range(newest, 0, -1) if _is_reply(messages[at])), 0)
+        if not place:
+            raise ChatError("There is no answer and no result on this branch yet.")
+        return Target(f"r{place}", (place,))
+    if first == "turn" and len(rest) <= 1:
+        return _turn(messages, rest[0] if rest else "", change)
+    places = dict.fromkeys(place_named(word) for word in (first, *rest))
+    known = tuple(place for place in places if place is not None)
+    if len(known) < len(places):
+        raise ChatError(
+            f"/{change} takes r1 to r{newest} as /context shows them, last, or turn with a number, "
+            f"not {one_line(words, 60)!r}."
+        )
+    missing = next((place for place in known if not 1 <= place <= newest), None)
+    if missing is not None:
+        raise ChatError(f"There is no r{missing}: this branch has r1 to r{newest}.")
+    return Target(" ".join(f"r{place}" for place in known), known)
+
+
+def _turn(messages: Sequence[Message], number: str, change: PinChange) -> Target:
+    requests = [place for place, message in enumerate(messages) if message.role == "user"]
+    whole = [turn for turn, place in enumerate(requests, 1) if place != current_request(messages)]
+    turn = int(number) if number.isdecimal() and len(number) <= 9 else 0
+    if not number and not whole:
+        raise ChatError("There is no whole turn on this branch yet.")
+    if not number:
+        turn = whole[-1]
+    if not 1 <= turn <= len(requests):
+        raise ChatError(f"There is no turn {one_line(number, 20)!r}: this branch has {len(requests)}.")
+    start = requests[turn - 1]
+    end = requests[turn] if turn < len(requests) else len(messages)
+    places = (start,) if change is PinChange.EXCLUDE else tuple(range(start, end))
+    return Target(f"turn {turn}", places, end - start)
+
+
+def _is_reply(message: Message) -> bool:
+    return message.role == "tool" or (message.role == "assistant" and not message.tool_calls)
+
+
+def _changed(messages: Sequence[Message], change: PinChange, target: Target, ids: PinnedIds) -> PinnedIds:
+    """The pins after a change. Raises ChatError where it makes no sense."""
+    name, wanted = target.name, frozenset(target.places)
+    pins = ids.on(messages[1:])
+    held = hold(messages, pins)
+    out = held.left_out | held.emptied
+    match change:
+        case PinChange.PIN:
+            free = wanted - out
+            if not free:
+                raise ChatError(f"{name} is excluded; /include {name} comes first.")
+            if free <= pins.pinned:
+                raise ChatError(f"{name} is pinned already.")
+            return replace(ids, pinned=ids.pinned | ids_at(messages, free))
+        case PinChange.UNPIN:
+            if not wanted & pins.pinned:
+                raise ChatError(_why_not(messages, change, target, pins))
+            return replace(ids, pinned=ids.pinned - ids_at(messages, wanted))
+        case PinChange.EXCLUDE:
+            if current_request(messages) in wanted:
+                raise ChatError(
+                    f"{name} is still to be answered and cannot be excluded; /undo takes it back."
+                )
+            if wanted <= out:
+                raise ChatError(f"{name} is excluded already.")
+            return replace(ids, excluded=ids.excluded | ids_at(messages, wanted))
+        case PinChange.INCLUDE:
+            if not wanted & pins.excluded:
+                raise ChatError(_why_not(messages, change, target, pins))
+            return replace(ids, excluded=ids.excluded - ids_at(messages, wanted))
+
+
+def _why_not(messages: Sequence[Message], change: PinChange, target: Target, pins: Pins) -> str:
+    """Why a pin or an exclusion that is not there cannot be taken back."""
+    is_pin = change is PinChange.UNPIN
+    word = "pinned" if is_pin else "excluded"
+    for place in sorted(pins.pinned if is_pin else pins.excluded):
+        one = frozenset({place})
+        held = hold(messages, Pins(one) if is_pin else Pins(excluded=one))
+        if (held.kept | held.left_out) & set(target.places):
+            return f"{target.name} is {word} along with r{place}: /{change} r{place} takes that back."
+    return f"{target.name} is not {word}; /pin lists what is."
+
+
+def _undo_name(
+    messages: Sequence[Message], change: PinChange, target: Target, old: PinnedIds, new: PinnedIds
+) -> str:
+    """What the inverse command is to be given so that everything is as it was."""
+    back = named(messages, target.name, change.inverse)
+    if _changed(messages, change.inverse, back, new) == old:
+        return target.name
+    was, now = old.on(messages[1:]), new.on(messages[1:])
+    return " ".join(
+        f"r{place}" for place in sorted((was.pinned ^ now.pinned) | (was.excluded ^ now.excluded))
+    )
+
+
+def _along(messages: Sequence[Message], target: Target, change: PinChange) -> str:
+    """`its request and call`: what comes along with a target when it is pinned or excluded."""
+    if target.in_turn:
+        return _counted(target.in_turn, "its message", "its {} messages")
+    if len(target.places) > 1:
+        return ""
+    (place,) = target.places
+    pins = Pins(frozenset({place})) if change is PinChange.PIN else Pins(excluded=frozenset({place}))
+    held = hold(messages, pins)
+    others = [messages[one] for one in sorted((held.kept | held.left_out) - {place})]
+    if messages[place].role == "user":
+        return _counted(len(others), "the message after it", "the {} messages after it")
+    parts = ["request"] * any(other.role == "user" for other in others)
+    parts += ["call"] * any(other.role == "assistant" for other in others)
+    results = sum(other.role == "tool" for other in others)
+    if messages[place].role == "tool":
+        parts.append(_counted(results, "other result", "{} other results"))
+    else:
+        parts.append(_counted(results, "result", "{} results"))
+    said = [part for part in parts if part]
+    return "its " + " and ".join(filter(None, (", ".join(said[:-1]), said[-1]))) if said else ""
+
+
+def _counted(count: int, one: str, many: str) -> str:
+    return many.format(count) if count > 1 else one if count else ""

@@ -1,0 +1,49 @@
+"""The conversation as the recall tool sees it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rolling_chat.agent.conversation import Conversation
+from rolling_chat.agent.request.planner import Planner
+from rolling_chat.context.tokens import TokenEstimator, estimator_for
+from rolling_chat.messages import Message
+
+
+@dataclass(frozen=True, slots=True)
+class BranchMemory:
+    """The branch up to the head, counted as the pipeline counts it (`tools.memory.Memory`).
+
+    `cap` is what one result may take in a request of this turn, in tokens.
+    """
+
+    conversation: Conversation
+    planner: Planner
+    cap: int
+    estimator: TokenEstimator
+
+    @classmethod
+    def of(cls, conversation: Conversation, planner: Planner) -> BranchMemory:
+        """The memory of a turn that `planner` plans the requests of."""
+        config = planner.config
+        estimator = estimator_for(planner.model, config.token_estimator)
+        return cls(conversation, planner, config.max_tool_result_tokens, estimator)
+
+    @property
+    def branch(self) -> Sequence[Message]:
+        """The messages from the first to the head."""
+        return self.conversation.messages
+
+    @property
+    def excluded(self) -> frozenset[str]:
+        """What the person keeps from the model now, all that goes with it included."""
+        return self.planner.held(self.branch).excluded
+
+    def count_text(self, text: str) -> int:
+        """The tokens of `text`, as the cap counts them."""
+        return self.estimator.count_text(text)
+
+    def count_message(self, message: Message) -> int:
+        """The tokens of a whole message; counted once, and kept with it."""
+        return self.estimator.count_message(message)

@@ -1,0 +1,340 @@
+"""Making one summary: by rule, or by asking a model under a budget of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hashlib
+import logging
+import math
+import time
+from collections.abc import Callable, Generator, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import NamedTuple
+
+from rolling_chat.agent.models import call_address
+from rolling_chat.agent.request.inputs import RequestInputs, canonical, digest, wire_hash
+from rolling_chat.agent.request.model_limits import context_config, knowledge_of, output_limit, window_of
+from rolling_chat.agent.request.planned import as_summary, reserve_of, room_of
+from rolling_chat.agent.request.planner import MAX_ANSWER, PIPELINE_VERSION
+from rolling_chat.agent.runtime import Runtime
+from rolling_chat.agent.text import sound_text
+from rolling_chat.agent.turn.batching import batches
+from rolling_chat.context import (
+    ContextConfig,
+    ContextOverflowError,
+    DuePass,
+    Pins,
+    SummaryError,
+    SummaryOptions,
+    build_final_prompt,
+    count_tokens,
+    due_pass,
+    estimate_tokens,
+    most_summary_tokens,
+    prompt_bound,
+    summarize_context,
+)
+from rolling_chat.context.pins import EXCLUDED_RESULT, hold
+from rolling_chat.context.summarising import MadeSummary, checked_steps, require_saving, without_labels
+from rolling_chat.context.tokens import bounding_estimator
+from rolling_chat.messages import Ending, Json, JsonObject, Message, Usage
+from rolling_chat.providers import wire
+from rolling_chat.providers.background import in_background
+from rolling_chat.providers.protocol import Finished, ProviderError, Request
+from rolling_chat.providers.side_by_side import answers_side_by_side, server_of
+from rolling_chat.sessions.records import RequestRecord, StoredSummary
+
+log = logging.getLogger("rolling_chat.agent.memory.summarizer")
+
+EXTRACT = "extract"
+"""`made_by` of a summary that was extracted by rule."""
+
+PATIENCE = 120.0
+"""Seconds that a model has for one question of a summary."""
+
+_CLOSING = 1.0  # seconds that a turn waits at most for the connection of a question to close
+_ANSWER = 2  # times what a summary may take, for an answer that is cut or has to be cleaned
+_FRAMING = 32  # tokens around the one message of a question
+
+_OTHER_KIND = 1.25
+"""How much more a model may count of a question than its counts of the chat let expect."""
+
+
+@dataclass(frozen=True, slots=True)
+class SummarySource:
+    """What a summary is made of: the branch as it is planned, the system message first, and how.
+
+    `newest` is the summary that is extended; `model`, `chat_address` and `config` are the chat's own.
+    `address` is that of the model that makes the summary.
+    """
+
+    planned: Sequence[Message]
+    newest: StoredSummary | None
+    pins: Pins
+    model: str
+    config: ContextConfig
+    session_id: str
+    address: str | None = ""
+    chat_address: str | None = ""
+    tools: tuple[JsonObject, ...] = ()
+    focus: str = ""
+    early: bool = False
+
+    async def due(self) -> DuePass | None:
+        """The pass that is due, None where none is."""
+        summary = as_summary(self.newest)
+        find = partial(due_pass, self.planned, self.config, tools=self.tools, model=self.model)
+        return await in_background(partial(find, summary=summary, pins=self.pins, early=self.early))
+
+    def folded_in(self, due: DuePass) -> list[Message]:
+        """The messages of a pass, without what the person excluded."""
+        held = hold(self.planned, self.pins)
+        return [
+            replace(self.planned[place], content=EXCLUDED_RESULT, counts={})
+            if place in held.emptied
+            else self.planned[place]
+            for place in range(due.first, due.through + 1)
+            if place not in held.left_out
+        ]
+
+
+class Made(NamedTuple):
+    """A summary that a pass came to, and why it is not the model's where its answer was not accepted."""
+
+    summary: StoredSummary
+    refused: str = ""
+
+
+@dataclass(slots=True)
+class Summarizer:
+    """Makes summaries for one chat; `spend` is told what every question to a model used.
+
+    `between_turns` is set while no turn runs. A server that may have a single slot is asked only then:
+    `yield_to_turn` stops its questions, and they are asked again after the turn.
+    """
+
+    runtime: Runtime
+    spend: Callable[[Usage], None]
+    between_turns: asyncio.Event
+    patience: float = PATIENCE
+    _yielding: set[asyncio.Timeout] = field(default_factory=set)
+    _has_yielded: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def yield_to_turn(self) -> None:
+        """Stop the questions that would keep a turn's request waiting; they are asked again later."""
+        now = asyncio.get_running_loop().time()
+        for scope in self._yielding:
+            scope.reschedule(now)
+
+    async def has_yielded(self) -> None:
+        """Wait until the connections of what was stopped are closed, but not for long."""
+        if not self._yielding:
+            return
+        self._has_yielded.clear()
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._has_yielded.wait(), _CLOSING)
+
+    async def make(self, subject: SummarySource, due: DuePass) -> Made:
+        """The summary that a pass comes to; nothing is published.
+
+        Raises SummaryError where none came of it, and StoreError. Cancelling closes the connection.
+        """
+        messages = subject.folded_in(due)
+        before = subject.newest.text if subject.newest else ""
+        most = most_summary_tokens(subject.config.max_context_tokens)
+        original = estimate_tokens(messages, subject.model) + count_tokens(before, subject.model)
+        made_by, refused = EXTRACT, ""
+        if subject.config.summarize == "model":
+            model = subject.config.summary_model or subject.model
+            text, refused = await self._ask_model(subject, messages, before, most, model)
+            made_by = EXTRACT if refused else model
+        else:
+            options = SummaryOptions(max_tokens=most, model=subject.model, previous=before)
+            text = (await in_background(partial(summarize_context, messages, options))).summary
+            require_saving(count_tokens(text, subject.model), original)
+        summary = StoredSummary(
+            text=text,
+            through=subject.planned[due.through].id,
+            digest=digest_of(subject.newest, subject.planned[due.first : due.through + 1]),
+            made_by=made_by,
+            made_from=subject.newest.generation if subject.newest else 0,
+            tokens_before=original,
+            tokens_after=count_tokens(text, subject.model),
+            place=due.through,
+        )
+        return Made(summary, refused)
+
+    async def _ask_model(
+        self, subject: SummarySource, messages: Sequence[Message], before: str, most: int, model: str
+    ) -> MadeSummary:
+        """Ask in as many questions as fit the model's window; the last answer is the summary."""
+        if subject.address is None:
+            raise SummaryError(f'the address of {model} is not known: set api_base under [models."{model}"]')
+        config = self._config(model, subject.address, most * _ANSWER)
+        room = room_of(config) - _FRAMING
+        options = SummaryOptions(
+            max_tokens=most, max_prompt_tokens=max(int(room / _correction(model, config)), 1), model=model,
+            previous=before, focus=subject.focus,
+        )  # fmt: skip
+        steps = checked_steps(messages, options)
+        asked, made = await in_background(partial(_step, steps, None))
+        while made is None:
+            planned = self._plan(asked, subject, model, config)
+            asked, made = await in_background(
+                partial(_step, steps, await self._ask_in_turn(planned, subject))
+            )
+        return made
+
+    def _config(self, model: str, address: str | None, answer: int) -> ContextConfig:
+        """The summarizer's own budget: nothing rolls, nothing is recalled, an answer has `answer` tokens."""
+        runtime = self.runtime
+        known = knowledge_of(model, address or "", runtime.store)
+        config = context_config(
+            model, runtime.settings, runtime.catalog, rolling=False, system="", tools=(),
+            learned=known.learned, calibration=known.measurements.calibration,
+        )  # fmt: skip
+        return replace(config, reserved_output_tokens=min(reserve_of(config), answer))
+
+    def _plan(self, asked: str, subject: SummarySource, model: str, config: ContextConfig) -> _Question:
+        """The request for a question, proved to fit. Raises SummaryError where it does not."""
+        try:
+            final = build_final_prompt([Message("user", asked)], config, model=model)
+        except ContextOverflowError as error:
+            raise SummaryError(f"a question to {model} does not fit its window: {error}") from error
+        settings, catalog = self.runtime.settings, self.runtime.catalog
+        request = Request(
+            model=model,
+            messages=tuple(final.messages),
+            max_tokens=reserve_of(config),
+            window=window_of(model, settings, catalog),
+            api_base=call_address(self.runtime, model, subject.address),
+        )
+        wire_form = self.runtime.provider.wire_form(request)
+        bound = math.ceil(prompt_bound(wire_form, model=model) * _correction(model, config))
+        if bound > final.report.window - final.report.reserve - final.report.margin:
+            raise SummaryError(f"a question to {model} does not fit its window as it is sent")
+        basis = question_basis(asked, config)
+        record = RequestRecord(
+            id="",
+            session_id=subject.session_id,
+            head=subject.planned[-1].id,
+            model=model,
+            plan=None,
+            settings_digest=digest(basis),
+            pipeline_version=PIPELINE_VERSION,
+            wire_hash=wire_hash([canonical(message) for message in wire_form], ()),
+            estimated=final.report.token_count,
+            bound=bound,
+            created_at=self.runtime.clock(),
+            totals=final.report.totals(),
+            purpose="summary",
+        )
+        limit = output_limit(model, settings, catalog) or MAX_ANSWER
+        return _Question(
+            request, record, basis, min(limit, final.report.window - final.report.margin - bound)
+        )
+
+    async def _ask_in_turn(self, question: _Question, subject: SummarySource) -> str:
+        """The answer to a question, asked again after every turn that it had to yield to."""
+        while self._must_yield(question.request.model, subject):
+            await self.between_turns.wait()
+            try:
+                async with asyncio.timeout(None) as scope:
+                    self._yielding.add(scope)
+                    return await self._ask(question)
+            except TimeoutError:
+                log.info("session %s: the summary yields to a turn", question.record.session_id)
+            finally:
+                self._yielding.discard(scope)
+                self._has_yielded.set()
+        return await self._ask(question)
+
+    def _must_yield(self, model: str, subject: SummarySource) -> bool:
+        """Could a question to `model` keep the chat's own request waiting?"""
+        server = server_of(model, subject.address)
+        return server == server_of(subject.model, subject.chat_address) and not answers_side_by_side(server)
+
+    async def _ask(self, question: _Question) -> str:
+        """The answer to a question; one that was all thinking is asked for again with more room."""
+        answer = await self._answer(question)
+        if answer.ending is Ending.LENGTH and not without_labels(answer.text):
+            answer = await self._answer(question.with_more_room())
+        return answer.text
+
+    async def _answer(self, question: _Question) -> Message:
+        """What the model answers; the question's record is finished whatever comes of it."""
+        store, usage, error = self.runtime.store, Usage(), "cancelled"
+        started = time.monotonic()
+        record_id = store.log_request(question.record, question.basis)
+        try:
+            async with asyncio.timeout(self.patience):
+                answer = await self._finished(question.request)
+            usage, error = answer.usage, ""
+            self.spend(usage)
+            return replace(answer.message, content=sound_text(answer.message.text))
+        except TimeoutError:
+            error = f"no answer within {self.patience:g} seconds"
+            raise SummaryError(f"{question.request.model} gave {error}") from None
+        except ProviderError as failure:
+            error = str(failure)
+            log.warning("no summary (%s): %s %s", failure.kind.value, failure, failure.detail)
+            raise SummaryError(error) from failure
+        finally:
+            store.finish_request(record_id, usage=usage, seconds=time.monotonic() - started, error=error)
+
+    async def _finished(self, request: Request) -> Finished:
+        async with aclosing(batches(self.runtime.provider.stream(request))) as stream:
+            async for batch in stream:
+                for delta in batch:
+                    if isinstance(delta, Finished):
+                        return delta
+        raise SummaryError(f"the answer of {request.model} broke off")
+
+
+@dataclass(frozen=True, slots=True)
+class _Question:
+    """One question to a model, its record, what it was made from, and the most tokens of an answer."""
+
+    request: Request
+    record: RequestRecord
+    basis: dict[str, Json]
+    room: int
+
+    def with_more_room(self) -> _Question:
+        """The same with as long an answer as fits, for a model that thinks before it answers."""
+        most = self.room if wire.wants_max_tokens(self.request.model) else None
+        return replace(self, request=replace(self.request, max_tokens=most))
+
+
+def _correction(model: str, config: ContextConfig) -> float:
+    """What a plain upper bound is to be multiplied by, as far as the model's replies have told.
+
+    They told of the chat's messages; a question to a summarizer is another kind of text.
+    """
+    estimator = bounding_estimator(model, config.calibration)
+    correction = estimator.prior / estimator.family.prior
+    return correction * _OTHER_KIND if correction > 1.0 else 1.0
+
+
+def question_basis(asked: str, config: ContextConfig) -> dict[str, Json]:
+    """What a question was made from, so that it can be made again."""
+    return {"question": asked, **RequestInputs(config, "", ()).to_json()}
+
+
+def digest_of(newest: StoredSummary | None, messages: Sequence[Message]) -> str:
+    """The digest of all that a summary covers: of what the one before covers, and of `messages`."""
+    hashed = hashlib.sha256((newest.digest if newest else "").encode())
+    for message in messages:
+        hashed.update(canonical([message.id, message.to_dict()]) + b"\n")
+    return hashed.hexdigest()
+
+
+def _step(steps: Generator[str, str, MadeSummary], answer: str | None) -> tuple[str, MadeSummary | None]:
+    """The next question and None, or the summary behind an empty one."""
+    try:
+        return (next(steps) if answer is None else steps.send(answer)), None
+    except StopIteration as end:
+        return "", end.value

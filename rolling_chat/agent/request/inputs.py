@@ -1,0 +1,62 @@
+"""What a prompt is made from besides messages and plan, so that it can be made again."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, fields
+
+from rolling_chat.context import Calibration, ContextConfig
+from rolling_chat.messages import Json, JsonObject, Message
+from rolling_chat.providers import wire
+
+
+@dataclass(frozen=True, slots=True)
+class RequestInputs:
+    """The pipeline's configuration, the system prompt and the schemas of the tools."""
+
+    config: ContextConfig
+    system: str
+    tools: tuple[JsonObject, ...]
+
+    def prompt(self, branch: Sequence[Message], model: str) -> list[Message]:
+        """The messages that are planned: the system prompt, then the branch as `model` may see it."""
+        return [Message("system", self.system), *wire.for_model(branch, model)]
+
+    def to_json(self) -> dict[str, Json]:
+        """The basis as plain JSON values.
+
+        Of the calibration only what messages are cut by belongs to it: the rest moves sizes, which the
+        record of a request keeps for itself, and would make a basis of every request.
+        """
+        shape = {"shape": self.config.calibration.shape}
+        config = asdict(self.config) | {"tools": dict(self.config.tools), "calibration": shape}
+        return {"config": config, "system": self.system, "tools": [dict(tool) for tool in self.tools]}
+
+    @classmethod
+    def from_json(cls, data: JsonObject) -> RequestInputs:
+        """Read a basis back; keys of the configuration that there are no longer are passed over."""
+        known = {field.name for field in fields(ContextConfig)}
+        config = {key: value for key, value in data["config"].items() if key in known}
+        config["calibration"] = Calibration(**config.get("calibration", {}))
+        return cls(ContextConfig(**config), data["system"], tuple(data["tools"]))
+
+
+def digest(value: JsonObject) -> str:
+    """A short name for `value`, the same for the same value."""
+    return hashlib.sha256(canonical(value)).hexdigest()[:16]
+
+
+def wire_hash(sent: Sequence[bytes], tools: Sequence[JsonObject]) -> str:
+    """The hash of a wire form: its messages, each in canonical JSON, and its tools."""
+    hashed = hashlib.sha256()
+    for text in sent:
+        hashed.update(text + b"\n")
+    hashed.update(canonical(list(tools)))
+    return hashed.hexdigest()
+
+
+def canonical(value: Json) -> bytes:
+    """JSON with one spelling for one value."""
+    return json.dumps(value, sort_keys=True, ensure_ascii=True, separators=(",", ":"), default=str).encode()

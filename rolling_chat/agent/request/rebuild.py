@@ -1,0 +1,107 @@
+"""A request that was sent, built again from what the store holds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from rolling_chat.agent.request.inputs import RequestInputs, canonical, wire_hash
+from rolling_chat.agent.request.planned import reserve_of
+from rolling_chat.context import (
+    ContextOverflowError,
+    ContextPlan,
+    PromptReport,
+)
+from rolling_chat.context.prompt import rebuild_final_prompt
+from rolling_chat.messages import JsonObject, Message
+from rolling_chat.providers import wire
+from rolling_chat.providers.protocol import Request
+from rolling_chat.sessions.records import RequestRecord, StoreError
+from rolling_chat.sessions.store import SessionStore
+
+
+@dataclass(frozen=True, slots=True)
+class RebuiltRequest:
+    """What was sent: the record of it, the report with a row for every message, and the messages.
+
+    `wire_hash` is that of the rebuilt wire form; `is_same` says whether it is the one that was sent.
+    """
+
+    record: RequestRecord
+    report: PromptReport
+    messages: tuple[Message, ...]
+    wire_hash: str
+
+    @property
+    def is_same(self) -> bool:
+        """Is it the request that was sent, to the byte?"""
+        return self.wire_hash == self.record.wire_hash
+
+
+def rebuild_request(store: SessionStore, record: RequestRecord) -> RebuiltRequest:
+    """Build the request of `record` again: its branch, its plan and what it was made from.
+
+    Today's settings, tools and instruction files are not looked at. Raises StoreError where what it
+    was made from is not there, or no longer makes a request.
+    """
+    kept = store.basis(record.settings_digest)
+    if kept is None:
+        raise StoreError(
+            f"request {record.id} cannot be built again: the version that sent it did not keep "
+            "what it was made from"
+        )
+    try:
+        basis = RequestInputs.from_json(kept)
+        final = rebuild_final_prompt(
+            _planned(store, record, basis, kept),
+            basis.config,
+            tools=basis.tools,
+            model=record.model,
+            plan=ContextPlan.from_json(record.plan),
+        )
+    except (ContextOverflowError, KeyError, TypeError, ValueError, AttributeError) as error:
+        raise StoreError(f"request {record.id} cannot be built again: {error}") from error
+    request = Request(record.model, tuple(final.messages), tuple(dict(tool) for tool in basis.tools))
+    wire_form = wire.to_wire(request, marks=False)
+    sent_as = wire_hash([canonical(message) for message in wire_form], basis.tools)
+    return RebuiltRequest(record, _as_reported(final.report, record, basis), request.messages, sent_as)
+
+
+def newest_inputs(store: SessionStore, session_id: str) -> RequestInputs | None:
+    """System prompt, tools and settings of a session's newest request; None where none was kept."""
+    answers = (record for record in reversed(store.requests(session_id)) if record.purpose == "answer")
+    for record in answers:
+        kept = store.basis(record.settings_digest)
+        return None if kept is None else RequestInputs.from_json(kept)
+    return None
+
+
+def _planned(
+    store: SessionStore, record: RequestRecord, basis: RequestInputs, kept: JsonObject
+) -> Sequence[Message]:
+    """The messages that were planned: the branch, or the one question to a summarizer."""
+    if record.purpose == "summary":
+        return [Message("user", kept["question"])]
+    branch = store.branch(record.session_id, record.head) if record.head else []
+    return basis.prompt(branch, record.model)
+
+
+def _as_reported(report: PromptReport, record: RequestRecord, basis: RequestInputs) -> PromptReport:
+    """The report as it was when the request left: its sizes are those of the record, for replies have
+    taught more of them since."""
+    sizes = record.totals.get("categories", {})
+    return replace(
+        report,
+        system=sizes.get("system", report.system),
+        tools=sizes.get("tools", report.tools),
+        summary=sizes.get("summary", report.summary),
+        history=sizes.get("history", report.history),
+        current=sizes.get("current", report.current),
+        margin=sizes.get("margin", report.margin),
+        bound=record.bound,
+        reserve=reserve_of(basis.config),
+        trim_at=record.totals.get("trim_at", report.trim_at),
+        exact=record.totals.get("confirmed", False),
+        band=record.totals.get("band", 0.0),
+        within_budget=True,
+    )

@@ -1,0 +1,223 @@
+"""The agent loop: prompt, stream, tools, again, until the model has answered."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import logging
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Literal
+
+from rolling_chat.agent.conversation import Conversation
+from rolling_chat.agent.request.counting import count_long
+from rolling_chat.agent.request.planned import PlannedRequest
+from rolling_chat.agent.request.planner import Planner
+from rolling_chat.agent.turn.overflow import OverflowAdvice, is_near_limit, read_refusal
+from rolling_chat.agent.turn.reply import Reply
+from rolling_chat.agent.turn.tool_calls import CallRunner
+from rolling_chat.context import ContextOverflowError
+from rolling_chat.events import Emit, Noticed, Outcome, PromptPlanned, ReplyEnded, ToolEnded, TurnEnded
+from rolling_chat.messages import Ending, Message, Usage
+from rolling_chat.providers.protocol import ErrorKind, Provider, ProviderError
+from rolling_chat.sessions.records import StoreError
+
+log = logging.getLogger("rolling_chat.agent.turn.loop")
+
+_OUTCOMES = {ErrorKind.TOO_LONG: Outcome.FULL, ErrorKind.INTERRUPTED: Outcome.BROKEN}
+
+RESENDS = 2
+"""How often a request that was refused as too long is planned and sent again."""
+
+
+@dataclass(frozen=True, slots=True)
+class SettledTurn:
+    """The end of a turn: events for what was still open, and the TurnEnded that follows them."""
+
+    settled: tuple[ReplyEnded | ToolEnded, ...]
+    ended: TurnEnded
+
+
+@dataclass(slots=True)
+class AgentLoop:
+    """One turn, from a conversation that ends with what the model has to answer.
+
+    `ready` is awaited before anything is planned; `plan` plans a request whose upper bound is at most
+    so many tokens, 0 for no such bound. `run` emits what happens and never raises: when it returns, nothing
+    is open any more. A reply that was cut off is sealed and marked, one that never got a byte is dropped,
+    and every call has its answer.
+    """
+
+    conversation: Conversation
+    planner: Planner
+    plan: Callable[[Literal["auto", "none"], int], Awaitable[PlannedRequest]]
+    provider: Provider
+    calls: CallRunner
+    emit: Emit
+    ready: Callable[[], Awaitable[None]]
+    max_iterations: int
+    log_file: str = ""
+    usage: Usage = field(default_factory=Usage)
+    _reply: Reply | None = None
+    _doubted: bool = False  # a refusal without a reason was taken for one of length in this turn
+
+    async def run(self) -> SettledTurn:
+        """Run the turn. Cancelling the task is the user's stop, and ends the turn in order."""
+        started = time.monotonic()
+        error = ""
+        try:
+            outcome = await self._iterate()
+        except asyncio.CancelledError:
+            outcome = Outcome.CANCELLED
+        except Exception as failure:
+            outcome, error = self._explain(failure)
+        settled: list[ReplyEnded | ToolEnded] = []
+        try:
+            self._settle(outcome, settled)
+        except StoreError as failure:
+            log.exception("the turn could not be settled")
+            outcome, error = Outcome.FAILED, str(failure)
+        ended = TurnEnded(outcome, self.usage, time.monotonic() - started, error)
+        return SettledTurn(tuple(settled), ended)
+
+    async def _iterate(self) -> Outcome:
+        await self.ready()
+        for iteration in itertools.count(1):
+            limit = self._limit(iteration)
+            if limit:
+                await self.emit(Noticed(f"{limit}; now it has to answer without them.", warning=True))
+            message = await self._ask(iteration, "none" if limit else "auto")
+            is_cut = message.ending is Ending.LENGTH
+            if not message.tool_calls:
+                return Outcome.CUT if is_cut else Outcome.DONE
+            if limit:
+                why = "limit of calls" if self.calls.is_spent else "no more tools in this turn"
+                for ended in self.calls.refuse_rest(f"[not run: {why}]", Ending.REFUSED):
+                    await self.emit(ended)
+                return Outcome.DONE
+            await self.calls.answer_all(message.tool_calls, cut=is_cut)
+        raise AssertionError  # the count never ends
+
+    def _limit(self, iteration: int) -> str:
+        """Which limit of tool use is reached; empty while none is."""
+        if iteration > self.max_iterations:
+            return f"The model called tools {self.max_iterations} times over (agent.max_tool_iterations)"
+        if self.calls.is_spent:
+            return f"The model made {self.calls.max_calls:,} calls (agent.max_tool_calls)"
+        return ""
+
+    async def _ask(self, iteration: int, tool_choice: Literal["auto", "none"]) -> Message:
+        """Return the reply; a request refused as too long is planned and sent again, at most twice."""
+        advice, refused = OverflowAdvice(), 0
+        for attempt in itertools.count():
+            await count_long(self.conversation.messages, self.planner.model)
+            planned = await self._plan_below(advice.most, refused, tool_choice)
+            await self.emit(PromptPlanned(planned.report))
+            try:
+                return await self._request(planned, iteration)
+            except ProviderError as error:
+                refusal = self._as_refusal(error, planned)
+                if refusal is None:
+                    raise
+                advice = read_refusal(refusal, planned)
+                self.planner.observe(advice.counted)
+                if advice.learned is not None:
+                    self.planner.learn(advice.learned)
+                refused = planned.report.bound
+                if attempt == RESENDS or not await self._may_resend(advice, refused, tool_choice):
+                    raise refusal from error
+                if self._reply is not None:
+                    self._reply.end(Ending.FAILED)
+                await self.emit(Noticed(advice.line))
+        raise AssertionError  # the count never ends
+
+    def _as_refusal(self, error: ProviderError, planned: PlannedRequest) -> ProviderError | None:
+        """`error` as a refusal for length, where it is one or may well be one; None where it is none."""
+        if self._reply is not None and self._reply.has_begun:
+            return None
+        if error.kind is ErrorKind.TOO_LONG:
+            return error
+        if self._doubted or error.kind is not ErrorKind.BAD_REQUEST or not is_near_limit(planned):
+            return None
+        self._doubted = True
+        return ProviderError(ErrorKind.TOO_LONG, str(error), detail=error.detail)
+
+    async def _plan_below(
+        self, most: int, refused: int, tool_choice: Literal["auto", "none"]
+    ) -> PlannedRequest:
+        """Plan a request of `most` tokens, or the least there is, where that is less than was `refused`.
+
+        Raises ContextOverflowError.
+        """
+        try:
+            return await self.plan(tool_choice, most)
+        except ContextOverflowError as error:
+            if not most or error.current >= refused:
+                raise
+            least = error.current
+        return await self.plan(tool_choice, least)
+
+    async def _may_resend(
+        self, advice: OverflowAdvice, refused: int, tool_choice: Literal["auto", "none"]
+    ) -> bool:
+        """Whether less can be sent; with rolling off only a shorter answer can be asked for."""
+        if self.planner.rolling and not advice.most:
+            return True
+        if advice.most and not self.planner.rolling:
+            return False
+        try:
+            await self._plan_below(advice.most, refused, tool_choice)
+        except ContextOverflowError:
+            return False
+        return True
+
+    async def _request(self, planned: PlannedRequest, iteration: int) -> Message:
+        """Send one request; its record in the store is finished whatever comes of it."""
+        reply = self._reply = Reply(
+            self.conversation, self.provider, planned.request, planned.made_by, iteration, self.emit
+        )
+        record_id = self.planner.record(planned)
+        started, error = time.monotonic(), "cancelled"
+        try:
+            message = await reply.receive()
+            await count_long(self.conversation.messages, self.planner.model)
+            error = ""
+        except Exception as failure:
+            error = str(failure) or type(failure).__name__
+            raise
+        finally:
+            self.usage += reply.usage
+            self.planner.finish(record_id, reply.usage, time.monotonic() - started, error)
+        if not reply.was_retried:  # some servers report the sum of what was tried
+            self.planner.succeed(reply.usage.input_tokens)
+        return message
+
+    def _settle(self, outcome: Outcome, settled: list[ReplyEnded | ToolEnded]) -> None:
+        """Leave nothing open. Waits for nothing, so that a second stop cannot come between."""
+        failed = outcome in {Outcome.FAILED, Outcome.BROKEN}
+        ending = Ending.FAILED if failed else Ending.CANCELLED
+        reply_ended = self._reply.end(ending) if self._reply is not None else None
+        if reply_ended is not None:
+            settled.append(reply_ended)
+        text = "[not run: the program failed]" if failed else "[cancelled: not run]"
+        settled.extend(self.calls.refuse_rest(text, ending))
+
+    def _explain(self, error: Exception) -> tuple[Outcome, str]:
+        """The outcome, and the one line for the person."""
+        match error:
+            case ContextOverflowError():
+                return Outcome.FULL, str(error)
+            case ProviderError(kind=kind):
+                log.warning("request failed (%s): %s %s", kind.value, error, error.detail)
+                return _OUTCOMES.get(kind, Outcome.FAILED), str(error)
+            case StoreError():
+                log.error("the store failed", exc_info=error)
+                return Outcome.FAILED, str(error)
+            case _:
+                log.error("the turn broke", exc_info=error)
+                where = f"; details in {self.log_file}" if self.log_file else ""
+                return (
+                    Outcome.FAILED,
+                    f"The turn broke on a fault of the program ({type(error).__name__}){where}",
+                )

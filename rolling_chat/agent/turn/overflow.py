@@ -1,0 +1,86 @@
+"""What a refusal as too long teaches: a limit, how the model counts, or only that less must be sent."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from rolling_chat.agent.request.planned import PlannedRequest
+from rolling_chat.providers.protocol import ProviderError
+from rolling_chat.sessions.records import Learned
+
+SMALLEST_LIMIT = 256
+"""A window that is said to be smaller, in tokens, is some other number."""
+
+_LEAST_RATIO, _MOST_RATIO = 0.3, 6.0
+"""What a provider counts of a prompt, as a share of our estimate; beyond it is some other number."""
+
+_NEAR = 0.9  # a bound at this share of the room is near the limit
+_SHARE = 0.75  # what a request is planned for when nobody says how much would fit
+
+
+@dataclass(frozen=True, slots=True)
+class OverflowAdvice:
+    """What to do after a refusal.
+
+    `learned` is to be kept, None where the refusal taught nothing; then `most` is what this request
+    alone may take, as an upper bound in tokens. `counted` is what the provider counted of the prompt, 0
+    where it did not say. `line` says so to the person.
+    """
+
+    learned: Learned | None = None
+    counted: int = 0
+    most: int = 0
+    line: str = ""
+
+
+def read_refusal(error: ProviderError, planned: PlannedRequest) -> OverflowAdvice:
+    """What the refusal of `planned` teaches.
+
+    Numbers that contradict the request are not believed: a limit that it cannot have passed, or a
+    count that is no count of this prompt.
+    """
+    limit, requested, report = error.limit, error.requested, planned.report
+    if limit is None or limit < SMALLEST_LIMIT:
+        return _nothing_said(planned)
+    answer = planned.request.max_tokens or 0
+    if requested is None:
+        if limit >= report.bound + answer:
+            return _nothing_said(planned)
+        return OverflowAdvice(Learned(limit), line=_line(limit, 0, planned))
+    counted = error.prompt or _prompt_part(requested, answer, report.token_count)
+    if requested <= limit or not _LEAST_RATIO <= counted / max(report.token_count, 1) <= _MOST_RATIO:
+        return _nothing_said(planned)
+    return OverflowAdvice(Learned(limit), counted, line=_line(limit, counted, planned))
+
+
+def _nothing_said(planned: PlannedRequest) -> OverflowAdvice:
+    return OverflowAdvice(
+        most=max(int(planned.report.bound * _SHARE), 1),
+        line="The model refused the request as too long without saying what would fit; "
+        "planned again for less.",
+    )
+
+
+def is_near_limit(planned: PlannedRequest) -> bool:
+    """Whether the request is within 10 % of what was thought to fit: a bare 400 may then be about length."""
+    return planned.report.bound >= _NEAR * planned.room
+
+
+def _prompt_part(requested: int, answer: int, estimate: int) -> int:
+    """The prompt's share of what the provider counted: some count the room for the answer with it."""
+    without = requested - answer
+    if answer == 0 or without <= 0:
+        return requested
+    return min(requested, without, key=lambda count: abs(math.log(count / max(estimate, 1))))
+
+
+def _line(limit: int, counted: int, planned: PlannedRequest) -> str:
+    parts = []
+    window, bound = planned.request.window, planned.report.bound
+    if limit < window:
+        parts.append(f"its window is {limit:,} tokens, not {window:,}")
+    if counted > bound:
+        parts.append(f"it counts {counted / max(bound, 1):.1f} times as many tokens as were counted here")
+    said = " and ".join(parts) or f"{limit:,} tokens are all that fit, with the answer"
+    return f"The model refused: {said}; planned again."

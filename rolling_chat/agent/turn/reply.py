@@ -1,0 +1,120 @@
+"""One reply of the model: its deltas into the store, and then to whoever listens."""
+
+from __future__ import annotations
+
+import time
+from contextlib import aclosing
+from dataclasses import dataclass, field, replace
+
+from rolling_chat.agent.conversation import Conversation
+from rolling_chat.agent.text import sound_text, split_whole
+from rolling_chat.agent.turn.batching import batches
+from rolling_chat.events import (
+    CallForming,
+    Emit,
+    ReasoningAdded,
+    ReplyEnded,
+    RequestStarted,
+    RetryWaiting,
+    TextAdded,
+)
+from rolling_chat.messages import Ending, MadeBy, Message, ToolCall, Usage
+from rolling_chat.providers.protocol import (
+    BROKEN_OFF,
+    ErrorKind,
+    Finished,
+    Provider,
+    ProviderError,
+    ReasoningDelta,
+    Request,
+    Retrying,
+    TextDelta,
+    ToolCallDelta,
+)
+
+
+@dataclass(slots=True)
+class Reply:
+    """Sends one request and receives the answer; `usage` is known once it has ended."""
+
+    conversation: Conversation
+    provider: Provider
+    request: Request
+    made_by: MadeBy
+    iteration: int
+    emit: Emit
+    usage: Usage = field(default_factory=Usage)
+    seconds: float = 0.0
+    has_begun: bool = False  # something of the answer has come
+    was_retried: bool = False
+    _id: str = ""
+    _started: float = 0.0
+    _held: str = ""  # the first half of a character whose second half is still to come
+    _calls: dict[int, tuple[str, int]] = field(default_factory=dict)
+
+    async def receive(self) -> Message:
+        """Return the sealed reply. Raises ProviderError; what had come by then stays open to be settled."""
+        self._id = self.conversation.begin_reply(self.made_by)
+        self._started = time.monotonic()
+        await self.emit(RequestStarted(self.request.model, self.iteration, self._id))
+        message: Message | None = None
+        async with aclosing(batches(self.provider.stream(self.request))) as stream:
+            async for batch in stream:
+                for delta in batch:
+                    if isinstance(delta, Finished):
+                        message = await self._finish(delta)
+                    else:
+                        await self._take(delta)
+        if message is None:
+            raise ProviderError(ErrorKind.INTERRUPTED, BROKEN_OFF)
+        return message
+
+    def end(self, ending: Ending) -> ReplyEnded | None:
+        """Settle what is left open by a stop or an error: kept and marked where anything had come."""
+        self.seconds = time.monotonic() - self._started if self._started else 0.0
+        kept = self.conversation.settle_reply(ending)
+        return ReplyEnded(kept, self.usage, self.seconds) if kept is not None else None
+
+    async def _take(self, delta: TextDelta | ReasoningDelta | ToolCallDelta | Retrying) -> None:
+        self.has_begun |= not isinstance(delta, Retrying)
+        match delta:
+            case TextDelta(text):
+                whole, self._held = split_whole(self._held + text)
+                if text := sound_text(whole):
+                    self.conversation.grow_reply(text=text)
+                    await self.emit(TextAdded(self._id, text))
+            case ReasoningDelta(text):
+                if text := sound_text(text):
+                    self.conversation.grow_reply(reasoning=text)
+                    await self.emit(ReasoningAdded(self._id, text))
+            case ToolCallDelta(index, _, name, arguments):
+                known, characters = self._calls.get(index, ("", 0))
+                self._calls[index] = (name or known, characters + len(arguments))
+                await self.emit(CallForming(self._id, *self._calls[index]))
+            case Retrying(attempt, left, delay, reason):
+                self.was_retried = True
+                await self.emit(RetryWaiting(attempt, left, delay, reason))
+
+    async def _finish(self, finished: Finished) -> Message:
+        message = sound_message(finished.message)
+        self.usage, self.has_begun = finished.usage, True
+        self.seconds = time.monotonic() - self._started
+        if not message.text and not message.tool_calls:
+            # Nothing that could be sent again: whatever of it was painted is settled as a broken reply.
+            line = "The model ended its reply without an answer. Send again, or ask otherwise."
+            if message.ending is Ending.LENGTH:
+                line = "The model reached its output limit before it said anything. Ask for less at once."
+            raise ProviderError(ErrorKind.UNKNOWN, line)
+        sealed = await self.conversation.finish_reply(message)
+        await self.emit(ReplyEnded(sealed, self.usage, self.seconds))
+        return sealed
+
+
+def sound_message(message: Message) -> Message:
+    """`message` with text that can be stored, in content and calls alike."""
+    content = sound_text(message.content) if isinstance(message.content, str) else message.content
+    calls = tuple(
+        ToolCall(sound_text(call.id), sound_text(call.name), sound_text(call.arguments))
+        for call in message.tool_calls
+    )
+    return replace(message, content=content, tool_calls=calls)

@@ -1,0 +1,88 @@
+"""A turn that runs in a task of its own, so that a stop or a lost listener ends it in order."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator
+
+from rolling_chat.agent.turn.loop import AgentLoop
+from rolling_chat.events import Event, Outcome, TurnEnded
+from rolling_chat.messages import Usage
+
+MAX_UNREAD = 1_000
+"""Events that may wait for the listener; a turn whose events nobody reads stands still there."""
+
+
+class EventQueue:
+    """The events of one turn on their way to one listener."""
+
+    def __init__(self) -> None:
+        self._unread: deque[Event] = deque()
+        self._came = asyncio.Event()
+        self._has_room = asyncio.Event()
+        self._is_closed = False
+
+    async def put(self, event: Event) -> None:
+        """Add an event, then wait while the listener is far behind. No event is lost by cancelling this."""
+        self._unread.append(event)
+        self._came.set()
+        if len(self._unread) >= MAX_UNREAD:
+            self._has_room.clear()
+            await self._has_room.wait()
+
+    def close(self) -> None:
+        """Add nothing more: the listener is done once it has read what is left."""
+        self._is_closed = True
+        self._came.set()
+
+    async def read(self) -> AsyncIterator[Event]:
+        """Yield the events in order, until the queue is closed and empty."""
+        while self._unread or not self._is_closed:
+            if not self._unread:
+                self._came.clear()
+                await self._came.wait()
+                continue
+            event = self._unread.popleft()
+            if len(self._unread) < MAX_UNREAD:
+                self._has_room.set()
+            yield event
+
+
+class RunningTurn:
+    """Runs an agent loop at once, and hands out its events in order."""
+
+    def __init__(self, loop: AgentLoop, events: EventQueue) -> None:
+        self._loop = loop
+        self._events = events
+        self._task = asyncio.create_task(loop.run())
+        # Also when the task is cancelled before it has begun, and never ran a line.
+        self._task.add_done_callback(lambda _: events.close())
+
+    @property
+    def usage(self) -> Usage:
+        """What the providers reported of this turn so far."""
+        return self._loop.usage
+
+    def stop(self) -> None:
+        """End the turn; its last event is TurnEnded all the same."""
+        self._task.cancel()
+
+    async def events(self) -> AsyncIterator[Event]:
+        """The events as they come. TurnEnded is handed out when the task has ended, and is the last."""
+        async for event in self._events.read():
+            yield event
+        if self._task.cancelled():
+            yield TurnEnded(Outcome.CANCELLED, Usage(), 0.0)
+            return
+        end = self._task.result()
+        for event in end.settled:
+            yield event
+        yield end.ended
+
+    async def close(self) -> None:
+        """Stop the turn if it still runs, and wait until it is settled."""
+        if self._task.done():
+            return
+        self._task.cancel()
+        await asyncio.wait({self._task})

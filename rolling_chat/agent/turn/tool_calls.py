@@ -1,0 +1,216 @@
+"""One call of a tool: understood, permitted, run, answered. Every call gets an answer."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from rolling_chat.agent.conversation import Conversation
+from rolling_chat.agent.permissions import Permissions, refused_by_user
+from rolling_chat.agent.text import sound_text
+from rolling_chat.events import (
+    Emit,
+    Noticed,
+    Permission,
+    PermissionAsked,
+    PermissionRequest,
+    ToolEnded,
+    ToolStarted,
+)
+from rolling_chat.foreign_json import read_json
+from rolling_chat.messages import Ending, JsonObject, ToolCall
+from rolling_chat.permissions.rules import propose_rule
+from rolling_chat.text import one_line
+from rolling_chat.tools import Tool, ToolContext, ToolError, ToolResult
+
+log = logging.getLogger("rolling_chat.agent.turn.tool_calls")
+
+MAX_CALLS_A_REPLY = 32
+"""So many calls of one reply are run; the others are answered unrun."""
+
+REPEATS = 3
+"""The same call for this many times in a turn is warned of."""
+
+
+@dataclass(slots=True)
+class CallRunner:
+    """Answers the calls of one turn; remembers them, to notice one that is made again and again."""
+
+    conversation: Conversation
+    tools: Sequence[Tool]
+    permissions: Permissions
+    context: ToolContext
+    max_calls: int
+    emit: Emit
+    keeps_tail: frozenset[str] = frozenset()  # tools whose long results lose their beginning
+    _seen: Counter[str] = field(default_factory=Counter)
+    _taken: int = 0  # calls of this turn that were within the limits
+    _running: ToolCall | None = None
+    _started: float = 0.0
+
+    @property
+    def is_spent(self) -> bool:
+        """Whether no more calls are run in this turn."""
+        return self._taken >= self.max_calls
+
+    async def answer_all(self, calls: Sequence[ToolCall], *, cut: bool = False) -> None:
+        """Answer the calls of one reply in their order, those beyond the limits unrun.
+
+        `cut`: the reply reached its output limit, and the last of its calls may be half of one.
+        """
+        most = min(MAX_CALLS_A_REPLY, self.max_calls - self._taken)
+        for number, call in enumerate(calls[:most], start=1):
+            self._taken += 1
+            await self.answer(call, cut=cut and number == len(calls))
+            _heed_stop()
+        beyond = len(calls) - most
+        if beyond <= 0:
+            return
+        limit = f"at most {MAX_CALLS_A_REPLY} a reply and {self.max_calls:,} a turn"
+        for call in calls[most:]:
+            self._started = time.monotonic()
+            refused = ToolResult(f"[not run: limit of calls, {limit}]", Ending.REFUSED)
+            await self.emit(self._answered(call, refused))
+        are = "call was" if beyond == 1 else "calls were"
+        line = f"{beyond:,} {are} not run: limit of calls, {limit} (agent.max_tool_calls)."
+        await self.emit(Noticed(line, warning=True))
+
+    async def answer(self, call: ToolCall, *, cut: bool = False) -> None:
+        """Do what `call` asks, or tell the model what is wrong with it.
+
+        `cut`: the reply reached its output limit, and this call may be half of one.
+        """
+        self._started = time.monotonic()
+        try:
+            result = await self._result_of(call, cut=cut)
+        except ToolError as error:
+            result = ToolResult(str(error), Ending.FAILED)
+        await self.emit(self._answered(call, result))
+
+    async def _result_of(self, call: ToolCall, *, cut: bool) -> ToolResult:
+        """Run `call` if it is permitted. Raises ToolError for one that cannot be run as it is."""
+        tool = self._find(call)
+        arguments = parse_arguments(call, tool, cut=cut)
+        detail = tool.describe(arguments)
+        times = self._count(call, arguments)
+        refusal = await self._refusal(call, tool, detail)
+        if refusal:
+            return ToolResult(refusal, Ending.REFUSED)
+        if times >= REPEATS:
+            said = f"The model makes the same call for the {_ordinal(times)} time: {one_line(detail, 120)}"
+            await self.emit(Noticed(said, warning=True))
+        self._running, self._started = call, time.monotonic()
+        await self.emit(ToolStarted(call))
+        result = await self._run(tool, arguments)
+        return self._with_note(call, result, times) if times >= REPEATS else result
+
+    async def _refusal(self, call: ToolCall, tool: Tool, detail: str) -> str:
+        """Return what the model reads if rules or user refuse the call; empty when it may run."""
+        verdict = self.permissions.verdict(tool, detail)
+        if verdict == "allowed":
+            return ""
+        if verdict == "refused":
+            return self.permissions.refusal(tool, detail)
+        request = PermissionRequest(call, f"Allow {tool.name}?", detail, propose_rule(tool.name, detail))
+        await self.emit(PermissionAsked(request))
+        answer = await self.permissions.decide(request)
+        return refused_by_user(sound_text(answer.words)) if answer.permission is Permission.NO else ""
+
+    def refuse_rest(self, text: str, ending: Ending) -> list[ToolEnded]:
+        """Answer every call that is still open, unrun; what was running is said to be cancelled."""
+        running, self._running = self._running, None
+        answered: list[ToolEnded] = []
+        for call in self.conversation.open_calls():
+            was_running = running is not None and call == running and not answered
+            said = "[cancelled while it ran; what it had done by then stays done]" if was_running else text
+            seconds = time.monotonic() - self._started if was_running else 0.0
+            message = self.conversation.add_result(call, said, ending)
+            answered.append(ToolEnded(call, message, seconds))
+        return answered
+
+    def _find(self, call: ToolCall) -> Tool:
+        for tool in self.tools:
+            if tool.name == call.name:
+                return tool
+        there_is = ", ".join(tool.name for tool in self.tools) or "none"
+        raise ToolError(f"There is no tool {call.name!r}. The tools are: {there_is}.")
+
+    def _count(self, call: ToolCall, arguments: JsonObject) -> int:
+        key = f"{call.name} {json.dumps(arguments, sort_keys=True)}"
+        self._seen[key] += 1
+        return self._seen[key]
+
+    async def _run(self, tool: Tool, arguments: JsonObject) -> ToolResult:
+        try:
+            return await tool.run(arguments, self.context)
+        except ToolError as error:
+            return ToolResult(str(error), Ending.FAILED)
+        except Exception as error:
+            log.exception("%s broke", tool.name)
+            return ToolResult(f"{tool.name} broke: {type(error).__name__}. Try another way.", Ending.FAILED)
+
+    def _answered(self, call: ToolCall, result: ToolResult) -> ToolEnded:
+        message = self.conversation.add_result(call, result.text, result.ending, result.files)
+        self._running = None
+        return ToolEnded(call, message, time.monotonic() - self._started)
+
+    def _with_note(self, call: ToolCall, result: ToolResult, times: int) -> ToolResult:
+        """The result with a word to the model, at the end of it that a long result keeps."""
+        note = (
+            f"[note: this same call was made for the {_ordinal(times)} time in this turn; "
+            "do something else, or answer]"
+        )
+        parts = (result.text, note) if call.name in self.keeps_tail else (note, result.text)
+        return ToolResult("\n".join(parts), result.ending, result.files)
+
+
+def parse_arguments(call: ToolCall, tool: Tool, *, cut: bool = False) -> JsonObject:
+    """The arguments as an object. Raises ToolError that shows what they should be."""
+    text = call.arguments.strip()
+    if not text and not cut:
+        return {}
+    try:
+        arguments = read_json(text)
+    except ValueError as error:
+        if cut:
+            raise ToolError(
+                f"Not run: your reply reached its output limit in the middle of this call of {tool.name}. "
+                "Make it again, with less in it."
+            ) from None
+        where = (
+            f"{error.msg} at character {error.pos}" if isinstance(error, json.JSONDecodeError) else str(error)
+        )
+        raise ToolError(
+            f"The arguments of {tool.name} are not valid JSON ({where}). {_shape(tool)}"
+        ) from None
+    if not isinstance(arguments, dict):
+        raise ToolError(f"The arguments of {tool.name} must be a JSON object. {_shape(tool)}")
+    return arguments
+
+
+def _heed_stop() -> None:
+    """A tool may swallow the cancellation that was meant for the turn; the turn ends all the same."""
+    task = asyncio.current_task()
+    if task is not None and task.cancelling():
+        raise asyncio.CancelledError
+
+
+def _shape(tool: Tool) -> str:
+    parameters = tool.schema["function"]["parameters"]
+    required = parameters.get("required", [])
+    named = [
+        f"{name} ({schema.get('type', 'any')}{'' if name in required else ', optional'})"
+        for name, schema in parameters.get("properties", {}).items()
+    ]
+    return f"It takes one JSON object with: {', '.join(named) or 'nothing'}."
+
+
+def _ordinal(number: int) -> str:
+    if number % 100 in {11, 12, 13}:
+        return f"{number}th"
+    return f"{number}{ {1: 'st', 2: 'nd', 3: 'rd'}.get(number % 10, 'th') }"

@@ -1,0 +1,119 @@
+"""Every reply teaches how the model counts, for this process and the next."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from dataclasses import replace
+from pathlib import Path
+from types import MappingProxyType
+
+import pytest
+
+from rolling_chat.agent import Chat
+from rolling_chat.agent.request.model_limits import safety_margin
+from rolling_chat.agent.request.planner import Planner
+from rolling_chat.agent.request.rebuild import rebuild_request
+from rolling_chat.context import Calibration
+from rolling_chat.events import Outcome, TurnEnded
+from rolling_chat.messages import Usage
+from rolling_chat.providers.protocol import Delta, Finished, Request, Retrying
+from rolling_chat.sessions.records import Learned
+from rolling_chat.settings.schema import AgentSettings, ContextSettings, Settings
+from tests.support.agent import MODEL, ScriptedProvider, collect, make_runtime, says
+
+SETTINGS = Settings(agent=AgentSettings(tools="none"), context=ContextSettings(reserved_output_tokens=200))
+WINDOW = 4_096
+
+
+class ByteProvider(ScriptedProvider):
+    """Counts a token a byte, and ten around a message."""
+
+    retries = False
+
+    async def stream(self, request: Request) -> AsyncGenerator[Delta]:
+        counted = sum(len(str(one["content"]).encode()) + 10 for one in self.wire_form(request))
+        assert counted + 200 <= request.window, "the model would have refused this"
+        if self.retries:
+            yield Retrying(1, 2, 0.0, "busy")
+        async for delta in super().stream(request):
+            yield replace(delta, usage=Usage(counted, 5)) if isinstance(delta, Finished) else delta
+
+
+@pytest.mark.parametrize("rolling", [True, False])
+async def test_after_the_first_reply_the_gauge_is_the_models_own_count(tmp_path: Path, rolling: bool) -> None:
+    provider = ByteProvider(says("So it is."))
+    runtime = make_runtime(tmp_path, provider, settings=SETTINGS, window=WINDOW)
+    chat = Chat.open(runtime, rolling=rolling)
+    assert not chat.report().exact
+    await collect(chat.send("What of this? " * 20))
+    reported = chat.usage.input_tokens
+    assert chat.report().exact
+    assert reported < chat.report().token_count < reported + 60
+    runtime.close()
+
+
+async def test_the_window_is_used_to_the_full_and_every_request_can_be_proved(tmp_path: Path) -> None:
+    provider = ByteProvider(says("So it is, and no other way. " * 5))
+    runtime = make_runtime(tmp_path, provider, settings=SETTINGS, window=WINDOW)
+    chat = Chat.open(runtime, rolling=True)
+    for number in range(40):
+        end = (await collect(chat.send(f"Question {number}: what of this? " * 3)))[-1]
+        assert isinstance(end, TurnEnded)
+        assert end.outcome is Outcome.DONE
+    records = runtime.store.requests(chat.info.id)
+    assert max(record.usage.input_tokens for record in records) > 0.9 * (WINDOW - 200)
+    assert all(record.usage.input_tokens <= record.bound for record in records[2:])
+    assert all(rebuild_request(runtime.store, record).is_same for record in records)
+    assert all(rebuild_request(runtime.store, one).report.token_count == one.estimated for one in records)
+    assert chat.report().window == WINDOW
+    assert chat.report().margin == int(WINDOW * 0.02)
+    runtime.close()
+
+
+async def test_the_next_process_starts_with_what_was_learned(tmp_path: Path) -> None:
+    first = make_runtime(tmp_path, ByteProvider(says("Yes.")), settings=SETTINGS, window=WINDOW)
+    chat = Chat.open(first, rolling=True)
+    unlearned = chat.report()
+    await collect(chat.send("What of this? " * 20))
+    first.close()
+    again = Chat.open(
+        make_runtime(tmp_path, ByteProvider(says("Yes.")), settings=SETTINGS, window=WINDOW), rolling=True
+    )
+    assert again.report().token_count > 2 * unlearned.token_count
+    assert again.report().bound > 2 * unlearned.bound
+    again.set_model("openai/gpt-4o")
+    assert again.report().bound < 2 * unlearned.bound
+
+
+async def test_a_reply_that_came_after_a_retry_teaches_nothing(tmp_path: Path) -> None:
+    provider = ByteProvider(says("Yes."))
+    provider.retries = True
+    runtime = make_runtime(tmp_path, provider, settings=SETTINGS, window=WINDOW)
+    chat = Chat.open(runtime)
+    await collect(chat.send("What of this? " * 20))
+    assert not chat.report().exact
+    assert runtime.store.measured(MODEL, "") is None
+    runtime.close()
+
+
+def test_a_limit_below_a_request_that_was_answered_was_none(tmp_path: Path) -> None:
+    runtime = make_runtime(tmp_path, ByteProvider(), settings=SETTINGS, window=WINDOW)
+    runtime.store.keep_learned(MODEL, "", Learned(1_000))
+    planner = Planner(
+        runtime, session_id="s", started_at=0.0, model=MODEL, address=None, rolling=True, tools=()
+    )
+    assert planner.window == 1_000
+    planner.succeed(1_001)
+    assert planner.window == WINDOW
+    assert runtime.store.learned(MODEL, "") == Learned()
+    runtime.close()
+
+
+def test_the_margin_shrinks_after_three_replies_unless_somebody_set_it() -> None:
+    measured = Calibration(replies=3)
+    assert safety_margin(Settings(), Calibration(replies=2)) == 0.10
+    assert safety_margin(Settings(), measured) == 0.02
+    assert safety_margin(Settings(context=ContextSettings(safety_margin=0.2)), measured) == 0.2
+    assert safety_margin(Settings(context=ContextSettings(safety_margin=0.0)), measured) == 0.0
+    set_to_it = Settings(origins=MappingProxyType({"context.safety_margin": "config.toml"}))
+    assert safety_margin(set_to_it, measured) == 0.10

@@ -1,0 +1,41 @@
+"""What a planned request is measured by."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rolling_chat.agent.request.planned import reserve_of, room_of
+from rolling_chat.context import ContextConfig
+from rolling_chat.context.budget import divide_window, smallest_window
+from tests.support.conversations import context_settings
+
+
+def check_division(config: ContextConfig) -> None:
+    budget = divide_window(config, "gpt-4o", system=0, tools=0)
+    assert room_of(config) == budget.room
+    assert room_of(config) + reserve_of(config) + budget.margin == config.max_context_tokens
+
+
+@pytest.mark.parametrize("margin", [0.10, 0.02])
+def test_planner_and_pipeline_divide_every_window_alike(margin: float) -> None:
+    for window in range(1_000, 40_000):
+        check_division(ContextConfig(max_context_tokens=window, safety_margin=margin))
+
+
+@given(context_settings(), st.integers(1, 2_000_000))
+def test_they_divide_it_alike_under_any_settings(keys: dict[str, Any], window: int) -> None:
+    check_division(ContextConfig(**{**keys, "max_context_tokens": window, "input_limit": 0}))
+
+
+@given(st.integers(0, 500_000), st.sampled_from([0.0, 0.02, 0.10, 0.5]))
+def test_the_smallest_window_has_the_room_and_none_smaller_has(bound: int, margin: float) -> None:
+    def room(window: int) -> int:
+        return room_of(ContextConfig(max_context_tokens=window, safety_margin=margin))
+
+    window = smallest_window(ContextConfig(safety_margin=margin), bound)
+    assert room(window) >= bound
+    assert bound == 0 or room(window - 1) < bound
