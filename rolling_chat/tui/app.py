@@ -163,11 +163,16 @@ class RollingChatApp(App[None]):
         from rolling_chat.tui.leftovers import quit_question  # noqa: PLC0415  # not before the first paint
 
         await self._settle()
-        question = None if self._quits_unasked else quit_question()
+        if self._quits_unasked:
+            # the question is open, and nobody allowed that anything goes on after the end
+            await self._end_leftovers()
+            self.exit()
+            return
+        question = quit_question()
         if question is None:
             self.exit()
             return
-        self._quits_unasked = True  # who wants to quit now, quits
+        self._quits_unasked = True
         await self.push_screen(question, self._quit_with)
 
     async def _quit_with(self, answer: str | None) -> None:
@@ -180,7 +185,6 @@ class RollingChatApp(App[None]):
 
     async def _told_to_quit(self) -> None:
         """Leave as the system wants it, which nobody is asked about: what commands left running ends."""
-        await self._end_leftovers()
         self._quits_unasked = True
         await self.action_quit()
 

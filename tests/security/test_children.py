@@ -189,7 +189,7 @@ async def test_quitting_asks_what_becomes_of_them(
         assert runs(pid) is still_runs
 
 
-async def test_who_quits_twice_has_quit(context: ToolContext, tmp_path: Path) -> None:
+async def test_quitting_twice_ends_them(context: ToolContext, tmp_path: Path) -> None:
     app = make_app(make_chat(tmp_path / "chat"), tmp_path)
     async with app.run_test() as pilot:
         await run(context, DAEMON)
@@ -197,6 +197,7 @@ async def test_who_quits_twice_has_quit(context: ToolContext, tmp_path: Path) ->
         await reads(pilot, "Commands left 1 process running")
         await pilot.press("ctrl+q")
         await wait_until(pilot, lambda: app._exit)
+        assert not runs(pid_of(context))
 
 
 def test_a_run_of_one_question_ends_them_and_says_so(program: Program) -> None:

@@ -94,7 +94,10 @@ class Picker(FramedScreen[str | None]):
 
     def action_move(self, how: str) -> None:
         """Move in the list while the filter keeps the keys."""
-        getattr(self.query_one(OptionList), f"action_{how}")()
+        options = self.query_one(OptionList)
+        if how.startswith("page") and not options.scrollable_content_region:
+            return  # Textual finds no line to page from before the list is laid out
+        getattr(options, f"action_{how}")()
 
     def action_dismiss_none(self) -> None:
         """Choose nothing."""

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+from textual.widgets import OptionList
+
 from rolling_chat.commands import Choice
 from rolling_chat.tui.screens.pickers import Picker
 from tests.support.tui import make_app, make_chat, reads, wait_until
@@ -21,3 +24,17 @@ async def test_another_size_leaves_the_choice_under_the_cursor(tmp_path: Path) -
         await pilot.press("enter")
         await wait_until(pilot, lambda: chosen)
         assert chosen == ["blue"]
+
+
+@pytest.mark.parametrize("key", ["pageup", "pagedown", "up", "down"])
+async def test_a_key_while_the_list_has_no_room_breaks_nothing(tmp_path: Path, key: str) -> None:
+    async with make_app(make_chat(tmp_path), tmp_path).run_test() as pilot:
+        picker = Picker("Which?", [Choice(name, name) for name in ("red", "green", "blue")], current="green")
+        await pilot.app.push_screen(picker)
+        options = picker.query_one(OptionList)
+        options.styles.height = 0
+        await wait_until(pilot, lambda: not options.scrollable_content_region)
+        picker._narrow("")
+        await pilot.press(key)
+        options.styles.height = "auto"
+        await reads(pilot, "● green")
