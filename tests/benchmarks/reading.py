@@ -17,9 +17,9 @@ _FOLDER = "ROLLING_CHAT_TRANSCRIPTS"
 NO_TRANSCRIPTS = f"no transcripts: set {_FOLDER} to a folder of JSONL files"
 
 
-def transcript_files() -> list[Path]:
-    """The files of the folder, in order; none where no folder is named."""
-    folder = os.environ.get(_FOLDER)
+def transcript_files(folder: str = "") -> list[Path]:
+    """The files of `folder`, or of the one that the environment names, in order; none where none is named."""
+    folder = folder or os.environ.get(_FOLDER, "")
     return sorted(Path(folder).glob("*.jsonl*")) if folder else []
 
 

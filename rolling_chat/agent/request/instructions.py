@@ -29,7 +29,7 @@ Answer in plain Markdown, briefly, and to the point. When you do not know, say s
 
 _TOOL_GUIDANCE = """\
 You have tools: {names}. They work in the working folder; paths are relative to it, and nothing \
-outside of it can be read. Preview before you answer: read the files that a question is about rather \
+outside of it can be read. Look before you answer: read the files that a question is about rather \
 than guess what is in them, and read only the lines you need of a long one. Calls that do not \
 depend on each other go into one reply. A result may be shortened or masked later; what you need \
 again can be read again. The person may refuse a call: then go on without it, and do not try the \
