@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
+from typing import TextIO
 
 import pytest
 
@@ -120,17 +122,29 @@ def test_control_sequences_from_a_file_never_reach_stdout_raw(program: Program) 
     )
 
 
-def test_text_from_a_pipe_is_sent_along_or_alone(program: Program) -> None:
+def test_text_from_a_pipe_is_sent_along_or_alone(program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
     both = program.child(
         "-p", "What colour are the apples?", "--output-format", "json", stdin=b"Apples are red.\n"
     )
     assert "red" in both.json["reply"]
-    alone = program.child("-p", "--output-format", "json", stdin=b"Apples are red. What colour are apples?\n")
+    with _piped(b"Apples are red. What colour are apples?\n") as pipe:
+        monkeypatch.setattr(sys, "stdin", pipe)
+        alone = program("-p", "--output-format", "json")
     assert "red" in alone.json["reply"]
 
 
-def test_an_empty_pipe_is_ignored(program: Program) -> None:
-    assert program.child("-p", "hello", stdin=b"").code == 0
+def test_an_empty_pipe_is_ignored(program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
+    with _piped(b"") as pipe:
+        monkeypatch.setattr(sys, "stdin", pipe)
+        assert program("-p", "hello").code == 0
+
+
+def _piped(content: bytes) -> TextIO:
+    """The reading end of a pipe with this in it, which nobody writes to any more."""
+    reading, writing = os.pipe()
+    os.write(writing, content)
+    os.close(writing)
+    return os.fdopen(reading, encoding="utf-8")
 
 
 def test_a_pipe_that_stays_silent_is_left_alone(
@@ -150,7 +164,10 @@ def test_a_pipe_that_stays_silent_is_left_alone(
     child.wait()
 
 
-def test_ctrl_c_keeps_what_was_said_and_exits_130(program: Program) -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_ctrl_c_or_a_polite_kill_keeps_what_was_said_and_exits_130(
+    program: Program, number: signal.Signals
+) -> None:
     child = subprocess.Popen(
         [sys.executable, "-m", "rolling_chat", "-p", "tell me", "--output-format", "stream-json"],
         cwd=program.folder,
@@ -162,7 +179,7 @@ def test_ctrl_c_keeps_what_was_said_and_exits_130(program: Program) -> None:
     )
     assert child.stdout is not None
     assert json.loads(child.stdout.readline())["type"] == "prompt"
-    child.send_signal(signal.SIGINT)
+    child.send_signal(number)
     out, _ = child.communicate(timeout=60)
     assert child.returncode == 130
     assert json.loads(out.splitlines()[-1])["type"] == "result"

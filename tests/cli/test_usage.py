@@ -82,10 +82,12 @@ def test_a_fault_of_the_program_is_one_line_that_names_the_log(
     assert "boom" in log_file.read_text()
 
 
-def test_an_unknown_variable_is_one_line_and_stops_nothing(program: Program) -> None:
+def test_an_unknown_variable_is_one_line_and_stops_nothing(
+    program: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
     line = "environment: unknown variable ROLLING_CHAT_MODLE is not used; did you mean ROLLING_CHAT_MODEL?"
-    stray = {"ROLLING_CHAT_MODLE": "x"}
-    ran = program.child("-p", "hello", environ=stray)
+    monkeypatch.setenv("ROLLING_CHAT_MODLE", "x")
+    ran = program("-p", "hello")
     assert (ran.code, ran.err.count(f"rolling-chat: {line}\n")) == (0, 1)
-    doctor = program.child("doctor", environ=stray)
+    doctor = program("doctor")
     assert (doctor.code, doctor.out.count(line)) == (0, 1)

@@ -12,6 +12,7 @@ from textual.pilot import Pilot
 from rolling_chat.events import Permission
 from rolling_chat.tui.widgets.detail import Detail
 from rolling_chat.tui.widgets.question import Question, Reply
+from tests.support.cases import Cases
 from tests.support.tui import (
     Clock,
     asking_chat,
@@ -317,15 +318,29 @@ class TestALongCommand:
             await pilot.resize_terminal(60, 24)
             await wait_until(pilot, lambda: detail.unseen)
 
-    @pytest.mark.parametrize("char", ["\u0903", "\u1161", "\U0001f3ff", "\U0001f1e9", "\u0301", "\u302e"])
-    async def test_no_terminal_draws_a_row_wider_than_the_screen(self, tmp_path: Path, char: str) -> None:
-        clock, command = Clock(), f"true 'a{char * 90}'; touch made-by-tool"
-        async with make_app(asking_chat(tmp_path, command), tmp_path, clock=clock).run_test() as pilot:
+    async def test_no_terminal_draws_a_row_wider_than_the_screen(self, tmp_path: Path) -> None:
+        clock, folder, cases = Clock(), tmp_path / "work", Cases()
+        folder.mkdir()
+        chars = ("\u0903", "\u1161", "\U0001f3ff", "\U0001f1e9", "\u0301", "\u302e")
+        replies = [
+            calls("run_command", id=f"c{at}", command=f"true 'a{char * 90}'; touch made-by-tool")
+            for at, char in enumerate(chars)
+        ]
+        chat = make_chat(tmp_path, *replies, says("So it is."), folder=folder)
+        async with make_app(chat, tmp_path, clock=clock).run_test() as pilot:
             await _asked(pilot, clock)
-            detail = screen_of(pilot).query_one(Detail)
-            rows = detail.render().plain.split("\n")
-            assert "made-by-tool" in rows[-1]
-            assert max(len(row) for row in rows) <= detail.size.width
+            for char in chars:
+                with cases.case(char):
+                    detail = screen_of(pilot).query_one(Detail)
+                    rows = detail.render().plain.split("\n")
+                    assert "made-by-tool" in rows[-1]
+                    assert max(len(row) for row in rows) <= detail.size.width
+                before = _question(pilot)
+                await pilot.press("escape")
+                if char != chars[-1]:
+                    await wait_until(pilot, lambda old=before: _question(pilot) not in (None, old))
+                    await listens(pilot, clock)
+        cases.finish()
 
     async def test_what_fits_needs_no_scrolling(self, tmp_path: Path) -> None:
         clock = Clock()

@@ -16,10 +16,9 @@ from tests.terminal.conftest import Desk
 
 
 def test_copy_tells_the_terminal(desk: Desk) -> None:
-    terminal = desk.open()
-    terminal.see("❯")
-    terminal.say("hello")
-    terminal.see("done in")
+    desk.remember(Message("user", "hello"))
+    terminal = desk.open("--continue")
+    terminal.see("rolling: off", "hello")
     terminal.say("/copy message r1")
     terminal.see("Copied r1, user (5 characters).")
     terminal.wait_until(lambda: bool(terminal.copied), "nothing was copied")
@@ -42,16 +41,15 @@ def test_copy_inside_tmux_reaches_its_buffer_and_the_terminal_behind_it(desk: De
     """tmux as it is set up by default: it neither reads the sequence nor passes it on."""
     environ = program_environment(desk.home, TERM="xterm-256color")
     tmux = ["tmux", "-S", str(tmp_path / "tmux"), "-f", "/dev/null"]
-    program = [sys.executable, "-m", "rolling_chat"]
+    program = [sys.executable, "-m", "rolling_chat", "--continue"]
+    desk.remember(Message("user", "hello"))
 
     def tmux_buffer() -> bytes:
         return subprocess.run([*tmux, "show-buffer"], env=environ, check=False, capture_output=True).stdout
 
     terminal = Terminal([*tmux, "new-session", *program], environ=environ, folder=desk.folder)
     with terminal:
-        terminal.see("❯")
-        terminal.say("hello")
-        terminal.see("done in")
+        terminal.see("rolling: off", "hello")
         terminal.say("/copy message r1")
         terminal.see("Copied r1, user (5 characters).")
         terminal.wait_until(lambda: tmux_buffer() == b"hello", "tmux was told nothing")

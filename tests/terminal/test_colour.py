@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from rolling_chat.messages import Message
 from tests.terminal.conftest import Desk
 
 _SGR = re.compile(rb"\x1b\[([\d;:]*)m")
@@ -19,10 +20,9 @@ def colours(raw: bytes) -> set[bytes]:
 
 
 def test_no_color_means_none(desk: Desk) -> None:
-    terminal = desk.open(NO_COLOR="1")
-    terminal.see("rolling: off")
-    terminal.say("hello")
-    terminal.see("done in")
+    desk.remember(Message("user", "hello"), Message("assistant", "# Hello\n\n`yourself`"))
+    terminal = desk.open("--continue", NO_COLOR="1")
+    terminal.see("rolling: off", "yourself")
     terminal.type("/")
     terminal.see("❯ /rolling-context")
     terminal.type("\x03/theme\r")  # faster than the list of commands follows

@@ -32,6 +32,7 @@ def test_quitting_amid_an_import_ends_the_process(desk: Desk) -> None:
     assert terminal.leave() == 0
 
 
+@pytest.mark.slow
 def test_quitting_after_an_answer_ends_the_process_and_prints_how_to_go_on(desk: Desk) -> None:
     terminal = desk.open(first=_NO_END)
     terminal.see("rolling: off")

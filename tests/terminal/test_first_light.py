@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+import pytest
+
 from tests.support.terminal import Terminal
 from tests.terminal.conftest import SLOW, Desk
 
@@ -50,6 +52,7 @@ def test_a_command_runs_only_after_it_was_approved(desk: Desk) -> None:
     assert (desk.folder / "made-by-hand").exists()
 
 
+@pytest.mark.slow
 def test_kill_9_in_mid_answer_loses_nothing_that_was_painted(desk: Desk) -> None:
     desk.write_facts()
     terminal = desk.open(ROLLING_CHAT_OFFLINE_DELAY=SLOW)
@@ -64,6 +67,7 @@ def test_kill_9_in_mid_answer_loses_nothing_that_was_painted(desk: Desk) -> None
     again.see("read facts.txt", *painted)
 
 
+@pytest.mark.slow
 def test_escape_stops_and_what_came_is_kept(desk: Desk) -> None:
     desk.write_facts()
     terminal = desk.open(ROLLING_CHAT_OFFLINE_DELAY=SLOW)
@@ -81,6 +85,7 @@ def test_a_message_typed_and_sent_before_the_program_is_ready_is_sent(desk: Desk
     terminal.see("❯ said at once", "waiting for demo/offline", "❯ and a draft")
 
 
+@pytest.mark.slow
 def test_what_no_longer_fits_is_asked_about_once_and_goes_on_with_rolling_context(desk: Desk) -> None:
     terminal = desk.open(rows=40)
     terminal.see("rolling: off")

@@ -23,10 +23,9 @@ _BACK_TO_THE_SHELLS_SCREEN = b"\x1b[?1049l"
 
 
 def test_ctrl_z_goes_back_to_the_shell_and_all_that_was_on_the_screen_is_there_on_return(desk: Desk) -> None:
-    terminal = desk.open()
-    terminal.see("rolling: off")
-    terminal.say("hello")
-    terminal.see("done in")
+    desk.remember(Message("user", "hello"), Message("assistant", "Hello yourself."))
+    terminal = desk.open("--continue")
+    terminal.see("rolling: off", "Hello yourself.")
     terminal.type("half a thought")
     before = terminal.see("❯ half a thought", "this message +")
     terminal.type("\x1a")
@@ -38,7 +37,7 @@ def test_ctrl_z_goes_back_to_the_shell_and_all_that_was_on_the_screen_is_there_o
     terminal.see("❯ half a thought and the rest")
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("number", [signal.SIGTERM, pytest.param(signal.SIGHUP, marks=pytest.mark.slow)])
 def test_a_polite_kill_leaves_the_terminal_as_it_was(desk: Desk, number: signal.Signals) -> None:
     terminal = desk.open()
     terminal.see("rolling: off")

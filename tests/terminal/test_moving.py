@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+import pytest
+
 from rolling_chat.messages import Message
 from tests.support.terminal import Terminal
 from tests.terminal.conftest import SLOW, Desk
@@ -71,6 +73,7 @@ def test_the_wheel_goes_up_to_the_question_and_down_until_it_follows_again(desk:
     terminal.wait_until(lambda: "ctrl+end newest" not in terminal.text, "it does not follow again")
 
 
+@pytest.mark.slow
 def test_the_wheel_takes_the_reader_off_a_growing_answer_and_leaves_them_there(desk: Desk) -> None:
     desk.write_facts()
     terminal = desk.open(columns=90, rows=14, ROLLING_CHAT_OFFLINE_DELAY=SLOW)

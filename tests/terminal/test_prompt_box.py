@@ -81,7 +81,7 @@ def test_ten_thousand_lines_are_one_word_and_are_sent_whole(desk: Desk) -> None:
     terminal.see("Cannot fit request within context limit", "129,0")
 
 
-@pytest.mark.parametrize("said", [False, True])
+@pytest.mark.parametrize("said", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_kill_9_loses_no_draft(desk: Desk, said: bool) -> None:
     terminal = desk.open()
     terminal.see("rolling: off")
@@ -102,6 +102,7 @@ def test_kill_9_loses_no_draft(desk: Desk, said: bool) -> None:
     again.wait_until(lambda: not kept(desk), "the draft was not forgotten")
 
 
+@pytest.mark.slow
 def test_what_was_sent_is_not_brought_back(desk: Desk) -> None:
     terminal = desk.open()
     terminal.see("rolling: off")
@@ -115,6 +116,7 @@ def test_what_was_sent_is_not_brought_back(desk: Desk) -> None:
     assert "The draft that was not sent" not in again.text
 
 
+@pytest.mark.slow
 def test_two_terminals_keep_a_draft_each(desk: Desk) -> None:
     one, other = desk.open(), desk.open()
     for terminal, text in ((one, "from the first"), (other, "from the second")):
@@ -129,6 +131,7 @@ def test_two_terminals_keep_a_draft_each(desk: Desk) -> None:
     other.kill()
 
 
+@pytest.mark.slow
 def test_a_data_folder_that_cannot_be_written_leaves_the_box_as_it_is(desk: Desk) -> None:
     home = desk.home / "rolling-chat"
     home.mkdir()
@@ -163,9 +166,9 @@ def test_the_editor_gets_the_draft_and_gives_it_back(desk: Desk) -> None:
 @pytest.mark.parametrize(
     ("answer", "line"),
     [
-        ("fail\r", "ended with code 3: nothing was changed"),
+        pytest.param("fail\r", "ended with code 3: nothing was changed", marks=pytest.mark.slow),
         ("die\r", "was ended by signal 9"),
-        (CTRL_C, "was ended by signal 2"),
+        pytest.param(CTRL_C, "was ended by signal 2", marks=pytest.mark.slow),
     ],
 )
 def test_an_editor_that_fails_loses_nothing_and_leaves_the_terminal_in_order(
@@ -230,6 +233,7 @@ def test_a_text_is_shown_in_the_pager_and_its_control_characters_are_not_obeyed(
     assert not list(temporary.iterdir())
 
 
+@pytest.mark.slow
 def test_the_history_of_another_terminal_is_searched(desk: Desk) -> None:
     one, other = desk.open(), desk.open()
     other.see("rolling: off")

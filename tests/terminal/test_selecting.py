@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+import pytest
+
 from rolling_chat.messages import Message
 from tests.support.terminal import Terminal
 from tests.terminal.conftest import SLOW, Desk
@@ -82,6 +84,7 @@ def test_a_selection_over_the_edge_scrolls_and_takes_what_comes(desk: Desk) -> N
     assert all(line in [_ASKED, *facts.splitlines()] for line in facts_taken[:-1])
 
 
+@pytest.mark.slow
 def test_a_selection_stays_on_its_text_while_an_answer_streams(desk: Desk) -> None:
     desk.write_facts()
     terminal = desk.open(columns=90, rows=24, ROLLING_CHAT_OFFLINE_DELAY=SLOW)

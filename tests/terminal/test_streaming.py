@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+import pytest
+
 from tests.support.terminal import Terminal
 from tests.terminal.conftest import SLOW, Desk
 
@@ -23,6 +25,7 @@ def seconds_passed(terminal: Terminal) -> int:
     return int(found[1]) if found else -1
 
 
+@pytest.mark.slow
 def test_what_is_read_stays_put_while_the_answer_grows_and_the_window_changes(desk: Desk) -> None:
     desk.write_facts()
     terminal = desk.open(columns=90, rows=18, ROLLING_CHAT_OFFLINE_DELAY=SLOW)

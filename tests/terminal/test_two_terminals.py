@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.terminal.conftest import Desk
 
 
+@pytest.mark.slow
 def test_a_second_terminal_follows_the_first_and_goes_on_when_it_is_gone(desk: Desk) -> None:
     first = desk.open()
     first.see("rolling: off")

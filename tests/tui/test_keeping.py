@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -17,6 +18,7 @@ from rolling_chat.processes import this_process
 from rolling_chat.settings.schema import SettingsError
 from rolling_chat.tui.keeping import DraftFiles, PasteFiles, Place, save_quietly
 from rolling_chat.tui.pastes import Draft, drawn, token
+from tests.support.cases import Cases
 
 LOG = "a line of a log\n" * 500
 HERE = Place("session-1", "/work", is_new=False)
@@ -100,26 +102,30 @@ def test_what_is_kept_is_for_its_owner_only(tmp_path: Path) -> None:
     assert all(path.stat().st_mode & 0o077 == 0 for path in [*kept, *(path.parent for path in kept)])
 
 
-@pytest.mark.parametrize(
-    "content",
-    [
-        b"",
-        b"{",
-        b"\xff\xfe",
-        b"[]",
-        b'{"draft": "x"}',
-        b'{"place": {"session": 1}}',
-        b"[" * 100_000,
-        json.dumps(
-            {"place": asdict(HERE), "process": asdict(this_process()) | {"pid": 0}, "draft": 7, "saved_at": 1}
-        ).encode(),
-    ],
-    ids=["empty", "torn", "not utf-8", "a list", "a text", "half", "deep", "of another kind"],
-)
-def test_a_torn_or_foreign_file_costs_nothing_else(tmp_path: Path, content: bytes) -> None:
-    killed(tmp_path, HERE, "whole")
-    (tmp_path / "drafts" / "torn.json").write_bytes(content)
-    assert files_of(tmp_path).take(HERE).text == "whole"
+TORN = {
+    "empty": b"",
+    "torn": b"{",
+    "not utf-8": b"\xff\xfe",
+    "a list": b"[]",
+    "a text": b'{"draft": "x"}',
+    "half": b'{"place": {"session": 1}}',
+    "deep": b"[" * 100_000,
+    "of another kind": json.dumps(
+        {"place": asdict(HERE), "process": asdict(this_process()) | {"pid": 0}, "draft": 7, "saved_at": 1}
+    ).encode(),
+}
+
+
+def test_a_torn_or_foreign_file_costs_nothing_else(tmp_path: Path) -> None:
+    left = tmp_path / "left"
+    killed(left, HERE, "whole")
+    cases = Cases()
+    for name, content in TORN.items():
+        home = shutil.copytree(left, tmp_path / name)
+        (home / "drafts" / "torn.json").write_bytes(content)
+        with cases.case(name):
+            assert files_of(home).take(HERE).text == "whole"
+    cases.finish()
 
 
 def test_a_name_in_a_draft_is_no_path(tmp_path: Path) -> None:

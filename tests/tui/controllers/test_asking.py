@@ -13,6 +13,7 @@ from rolling_chat.providers.protocol import ErrorKind, ProviderError
 from rolling_chat.settings.schema import ContextSettings, Settings
 from rolling_chat.tui.widgets.question import Question
 from rolling_chat.tui.widgets.questions import full_question
+from tests.support.cases import Cases
 from tests.support.tui import (
     COMMAND,
     MODEL,
@@ -34,6 +35,7 @@ from tests.support.tui import (
     wait_until,
 )
 
+SIZES = ((80, 24), (60, 20), (60, 16), (40, 15), (40, 10))
 FULL = ProviderError(ErrorKind.TOO_LONG, "The prompt is too long for the model.")
 
 
@@ -206,12 +208,11 @@ async def test_from_the_find_bar_too_tab_answers(made: Path, text: str) -> None:
         assert draft(pilot) == text
 
 
-@pytest.mark.parametrize("size", [(80, 24), (60, 20), (60, 16), (40, 15), (40, 10)])
 @pytest.mark.parametrize("writes", ["commands", "lines", "finds"])
 async def test_however_few_rows_there_are_the_draft_the_gauge_and_the_keys_stay(
-    tmp_path: Path, size: tuple[int, int], writes: str
+    tmp_path: Path, writes: str
 ) -> None:
-    clock, settings = Clock(), Settings(model=MODEL, context=ContextSettings(enabled=True))
+    clock, cases, settings = Clock(), Cases(), Settings(model=MODEL, context=ContextSettings(enabled=True))
     provider = ScriptedProvider([*[says("So. " * 200)] * 3, says("They talked.")])
     chat = make_chat(tmp_path, provider=provider, settings=settings, folder=tmp_path)
     for number in range(3):
@@ -219,22 +220,30 @@ async def test_however_few_rows_there_are_the_draft_the_gauge_and_the_keys_stay(
             pass
     chat.summaries.take(await chat.summaries.propose())
     provider.replies.append(calls("run_command", command="echo " + "a word or two " * 60))
-    async with make_app(chat, tmp_path, clock=clock).run_test(size=size) as pilot:
+    async with make_app(chat, tmp_path, clock=clock).run_test(size=SIZES[0]) as pilot:
         await reads(pilot, " / 128k", "Older messages in this")
         await _asked(pilot, clock)
         match writes:
             case "commands":
                 await pilot.press("space", "backspace", "/")
-                await reads(pilot, "tab complete", "/rolling-context")
+                written = ("tab complete", "/rolling-context")
             case "lines":
-                pilot.app.screen.post_message(Paste("\n".join("line" for _ in range(9))))
-                await reads(pilot, "tab answer  esc no", "line")
+                written = ("tab answer  esc no", "line")
             case _:
                 await pilot.press("ctrl+f", *"word")
-                await reads(pilot, "find: word", "enter next")
-        await reads(pilot, " / 128k", "Allow run_command?", "echo a word", "asking")
-        box = screen_of(pilot).prompt.region
-        assert 0 < box.height < size[1] - box.y
+                written = ("find: word", "enter next")
+        for size in SIZES:
+            with cases.case(size):
+                if writes == "lines":  # they are pasted into a screen of this size
+                    screen_of(pilot).prompt.put("")
+                await pilot.resize_terminal(*size)
+                if writes == "lines":
+                    pilot.app.screen.post_message(Paste("\n".join("line" for _ in range(9))))
+                await reads(pilot, *written)
+                await reads(pilot, " / 128k", "Allow run_command?", "echo a word", "asking")
+                box = screen_of(pilot).prompt.region
+                assert 0 < box.height < size[1] - box.y
+    cases.finish()
 
 
 async def test_a_question_that_comes_while_something_is_found_leaves_the_keys_there_until_tab(
