@@ -11,7 +11,7 @@ from tests.soak.walk import Plan, run_walk
 EPISODES, ACTIONS, TURNS = 200, 60, 1_500
 SHORT_SEED = 8
 SHORT = Plan(
-    actions=14,
+    actions=6,
     patience=60.0,
     without=frozenset({"second", "hangs"}),
 )
