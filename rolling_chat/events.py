@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeAlias
@@ -177,7 +177,21 @@ class SummaryEnded:
 
 
 SummaryEvent: TypeAlias = SummaryBegan | SummaryEnded
-"""What a session tells of its summaries, between turns and within them."""
+"""What a session reports of its summaries, between turns and within them."""
+
+
+@dataclass(slots=True)
+class Listener:
+    """Whom a chat asks and informs outside of a turn's events; one for all sessions that it opens.
+
+    `ask` is asked for permission, None refuses what needs it. `on_older` gets the messages that are read
+    above the newest ones of a long session, `on_summary` learns when a summary is being made.
+    """
+
+    ask: AskPermission | None = None
+    on_older: Callable[[Sequence[Message]], None] | None = None
+    on_summary: Callable[[SummaryEvent], None] | None = None
+
 
 Event: TypeAlias = (
     TurnStarted

@@ -1,16 +1,18 @@
-"""What a person changes of the pipeline in mid-session: settings as they are typed, and the way back."""
+"""What the user changes of the pipeline in mid-session: settings as they are typed, and the way back."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from types import MappingProxyType
 
 from rolling_chat.agent.errors import ChatError, in_words
 from rolling_chat.agent.runtime import Runtime
-from rolling_chat.agent.session import OpenSession
+from rolling_chat.agent.session_state import SessionState
 from rolling_chat.context import ContextPlan, PromptReport
+from rolling_chat.providers.background import in_background
 from rolling_chat.settings.load import read_setting, shown
 from rolling_chat.settings.schema import ContextSettings, SettingsError, ToolContextSettings
 from rolling_chat.settings.write import save_setting
@@ -71,7 +73,7 @@ class Switch:
 
 
 def value_of(context: ContextSettings, key: str) -> str:
-    """The value of a key as people write it."""
+    """The value of a key as users write it."""
     name = key.removeprefix("context.")
     if name.startswith("tools."):
         tool = context.tools.get(name.removeprefix("tools.").removesuffix(".truncation").strip("\"'"))
@@ -80,17 +82,12 @@ def value_of(context: ContextSettings, key: str) -> str:
 
 
 class Overrides:
-    """The switch and the settings of an open session's pipeline, and what can be taken back of them.
+    """Switches rolling context and sets keys of `[context]` in one session, and takes both back."""
 
-    `session` is the open session, whichever it is at the time: what was changed in one is
-    forgotten in the next.
-    """
-
-    def __init__(self, runtime: Runtime, session: Callable[[], OpenSession]) -> None:
+    def __init__(self, runtime: Runtime, state: SessionState) -> None:
         self._runtime = runtime
-        self._session = session
+        self._state = state
         self._made: list[Switch] = []  # what can be undone, the last one last
-        self._made_in: OpenSession | None = None
 
     def set_rolling(self, on: bool) -> str:
         """Switch rolling context, and save that as the preference for new sessions.
@@ -98,12 +95,17 @@ class Overrides:
         The plan is laid aside when it goes off, taken up when it goes on. Returns a line where the
         preference could not be saved or does not count, else an empty text.
         """
-        self._switch("", self._in_force.switched(on))
+        self._switch("", self._active.switched(on))
         return self._save_preference(on)
 
-    def set_context(self, key: str, value: str) -> str:
-        """Set one key of `[context]`, as typed; returns the line that says so. Raises ChatError."""
-        before = self._in_force
+    def set(self, key: str, value: str) -> str:
+        """Set one key of `[context]` for as long as this process runs; returns a line that says so.
+
+        `enabled` is the switch, and saved as `set_rolling` does. `value` is as the user types it. What the
+        settings now leave room for comes back. Raises ChatError for an unknown key, or a value that it does
+        not take.
+        """
+        before = self._active
         with in_words():
             wanted = before.with_setting(key, value)
         if wanted.context is before.context:
@@ -114,23 +116,29 @@ class Overrides:
         was, now = value_of(before.context, key), value_of(wanted.context, key)
         return f"For this session, {name} is {now}" + (f", it was {was}" if was != now else " already")
 
-    def preview(self, settings: Mapping[str, str] | None = None) -> PromptReport:
-        """The next request's report with rolling on, under these settings as typed. Raises ChatError."""
-        now = replace(self._in_force, rolling=True)
+    async def preview(self, settings: Mapping[str, str] | None = None) -> PromptReport:
+        """The report of the next request if rolling context were on, under these settings as typed.
+
+        Nothing is changed; made off the event loop. Raises ChatError as `set` does.
+        """
+        return await in_background(partial(self._preview, settings or {}))
+
+    def _preview(self, settings: Mapping[str, str]) -> PromptReport:
+        now = replace(self._active, rolling=True)
         with in_words():
-            wanted = now.with_settings(settings or {})
-        context = None if wanted.context == now.context else wanted.context
-        session = self._session()
-        return session.planner.preview(session.conversation.messages, context=context, rolling=wanted.rolling)
+            wanted = now.with_settings(settings)
+            context = None if wanted.context == now.context else wanted.context
+            branch = self._state.conversation.messages
+        return self._state.planner.preview(branch, context=context, rolling=wanted.rolling)
 
     def undo(self) -> str:
         """Take the last change back, and return to the plan before it. Raises ChatError."""
-        if not self._made or self._made_in is not self._session():
+        if not self._made:
             raise ChatError(
                 "There is nothing to undo: rolling context was not changed since this session was opened."
             )
         switch = self._made.pop()
-        self._put_in_force(switch.before, switch.plan)
+        self._activate(switch.before, switch.plan)
         if not switch.key:
             warning = self._save_preference(switch.before.preference)
             line = f"Undone: rolling context is {'on' if switch.before.rolling else 'off'} again."
@@ -138,27 +146,25 @@ class Overrides:
         return f"Undone: {switch.key} is {value_of(switch.before.context, switch.key)} again."
 
     @property
-    def _in_force(self) -> Wanted:
+    def _active(self) -> Wanted:
         context = self._runtime.settings.context
-        return Wanted(context, self._session().planner.rolling, context.enabled)
+        return Wanted(context, self._state.planner.rolling, context.enabled)
 
     def _switch(self, key: str, wanted: Wanted) -> None:
-        before, session = self._in_force, self._session()
+        before, state = self._active, self._state
         if wanted == before:
             return
-        plan = session.planner.decisions
-        if self._made_in is not session:
-            self._made, self._made_in = [], session
+        plan = state.planner.decisions
         self._made.append(Switch("" if wanted.context == before.context else key, before, plan))
-        self._put_in_force(wanted, session.planner.plan_under(wanted.context, session.conversation.messages))
+        self._activate(wanted, state.planner.plan_under(wanted.context, state.conversation.messages))
 
-    def _put_in_force(self, wanted: Wanted, plan: ContextPlan | None) -> None:
-        session = self._session()
+    def _activate(self, wanted: Wanted, plan: ContextPlan | None) -> None:
+        state = self._state
         context = replace(wanted.context, enabled=wanted.preference)
         self._runtime.settings = replace(self._runtime.settings, context=context)
-        session.planner.rolling = wanted.rolling
-        session.planner.use_plan(plan)
-        session.update(rolling=wanted.rolling, plan=plan.to_json() if plan is not None else None)
+        state.planner.rolling = wanted.rolling
+        state.planner.use_plan(plan)
+        state.update(rolling=wanted.rolling, plan=plan.to_json() if plan is not None else None)
 
     def _save_preference(self, on: bool) -> str:
         """Write the preference to the user's settings; a line where that fails or something overrides it."""

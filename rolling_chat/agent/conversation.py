@@ -10,6 +10,7 @@ from dataclasses import replace
 from functools import partial
 
 from rolling_chat.agent.text import sound_text
+from rolling_chat.events import Listener
 from rolling_chat.messages import Ending, FileTouch, MadeBy, Message, ToolCall, pack_contents
 from rolling_chat.providers.background import in_background
 from rolling_chat.sessions.records import Stretch
@@ -27,8 +28,8 @@ _LONG_REPLY = 300_000  # characters: stored and indexed in some 5 ms
 class Conversation:
     """The messages of the current branch, root first; every change is in the store before it shows.
 
-    The newest are read when it is made, the rest when it is asked for, or by `read_rest`. `on_older`
-    is told what comes in above what was read before.
+    The newest are read when it is made, the rest when it is asked for, or by `read_rest`; the listener
+    gets what comes in above what was read before.
 
     At most one reply is open (being streamed) at a time, and the calls of the last reply may be
     unanswered. `settle_reply` and `answer_open_calls` end both, so that whatever happened, what is kept
@@ -36,11 +37,11 @@ class Conversation:
     time; `settle_reply` holds the loop up where a long reply is just being stored.
     """
 
-    def __init__(self, store: SessionStore, session_id: str) -> None:
+    def __init__(self, store: SessionStore, session_id: str, listener: Listener) -> None:
         self.store = store
         self.session_id = session_id
         self.version = 0  # grows with every change
-        self.on_older: Callable[[Sequence[Message]], None] | None = None
+        self._listener = listener
         self._messages, self._above = store.stretch(session_id, _FIRST)
         self._counted = _count_sizes(self._messages)  # by id, the counts that are stored
         self._open: _OpenReply | None = None
@@ -67,10 +68,7 @@ class Conversation:
         return not self._above
 
     async def read_rest(self) -> None:
-        """Read what was not read of the branch yet, newest first, off the event loop. Raises StoreError.
-
-        `on_older` is told of every part as it comes in.
-        """
+        """Read what was not read of the branch yet, newest first, off the event loop. Raises StoreError."""
         async with self._reading:
             while above := self._above:
                 older = await in_background(partial(self._read_up_from, above))
@@ -95,8 +93,12 @@ class Conversation:
         self._messages[:0] = older.messages
         self._above = older.above
         self._counted |= _count_sizes(older.messages)
-        if self.on_older is not None:
-            self.on_older(older.messages)
+        if self._listener.on_older is not None:
+            self._listener.on_older(older.messages)
+
+    def close(self) -> None:
+        """Inform nobody any more: another session is shown."""
+        self._listener = Listener()
 
     def reload(self) -> bool:
         """Read the newest of the branch again; whether it had changed."""

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rolling_chat.agent.errors import ChatError, in_words
+from rolling_chat.agent.memory.summaries import Summaries
 from rolling_chat.agent.runtime import Runtime
-from rolling_chat.agent.session import OpenSession
+from rolling_chat.agent.session_state import SessionState
+from rolling_chat.agent.turn.running import TurnGate
 from rolling_chat.messages import Message
 from rolling_chat.sessions.records import LeftBranch
 
 
 @dataclass(frozen=True, slots=True)
 class SaidTurn:
-    """A turn of the branch by what the person said: `number` counts from 1 at the root."""
+    """A turn of the branch by what the user said: `number` counts from 1 at the root."""
 
     number: int
     message: Message
@@ -29,25 +31,28 @@ class _Step:
 
 
 class History:
-    """History the head of the open session; `session` is whichever is open at the time.
+    """Moves the head of one session.
 
-    Every method raises ChatError where there is nowhere to go, and where the store says no. What
-    was spent stays spent; plan, summary and pins follow the branch.
+    Every method raises ChatError where there is nowhere to go, and where the store says no; those that
+    move, also while a turn runs and while another process has the session. What was spent stays spent;
+    plan, summary and pins follow the branch.
     """
 
-    def __init__(self, runtime: Runtime, session: Callable[[], OpenSession]) -> None:
+    def __init__(self, runtime: Runtime, state: SessionState, gate: TurnGate, summaries: Summaries) -> None:
         self._runtime = runtime
-        self._session = session
+        self._state = state
+        self._gate = gate
+        self._summaries = summaries
         self._back: list[_Step] = []
-        self._made_in: OpenSession | None = None
 
     def turns(self) -> list[SaidTurn]:
-        """What the person said on this branch, oldest first."""
+        """What the user said on this branch, oldest first."""
         said = (message for message in self._messages if message.role == "user")
         return [SaidTurn(number, message) for number, message in enumerate(said, 1)]
 
     def undo(self) -> Message:
-        """Go back to before the newest message of the person, and return that message."""
+        """Go back to before the newest message of the user, and return that message."""
+        self._require_idle()
         turns = self.turns()
         if not turns:
             raise ChatError("There is nothing to undo: this branch has no message of yours.")
@@ -55,9 +60,10 @@ class History:
 
     def redo(self) -> None:
         """Go forward again to where the last move was made from."""
+        self._require_idle()
         here = self._head
-        # what was said since, or another session, has made another branch of it
-        while self._back and (self._back[-1].reached != here or self._made_in is not self._session()):
+        # what was said since has made another branch of it
+        while self._back and self._back[-1].reached != here:
             self._back.pop()
         if not self._back:
             raise ChatError("There is nothing to redo; /branches lists the branches that were left.")
@@ -65,6 +71,7 @@ class History:
 
     def rewind(self, message_id: str) -> Message:
         """Go back to before a message of this branch, and return that message."""
+        self._require_idle()
         before = ""
         for message in self._messages:
             if message.id == message_id:
@@ -74,7 +81,8 @@ class History:
         raise ChatError("That message is not on this branch; /branches lists the branches that were left.")
 
     def retake(self) -> Message:
-        """Go back to the person's last message, so that it can be answered again; return it."""
+        """Go back to the user's last message, so that it can be answered again; return it."""
+        self._require_idle()
         turns = self.turns()
         if not turns:
             raise ChatError("There is nothing to answer again: this branch has no message of yours.")
@@ -86,40 +94,45 @@ class History:
     def branches(self) -> Sequence[LeftBranch]:
         """The branches that the head was moved away from, the one last written to first."""
         with in_words():
-            return self._runtime.store.left_branches(self._session().info.id)
+            return self._runtime.store.left_branches(self._state.info.id)
 
     def go_to(self, message_id: str) -> bool:
         """Go to the branch that holds `message_id`, to its end; whether that is another than this one."""
+        self._require_idle()
         if any(message.id == message_id for message in self._messages):
             return False
         with in_words():
-            end = self._runtime.store.end_of_branch(self._session().info.id, message_id)
+            end = self._runtime.store.end_of_branch(self._state.info.id, message_id)
         self._step(end)
         return True
 
     @property
     def _messages(self) -> Sequence[Message]:
-        return self._session().conversation.messages
+        with in_words():
+            return self._state.conversation.messages
 
     @property
     def _head(self) -> str:
         return self._messages[-1].id if self._messages else ""
 
+    def _require_idle(self) -> None:
+        """Raise ChatError while a turn runs; a summary of the branch that is left is not wanted any more."""
+        self._gate.require_idle()
+        self._summaries.cancel()
+
     def _step(self, head: str) -> None:
-        self._session().make_ours()
+        self._state.make_ours()
         left = self._head
         self._go(head)
-        if self._made_in is not self._session():
-            self._back, self._made_in = [], self._session()
         self._back.append(_Step(left, self._head))
 
     def _go(self, head: str) -> None:
-        session = self._session()
-        session.make_ours()
+        state = self._state
+        state.make_ours()
         with in_words():
-            plan = self._runtime.store.move_head(session.info.id, head, session.planner.model)
-            session.conversation.move_to(head)
-            session.planner.load_plan(plan)
+            plan = self._runtime.store.move_head(state.info.id, head, state.planner.model)
+            state.conversation.move_to(head)
+            state.planner.load_plan(plan)
             # a branch that a process left in the middle of a turn is made fit to be gone on with
-            session.mend()
-        session.read_info()
+            state.repair()
+        state.read_info()

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
-from rolling_chat.events import AskPermission, Permission, PermissionAnswer, PermissionRequest
+from rolling_chat.agent.errors import ChatError, in_words
+from rolling_chat.agent.runtime import Runtime
+from rolling_chat.events import Listener, Permission, PermissionAnswer, PermissionRequest
 from rolling_chat.permissions.rules import PermissionRule, find_denial, is_allowed, parse_rule
-from rolling_chat.settings.paths import Paths
 from rolling_chat.settings.schema import Settings, SettingsError
 from rolling_chat.settings.write import add_to_setting
+from rolling_chat.tools import all_tools
 from rolling_chat.tools.base import Tool
 
 log = logging.getLogger("rolling_chat.agent.permissions")
@@ -25,7 +27,7 @@ _NO = PermissionAnswer(Permission.NO)
 
 @dataclass(slots=True)
 class Permissions:
-    """The policy of `agent.approvals`, the rules of settings and session, and whom to ask.
+    """The policy of `agent.approvals`, the rules of the settings and of one session, and whom to ask.
 
     A rule that denies wins over everything. A tool that needs no permission runs otherwise. One that does:
     `read-only` refuses it, `all` lets it run, `ask` and `edits` ask unless a rule allows the call (`edits`
@@ -33,17 +35,21 @@ class Permissions:
     answer; they end with the session.
     """
 
+    runtime: Runtime
+    listener: Listener
     policy: Policy
     allow: tuple[PermissionRule, ...] = ()
     deny: tuple[PermissionRule, ...] = ()
-    ask: AskPermission | None = None
     session: list[PermissionRule] = field(default_factory=list)
 
     @classmethod
-    def of(cls, settings: Settings, tools: Collection[str]) -> Permissions:
+    def of(cls, runtime: Runtime, listener: Listener) -> Permissions:
         """The policy and the rules of the settings. Raises SettingsError for a rule about no tool."""
+        settings, tools = runtime.settings, [tool.name for tool in all_tools()]
         rules = settings.agent.permissions
         return cls(
+            runtime,
+            listener,
             settings.agent.approvals,
             _read(rules.allow, ALLOW, settings, tools),
             _read(rules.deny, DENY, settings, tools),
@@ -59,14 +65,15 @@ class Permissions:
             return "refused"
         if is_allowed((*self.allow, *self.session), tool.name, subject):
             return "allowed"
-        return "ask" if self.ask is not None else "refused"
+        return "ask" if self.listener.ask is not None else "refused"
 
     async def decide(self, request: PermissionRequest) -> PermissionAnswer:
         """Ask the user. A question that could not be put counts as no."""
-        if self.ask is None:
+        ask = self.listener.ask
+        if ask is None:
             return _NO
         try:
-            answer = await self.ask(request)
+            answer = await ask(request)
         except Exception:
             log.exception("asking for permission failed")
             return _NO
@@ -88,21 +95,21 @@ class Permissions:
             f"(approvals are {self.policy!r}). Go on without it, or say what you would have run."
         )
 
-    def forget(self) -> None:
-        """Drop the session's rules: another session begins."""
-        self.session.clear()
-
     def remove(self, rule: PermissionRule) -> None:
         """Drop a rule of the session: what it allowed asks again."""
         if rule in self.session:
             self.session.remove(rule)
 
-    def keep(self, rule: PermissionRule, paths: Paths) -> None:
-        """Move a session's rule into the user's settings file. Raises SettingsError."""
+    def keep(self, rule: PermissionRule) -> None:
+        """Move a session's rule into the user's settings, for later sessions as well. Raises ChatError."""
         if not rule.can_be_kept:
-            raise SettingsError("A command of several lines cannot be kept in the settings.")
-        add_to_setting(paths, ALLOW, rule.text)
+            raise ChatError("A command of several lines cannot be kept in the settings.")
+        with in_words():
+            add_to_setting(self.runtime.paths, ALLOW, rule.text)
         self.allow = (*self.allow, rule)
+        agent = self.runtime.settings.agent
+        kept = replace(agent.permissions, allow=(*agent.permissions.allow, rule.text))
+        self.runtime.settings = replace(self.runtime.settings, agent=replace(agent, permissions=kept))
         self.remove(rule)
 
 

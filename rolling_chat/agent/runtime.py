@@ -5,8 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
+from rolling_chat.agent.attachments import Attachments
 from rolling_chat.providers.litellm_provider import LiteLLMProvider
 from rolling_chat.providers.protocol import Provider
 from rolling_chat.providers.retries import RetryPolicy
@@ -33,6 +35,11 @@ class Runtime:
     clock: Callable[[], float] = time.time
     save: bool = True
     api_base: str = ""
+
+    @cached_property
+    def attachments(self) -> Attachments:
+        """The files of messages that were too large to send."""
+        return Attachments(self.paths.attachments_dir if self.save else None)
 
     @classmethod
     def create(

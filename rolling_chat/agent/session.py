@@ -1,201 +1,255 @@
-"""One session while it is open: claimed or followed, read, mended, and let go of again."""
+"""One open session: all that belongs to it, made with it and closed with it."""
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Iterator, Sequence
-from datetime import datetime
-from typing import Unpack
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
 
-from rolling_chat.agent.conversation import Conversation
+from rolling_chat.agent.attachments import break_long_lines
+from rolling_chat.agent.context_settings import Overrides
 from rolling_chat.agent.errors import ChatError, in_words
-from rolling_chat.agent.memory.pin_scope import PinnedIds
-from rolling_chat.agent.models import model_warnings, unknown_address_line
-from rolling_chat.agent.request.planner import Planner
+from rolling_chat.agent.exporting import export_session, session_as_markdown
+from rolling_chat.agent.files import FileState, file_states
+from rolling_chat.agent.history import History
+from rolling_chat.agent.memory.pins import SessionPins
+from rolling_chat.agent.memory.summaries import Summaries
+from rolling_chat.agent.memory.summarizer import Summarizer
+from rolling_chat.agent.models import known_addresses, model_warnings, pick_model
+from rolling_chat.agent.permissions import Permissions
+from rolling_chat.agent.request.preview import RequestPreview
+from rolling_chat.agent.request.pricing import Prices
 from rolling_chat.agent.runtime import Runtime
-from rolling_chat.messages import Ending
-from rolling_chat.sessions.records import SessionChanges, SessionInfo, StoreError
-from rolling_chat.tools import Tool
+from rolling_chat.agent.session_state import SessionState
+from rolling_chat.agent.turn.oversized import (
+    LargeMessage,
+    Obstacle,
+    as_head_and_tail,
+    as_opening,
+    find_obstacle,
+    note_on_file,
+)
+from rolling_chat.agent.turn.running import TurnGate
+from rolling_chat.context.tokens import TokenEstimator, estimator_for
+from rolling_chat.events import Listener
+from rolling_chat.messages import Message
+from rolling_chat.providers.background import in_background
+from rolling_chat.providers.discovery import ModelChoice
+from rolling_chat.redaction import secrets_in
+from rolling_chat.sessions.records import SessionInfo
+from rolling_chat.tools import choose_tools
+from rolling_chat.tools.read_file import READ_FILE
 
-log = logging.getLogger("rolling_chat.agent.session")
 
+class Session:
+    """One open session.
 
-class OpenSession:
-    """What a chat has of the session that it is in.
-
-    `info` is the session as lists show it, `usage` what its requests came to, `notices` lines to
-    show when it is opened. One that another process has open is followed: `held_by` says who has
-    it, and nothing of it is written. Raises StoreError where it cannot be claimed or read.
+    One that another process has open is opened to follow: `holder` says who has it, nothing of it is
+    written, and `refresh` reads what the other wrote. Raises SettingsError, StoreError and ToolError when it
+    cannot be opened.
     """
 
     def __init__(
         self,
         runtime: Runtime,
         info: SessionInfo,
+        listener: Listener,
         *,
         model: str,
         address: str | None,
         rolling: bool,
-        tools: Sequence[Tool],
+        model_line: str,
     ) -> None:
         self._runtime = runtime
-        self.info = info
-        self._holder = runtime.store.claim(info.id)
-        self._opened = info
-        self.former_addresses: dict[str, str | None] = {}  # by model, the last one last
-        self.conversation = Conversation(runtime.store, info.id)
-        self.planner = Planner(
-            runtime, session_id=info.id, started_at=info.created_at,
-            model=model, address=address, rolling=rolling, tools=tools,
+        self.permissions = Permissions.of(runtime, listener)
+        self.state = SessionState(
+            runtime, info, model=model, address=address, rolling=rolling,
+            tools=choose_tools(runtime.settings.agent.tools), listener=listener,
         )  # fmt: skip
-        self._read_plan()
-        self._read_pins()
-        self.usage = runtime.store.usage(info.id)
-        self.notices = list(self._notices(offers_tools=bool(tools)))
-        if self._holder is not None:
-            return
-        self.mend()
-        if (info.model, info.api_base, info.rolling) != (model, address, rolling):
-            self.update(model=model, api_base=address, rolling=rolling)
+        self.conversation = self.state.conversation
+        self.planner = self.state.planner
+        self.gate = TurnGate()
+        self.summarizer = Summarizer(runtime, self.state.spend, self.gate)
+        self.summaries = Summaries(runtime, self.state, self.gate, self.summarizer, listener)
+        self.preview = RequestPreview(self.state)
+        self.pins = SessionPins(self.state)
+        self.history = History(runtime, self.state, self.gate, self.summaries)
+        self.overrides = Overrides(runtime, self.state)
+        self.notices: list[str] = list(self.state.notices)
+        self._named = (self.model, self.address, model_line)
 
     @property
-    def is_held(self) -> bool:
-        """Does another process have the session open?"""
-        return self._holder is not None
+    def info(self) -> SessionInfo:
+        """The session as lists show it, up to date."""
+        return self.state.info
 
     @property
-    def held_by(self) -> str:
+    def holder(self) -> str:
         """Who else has the session open, in words; empty when it is ours."""
-        if self._holder is None:
-            return ""
-        since = datetime.fromtimestamp(self._holder.since).astimezone()
-        return f"open in another terminal (process {self._holder.pid} since {since:%H:%M})"
+        return self.state.holder
 
-    def make_ours(self) -> None:
-        """See to it that the session may be written. Raises ChatError while another has it."""
-        if self._holder is not None:
-            self.refresh()
-        if self._holder is not None:
-            raise ChatError(f"This session is {self.held_by}. /fork makes a copy of your own to go on in.")
+    @property
+    def messages(self) -> Sequence[Message]:
+        """The current branch, root first; a reply that is being streamed is not in it yet.
+
+        The whole of it: what was not read yet is read now, which takes a while; `preview.ready` waits for it
+        off the event loop. Raises ChatError.
+        """
         with in_words():
-            self.mend()
+            return self.conversation.messages
 
-    def require_address(self) -> None:
-        """Raise ChatError where it is not known which server the conversation would go to."""
-        if self.planner.address is None:
-            model = self.planner.model
-            raise ChatError(f"Not sent: {unknown_address_line(model)}, or with /model {model} ADDRESS.")
+    @property
+    def model(self) -> str:
+        """The model that answers."""
+        return self.planner.model
+
+    @property
+    def address(self) -> str | None:
+        """The address of the model's server: empty for the provider's own, None where it is not known."""
+        return self.planner.address
+
+    @property
+    def rolling(self) -> bool:
+        """Whether rolling context is on."""
+        return self.planner.rolling
+
+    @property
+    def model_line(self) -> str:
+        """One line: which model, where it came from, how to change it."""
+        model, address, line = self._named
+        if (model, address) == (self.model, self.address):
+            return line
+        # the session was taken over from another process, with the model that answers there
+        return ModelChoice(self.model, "this session", self.address).line
+
+    @property
+    def known_addresses(self) -> Mapping[str, str]:
+        """The addresses that the model may have, as `set_model` takes them, each with where that is."""
+        return known_addresses(self._runtime, self.model)
+
+    @property
+    def model_warnings(self) -> Sequence[str]:
+        """A line for each thing that the model lacks: a key, a known window."""
+        return tuple(model_warnings(self._runtime, self.model, self.address))
+
+    @property
+    def resume_command(self) -> str:
+        """The command that comes back to this session; empty when it is not kept."""
+        if not self._runtime.save:
+            return ""
+        where = f" --api-base {shlex.quote(self.address)}" if self.address else ""
+        return f"rolling-chat --resume {self.info.id}{where}"
+
+    @property
+    def prices(self) -> Prices:
+        """What drafts and replies cost in the requests of this session."""
+        return Prices(self.model, self._estimator)
+
+    @property
+    def _estimator(self) -> TokenEstimator:
+        choice = self._runtime.settings.context.token_estimator
+        return estimator_for(self.model, choice, self.planner.measurements.calibration)
+
+    def set_model(self, model: str, address: str = "") -> str:
+        """Let `model` answer from the next request on; returns the line that says so.
+
+        `address` is that of its server, "default" for the provider's own. Without it a model of the same
+        provider is asked where this one is.
+        """
+        self.gate.require_idle()
+        here = replace(self.info, model=self.model, api_base=self.address)
+        with in_words():
+            former = self.state.former_addresses
+            picked = pick_model(self._runtime, model, here, address=address, former=former)
+            self.state.use_model(picked.model, picked.address)
+        if address:
+            self._runtime.api_base = address
+        line = replace(picked, source="/model").described
+        self._named = (self.model, self.address, line)
+        return line
+
+    def require_sendable(self) -> None:
+        """Raise ChatError when nothing can be sent: a turn runs, or another process has the session."""
+        self.gate.require_idle()
+        self.state.make_ours()
+        self.state.require_address()
 
     def refresh(self) -> bool:
-        """Read what another process wrote, where one has the session; whether there was anything.
+        """Read what another process wrote to a session that we follow; whether there was anything.
 
-        Once the other has let go of the session, or died, it is ours.
+        Once the other has released the session, or died, it is ours.
         """
-        if self._holder is None:
-            return False
+        return self.gate.idle.is_set() and self.state.refresh()
+
+    def rename(self, title: str) -> None:
+        """Give the session a title."""
+        title = " ".join(title.split())
+        if not title:
+            raise ChatError("A title needs at least one character.")
+        self.state.update(title=title)
+
+    async def files(self) -> list[FileState]:
+        """The files that this session's tools read and wrote, and whether they are still the same."""
         with in_words():
-            self._holder = self._runtime.store.claim(self.info.id)
-            changed = self.conversation.reload()
-            changed |= self._read_pins()
-            changed |= self._adopt_changes()
-            if changed:
-                self._read_plan()
-            if self._holder is None:
-                self._keep_choices()
-                changed |= self.mend()
-                self.planner.read_summary()
-        if changed:
-            self.read_info()
-        return changed
+            used = self._runtime.store.files(self.info.id)
+        return await in_background(partial(file_states, used))
 
-    def use_model(self, model: str, address: str | None) -> None:
-        """Let `model` at `address` answer from now on, and keep that with the session."""
-        self.former_addresses.pop(self.planner.model, None)
-        self.former_addresses[self.planner.model] = self.planner.address
-        self.planner.use_model(model, address)
-        self.update(model=model, api_base=address)
-
-    def _adopt_changes(self) -> bool:
-        """Take up what the process that has, or had, the session changed of it; whether there was anything.
-
-        What is said there is meant for the server that it is said to, and for no other.
-        """
-        planner, before = self.planner, self._opened
-        info = self._runtime.store.session(self.info.id)
-        moved = (info.model, info.api_base) != (before.model, before.api_base)
-        if moved:
-            planner.use_model(info.model, info.api_base)
-        switched = info.rolling != before.rolling
-        if switched:
-            planner.rolling = info.rolling
-        self._opened = info
-        return moved or switched
-
-    def _keep_choices(self) -> None:
-        """Store what this process goes on with, in a session that has become ours."""
-        planner, info = self.planner, self._opened
-        if (info.model, info.api_base, info.rolling) != (planner.model, planner.address, planner.rolling):
-            self.update(model=planner.model, api_base=planner.address, rolling=planner.rolling)
-
-    def mend(self) -> bool:
-        """Settle what a process left open when it died, or a turn of ours that the store failed.
-
-        Whether there was anything.
-        """
-        text = "[cancelled: the program ended before this was done]"
-        settled = self.conversation.settle_reply(Ending.FAILED) is not None
-        return bool(self.conversation.answer_open_calls(text, Ending.CANCELLED)) or settled
-
-    def update(self, **changes: Unpack[SessionChanges]) -> None:
-        """Change what is stored of the session; of one that another has, nothing is."""
-        if self._holder is not None:
-            return
+    def export(self, target: str = "") -> Path:
+        """Write the branch to a new file: `target` is its name, or a format; returns the file."""
         with in_words():
-            self.info = self._runtime.store.update_session(self.info.id, **changes)
+            summary = self._runtime.store.summary(self.info.id)
+        secrets = secrets_in(self._runtime.environ)
+        return export_session(
+            self.info, self.messages, target, self._runtime.folder, summary, secrets=secrets
+        )
 
-    def keep_pins(self, pins: PinnedIds) -> None:
-        """Pin and exclude other messages, in a session of ours; active once stored. Raises ChatError."""
-        self.update(pins=sorted(pins.pinned), excluded=sorted(pins.excluded))
-        self.planner.use_pins(pins)
+    def as_markdown(self) -> str:
+        """The branch as one Markdown document, for people."""
+        secrets = secrets_in(self._runtime.environ)
+        return session_as_markdown(self.info, self.messages, secrets=secrets)
 
-    def read_info(self) -> None:
-        """Read `info` again."""
-        try:
-            self.info = self._runtime.store.session(self.info.id)
-        except StoreError:
-            log.exception("session %s could not be read again", self.info.id)
+    async def find_obstacle(self) -> Obstacle:
+        """Find what was in the way of a turn that ended because its request did not fit. Raises ChatError."""
+        report = self.preview.report()
+        rolled = report if self.rolling else await self.overrides.preview()
+        can_read = any(tool.name == READ_FILE for tool in self.planner.tools)
+        return find_obstacle(report, rolled, can_read=can_read)
 
-    def let_go(self) -> None:
-        """Give the session back; one that nothing was ever said in leaves no trace."""
-        store = self._runtime.store
-        if self._holder is not None:
-            return
-        try:
-            if not self.conversation.recent and store.is_blank(self.info.id):
-                store.delete(self.info.id)
-            else:
-                store.release(self.info.id)
-        except StoreError:
-            log.exception("session %s could not be let go of", self.info.id)
+    async def keep_as_file(self, large: LargeMessage, *, head_and_tail: bool) -> str:
+        """Take back a message that is too large; all of it is kept, in the session and as a private file.
 
-    def _read_plan(self) -> None:
-        self.planner.load_plan(self._runtime.store.state(self.info.id).plan)
+        Returns what to send in its place: its head and tail or its first line, and the name of the file.
+        Raises ChatError, and the message stays, where it is not the newest or the file cannot be written.
+        """
+        self.gate.require_idle()
+        self.summaries.cancel()
+        recent = self.conversation.recent
+        message = recent[-1] if recent else None
+        if message is None or message.id != large.id:
+            raise ChatError("Not sent: the conversation has moved on.")
+        with in_words():
+            text = await in_background(
+                partial(self._text_for, large, message.text, head_and_tail=head_and_tail)
+            )
+        if self.state.is_closed or self.conversation.recent[-1] is not message:
+            raise ChatError("Not sent: the conversation has moved on.")
+        self.history.undo()
+        return text
 
-    def _read_pins(self) -> bool:
-        """Take up the pins that are stored; whether they are others than before."""
-        state = self._runtime.store.state(self.info.id)
-        pins = PinnedIds(frozenset(state.pins), frozenset(state.excluded))
-        if pins == self.planner.pins:
-            return False
-        self.planner.use_pins(pins)
-        return True
+    def _text_for(self, large: LargeMessage, whole: str, *, head_and_tail: bool) -> str:
+        text = break_long_lines(whole)
+        path = self._runtime.attachments.keep(self.info.id, text)
+        note = note_on_file(path, text, large, self.planner.config.max_tool_result_tokens)
+        if not head_and_tail:
+            return as_opening(whole, note)
+        return as_head_and_tail(whole, note, large, self._estimator.count_text)
 
-    def _notices(self, *, offers_tools: bool) -> Iterator[str]:
-        folder = str(self._runtime.folder)
-        if self._holder is not None:
-            yield f"This session is {self.held_by}: what is said there shows here; /fork makes your own copy."
-        if self.info.folder != folder:
-            yield f"This session was begun in {self.info.folder}; tools work in {folder}."
-        if offers_tools and not self.planner.tools:
-            yield f"{self.planner.model} takes no tools: it can neither read files nor run commands."
-        yield from model_warnings(self._runtime, self.planner.model, self.planner.address)
+    def close(self) -> None:
+        """Stop what the session does in the background, and release it.
+
+        One that nothing was ever said in leaves no trace.
+        """
+        self.summaries.cancel()
+        self.state.release()

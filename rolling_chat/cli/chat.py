@@ -35,8 +35,8 @@ def run_chat(options: Options, paths: Paths) -> int:
 
     code, chat = run_app(open_chat, settings=settings, themes=themes, paths=paths, folder=str(here()))
     if chat is not None:
-        if chat.recent and chat.resume_command:
-            print(f"Go on with: {chat.resume_command}")
+        if chat.session.conversation.recent and chat.session.resume_command:
+            print(f"Go on with: {chat.session.resume_command}")
         chat.close()
     return code
 

@@ -87,11 +87,11 @@ class Result:
 
     def as_json(self) -> dict[str, Json]:
         """The object that `--output-format json` prints."""
-        report = self.report or self.chat.report()
+        report = self.report or self.chat.session.preview.report()
         return {
-            "session_id": self.chat.info.id if self.saved else None,
+            "session_id": self.chat.session.info.id if self.saved else None,
             "reply": self.reply,
-            "model": self.chat.model,
+            "model": self.chat.session.model,
             "usage": {"input_tokens": self.usage.input_tokens, "output_tokens": self.usage.output_tokens},
             "tool_calls": self.tool_calls,
             "context": report.totals(),
@@ -108,12 +108,12 @@ def run_script(options: Options, paths: Paths) -> int:
     if not text:
         raise Failure('-p needs a text, as in rolling-chat -p "text", or through a pipe', Exit.USAGE)
     chat = open_chat(options, settings, paths, needs_model=True)
-    if chat.address is None:
-        line = unknown_address_line(chat.model)
+    if chat.session.address is None:
+        line = unknown_address_line(chat.session.model)
         chat.close()
         raise Failure(line, Exit.USAGE)
-    _say(chat.model_line)
-    for notice in chat.notices:
+    _say(chat.session.model_line)
+    for notice in chat.session.notices:
         _say(notice)
     result = Result(chat, options.save)
     try:
@@ -132,13 +132,13 @@ async def _ask(chat: Chat, text: str, result: Result, output_format: str) -> Non
         # not every platform has signal handlers on the loop; there KeyboardInterrupt does the same
         with contextlib.suppress(NotImplementedError, ValueError, AttributeError):
             loop.add_signal_handler(getattr(signal, name), chat.stop)
-    chat.summaries.extract_only()
+    chat.session.summaries.extract_only()
     try:
         async with aclosing(chat.send(text)) as events:
             async for event in events:
                 result.fold(event)
                 _tell(event, output_format)
-        await chat.summaries.settled()
+        await chat.session.summaries.settled()
     finally:
         await _end_processes()
         await chat.disconnect()
@@ -162,7 +162,7 @@ def _print_result(result: Result, output_format: str) -> None:
         case _:
             if result.reply:
                 print(without_controls(result.reply))
-            if result.error and result.error not in result.chat.notices:
+            if result.error and result.error not in result.chat.session.notices:
                 _say(result.error)
     sys.stdout.flush()
 

@@ -28,14 +28,14 @@ def branch_choices(branches: Iterable[LeftBranch], now: float) -> list[Choice]:
 
 
 async def _run(context: CommandContext, _argument: str) -> None:
-    choices = branch_choices(context.chat.branches(), time.time())
+    choices = branch_choices(context.chat.session.history.branches(), time.time())
     if not choices:
         context.say("This session has no other branch: nothing was undone, rewound or retried in it.")
         return
     chosen = await context.pick("Branches that were left", choices)
     if not chosen:
         return
-    context.chat.go_to(chosen)
+    context.chat.session.history.go_to(chosen)
     context.reload()
     context.say("This is the branch as it was left; /redo returns to the other.")
 

@@ -16,20 +16,20 @@ async def _run(context: CommandContext, argument: str) -> None:
     if argument.lower() == "undo":
         _undo(context)
         return
-    proposal = await context.chat.summaries.propose(argument)
+    proposal = await context.chat.session.summaries.propose(argument)
     question = f"{_covers(proposal)}; {_saves(proposal)}."
     if proposal.refused:
         question += f" {refused_line(proposal.refused)}."
     if not await context.confirm("A summary to take or leave", question, proposal.summary.text, "take it"):
         context.say("The summary was left; nothing was changed.")
         return
-    context.chat.summaries.take(proposal)
+    context.chat.session.summaries.take(proposal)
     context.refresh_report()
     context.say(f"{_covers(proposal)}, from the next request on; /compact undo goes back.")
 
 
 def _undo(context: CommandContext) -> None:
-    before = context.chat.summaries.undo()
+    before = context.chat.session.summaries.undo()
     context.refresh_report()
     if before is None:
         context.say("Went back: no summary stands for older messages now.")

@@ -26,7 +26,7 @@ def _run(context: CommandContext, argument: str) -> None:
 
 
 def _answer(context: CommandContext, _argument: str) -> None:
-    for _place, message in _answers(context.chat.messages):
+    for _place, message in _answers(context.chat.session.messages):
         _copy(context, "the last answer", message.text)
         return
     context.say(_NO_ANSWER)
@@ -37,7 +37,7 @@ def _code(context: CommandContext, argument: str) -> None:
     if argument and not argument.isdecimal():
         context.say(f"/copy code takes the number of a code block, not {argument!r}.", warning=True)
         return
-    for place, message in _answers(context.chat.messages):
+    for place, message in _answers(context.chat.session.messages):
         blocks = code_blocks(message.text)
         if not blocks:
             continue
@@ -49,11 +49,11 @@ def _code(context: CommandContext, argument: str) -> None:
         which = f"code block {number} of {len(blocks)}" if len(blocks) > 1 else "the code block"
         _copy(context, f"{which} of r{place}", blocks[number - 1])
         return
-    context.say("No answer has a code block." if any(_answers(context.chat.messages)) else _NO_ANSWER)
+    context.say("No answer has a code block." if any(_answers(context.chat.session.messages)) else _NO_ANSWER)
 
 
 def _message(context: CommandContext, argument: str) -> None:
-    messages = context.chat.messages
+    messages = context.chat.session.messages
     place = int(argument) if argument.isdecimal() else place_named(argument)
     if place is None:
         ids = f"r1 to r{len(messages)}, as /context shows them" if messages else "there is none yet"
@@ -67,11 +67,11 @@ def _message(context: CommandContext, argument: str) -> None:
 
 
 def _all(context: CommandContext, _argument: str) -> None:
-    if not context.chat.messages:
+    if not context.chat.session.messages:
         context.say("There is nothing to copy yet.")
         return
-    count = figures.plural(len(context.chat.messages), "message")
-    _copy(context, f"the conversation as Markdown, {count}", context.chat.as_markdown())
+    count = figures.plural(len(context.chat.session.messages), "message")
+    _copy(context, f"the conversation as Markdown, {count}", context.chat.session.as_markdown())
 
 
 def _copy(context: CommandContext, what: str, text: str) -> None:

@@ -13,11 +13,11 @@ def _choices(_context: CommandContext) -> list[Choice]:
 
 def _run(context: CommandContext, argument: str) -> None:
     chat = context.chat
-    if not chat.messages:
+    if not chat.session.messages:
         context.say("There is nothing to export yet.")
         return
-    path = chat.export(argument)
-    context.say(f"Wrote {figures.plural(len(chat.messages), 'message')} to {path}")
+    path = chat.session.export(argument)
+    context.say(f"Wrote {figures.plural(len(chat.session.messages), 'message')} to {path}")
 
 
 EXPORT = Command(

@@ -32,13 +32,13 @@ def _short(file: FileState, folder: str) -> str:
 
 
 async def _run(context: CommandContext, _argument: str) -> None:
-    files = await context.chat.files()
+    files = await context.chat.session.files()
     if not files:
         context.say("No file was read or written in this session yet.")
         return
     changed = sum(file.since.value != "unchanged" for file in files)
     lead = f"{figures.plural(len(files), 'file')}; {changed or 'none'} not as the session left it"
-    table = file_table(files, context.chat.info.folder, time.time())
+    table = file_table(files, context.chat.session.info.folder, time.time())
     context.show_tables("Files of this session", [lead], [table])
 
 

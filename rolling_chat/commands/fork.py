@@ -6,7 +6,7 @@ from rolling_chat.commands.base import Command, CommandContext
 
 
 def _run(context: CommandContext, _argument: str) -> None:
-    before = context.chat.info.id
+    before = context.chat.session.info.id
     context.chat.fork()
     context.reload()
     context.say(f"This is a copy of session {before[:8]}, which stays as it was.")

@@ -8,14 +8,14 @@ from rolling_chat.commands.pinning import USAGE, change_pins, entry_choices, pic
 
 
 def _choices(context: CommandContext) -> list[Choice]:
-    return entry_choices(context.chat.pins.listed().excluded)
+    return entry_choices(context.chat.session.pins.listed().excluded)
 
 
 async def _run(context: CommandContext, argument: str) -> None:
     if argument:
         change_pins(context, PinChange.INCLUDE, argument)
     else:
-        await pick_entry(context, PinChange.INCLUDE, context.chat.pins.listed().excluded)
+        await pick_entry(context, PinChange.INCLUDE, context.chat.session.pins.listed().excluded)
 
 
 INCLUDE = Command(

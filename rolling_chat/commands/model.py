@@ -11,7 +11,7 @@ def _choices(context: CommandContext) -> list[Choice]:
 
 def _to_pick(context: CommandContext) -> list[Choice]:
     """With the model in force, which may go by a name of its own: under the cursor, enter keeps it."""
-    choices, model = _choices(context), context.chat.model
+    choices, model = _choices(context), context.chat.session.model
     here = [] if any(choice.value == model for choice in choices) else [Choice(model, model)]
     return [*here, *choices]
 
@@ -20,11 +20,11 @@ async def _run(context: CommandContext, argument: str) -> None:
     chat = context.chat
     name, _, address = argument.partition(" ")
     if not name:
-        name = await context.pick("Model", _to_pick(context), current=chat.model) or ""
+        name = await context.pick("Model", _to_pick(context), current=chat.session.model) or ""
     if not name:
         return
-    context.say(chat.set_model(name, address.strip()))
-    for line in chat.model_warnings:
+    context.say(chat.session.set_model(name, address.strip()))
+    for line in chat.session.model_warnings:
         context.say(line, warning=True)
     context.refresh_report()
 

@@ -6,7 +6,7 @@ from rolling_chat.commands.base import Command, CommandContext
 
 
 def _run(context: CommandContext, _argument: str) -> None:
-    before = context.chat.resume_command if context.chat.recent else ""
+    before = context.chat.session.resume_command if context.chat.session.conversation.recent else ""
     context.chat.start_new()
     context.reload()
     if before:

@@ -23,7 +23,7 @@ def _shown(rule: PermissionRule) -> str:
 
 
 def _list(context: CommandContext) -> None:
-    permissions = context.chat.permissions
+    permissions = context.chat.session.permissions
     rows = [(_shown(rule), "deny", "settings") for rule in permissions.deny]
     rows += [(_shown(rule), "allow", "settings") for rule in permissions.allow]
     rows += [(_shown(rule), "allow", "this session") for rule in permissions.session]
@@ -39,7 +39,7 @@ def _list(context: CommandContext) -> None:
 
 async def _choose(context: CommandContext, title: str, text: str) -> PermissionRule | None:
     """The session's rule of that text, or the one that the user picks."""
-    rules = {rule.text: rule for rule in context.chat.permissions.session}
+    rules = {rule.text: rule for rule in context.chat.session.permissions.session}
     if not rules:
         context.say("This session has no permission rules of its own.")
         return None
@@ -54,14 +54,14 @@ async def _choose(context: CommandContext, title: str, text: str) -> PermissionR
 async def _remove(context: CommandContext, text: str) -> None:
     rule = await _choose(context, "Remove a rule", text)
     if rule is not None:
-        context.chat.permissions.remove(rule)
+        context.chat.session.permissions.remove(rule)
         context.say(f"Removed {_shown(rule)}: it asks again.")
 
 
 async def _keep(context: CommandContext, text: str) -> None:
     rule = await _choose(context, "Keep a rule in your settings", text)
     if rule is not None:
-        context.chat.keep_permission(rule)
+        context.chat.session.permissions.keep(rule)
         context.say(f"Kept {_shown(rule)} in your settings (agent.permissions.allow).")
 
 

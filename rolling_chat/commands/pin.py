@@ -23,7 +23,7 @@ def _run(context: CommandContext, argument: str) -> None:
 
 
 def _list(context: CommandContext) -> None:
-    listed = context.chat.pins.listed()
+    listed = context.chat.session.pins.listed()
     away = f" {listed.elsewhere:,} more on other branches." if listed.elsewhere else ""
     if not listed.pinned and not listed.excluded:
         context.say(

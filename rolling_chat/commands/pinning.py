@@ -52,7 +52,7 @@ def done_line(price: PinPrice) -> str:
 
 def change_pins(context: CommandContext, change: PinChange, words: str) -> None:
     """Make a change, say what it costs, and draw what it changes."""
-    price = context.chat.pins.make(change, words)
+    price = context.chat.session.pins.make(change, words)
     context.refresh_report()
     context.say(done_line(price))
 
@@ -68,8 +68,10 @@ def entry_choices(entries: Iterable[PinEntry]) -> list[Choice]:
 def message_choices(context: CommandContext) -> list[Choice]:
     """One entry a message that may still be pinned or excluded, the newest first."""
     chat = context.chat
-    gone = chat.pins.held.excluded
-    sent = [(place, message) for place, message in enumerate(chat.messages, 1) if message.id not in gone]
+    gone = chat.session.pins.held.excluded
+    sent = [
+        (place, message) for place, message in enumerate(chat.session.messages, 1) if message.id not in gone
+    ]
     return [
         Choice(f"r{place}", f"r{place} · {preview(message)}", speaker_of(message))
         for place, message in sent[: -_MOST_OFFERED - 1 : -1]

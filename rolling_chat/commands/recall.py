@@ -17,7 +17,7 @@ _MOST_FOUND = 20
 
 
 async def _run(context: CommandContext, argument: str) -> None:
-    branch = tuple(context.chat.messages)
+    branch = tuple(context.chat.session.messages)
     if not branch:
         context.say("Nothing was said in this session yet.")
         return

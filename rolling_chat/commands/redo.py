@@ -7,9 +7,9 @@ from rolling_chat.commands.base import Command, CommandContext
 
 
 def _run(context: CommandContext, _argument: str) -> None:
-    context.chat.redo()
+    context.chat.session.history.redo()
     context.reload()
-    count = figures.plural(len(context.chat.messages), "message")
+    count = figures.plural(len(context.chat.session.messages), "message")
     context.say(f"Back where you were: {count} on this branch.")
 
 

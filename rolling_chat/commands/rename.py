@@ -8,12 +8,14 @@ from rolling_chat.commands.base import Command, CommandContext
 def _run(context: CommandContext, argument: str) -> None:
     chat = context.chat
     if not argument:
-        made = "yours" if chat.info.title_given else "made from your first message"
-        context.say(f"The title is {chat.info.title or 'not there yet'!r}, {made}; /rename TITLE changes it.")
+        made = "yours" if chat.session.info.title_given else "made from your first message"
+        context.say(
+            f"The title is {chat.session.info.title or 'not there yet'!r}, {made}; /rename TITLE changes it."
+        )
         return
-    chat.rename(argument)
+    chat.session.rename(argument)
     context.refresh_title()
-    context.say(f"The session is called {chat.info.title!r} now.")
+    context.say(f"The session is called {chat.session.info.title!r} now.")
 
 
 RENAME = Command("rename", "[title]", "Give the session a title of your own", _run, while_busy=True)

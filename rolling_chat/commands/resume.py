@@ -9,7 +9,7 @@ from rolling_chat.commands.sessions import open_session, pick_session, session_c
 
 
 def _choices(context: CommandContext) -> list[Choice]:
-    here = context.chat.info.id
+    here = context.chat.session.info.id
     return session_choices((info for info in context.chat.sessions() if info.id != here), time.time())
 
 

@@ -7,11 +7,11 @@ from rolling_chat.commands.base import Command, CommandContext
 
 async def _run(context: CommandContext, _argument: str) -> None:
     await context.stop_turn()
-    before = context.chat.messages
+    before = context.chat.session.messages
     count = len(before)
-    context.chat.retake()
+    context.chat.session.history.retake()
     context.reload()
-    if len(context.chat.messages) < count:
+    if len(context.chat.session.messages) < count:
         context.say("Answering again; the answer before is kept: /branches goes to it.")
     await context.carry_on()
 

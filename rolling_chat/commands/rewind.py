@@ -28,14 +28,14 @@ def turn_choices(turns: Iterable[SaidTurn], now: float) -> list[Choice]:
 
 
 def _numbers(context: CommandContext) -> list[Choice]:
-    turns = context.chat.turns()
+    turns = context.chat.session.history.turns()
     shown = turn_choices(turns, time.time())
     numbers = range(len(shown), 0, -1)
     return [Choice(str(number), one.label, one.note) for number, one in zip(numbers, shown, strict=True)]
 
 
 async def _run(context: CommandContext, argument: str) -> None:
-    turns = context.chat.turns()
+    turns = context.chat.session.history.turns()
     if not turns:
         context.say("There is nothing to go back to: this branch has no message of yours.", warning=True)
         return
@@ -50,7 +50,7 @@ async def _run(context: CommandContext, argument: str) -> None:
         return
     await context.stop_turn()
     number = next((turn.number for turn in turns if turn.message.id == chosen), 0)
-    message = context.chat.rewind(chosen)
+    message = context.chat.session.history.rewind(chosen)
     context.reload()
     where = "" if context.offer_draft(message.text) else _IN_USE
     context.say(

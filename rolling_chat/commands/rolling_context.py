@@ -24,13 +24,13 @@ _RULES: dict[str, Rule] = {
 
 async def describe(chat: Chat) -> str:
     """One line: on or off, the history cap beside the window, and what leaves."""
-    if chat.rolling:
-        await chat.ready()
-        report = chat.report()
+    if chat.session.rolling:
+        await chat.session.preview.ready()
+        report = chat.session.preview.report()
         left = _changes(report)
         gone = f"{left}, and kept on disk" if left else "nothing is left out now"
         return f"Rolling context is on: {_cap(report)}; {gone}.{_overflow(report)}"
-    report = await chat.preview()
+    report = await chat.session.overrides.preview()
     left = _changes(report)
     would = f"{left} in the next request" if left else "nothing would leave now"
     return (
@@ -71,7 +71,7 @@ async def _status(context: CommandContext, _argument: str) -> None:
 
 
 async def _switch(on: bool, context: CommandContext) -> None:
-    warning = context.chat.set_rolling(on)
+    warning = context.chat.session.overrides.set_rolling(on)
     context.refresh_report()
     saved = "" if warning else f" New sessions begin with it {'on' if on else 'off'}."
     context.say(await describe(context.chat) + saved)
@@ -85,17 +85,18 @@ async def _preview(context: CommandContext, argument: str) -> None:
     if settings is None:
         context.say(f"{_NAME} preview takes settings as KEY=VALUE, not {argument!r}.", warning=True)
         return
-    report = await chat.preview(settings)
+    report = await chat.session.overrides.preview(settings)
     under = "".join(f" with {key} = {value}" for key, value in settings.items())
     begins = f"Rolling context on{under}" if report.rolling else f"Rolling context off{under}"
-    size = f"the next request is ~{report.token_count:,} tokens, now it is ~{chat.report().token_count:,}"
+    now = chat.session.preview.report()
+    size = f"the next request is ~{report.token_count:,} tokens, now it is ~{now.token_count:,}"
     left = _changes(report) or "nothing leaves"
     line = f"{begins}: {left}; {size}; {_cap(report)}.{_overflow(report)} Nothing was changed."
     touched = [row for row in report.rows if _is_touched(row)]
     if not touched:
         context.say(line)
         return
-    table = message_table(touched, chat.messages)
+    table = message_table(touched, chat.session.messages)
     context.show_tables("What would leave the next request", [line], [table])
 
 
@@ -116,11 +117,11 @@ async def _set(context: CommandContext, argument: str) -> None:
     if not key or not value.strip():
         context.say(f"{_NAME} set takes a key and a value: set max_history_tokens 0", warning=True)
         return
-    before = context.chat.report()
-    line = context.chat.set_context(key, value.strip())
+    before = context.chat.session.preview.report()
+    line = context.chat.session.overrides.set(key, value.strip())
     context.refresh_report()
-    await context.chat.ready()
-    after = context.chat.report()
+    await context.chat.session.preview.ready()
+    after = context.chat.session.preview.report()
     context.say(f"{line}: {_difference(before, after)}.{_overflow(after)}")
 
 
@@ -144,7 +145,7 @@ def _difference(before: PromptReport, after: PromptReport) -> str:
 
 
 def _undo(context: CommandContext, _argument: str) -> None:
-    line = context.chat.undo_switch()
+    line = context.chat.session.overrides.undo()
     context.refresh_report()
     context.say(line)
 
@@ -155,7 +156,7 @@ async def _run(context: CommandContext, argument: str) -> None:
         case "on" | "off" if not rest:
             await _switch(word.lower() == "on", context)
         case "":
-            await _switch(not context.chat.rolling, context)
+            await _switch(not context.chat.session.rolling, context)
         case "status" if not rest:
             await _status(context, rest)
         case "preview":

@@ -36,7 +36,7 @@ async def _run(context: CommandContext, argument: str) -> None:
     hits = await context.wait_for(lambda stop: chat.search(argument, stop), "searching")
     if hits is None:
         return
-    choices = hit_choices(hits, chat.info.id, time.time())
+    choices = hit_choices(hits, chat.session.info.id, time.time())
     if not choices:
         context.say(f"Nothing that was said, in any session, holds {argument!r}.")
         return
@@ -44,10 +44,10 @@ async def _run(context: CommandContext, argument: str) -> None:
     if not chosen:
         return
     session_id, message_id = chosen.split()
-    moved = session_id != chat.info.id
+    moved = session_id != chat.session.info.id
     if moved:
         chat.resume(session_id)
-    if chat.go_to(message_id):
+    if chat.session.history.go_to(message_id):
         context.reload()
         context.say("This is a branch that had been left; /redo returns to the other.")
     elif moved:

@@ -30,11 +30,11 @@ def session_choices(sessions: Iterable[SessionInfo], now: float) -> list[Choice]
 
 def open_session(context: CommandContext, id_start: str) -> None:
     """Open the session whose id begins with `id_start`; say if the model changes. Raises ChatError."""
-    before = context.chat.model, context.chat.address
+    before = context.chat.session.model, context.chat.session.address
     context.chat.resume(id_start)
     context.reload()
-    if (context.chat.model, context.chat.address) != before:
-        context.say(context.chat.model_line)
+    if (context.chat.session.model, context.chat.session.address) != before:
+        context.say(context.chat.session.model_line)
 
 
 async def pick_session(context: CommandContext, argument: str = "") -> None:
@@ -46,7 +46,7 @@ async def pick_session(context: CommandContext, argument: str = "") -> None:
     if not choices:
         context.say("No session is like that." if argument else "There are no saved sessions yet.")
         return
-    chosen = await context.pick("Sessions", choices, current=context.chat.info.id)
+    chosen = await context.pick("Sessions", choices, current=context.chat.session.info.id)
     if chosen:
         open_session(context, chosen)
 

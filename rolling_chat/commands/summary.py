@@ -19,9 +19,9 @@ def describe(chat: Chat, summary: StoredSummary) -> str:
     """What the summary covers, who made it and when, and whether the next request carries it."""
     at = datetime.fromtimestamp(summary.created_at).astimezone()
     made = _MAKERS.get(summary.made_by, f"made by {summary.made_by}")
-    if chat.summaries.is_in_force:
+    if chat.session.summaries.is_active:
         state = "in the prompt"
-    elif chat.rolling:
+    elif chat.session.rolling:
         state = "ready; it comes in when something has to leave"
     else:
         state = "laid aside while rolling context is off"
@@ -30,7 +30,7 @@ def describe(chat: Chat, summary: StoredSummary) -> str:
 
 
 async def _run(context: CommandContext, _argument: str) -> None:
-    summaries = context.chat.summaries
+    summaries = context.chat.session.summaries
     current = summaries.current
     if current is None:
         context.say(_NONE)

@@ -11,8 +11,8 @@ _IN_USE = "; its text is not put into the prompt box, which is in use"
 
 async def _run(context: CommandContext, _argument: str) -> None:
     await context.stop_turn()
-    number = len(context.chat.turns())
-    taken = context.chat.undo()
+    number = len(context.chat.session.history.turns())
+    taken = context.chat.session.history.undo()
     context.reload()
     where = _BACK if context.offer_draft(taken.text) else _IN_USE
     left = figures.plural(number - 1, "turn")

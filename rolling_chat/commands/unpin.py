@@ -8,14 +8,14 @@ from rolling_chat.commands.pinning import USAGE, change_pins, entry_choices, pic
 
 
 def _choices(context: CommandContext) -> list[Choice]:
-    return entry_choices(context.chat.pins.listed().pinned)
+    return entry_choices(context.chat.session.pins.listed().pinned)
 
 
 async def _run(context: CommandContext, argument: str) -> None:
     if argument:
         change_pins(context, PinChange.UNPIN, argument)
     else:
-        await pick_entry(context, PinChange.UNPIN, context.chat.pins.listed().pinned)
+        await pick_entry(context, PinChange.UNPIN, context.chat.session.pins.listed().pinned)
 
 
 UNPIN = Command(

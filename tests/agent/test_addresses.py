@@ -51,7 +51,7 @@ async def _held(open_runtime: OpenRuntime, **how: object) -> str:
     await _goes_to(chat, provider)
     chat.close()
     runtime.close()
-    return chat.info.id
+    return chat.session.info.id
 
 
 def _forget_address(database: Path) -> None:
@@ -88,7 +88,7 @@ async def test_a_session_stays_at_the_address_that_it_was_begun_at(
     held = await _held(open_runtime, **first)
     runtime, provider = open_runtime(**later)
     chat = Chat.open(runtime, session=runtime.store.session(held))
-    assert HERE in chat.model_line
+    assert HERE in chat.session.model_line
     assert await _goes_to(chat, provider) == HERE
 
 
@@ -99,7 +99,7 @@ async def test_one_at_the_providers_own_address_stays_there(
     held = await _held(open_runtime)
     runtime, provider = open_runtime(**later)
     chat = Chat.open(runtime, session=runtime.store.session(held))
-    assert "api.openai.com" in chat.model_line
+    assert "api.openai.com" in chat.session.model_line
     assert await _goes_to(chat, provider) is None
 
 
@@ -108,13 +108,13 @@ async def test_the_command_line_wins_and_is_kept(open_runtime: OpenRuntime) -> N
     runtime, provider = open_runtime()
     chat = Chat.open(runtime, session=runtime.store.session(held), address=ELSEWHERE)
     assert await _goes_to(chat, provider) == ELSEWHERE
-    assert chat.resume_command == f"rolling-chat --resume {held} --api-base {ELSEWHERE}"
+    assert chat.session.resume_command == f"rolling-chat --resume {held} --api-base {ELSEWHERE}"
     assert runtime.store.session(held).api_base == ELSEWHERE
     chat.close()
 
     own = Chat.open(runtime, session=runtime.store.session(held), address="default")
     assert await _goes_to(own, provider) is None
-    assert own.resume_command == f"rolling-chat --resume {held}"
+    assert own.session.resume_command == f"rolling-chat --resume {held}"
 
 
 async def test_credentials_are_used_and_never_kept(open_runtime: OpenRuntime, tmp_path: Path) -> None:
@@ -123,8 +123,8 @@ async def test_credentials_are_used_and_never_kept(open_runtime: OpenRuntime, tm
     runtime, provider = open_runtime(environ={"OPENAI_BASE_URL": full})
     chat = Chat.open(runtime)
     assert await _goes_to(chat, provider) == full
-    assert (chat.address, chat.info.api_base) == (clean, clean)
-    assert "pw-of-ada" not in chat.model_line + chat.resume_command
+    assert (chat.session.address, chat.session.info.api_base) == (clean, clean)
+    assert "pw-of-ada" not in chat.session.model_line + chat.session.resume_command
     chat.close()
     runtime.close()
     assert not _holds(tmp_path, b"pw-of-ada")
@@ -135,11 +135,11 @@ async def test_another_model_of_the_same_provider_goes_where_the_session_goes(
 ) -> None:
     runtime, provider = open_runtime()
     chat = Chat.open(runtime, address=HERE)
-    assert HERE in chat.set_model("openai/other")
+    assert HERE in chat.session.set_model("openai/other")
     assert await _goes_to(chat, provider) == HERE
-    assert "api.openai.com" in chat.set_model("openai/gpt-4o", "default")
+    assert "api.openai.com" in chat.session.set_model("openai/gpt-4o", "default")
     assert await _goes_to(chat, provider) is None
-    assert ELSEWHERE in chat.set_model("openai/other", ELSEWHERE)
+    assert ELSEWHERE in chat.session.set_model("openai/other", ELSEWHERE)
     assert await _goes_to(chat, provider) == ELSEWHERE
     chat.start_new()
     assert await _goes_to(chat, provider) == ELSEWHERE
@@ -150,7 +150,7 @@ async def test_another_model_of_the_same_provider_goes_where_the_session_goes(
 async def test_another_provider_goes_to_its_own_address(open_runtime: OpenRuntime) -> None:
     runtime, provider = open_runtime()
     chat = Chat.open(runtime, address=HERE)
-    assert "api.anthropic.com" in chat.set_model("anthropic/claude-sonnet-4-5")
+    assert "api.anthropic.com" in chat.session.set_model("anthropic/claude-sonnet-4-5")
     assert await _goes_to(chat, provider) is None
 
 
@@ -167,23 +167,26 @@ async def test_a_session_from_before_is_not_sent_until_its_address_is_given(
     _forget_address(tmp_path / "sessions.db")
     runtime, provider = open_runtime(configured=ELSEWHERE)
     chat = Chat.open(runtime, session=runtime.store.session(held))
-    assert chat.address is None
-    assert list(chat.known_addresses.items()) == [(ELSEWHERE, ELSEWHERE), ("default", "api.openai.com")]
+    assert chat.session.address is None
+    assert list(chat.session.known_addresses.items()) == [
+        (ELSEWHERE, ELSEWHERE),
+        ("default", "api.openai.com"),
+    ]
     for refused in (lambda: chat.send("hello"), chat.carry_on):
         with pytest.raises(ChatError, match=r"--api-base default for api\.openai\.com"):
             refused()
     assert provider.requests == []
 
-    chat.set_model(chat.model, HERE)
+    chat.session.set_model(chat.session.model, HERE)
     assert await _goes_to(chat, provider) == HERE
     chat.close()
-    assert Chat.open(runtime, session=runtime.store.session(held)).address == HERE
+    assert Chat.open(runtime, session=runtime.store.session(held)).session.address == HERE
 
 
 async def test_a_demo_session_from_before_asks_nothing(open_runtime: OpenRuntime) -> None:
     runtime, _provider = open_runtime()
     before = runtime.store.create_session(folder="/x", model="demo/offline", rolling=False, api_base=None)
-    assert Chat.open(runtime, session=before).address == ""
+    assert Chat.open(runtime, session=before).session.address == ""
 
 
 async def test_a_summary_goes_where_the_conversation_goes(open_runtime: OpenRuntime) -> None:
@@ -197,7 +200,7 @@ async def test_a_summary_goes_where_the_conversation_goes(open_runtime: OpenRunt
     for _ in range(4):
         await collect(chat.send("The parser reads well enough on paper. " * 40))
     with suppress(ChatError):  # what the script answers is no summary
-        await chat.summaries.propose()
+        await chat.session.summaries.propose()
     asked = [request for request in provider.requests if request.model == "openai/small"]
     assert asked
     assert {request.api_base for request in provider.requests} == {HERE}
@@ -206,17 +209,17 @@ async def test_a_summary_goes_where_the_conversation_goes(open_runtime: OpenRunt
 async def test_a_model_that_comes_back_is_asked_where_it_was(open_runtime: OpenRuntime) -> None:
     runtime, provider = open_runtime(environ={"OPENAI_BASE_URL": ELSEWHERE})
     chat = Chat.open(runtime, address=HERE)
-    chat.set_model("anthropic/claude-sonnet-4-5")
+    chat.session.set_model("anthropic/claude-sonnet-4-5")
     for model in (MODEL, "custom_openai/other"):
-        assert HERE in chat.set_model(model)
+        assert HERE in chat.session.set_model(model)
         assert await _goes_to(chat, provider) == HERE
-        chat.set_model("anthropic/claude-sonnet-4-5")
+        chat.session.set_model("anthropic/claude-sonnet-4-5")
 
 
 async def test_two_names_of_one_provider_have_one_address(open_runtime: OpenRuntime) -> None:
     runtime, provider = open_runtime(model="ollama/tiny")
     chat = Chat.open(runtime, model="ollama/tiny", address=HERE)
-    assert HERE in chat.set_model("ollama_chat/other")
+    assert HERE in chat.session.set_model("ollama_chat/other")
     assert await _goes_to(chat, provider) == HERE
 
 
@@ -226,8 +229,8 @@ async def test_an_unknown_address_is_still_unknown_when_the_model_comes_back(
     runtime, _ = open_runtime()
     before = runtime.store.create_session(folder="/x", model=MODEL, rolling=False, api_base=None)
     chat = Chat.open(runtime, session=before)
-    chat.set_model("anthropic/claude-sonnet-4-5")
-    chat.set_model(MODEL)
+    chat.session.set_model("anthropic/claude-sonnet-4-5")
+    chat.session.set_model(MODEL)
     with pytest.raises(ChatError, match="does not know the address"):
         chat.send("hello")
 
@@ -241,14 +244,14 @@ async def test_what_was_said_in_another_terminal_goes_where_it_was_said(
     chat = Chat.open(first, session=first.store.session(held))
     second, other = open_runtime()
     follower = Chat.open(second, session=second.store.session(held))
-    chat.set_model(chat.model, HERE)
+    chat.session.set_model(chat.session.model, HERE)
     assert await _goes_to(chat, provider) == HERE
     if is_forked:
         follower.fork()
     else:
         chat.close()
     assert await _goes_to(follower, other) == HERE
-    assert HERE in follower.model_line
+    assert HERE in follower.session.model_line
 
 
 async def test_a_model_chosen_while_following_is_kept_once_the_session_is_ours(
@@ -259,7 +262,7 @@ async def test_a_model_chosen_while_following_is_kept_once_the_session_is_ours(
     chat = Chat.open(first, session=first.store.session(held))
     second, other = open_runtime()
     follower = Chat.open(second, session=second.store.session(held), address=ELSEWHERE)
-    assert chat.refresh() is False
+    assert chat.session.refresh() is False
     chat.close()
     assert await _goes_to(follower, other) == ELSEWHERE
     assert second.store.session(held).api_base == ELSEWHERE
@@ -285,9 +288,9 @@ async def test_no_summary_is_asked_for_at_an_address_that_is_not_known(open_runt
     runtime.settings = replace(runtime.settings, models={**runtime.settings.models, **small})
     before = runtime.store.create_session(folder="/x", model=MODEL, rolling=True, api_base=None)
     chat = Chat.open(runtime, session=before)
-    chat.set_model("anthropic/claude-sonnet-4-5")
+    chat.session.set_model("anthropic/claude-sonnet-4-5")
     for _ in range(4):
         await collect(chat.send("The parser reads well enough on paper. " * 40))
     with pytest.raises(ChatError, match="address of openai/small is not known"):
-        await chat.summaries.propose()
+        await chat.session.summaries.propose()
     assert {request.model for request in provider.requests} == {"anthropic/claude-sonnet-4-5"}

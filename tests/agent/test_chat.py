@@ -29,15 +29,15 @@ from tests.support.agent import (
 async def test_a_session_is_continued_where_it_was_left(opened: Opened) -> None:
     chat, runtime, provider = opened(says("one"), says("two"))
     await collect(chat.send("first"))
-    chat.set_rolling(True)
-    chat.rename("  my \n title ")
+    chat.session.overrides.set_rolling(True)
+    chat.session.rename("  my \n title ")
     chat.close()
     again = Chat.open(runtime, session=runtime.store.newest(str(runtime.folder)))
-    assert [m.text for m in again.messages] == ["first", "one"]
-    assert (again.rolling, again.info.title, again.model) == (True, "my title", MODEL)
-    assert "from this session" in again.model_line
+    assert [m.text for m in again.session.messages] == ["first", "one"]
+    assert (again.session.rolling, again.session.info.title, again.session.model) == (True, "my title", MODEL)
+    assert "from this session" in again.session.model_line
     assert again.usage == chat.usage
-    assert again.resume_command == f"rolling-chat --resume {again.info.id}"
+    assert again.session.resume_command == f"rolling-chat --resume {again.session.info.id}"
     await collect(again.send("second"))
     assert [m.text for m in provider.requests[-1].messages[1:]] == ["first", "one", "second"]
     assert_well_formed(again, runtime)
@@ -45,12 +45,12 @@ async def test_a_session_is_continued_where_it_was_left(opened: Opened) -> None:
 
 async def test_what_a_dead_process_left_open_is_mended_when_its_session_is_opened(opened: Opened) -> None:
     chat, runtime, _ = opened(says("ok"))
-    store, here = runtime.store, chat.info.id
+    store, here = runtime.store, chat.session.info.id
     store.append(here, Message("user", "go"))
     store.append(here, Message("assistant", "", tool_calls=(call("list_files"), call("read_file", id="c2"))))
     store.append(here, Message("tool", "a.txt", tool_call_id="c1"))
     again = Chat.open(runtime, session=store.session(here))
-    assert [(m.role, m.ending) for m in again.messages[2:]] == [
+    assert [(m.role, m.ending) for m in again.session.messages[2:]] == [
         ("tool", Ending.COMPLETE), ("tool", Ending.CANCELLED),
     ]  # fmt: skip
     assert_well_formed(again, runtime)
@@ -59,19 +59,19 @@ async def test_what_a_dead_process_left_open_is_mended_when_its_session_is_opene
 
 async def test_a_session_in_which_nothing_was_said_leaves_no_trace(opened: Opened) -> None:
     chat, *_ = opened(says("ok"))
-    empty = chat.info.id
+    empty = chat.session.info.id
     chat.start_new()
     with pytest.raises(ChatError, match="no session"):
         chat.resume(empty)
     await collect(chat.send("hi"))
-    spoken = chat.info.id
+    spoken = chat.session.info.id
     chat.start_new()
-    assert len(chat.messages) == 0
-    assert chat.report().history == 0
+    assert len(chat.session.messages) == 0
+    assert chat.session.preview.report().history == 0
     assert [info.id for info in chat.sessions()] == [spoken]
     chat.resume(spoken[:6])
-    assert "from this session" in chat.model_line
-    assert [m.text for m in chat.messages] == ["hi", "ok"]
+    assert "from this session" in chat.session.model_line
+    assert [m.text for m in chat.session.messages] == ["hi", "ok"]
 
 
 @pytest.fixture
@@ -80,7 +80,7 @@ def second(tmp_path: Path) -> Callable[..., tuple[Chat, Runtime]]:
 
     def open_second(first: Chat, *scripts: object) -> tuple[Chat, Runtime]:
         runtime = make_runtime(tmp_path, ScriptedProvider(*scripts or (says("from the second"),)))
-        return Chat.open(runtime, session=runtime.store.session(first.info.id)), runtime
+        return Chat.open(runtime, session=runtime.store.session(first.session.info.id)), runtime
 
     return open_second
 
@@ -91,17 +91,17 @@ async def test_a_session_open_elsewhere_can_be_followed_but_not_written(
     chat, runtime, _ = opened(calls(call("list_files")), says("one"), says("two"))
     await collect(chat.send("first"))
     follower, other = second(chat)
-    assert chat.holder == ""
-    assert follower.holder.startswith("open in another terminal (process ")
-    assert any("open in another terminal" in notice for notice in follower.notices)
+    assert chat.session.holder == ""
+    assert follower.session.holder.startswith("open in another terminal (process ")
+    assert any("open in another terminal" in notice for notice in follower.session.notices)
     for refused in (lambda: follower.send("me too"), follower.carry_on):
         with pytest.raises(ChatError, match=r"open in another terminal .*/fork"):
             refused()
-    assert not follower.refresh()
+    assert not follower.session.refresh()
     await collect(chat.send("second"))
-    assert follower.refresh()
-    assert [m.text for m in follower.messages] == [m.text for m in chat.messages]
-    assert follower.report().token_count == chat.report().token_count
+    assert follower.session.refresh()
+    assert [m.text for m in follower.session.messages] == [m.text for m in chat.session.messages]
+    assert follower.session.preview.report().token_count == chat.session.preview.report().token_count
     follower.close()
     other.close()
     assert_well_formed(chat, runtime)
@@ -111,20 +111,20 @@ async def test_following_never_writes_to_what_the_other_does_right_now(
     opened: Opened, second: Callable[..., tuple[Chat, Runtime]]
 ) -> None:
     chat, runtime, _ = opened(says("ok"))
-    store, here = runtime.store, chat.info.id
+    store, here = runtime.store, chat.session.info.id
     store.append(here, Message("user", "go"))
     store.append(here, Message("assistant", "", tool_calls=(call("list_files"),)))
     reply = None
     follower, other = second(chat)
-    assert len(follower.messages) == 2
-    follower.set_rolling(True)
+    assert len(follower.session.messages) == 2
+    follower.session.overrides.set_rolling(True)
     with pytest.raises(ChatError):
         follower.send("x")
     store.append(here, Message("tool", "a", tool_call_id="c1"))
     reply = store.begin_reply(here, MadeBy("openai", MODEL))
     store.grow_reply(reply, "half")
-    assert follower.refresh()
-    assert follower.messages[-1].text == "half"
+    assert follower.session.refresh()
+    assert follower.session.messages[-1].text == "half"
     store.seal_reply(reply, Message("assistant", "half and half"))
     assert store.session(here).rolling is False
     other.close()
@@ -137,12 +137,12 @@ async def test_a_fork_of_a_session_open_elsewhere_is_ones_own(
     await collect(chat.send("first"))
     follower, other = second(chat)
     follower.fork()
-    assert follower.holder == ""
-    assert follower.info.id != chat.info.id
+    assert follower.session.holder == ""
+    assert follower.session.info.id != chat.session.info.id
     await collect(follower.send("mine"))
     await collect(chat.send("yours"))
-    assert [m.text for m in follower.messages] == ["first", "one", "mine", "from the second"]
-    assert [m.text for m in chat.messages] == ["first", "one", "yours", "two"]
+    assert [m.text for m in follower.session.messages] == ["first", "one", "mine", "from the second"]
+    assert [m.text for m in chat.session.messages] == ["first", "one", "yours", "two"]
     assert_well_formed(chat, runtime)
     assert_well_formed(follower, other)
     other.close()
@@ -156,8 +156,8 @@ async def test_a_session_is_ours_once_the_other_has_let_go(
     follower, other = second(chat)
     chat.close()
     await collect(follower.send("mine"))
-    assert follower.holder == ""
-    assert [m.text for m in follower.messages] == ["first", "one", "mine", "from the second"]
+    assert follower.session.holder == ""
+    assert [m.text for m in follower.session.messages] == ["first", "one", "mine", "from the second"]
     assert_well_formed(follower, other)
     other.close()
 
@@ -165,24 +165,24 @@ async def test_a_session_is_ours_once_the_other_has_let_go(
 async def test_the_model_can_be_changed_in_mid_session(opened: Opened) -> None:
     chat, runtime, provider = opened(says("one"), says("two"))
     await collect(chat.send("first"))
-    before = chat.report()
-    line = chat.set_model("demo/offline")
-    assert line == chat.model_line
+    before = chat.session.preview.report()
+    line = chat.session.set_model("demo/offline")
+    assert line == chat.session.model_line
     assert "demo/offline" in line
-    assert chat.report().window == 8_192
+    assert chat.session.preview.report().window == 8_192
     assert before.window == 32_000
     await collect(chat.send("second"))
     request = provider.requests[-1]
     assert (request.model, request.previous_length, request.window) == ("demo/offline", 0, 8_192)
-    assert runtime.store.session(chat.info.id).model == "demo/offline"
+    assert runtime.store.session(chat.session.info.id).model == "demo/offline"
 
 
 async def test_a_model_that_nobody_serves_is_refused_and_changes_nothing(opened: Opened) -> None:
     chat, runtime, _ = opened(says("one"))
     with pytest.raises(ChatError) as caught:
-        chat.set_model("claud-opus-nine")
+        chat.session.set_model("claud-opus-nine")
     assert "\n" not in str(caught.value)
-    assert chat.model == MODEL
+    assert chat.session.model == MODEL
     with pytest.raises(ChatError):
         Chat.open(runtime, model="claud-opus-nine")
 
@@ -197,7 +197,7 @@ async def test_tools_can_be_left_out(opened: Opened) -> None:
     await collect(chat.send("hi"))
     assert provider.requests[0].tools == ()
     assert "You have tools" not in provider.requests[0].messages[0].text
-    assert chat.report().tools == 0
+    assert chat.session.preview.report().tools == 0
 
 
 async def test_a_model_without_tools_is_offered_none_and_the_person_told(opened: Opened) -> None:
@@ -205,27 +205,27 @@ async def test_a_model_without_tools_is_offered_none_and_the_person_told(opened:
     table = {"old": {"mode": "chat", "litellm_provider": "openai", "max_input_tokens": 9_000}}
     runtime.catalog = type(runtime.catalog)(table)
     chat = Chat.open(runtime, model="old")
-    assert any("takes no tools" in notice for notice in chat.notices)
+    assert any("takes no tools" in notice for notice in chat.session.notices)
     await collect(chat.send("hi"))
     assert provider.requests[0].tools == ()
 
 
 async def test_the_report_is_kept_until_the_conversation_changes(opened: Opened) -> None:
     chat, *_ = opened(says("one"))
-    first = chat.report()
-    assert chat.report() is first
+    first = chat.session.preview.report()
+    assert chat.session.preview.report() is first
     assert first.within_budget
     await collect(chat.send("hello"))
-    second = chat.report()
+    second = chat.session.preview.report()
     assert second.token_count > first.token_count
-    chat.set_rolling(True)
-    assert chat.report().rolling
+    chat.session.overrides.set_rolling(True)
+    assert chat.session.preview.report().rolling
 
 
 async def test_a_draft_is_counted(opened: Opened) -> None:
     chat, *_ = opened(says("one"))
-    assert chat.count_draft("") == 0
-    assert 0 < chat.count_draft("word") < chat.count_draft("word " * 100)
+    assert chat.session.prices.of_draft("") == 0
+    assert 0 < chat.session.prices.of_draft("word") < chat.session.prices.of_draft("word " * 100)
 
 
 @pytest.mark.parametrize("text", ["", "   ", "\n\t"])
@@ -285,7 +285,7 @@ async def test_without_saving_there_is_no_command_to_come_back(tmp_path: Path) -
     runtime = make_runtime(tmp_path, ScriptedProvider(says("one")))
     chat = Chat.open(replace(runtime, store=SessionStore.open(None), save=False))
     await collect(chat.send("hi"))
-    assert chat.resume_command == ""
+    assert chat.session.resume_command == ""
     runtime.close()
 
 
@@ -298,13 +298,13 @@ async def test_who_takes_over_from_a_process_that_died_in_a_tool_mends_what_it_l
     opened: Opened, second: Callable[..., tuple[Chat, Runtime]]
 ) -> None:
     chat, runtime, _ = opened(says("ok"))
-    runtime.store.append(chat.info.id, Message("user", "go"))
+    runtime.store.append(chat.session.info.id, Message("user", "go"))
     follower, other = second(chat)
-    runtime.store.append(chat.info.id, Message("assistant", "", tool_calls=(call("list_files"),)))
-    runtime.store.release(chat.info.id)
-    assert follower.refresh()
-    assert follower.holder == ""
-    assert follower.messages[-1].ending is Ending.CANCELLED
+    runtime.store.append(chat.session.info.id, Message("assistant", "", tool_calls=(call("list_files"),)))
+    runtime.store.release(chat.session.info.id)
+    assert follower.session.refresh()
+    assert follower.session.holder == ""
+    assert follower.session.messages[-1].ending is Ending.CANCELLED
     assert_well_formed(follower, other)
     other.close()
 
@@ -313,7 +313,7 @@ async def test_a_session_of_another_folder_says_where_tools_work(opened: Opened)
     _, runtime, _ = opened(says("one"))
     elsewhere = runtime.store.create_session(folder="/elsewhere", model=MODEL, rolling=False)
     chat = Chat.open(runtime, session=elsewhere)
-    assert chat.notices == [f"This session was begun in /elsewhere; tools work in {runtime.folder}."]
+    assert chat.session.notices == [f"This session was begun in /elsewhere; tools work in {runtime.folder}."]
 
 
 async def test_closing_twice_is_no_fault(opened: Opened, caplog: pytest.LogCaptureFixture) -> None:
@@ -328,7 +328,7 @@ async def test_a_session_that_cannot_be_read_leaves_the_open_one_as_it_is(
 ) -> None:
     chat, runtime, _ = opened(says("ok"))
     await collect(chat.send("first"))
-    broken = chat.info.id
+    broken = chat.session.info.id
     chat.start_new()
     await collect(chat.send("second"))
     read = runtime.store.stretch
@@ -341,6 +341,6 @@ async def test_a_session_that_cannot_be_read_leaves_the_open_one_as_it_is(
     monkeypatch.setattr(runtime.store, "stretch", damaged)
     with pytest.raises(ChatError, match=f"session {broken} cannot be read"):
         chat.resume(broken)
-    assert chat.info.id != broken
+    assert chat.session.info.id != broken
     await collect(chat.send("third"))
-    assert [m.text for m in chat.messages] == ["second", "ok", "third", "ok"]
+    assert [m.text for m in chat.session.messages] == ["second", "ok", "third", "ok"]

@@ -58,7 +58,7 @@ async def test_the_loop_goes_on_while_it_is_stored(opened: Opened, slow: SlowDis
     slow.go.set()
     events = await turn
     assert events[-1].outcome is Outcome.DONE
-    assert chat.messages[-1].text == ANSWER
+    assert chat.session.messages[-1].text == ANSWER
     assert_well_formed(chat, runtime)
 
 
@@ -72,7 +72,7 @@ async def test_who_stops_it_meanwhile_keeps_the_whole_answer_once(opened: Opened
     assert events[-1].outcome is Outcome.CANCELLED
     (ended,) = of_kind(events, ReplyEnded)
     assert (ended.message.text, ended.message.ending) == (ANSWER, Ending.COMPLETE)
-    assert [message.text for message in runtime.store.branch(chat.info.id)] == ["go", ANSWER]
+    assert [message.text for message in runtime.store.branch(chat.session.info.id)] == ["go", ANSWER]
     assert (await collect(chat.send("on")))[-1].outcome is Outcome.DONE
     assert_well_formed(chat, runtime)
 
@@ -86,7 +86,7 @@ async def test_calls_of_an_answer_that_was_stopped_meanwhile_are_answered(
     chat.stop()
     slow.go.set()
     await turn
-    assert [message.role for message in chat.messages] == ["user", "assistant", "tool"]
+    assert [message.role for message in chat.session.messages] == ["user", "assistant", "tool"]
     assert_well_formed(chat, runtime)
 
 
@@ -105,7 +105,7 @@ async def test_a_store_that_fails_meanwhile_ends_the_turn_in_one_line(
     monkeypatch.setattr(SessionStore, "seal_reply", full_once)
     ended = (await collect(chat.send("go")))[-1]
     assert (ended.outcome, ended.error) == (Outcome.FAILED, "The disk is full.")
-    assert (chat.messages[-1].text, chat.messages[-1].ending) == (ANSWER, Ending.FAILED)
+    assert (chat.session.messages[-1].text, chat.session.messages[-1].ending) == (ANSWER, Ending.FAILED)
     assert (await collect(chat.send("on")))[-1].outcome is Outcome.DONE
     assert_well_formed(chat, runtime)
 
@@ -122,4 +122,4 @@ async def test_without_a_thread_it_is_stored_all_the_same(
         patch.setattr(threading.Thread, "start", start)
         ended = (await collect(chat.send("go")))[-1]
     assert ended.outcome is Outcome.DONE
-    assert [message.text for message in runtime.store.branch(chat.info.id)] == ["go", ANSWER]
+    assert [message.text for message in runtime.store.branch(chat.session.info.id)] == ["go", ANSWER]

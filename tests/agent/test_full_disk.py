@@ -52,5 +52,5 @@ async def test_the_turn_ends_in_one_line_and_the_chat_goes_on(
     _set_pages(runtime, 1_000_000)
     again = chat.carry_on() if by_carrying_on else chat.send("and now?")
     assert (await collect(again))[-1].outcome is Outcome.DONE
-    assert chat.messages[-1].text == "Here I am."
+    assert chat.session.messages[-1].text == "Here I am."
     assert_well_formed(chat, runtime)

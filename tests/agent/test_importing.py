@@ -59,7 +59,7 @@ async def test_what_no_model_would_take_is_kept_and_the_session_goes_on(
         "17",
     ]
     chat.resume(done.info.id)
-    assert [m.id for m in chat.messages[: len(kept)]] == [m.id for m in kept]
+    assert [m.id for m in chat.session.messages[: len(kept)]] == [m.id for m in kept]
     assert (await collect(chat.send("and now?")))[-1].outcome is Outcome.DONE
     assert broken_rules(provider.wire_form(provider.requests[-1])) == []
 

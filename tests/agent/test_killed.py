@@ -43,9 +43,9 @@ async def test_what_was_told_survives(tmp_path: Path) -> None:
     runtime = make_runtime(tmp_path, ScriptedProvider(says("Here I am again.")))
     session = runtime.store.newest(str(runtime.folder))
     chat = Chat.open(runtime, session=session)
-    assert chat.holder == ""
-    assert chat.messages[-1].text.startswith(told.decode())
-    assert chat.messages[-1].ending is Ending.CANCELLED
+    assert chat.session.holder == ""
+    assert chat.session.messages[-1].text.startswith(told.decode())
+    assert chat.session.messages[-1].ending is Ending.CANCELLED
     assert_well_formed(chat, runtime)
     assert (await collect(chat.send("and?")))[-1].outcome is Outcome.DONE
     assert_well_formed(chat, runtime)

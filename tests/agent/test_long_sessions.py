@@ -35,11 +35,13 @@ def long(opened: Opened) -> tuple[Chat, Runtime]:
     chat, runtime, _ = opened(*[says("fine")] * 3)
     listing = ToolCall("c", "list_files", "{}")
     for turn in range(LONG // 4):
-        runtime.store.append(chat.info.id, Message("user", f"question {turn}"))
-        runtime.store.append(chat.info.id, Message("assistant", "", tool_calls=(listing,)))
-        runtime.store.append(chat.info.id, Message("tool", "none", tool_call_id="c", name="list_files"))
-        runtime.store.append(chat.info.id, Message("assistant", f"answer {turn}"))
-    return Chat.open(runtime, session=runtime.store.session(chat.info.id)), runtime
+        runtime.store.append(chat.session.info.id, Message("user", f"question {turn}"))
+        runtime.store.append(chat.session.info.id, Message("assistant", "", tool_calls=(listing,)))
+        runtime.store.append(
+            chat.session.info.id, Message("tool", "none", tool_call_id="c", name="list_files")
+        )
+        runtime.store.append(chat.session.info.id, Message("assistant", f"answer {turn}"))
+    return Chat.open(runtime, session=runtime.store.session(chat.session.info.id)), runtime
 
 
 def texts(messages: Sequence[Message]) -> list[str]:
@@ -50,20 +52,20 @@ async def test_it_opens_with_its_newest_messages_and_reads_the_rest_when_asked(
     long: tuple[Chat, Runtime],
 ) -> None:
     chat, runtime = long
-    assert 0 < len(chat.recent) < 10
-    assert not chat.is_whole
+    assert 0 < len(chat.session.conversation.recent) < 10
+    assert not chat.session.conversation.is_whole
     older: list[Message] = []
-    chat.on_older = lambda part: older.__setitem__(slice(0, 0), part)
-    newest = list(chat.recent)
-    await chat.ready()
-    assert chat.is_whole
-    assert [*older, *newest] == list(chat.messages) == runtime.store.branch(chat.info.id)
+    chat.listener.on_older = lambda part: older.__setitem__(slice(0, 0), part)
+    newest = list(chat.session.conversation.recent)
+    await chat.session.preview.ready()
+    assert chat.session.conversation.is_whole
+    assert [*older, *newest] == list(chat.session.messages) == runtime.store.branch(chat.session.info.id)
 
 
 def test_whoever_asks_for_the_branch_gets_all_of_it(long: tuple[Chat, Runtime]) -> None:
     chat, runtime = long
-    assert list(chat.messages) == runtime.store.branch(chat.info.id)
-    assert [said.number for said in chat.turns()] == list(range(1, LONG // 4 + 1))
+    assert list(chat.session.messages) == runtime.store.branch(chat.session.info.id)
+    assert [said.number for said in chat.session.history.turns()] == list(range(1, LONG // 4 + 1))
 
 
 async def test_a_turn_waits_for_the_whole_branch(long: tuple[Chat, Runtime]) -> None:
@@ -71,7 +73,7 @@ async def test_a_turn_waits_for_the_whole_branch(long: tuple[Chat, Runtime]) -> 
     events = await collect(chat.send("and now?"))
     assert isinstance(events[0], TurnStarted)
     assert texts(runtime.provider.requests[-1].messages)[1:3] == ["question 0", ""]  # type: ignore[attr-defined]
-    assert len(chat.messages) == LONG + 2
+    assert len(chat.session.messages) == LONG + 2
     assert_well_formed(chat, runtime)
 
 
@@ -79,11 +81,11 @@ async def test_a_turn_that_waits_for_the_report_can_be_stopped(
     long: tuple[Chat, Runtime], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     chat, runtime = long
-    go, planner = threading.Event(), chat._session.planner
+    go, planner = threading.Event(), chat.session.planner
     look = planner.look
     monkeypatch.setattr(planner, "look", lambda messages: (go.wait(30), look(messages))[1])
-    await chat.ready()
-    warming = asyncio.create_task(chat.warm_report())
+    await chat.session.preview.ready()
+    warming = asyncio.create_task(chat.session.preview.warm())
     await asyncio.sleep(0)
     events = []
     async for event in chat.send("and now?"):
@@ -95,21 +97,21 @@ async def test_a_turn_that_waits_for_the_report_can_be_stopped(
     assert not runtime.provider.requests  # type: ignore[attr-defined]
     go.set()
     await warming
-    assert texts(chat.messages)[-1] == "and now?"
-    assert chat.report().rows[-1].id == chat.messages[-1].id
+    assert texts(chat.session.messages)[-1] == "and now?"
+    assert chat.session.preview.report().rows[-1].id == chat.session.messages[-1].id
 
 
 async def test_the_report_that_was_made_meanwhile_is_the_one_that_is_shown(
     long: tuple[Chat, Runtime], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     chat, runtime = long
-    await chat.warm_report()
-    made = chat.report()
+    await chat.session.preview.warm()
+    made = chat.session.preview.report()
     assert len(made.rows) == LONG + 1
     # and what was counted for it is counted for good
-    assert all(message.counts for message in runtime.store.branch(chat.info.id))
-    monkeypatch.setattr(chat._session.planner, "look", lambda _: pytest.fail("made again"))
-    assert chat.report() is made
+    assert all(message.counts for message in runtime.store.branch(chat.session.info.id))
+    monkeypatch.setattr(chat.session.planner, "look", lambda _: pytest.fail("made again"))
+    assert chat.session.preview.report() is made
 
 
 @pytest.mark.parametrize("most", [0, 300])
@@ -117,16 +119,16 @@ async def test_with_rolling_off_only_what_is_new_is_looked_at_also_where_nothing
     long: tuple[Chat, Runtime], monkeypatch: pytest.MonkeyPatch, most: int
 ) -> None:
     chat, _ = long
-    chat.set_context("max_context_tokens", str(most))
-    await chat.warm_report()
+    chat.session.overrides.set("max_context_tokens", str(most))
+    await chat.session.preview.warm()
     shaped, shape = [], Sizes.shape
     monkeypatch.setattr(Sizes, "shape", lambda *given: (shaped.append(given[1].index), shape(*given))[1])
     for _turn in range(3):
         await collect(chat.send("and now?"))
-        chat.report()
+        chat.session.preview.report()
     assert min(at for at in shaped if at >= 0) > LONG
-    assert chat.report().within_budget == (not most)
-    assert chat.report() == chat._session.planner.preview(chat.messages)
+    assert chat.session.preview.report().within_budget == (not most)
+    assert chat.session.preview.report() == chat.session.planner.preview(chat.session.messages)
 
 
 @pytest.mark.parametrize("most", [0, 4_000])
@@ -136,11 +138,11 @@ async def test_with_rolling_on_a_reopened_session_is_looked_at_once_before_its_f
     chat, runtime = long
     settings = replace(runtime.settings, context=replace(runtime.settings.context, max_context_tokens=most))
     runtime = replace(runtime, settings=settings)
-    await collect(Chat.open(runtime, session=chat.info, rolling=True).send("and now?"))
-    again = Chat.open(runtime, session=runtime.store.session(chat.info.id))
-    await again.warm_report()
-    foreseen = again.report_with("and then?")
-    assert any(row.fate is Fate.OMITTED for row in again.report().rows) == bool(most)
+    await collect(Chat.open(runtime, session=chat.session.info, rolling=True).send("and now?"))
+    again = Chat.open(runtime, session=runtime.store.session(chat.session.info.id))
+    await again.session.preview.warm()
+    foreseen = again.session.preview.report_with("and then?")
+    assert any(row.fate is Fate.OMITTED for row in again.session.preview.report().rows) == bool(most)
     shaped, shape = [], Sizes.shape
     monkeypatch.setattr(Sizes, "shape", lambda *given: (shaped.append(given[1].index), shape(*given))[1])
     events = await collect(again.send("and then?"))
@@ -153,8 +155,8 @@ async def test_what_is_read_after_the_session_was_left_is_not_shown_in_the_next(
     long: tuple[Chat, Runtime],
 ) -> None:
     chat, _ = long
-    left, older = chat._session.conversation, []
-    chat.on_older = older.append
+    left, older = chat.session.conversation, []
+    chat.listener.on_older = older.append
     chat.start_new()
     await left.read_rest()
     assert left.is_whole
@@ -168,7 +170,7 @@ def second(long: tuple[Chat, Runtime]) -> Callable[[], Chat]:
 
     def follow() -> Chat:
         other = replace(runtime, store=SessionStore.open(runtime.paths.database))
-        return Chat.open(other, session=other.store.session(chat.info.id))
+        return Chat.open(other, session=other.store.session(chat.session.info.id))
 
     return follow
 
@@ -178,18 +180,18 @@ async def test_a_follower_reads_no_more_than_what_is_new(
 ) -> None:
     chat, runtime = long
     follower = second()
-    assert follower.holder
-    runtime.store.append(chat.info.id, Message("user", "from over there"))
-    assert follower.refresh()
-    assert not follower.is_whole
-    assert texts(follower.recent)[-2:] == ["answer 14", "from over there"]
-    assert not follower.refresh()
-    await follower.ready()
-    assert list(follower.messages) == runtime.store.branch(chat.info.id)
-    runtime.store.append(chat.info.id, Message("assistant", "and an answer"))
-    assert follower.refresh()
-    assert follower.is_whole
-    assert list(follower.messages) == runtime.store.branch(chat.info.id)
+    assert follower.session.holder
+    runtime.store.append(chat.session.info.id, Message("user", "from over there"))
+    assert follower.session.refresh()
+    assert not follower.session.conversation.is_whole
+    assert texts(follower.session.conversation.recent)[-2:] == ["answer 14", "from over there"]
+    assert not follower.session.refresh()
+    await follower.session.preview.ready()
+    assert list(follower.session.messages) == runtime.store.branch(chat.session.info.id)
+    runtime.store.append(chat.session.info.id, Message("assistant", "and an answer"))
+    assert follower.session.refresh()
+    assert follower.session.conversation.is_whole
+    assert list(follower.session.messages) == runtime.store.branch(chat.session.info.id)
 
 
 @pytest.mark.parametrize("read_before", [False, True])
@@ -200,22 +202,22 @@ async def test_a_follower_goes_along_where_the_other_goes_back(
     chat, runtime = long
     follower = second()
     if read_before:
-        await follower.ready()
-    branch = runtime.store.branch(chat.info.id)
+        await follower.session.preview.ready()
+    branch = runtime.store.branch(chat.session.info.id)
     head = branch[back_to - 1].id if back_to else ""
-    runtime.store.move_head(chat.info.id, head, chat.model)
-    assert follower.refresh()
-    assert list(follower.messages) == branch[:back_to]
-    runtime.store.append(chat.info.id, Message("user", "another way"))
-    assert follower.refresh()
-    assert list(follower.messages) == runtime.store.branch(chat.info.id)
+    runtime.store.move_head(chat.session.info.id, head, chat.session.model)
+    assert follower.session.refresh()
+    assert list(follower.session.messages) == branch[:back_to]
+    runtime.store.append(chat.session.info.id, Message("user", "another way"))
+    assert follower.session.refresh()
+    assert list(follower.session.messages) == runtime.store.branch(chat.session.info.id)
 
 
 async def test_a_part_that_cannot_be_read_fails_the_turn_in_words_and_the_chat_can_be_left(
     long: tuple[Chat, Runtime], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     chat, runtime = long
-    read, broken = runtime.store.stretch, chat.info.id
+    read, broken = runtime.store.stretch, chat.session.info.id
 
     def damaged(session: str, most: int, head: str | None = None) -> Stretch:
         if head is not None:
@@ -225,13 +227,13 @@ async def test_a_part_that_cannot_be_read_fails_the_turn_in_words_and_the_chat_c
     monkeypatch.setattr(runtime.store, "stretch", damaged)
     line = f"session {broken} cannot be read"
     with pytest.raises(ChatError, match=line):
-        await chat.warm_report()
+        await chat.session.preview.warm()
     with pytest.raises(ChatError, match=line):
-        _ = chat.messages
+        _ = chat.session.messages
     ended = (await collect(chat.send("still there?")))[-1]
     assert isinstance(ended, TurnEnded)
     assert (ended.outcome, ended.error) == (Outcome.FAILED, line)
-    assert texts(chat.recent)[-1] == "still there?"
+    assert texts(chat.session.conversation.recent)[-1] == "still there?"
     chat.start_new()
     assert (await collect(chat.send("hello")))[-1].outcome is Outcome.DONE
 
@@ -251,15 +253,15 @@ def wordy(opened: Opened, monkeypatch: pytest.MonkeyPatch) -> tuple[Chat, Chat, 
     listing = ToolCall("c", "list_files", "{}")
     for turn in range(LONG // 4):
         said = f"turn {turn} has a needle{turn} and \ud83d 🙂 " * 20
-        runtime.store.append(chat.info.id, Message("user", f"question {said}"))
-        runtime.store.append(chat.info.id, Message("assistant", "", tool_calls=(listing,)))
+        runtime.store.append(chat.session.info.id, Message("user", f"question {said}"))
+        runtime.store.append(chat.session.info.id, Message("assistant", "", tool_calls=(listing,)))
         runtime.store.append(
-            chat.info.id, Message("tool", f"a.py {said}", tool_call_id="c", name="list_files")
+            chat.session.info.id, Message("tool", f"a.py {said}", tool_call_id="c", name="list_files")
         )
-        runtime.store.append(chat.info.id, Message("assistant", f"answer {said}"))
-    sessions = runtime.store.session(chat.info.id), runtime.store.fork(chat.info.id)
+        runtime.store.append(chat.session.info.id, Message("assistant", f"answer {said}"))
+    sessions = runtime.store.session(chat.session.info.id), runtime.store.fork(chat.session.info.id)
     packed, plain = (Chat.open(runtime, session=session) for session in sessions)
-    assert len(plain.messages) == LONG
+    assert len(plain.session.messages) == LONG
     return packed, plain, runtime
 
 
@@ -268,17 +270,21 @@ async def test_what_is_packed_is_planned_exported_and_recalled_as_what_is_not(
     wordy: tuple[Chat, Chat, Runtime], window: str
 ) -> None:
     packed, plain, runtime = wordy
-    await packed.warm_report()
+    await packed.session.preview.warm()
     for chat in (packed, plain):
-        chat.set_rolling(True)
-        chat.set_context("max_context_tokens", window)
-        chat.set_context("summarize", "off")  # in the background, and so among the requests anywhere
-    assert sum(map(is_packed, packed.messages)) > LONG // 2
-    assert not any(map(is_packed, plain.messages))
-    assert list(packed.messages) == list(plain.messages)
-    assert packed.report() == plain.report()
+        chat.session.overrides.set_rolling(True)
+        chat.session.overrides.set("max_context_tokens", window)
+        chat.session.overrides.set(
+            "summarize", "off"
+        )  # in the background, and so among the requests anywhere
+    assert sum(map(is_packed, packed.session.messages)) > LONG // 2
+    assert not any(map(is_packed, plain.session.messages))
+    assert list(packed.session.messages) == list(plain.session.messages)
+    assert packed.session.preview.report() == plain.session.preview.report()
     for kind in FORMATS:
-        assert export(plain.info, packed.messages, kind) == export(plain.info, plain.messages, kind)
+        assert export(plain.session.info, packed.session.messages, kind) == export(
+            plain.session.info, plain.session.messages, kind
+        )
     for chat in (packed, plain):
         await collect(chat.send("and now?"))
     sent = [request.messages for request in runtime.provider.requests]  # type: ignore[attr-defined]
@@ -292,6 +298,6 @@ async def test_what_a_session_that_grows_leaves_behind_is_packed(wordy: tuple[Ch
     _, chat, runtime = wordy
     for _ in range(12):
         await collect(chat.send("and " * 40))
-    assert all(is_packed(message) for message in chat.messages[:-14] if len(message.text) >= 100)
-    assert not any(map(is_packed, chat.messages[-10:]))
-    assert list(chat.messages) == runtime.store.branch(chat.info.id)
+    assert all(is_packed(message) for message in chat.session.messages[:-14] if len(message.text) >= 100)
+    assert not any(map(is_packed, chat.session.messages[-10:]))
+    assert list(chat.session.messages) == runtime.store.branch(chat.session.info.id)

@@ -45,7 +45,7 @@ async def test_a_session_with_tools_is_counted_as_the_model_counts(runtime: Runt
     assert of_kind(events, ToolEnded)[0].message.text == "hello\n[exit code 0]"
     events = await collect(chat.send("Who built the lighthouse?"))
     assert "Anna Berg" in "".join(event.text for event in of_kind(events, TextAdded))
-    records = runtime.store.requests(chat.info.id)
+    records = runtime.store.requests(chat.session.info.id)
     assert len(records) == 7
     assert [record.estimated for record in records] == [record.usage.input_tokens for record in records]
     assert_well_formed(chat, runtime)
@@ -60,7 +60,7 @@ async def test_a_stop_in_mid_answer_leaves_order(runtime: Runtime) -> None:
         if isinstance(event, TextAdded):
             chat.stop()
     assert events[-1].outcome in {Outcome.CANCELLED, Outcome.DONE}
-    assert events[-1].outcome is Outcome.DONE or chat.messages[-1].ending is Ending.CANCELLED
+    assert events[-1].outcome is Outcome.DONE or chat.session.messages[-1].ending is Ending.CANCELLED
     assert_well_formed(chat, runtime)
     assert (await collect(chat.send("list the files")))[-1].outcome is Outcome.DONE
 
@@ -70,4 +70,4 @@ async def test_a_long_session_goes_on_for_ever_once_rolling_is_on(runtime: Runti
     for number in range(12):
         events = await collect(chat.send(f"Note {number}: " + f"the number {number} is a good one. " * 80))
         assert events[-1].outcome is Outcome.DONE, events[-1].error
-    assert any(record.totals["fates"]["omitted"] for record in runtime.store.requests(chat.info.id))
+    assert any(record.totals["fates"]["omitted"] for record in runtime.store.requests(chat.session.info.id))

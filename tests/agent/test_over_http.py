@@ -104,7 +104,7 @@ async def test_claude_reads_its_cache_at_the_second_and_the_third_request(open_c
         assert _is_marked(request.body["system"][-1])
         assert _is_marked(request.messages[-1]["content"][-1])
         assert str(request.body).count("cache_control") == 3
-    first, second, third = runtime.store.requests(chat.info.id)
+    first, second, third = runtime.store.requests(chat.session.info.id)
     assert first.usage.cached_read_tokens == 0
     assert second.usage.cached_read_tokens == first.usage.input_tokens == server.requests[0].tokens
     assert third.usage.cached_read_tokens == second.usage.input_tokens == server.requests[1].tokens
@@ -124,7 +124,10 @@ async def test_calls_that_all_have_one_id_stay_apart(
         assert _end(await collect(chat.send("Sure?"))).outcome is Outcome.DONE
 
     assert [request.refused for request in server.requests] == [""] * 4
-    assert [message.text for message in chat.messages if message.role == "tool"] == ["alpha\n", "beta\n"]
+    assert [message.text for message in chat.session.messages if message.role == "tool"] == [
+        "alpha\n",
+        "beta\n",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -143,7 +146,7 @@ async def test_no_arguments_of_a_call_break_the_session(
         assert _end(await collect(chat.send("Read."))).error == ""
         assert _end(await collect(chat.send("Still there?"))).outcome is Outcome.DONE
 
-    assert [message.ending for message in chat.messages if message.role == "tool"] == [Ending.FAILED]
+    assert [message.ending for message in chat.session.messages if message.role == "tool"] == [Ending.FAILED]
     assert_well_formed(chat, runtime)
 
 
@@ -157,8 +160,11 @@ async def test_a_stop_in_mid_stream_closes_the_connection_and_keeps_what_came(op
                 chat.stop()
         await server.wait_disconnected()
         assert _end(events).outcome is Outcome.CANCELLED
-        assert (chat.messages[-1].text, chat.messages[-1].ending) == ("wait ", Ending.CANCELLED)
-        assert runtime.store.requests(chat.info.id)[0].error == "cancelled"
+        assert (chat.session.messages[-1].text, chat.session.messages[-1].ending) == (
+            "wait ",
+            Ending.CANCELLED,
+        )
+        assert runtime.store.requests(chat.session.info.id)[0].error == "cancelled"
         assert_well_formed(chat, runtime)
         assert _end(await collect(chat.send("and?"))).outcome is Outcome.DONE
 
@@ -174,8 +180,8 @@ async def test_a_throttled_request_waits_as_long_as_it_is_told(open_chat: OpenCh
     assert (waiting.attempt, waiting.delay) == (1, 7.0)
     assert waits == [7.0]
     assert _end(events).outcome is Outcome.DONE
-    assert chat.messages[-1].text == "Here."
-    assert len(runtime.store.requests(chat.info.id)) == 1
+    assert chat.session.messages[-1].text == "Here."
+    assert len(runtime.store.requests(chat.session.info.id)) == 1
 
 
 @pytest.mark.parametrize(("kind", "model"), [(OpenAIServer, OPENAI), (AnthropicServer, CLAUDE)])
@@ -189,8 +195,8 @@ async def test_a_refusal_as_too_long_is_one_line(
     assert end.outcome is Outcome.FULL
     assert "100" in end.error
     assert "\n" not in end.error
-    assert [message.role for message in chat.messages] == ["user"]
-    assert runtime.store.requests(chat.info.id)[0].error == end.error
+    assert [message.role for message in chat.session.messages] == ["user"]
+    assert runtime.store.requests(chat.session.info.id)[0].error == end.error
     assert_well_formed(chat, runtime)
 
 
@@ -206,7 +212,10 @@ async def test_an_answer_that_breaks_off_keeps_what_came_and_can_go_on(
         assert end.outcome is Outcome.BROKEN
         assert end.error
         assert "\n" not in end.error
-        assert (chat.messages[-1].text, chat.messages[-1].ending) == ("one two ", Ending.FAILED)
+        assert (chat.session.messages[-1].text, chat.session.messages[-1].ending) == (
+            "one two ",
+            Ending.FAILED,
+        )
         assert_well_formed(chat, runtime)
         assert _end(await collect(chat.carry_on())).outcome is Outcome.DONE
 
@@ -231,8 +240,8 @@ class TestLlamaServer:
         events = await collect(chat.send("hello"))
 
         assert _end(events).outcome is Outcome.CUT
-        assert "".join(event.text for event in of_kind(events, TextAdded)) == chat.messages[-1].text
-        (record,) = runtime.store.requests(chat.info.id)
+        assert "".join(event.text for event in of_kind(events, TextAdded)) == chat.session.messages[-1].text
+        (record,) = runtime.store.requests(chat.session.info.id)
         assert record.usage.output_tokens == 24
         # a token is a byte: the system prompt, the question, and the template around them
         assert record.usage.input_tokens > 200
@@ -250,7 +259,7 @@ def _is_marked(block: dict[str, Any]) -> bool:
 
 
 def _assert_log_has_the_reported_usage(chat: Chat, runtime: Runtime, requests: list[Recorded]) -> None:
-    records = runtime.store.requests(chat.info.id)
+    records = runtime.store.requests(chat.session.info.id)
     assert [record.usage.input_tokens for record in records] == [request.tokens for request in requests]
     assert all(record.usage.output_tokens and not record.error for record in records)
     assert all(record.bound >= record.usage.input_tokens for record in records)

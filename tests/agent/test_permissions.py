@@ -38,7 +38,7 @@ class Answers:
 async def test_always_allows_what_its_rule_says_and_nothing_beyond(opened: Opened) -> None:
     wanted = commands("echo a", "echo b", "touch x", "touch x", "touch y", "echo c; touch y", "echo d > e")
     chat, *_ = opened(calls(*wanted), says("ok"))
-    chat.ask = ask = Answers(Permission.SESSION)
+    chat.listener.ask = ask = Answers(Permission.SESSION)
     await collect(chat.send("go"))
     assert ask.asked == ["echo a", "touch x", "touch y", "echo d > e"]
     assert [request.rule.text for request in ask.requests] == [
@@ -52,7 +52,7 @@ async def test_always_allows_what_its_rule_says_and_nothing_beyond(opened: Opene
 async def test_once_and_no_make_no_rule(opened: Opened) -> None:
     chat, *_ = opened(calls(*commands("echo a", "echo a")), says("ok"))
     for permission in (Permission.ONCE, Permission.NO):
-        chat.ask = ask = Answers(permission)
+        chat.listener.ask = ask = Answers(permission)
         await collect(chat.send("go"))
         assert ask.asked == ["echo a", "echo a"]
         chat, *_ = opened(calls(*commands("echo a", "echo a")), says("ok"))
@@ -60,12 +60,12 @@ async def test_once_and_no_make_no_rule(opened: Opened) -> None:
 
 async def test_the_words_of_a_refusal_reach_the_model(opened: Opened) -> None:
     chat, runtime, provider = opened(calls(*commands("rm x")), says("ok"))
-    chat.ask = Answers(Permission.NO, "use git rm instead")
+    chat.listener.ask = Answers(Permission.NO, "use git rm instead")
     await collect(chat.send("go"))
     result = provider.requests[1].messages[-1].text
     assert result.startswith("Not run: the user refused this call.")
     assert "use git rm instead" in result
-    assert chat.messages[2].ending is Ending.REFUSED
+    assert chat.session.messages[2].ending is Ending.REFUSED
     assert_well_formed(chat, runtime)
 
 
@@ -80,7 +80,7 @@ async def test_what_is_denied_is_never_run_nor_asked(approvals: str, opened: Ope
         approvals=approvals,
         permissions=rules,
     )
-    chat.ask = ask = Answers(Permission.SESSION)
+    chat.listener.ask = ask = Answers(Permission.SESSION)
     await collect(chat.send("go"))
     assert ask.asked == []
     assert not (runtime.folder / "a").exists()

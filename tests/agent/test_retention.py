@@ -74,6 +74,6 @@ def test_a_chat_says_what_its_start_has_deleted(tmp_path: Path) -> None:
     now = runtime.clock()
     runtime.clock = lambda: now + 8 * DAY
     chat = Chat.open(runtime)
-    assert any("Deleted 1 session " in notice for notice in chat.notices)
+    assert any("Deleted 1 session " in notice for notice in chat.session.notices)
     assert chat.sessions() == []
     runtime.close()

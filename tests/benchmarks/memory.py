@@ -149,7 +149,9 @@ async def _say(chat: Chat, text: str) -> tuple[str, int]:
                 raise RuntimeError(error)
             case _:
                 pass
-    await chat.summaries.settled()  # they come in the background: the figures are to be the same each time
+    await (
+        chat.session.summaries.settled()
+    )  # they come in the background: the figures are to be the same each time
     return answer, calls
 
 

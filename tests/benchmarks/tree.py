@@ -36,16 +36,20 @@ def _figures(size: int) -> dict[str, float]:
         store.append_all(session.id, _conversation(size))
         figures: dict[str, float] = {}
         chat = Chat.open(runtime, session=store.session(session.id))
-        chat.report()
-        chat._session.conversation.save_counts()  # as every request does
-        middle = chat.turns()[len(chat.turns()) // 2].message.id
+        chat.session.preview.report()
+        chat.session.conversation.save_counts()  # as every request does
+        middle = chat.session.history.turns()[len(chat.session.history.turns()) // 2].message.id
         figures["search, all words"] = _median(lambda: chat.search("word17 word1234"))
         figures["search, 50 hits of thousands"] = _median(lambda: chat.search("answer"))
-        figures["undo"] = _median(chat.undo)
-        figures["redo"] = _median(chat.redo)
-        figures["rewind to the middle"] = _median(lambda: chat.rewind(middle), chat.redo)
-        figures["the report after a rewind"] = _median(chat.report, lambda: _there_and_back(chat, middle))
-        figures["list the branches left"] = _median(chat.branches)
+        figures["undo"] = _median(chat.session.history.undo)
+        figures["redo"] = _median(chat.session.history.redo)
+        figures["rewind to the middle"] = _median(
+            lambda: chat.session.history.rewind(middle), chat.session.history.redo
+        )
+        figures["the report after a rewind"] = _median(
+            chat.session.preview.report, lambda: _there_and_back(chat, middle)
+        )
+        figures["list the branches left"] = _median(chat.session.history.branches)
         figures["fork"] = _median(lambda: store.fork(session.id))
         chat.close()
         figures["open, and its first report"] = _median(lambda: _open(runtime, session.id))
@@ -60,13 +64,13 @@ def _runtime(home: Path) -> Runtime:
 
 def _open(runtime: Runtime, session: str) -> None:
     chat = Chat.open(runtime, session=runtime.store.session(session))
-    chat.report()
+    chat.session.preview.report()
     chat.close()
 
 
 def _there_and_back(chat: Chat, message: str) -> None:
-    chat.rewind(message)
-    chat.redo()
+    chat.session.history.rewind(message)
+    chat.session.history.redo()
 
 
 def _conversation(size: int) -> list[Message]:

@@ -29,10 +29,10 @@ async def _say(chat: Chat, text: str) -> None:
 async def test_rolling_context_alone_toggles_and_says_which_it_is_now(tmp_path: Path) -> None:
     context = PlainContext(make_chat(tmp_path))
     await _run(context, "/rolling-context")
-    assert context.chat.rolling
+    assert context.chat.session.rolling
     assert context.said[-1].startswith("Rolling context is on")
     await _run(context, "/rolling-context")
-    assert not context.chat.rolling
+    assert not context.chat.session.rolling
     assert context.said[-1].startswith("Rolling context is off")
     assert "once it is on, history may take" in context.said[-1]
     assert context.done == ["report", "report"]
@@ -59,7 +59,7 @@ async def test_status_changes_nothing_and_nonsense_is_refused(tmp_path: Path) ->
     context = PlainContext(make_chat(tmp_path))
     await _run(context, "/rolling-context status")
     await _run(context, "/rolling-context perhaps")
-    assert not context.chat.rolling
+    assert not context.chat.session.rolling
     assert context.warned == ["/rolling-context takes on, off, status, preview, set or undo, not 'perhaps'."]
 
 
@@ -76,7 +76,7 @@ async def test_context_shows_categories_that_add_up_to_the_window(tmp_path: Path
 async def test_context_lists_every_message_newest_first(tmp_path: Path) -> None:
     chat = make_chat(tmp_path, says("of course"))
     await _say(chat, "do you?")
-    rows = message_table(chat.report().rows, chat.messages).rows
+    rows = message_table(chat.session.preview.report().rows, chat.session.messages).rows
     assert [row[-1] for row in rows][:2] == ["of course", "do you?"]
     assert {row[3] for row in rows} == {"sent"}
 
@@ -84,17 +84,17 @@ async def test_context_lists_every_message_newest_first(tmp_path: Path) -> None:
 async def test_context_says_beside_each_category_what_makes_it_smaller(tmp_path: Path) -> None:
     chat = make_chat(tmp_path, says("of course"))
     await _say(chat, "do you?")
-    said = {row[0]: row[-1] for row in category_table(chat.report()).rows}
+    said = {row[0]: row[-1] for row in category_table(chat.session.preview.report()).rows}
     assert said["history"] == "/rolling-context on"
     assert said["reserve for the answer"] == "/rolling-context set reserved_output_tokens"
     assert said["draft"] == said["summary"] == said["free"] == "", "there is nothing to make smaller"
-    chat.set_rolling(True)
-    assert "/compact" in {row[-1] for row in category_table(chat.report()).rows}
+    chat.session.overrides.set_rolling(True)
+    assert "/compact" in {row[-1] for row in category_table(chat.session.preview.report()).rows}
     context = PlainContext(chat)
     for line in (f"{said['reserve for the answer']} 1000", f"{said['safety margin']} 0.05", said["history"]):
-        before = chat.report()
+        before = chat.session.preview.report()
         await _run(context, line)
-        after = chat.report()
+        after = chat.session.preview.report()
         assert context.warned == []
         assert (after.reserve + after.margin < before.reserve + before.margin) or after.rolling
 
@@ -102,9 +102,9 @@ async def test_context_says_beside_each_category_what_makes_it_smaller(tmp_path:
 async def test_model_by_name_and_an_unknown_one(tmp_path: Path) -> None:
     context = PlainContext(make_chat(tmp_path))
     await _run(context, "/model demo/offline")
-    assert context.chat.model == "demo/offline"
+    assert context.chat.session.model == "demo/offline"
     await _run(context, "/model no-such-thing/at-all")
-    assert context.chat.model == "demo/offline"
+    assert context.chat.session.model == "demo/offline"
     assert len(context.warned) == 1
 
 
@@ -120,18 +120,18 @@ async def test_model_alone_offers_what_there_is_and_esc_changes_nothing(tmp_path
     context = PlainContext(make_chat(tmp_path), picks=[None])
     await _run(context, "/model")
     assert "demo/offline" in [choice.value for choice in context.offered]
-    assert context.chat.model == MODEL
+    assert context.chat.session.model == MODEL
     assert context.said == []
 
 
 async def test_new_begins_again_and_says_how_to_come_back(tmp_path: Path) -> None:
     chat = make_chat(tmp_path, says("hello"))
     await _say(chat, "hi")
-    before = chat.info.id
+    before = chat.session.info.id
     context = PlainContext(chat)
     await _run(context, "/new")
-    assert chat.info.id != before
-    assert list(chat.messages) == []
+    assert chat.session.info.id != before
+    assert list(chat.session.messages) == []
     assert f"rolling-chat --resume {before[:8]}" in context.said[-1]
 
 
@@ -139,12 +139,12 @@ async def test_new_begins_again_and_says_how_to_come_back(tmp_path: Path) -> Non
 async def test_sessions_are_picked_by_title(tmp_path: Path, command: str) -> None:
     chat = make_chat(tmp_path, says("hello"))
     await _say(chat, "the first of them")
-    first = chat.info.id
+    first = chat.session.info.id
     context = PlainContext(chat, picks=[first])
     await _run(context, "/new")
     await _run(context, command)
     assert [choice.label for choice in context.offered] == ["the first of them"]
-    assert chat.info.id == first
+    assert chat.session.info.id == first
 
 
 @pytest.mark.parametrize("its_model", ["", "demo/offline-32k"])
@@ -152,12 +152,12 @@ async def test_a_resumed_session_keeps_its_model_and_one_without_takes_the_one_t
     tmp_path: Path, its_model: str
 ) -> None:
     chat = make_chat(tmp_path, says("hello"))
-    chat.set_model("demo/offline")
+    chat.session.set_model("demo/offline")
     other = chat._runtime.store.create_session(folder=str(tmp_path), model=its_model, rolling=False)
     context = PlainContext(chat)
     await _run(context, f"/resume {other.id}")
-    assert chat.info.id == other.id
-    assert chat.model == (its_model or "demo/offline")
+    assert chat.session.info.id == other.id
+    assert chat.session.model == (its_model or "demo/offline")
     assert [line for line in context.said if its_model in line] == context.said
     assert len(context.said) == bool(its_model)
 
@@ -173,11 +173,11 @@ async def test_sessions_are_narrowed_by_words(tmp_path: Path) -> None:
 async def test_fork_goes_on_in_a_copy(tmp_path: Path) -> None:
     chat = make_chat(tmp_path, says("hello"))
     await _say(chat, "hi")
-    before = chat.info.id
+    before = chat.session.info.id
     context = PlainContext(chat)
     await _run(context, "/fork")
-    assert chat.info.id != before
-    assert [message.text for message in chat.messages] == ["hi", "hello"]
+    assert chat.session.info.id != before
+    assert [message.text for message in chat.session.messages] == ["hi", "hello"]
 
 
 async def test_copy_without_an_answer_says_so(tmp_path: Path) -> None:

@@ -16,8 +16,8 @@ CODE = "First:\n\n```python\ndef f():\n\treturn 1  \n```\n\nthen\n\n- a list\n\n
 
 async def _talk(home: Path, *replies: Reply) -> PlainContext:
     chat = make_chat(home, *replies)
-    while len(chat.messages) < 2 * len(replies):
-        async for _ in chat.send(f"question {len(chat.messages)}"):
+    while len(chat.session.messages) < 2 * len(replies):
+        async for _ in chat.send(f"question {len(chat.session.messages)}"):
             pass
     return PlainContext(chat)
 
@@ -98,7 +98,7 @@ async def test_a_message_that_only_calls_a_tool_is_copied_with_its_call(tmp_path
 async def test_the_whole_conversation_is_copied_as_it_would_be_exported(tmp_path: Path) -> None:
     context = await _talk(tmp_path, says("one"), says(CODE))
     await _run(context, "/copy all")
-    exported = context.chat.export(str(tmp_path / "talk.md")).read_text()
+    exported = context.chat.session.export(str(tmp_path / "talk.md")).read_text()
     assert context.copied == exported
     assert context.said[0].startswith("Copied the conversation as Markdown, 4 messages (")
 

@@ -20,7 +20,7 @@ STATUS = "run_command(git status *)"
 def chat(tmp_path: Path) -> Chat:
     settings = Settings(model=MODEL, agent=AgentSettings(permissions=RULES))
     chat = make_chat(tmp_path, settings=settings, folder=tmp_path)
-    chat.permissions.session += [parse_rule(STATUS), parse_rule("run_command(a\nb)")]
+    chat.session.permissions.session += [parse_rule(STATUS), parse_rule("run_command(a\nb)")]
     return chat
 
 
@@ -44,7 +44,7 @@ async def test_it_lists_the_rules_of_settings_and_session(chat: Chat) -> None:
 async def test_a_removed_rule_allows_nothing(chat: Chat, picked: bool) -> None:
     context = await (_run(chat, "remove", STATUS) if picked else _run(chat, f"remove {STATUS}"))
     assert context.said == [f"Removed {STATUS}: it asks again."]
-    assert parse_rule(STATUS) not in chat.permissions.session
+    assert parse_rule(STATUS) not in chat.session.permissions.session
 
 
 async def test_a_kept_rule_is_in_the_users_settings_once(chat: Chat, tmp_path: Path) -> None:
@@ -53,8 +53,8 @@ async def test_a_kept_rule_is_in_the_users_settings_once(chat: Chat, tmp_path: P
     await _run(chat, f"keep {STATUS}")
     assert tomllib.loads(file.read_text())["agent"]["permissions"]["allow"] == ["run_command(ls *)", STATUS]
     assert file.read_text().startswith("# mine\n")
-    assert parse_rule(STATUS) in chat.permissions.allow
-    assert parse_rule(STATUS) not in chat.permissions.session
+    assert parse_rule(STATUS) in chat.session.permissions.allow
+    assert parse_rule(STATUS) not in chat.session.permissions.session
 
 
 @pytest.mark.parametrize(
@@ -64,4 +64,4 @@ async def test_what_cannot_be_done_is_one_line(chat: Chat, argument: str) -> Non
     context = await _run(chat, argument)
     assert len(context.warned) == 1
     assert "\n" not in context.warned[0]
-    assert len(chat.permissions.session) == 2
+    assert len(chat.session.permissions.session) == 2

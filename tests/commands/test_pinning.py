@@ -27,7 +27,7 @@ async def _run(context: PlainContext, line: str) -> None:
 
 
 def _tokens(chat: Chat, *places: int) -> int:
-    return sum(chat.report().rows[place].tokens_before for place in places)
+    return sum(chat.session.preview.report().rows[place].tokens_before for place in places)
 
 
 async def test_pin_says_the_price_and_what_comes_along(tmp_path: Path) -> None:
@@ -40,14 +40,14 @@ async def test_pin_says_the_price_and_what_comes_along(tmp_path: Path) -> None:
     assert context.done == ["report"]
     await _run(context, "/unpin r2")
     assert context.said[-1].endswith("tokens, free to leave the prompt. /pin r2 takes it back.")
-    assert not context.chat.pins.held
+    assert not context.chat.session.pins.held
 
 
 async def test_exclude_says_what_the_next_request_becomes(tmp_path: Path) -> None:
     context = await _context(tmp_path)
-    before = context.chat.report().token_count
+    before = context.chat.session.preview.report().token_count
     await _run(context, "/exclude r2")
-    after = context.chat.report().token_count
+    after = context.chat.session.preview.report().token_count
     # without the answer the requests before and after it need one in between, which may cost more
     tokens = max(0, before - after)
     difference = f"the next request goes from ~{before:,} to ~{after:,} tokens"
@@ -56,7 +56,7 @@ async def test_exclude_says_what_the_next_request_becomes(tmp_path: Path) -> Non
     ]
     await _run(context, "/include r2")
     assert context.said[-1].startswith(f"Included again r2: {tokens} tokens, sent again; ")
-    assert context.chat.report().token_count == before
+    assert context.chat.session.preview.report().token_count == before
 
 
 @pytest.mark.parametrize("line", ["/pin r9", "/exclude r9", "/unpin r2", "/include last", "/pin what?"])
@@ -77,7 +77,7 @@ async def test_pin_alone_lists_what_is_pinned_and_excluded(tmp_path: Path) -> No
     rows = context.tables[-1].rows
     assert [row[:2] for row in rows] == [("r2", "◆ pinned"), ("r4", "∅ excluded")]
     assert rows[0][-1] == "It is 8443."
-    context.chat.undo()
+    context.chat.session.history.undo()
     await _run(context, "/pin")
     assert "1 more on other branches." in context.said
 
@@ -89,14 +89,14 @@ async def test_what_is_to_be_taken_back_is_picked_and_esc_changes_nothing(tmp_pa
     await _run(context, "/pin r2")
     await _run(context, "/unpin")
     assert [choice.value for choice in context.offered] == ["r2"]
-    assert context.chat.pins.held.pinned
+    assert context.chat.session.pins.held.pinned
     await _run(context, "/unpin")
-    assert not context.chat.pins.held.pinned
+    assert not context.chat.session.pins.held.pinned
     await _run(context, "/exclude")
     assert [choice.value for choice in context.offered] == ["r4", "r3", "r2", "r1"]
-    assert context.chat.pins.held.excluded == {context.chat.messages[3].id}
+    assert context.chat.session.pins.held.excluded == {context.chat.session.messages[3].id}
     await _run(context, "/include")
-    assert not context.chat.pins.held
+    assert not context.chat.session.pins.held
 
 
 async def test_context_marks_what_is_pinned_and_excluded_by_sign_and_word(tmp_path: Path) -> None:

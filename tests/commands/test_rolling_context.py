@@ -23,7 +23,7 @@ async def test_status_when_off_says_what_would_leave_now(tmp_path: Path) -> None
     (line,) = context.said
     assert line.startswith("Rolling context is off")
     assert "messages omitted in the next request" in line
-    assert not context.chat.rolling
+    assert not context.chat.session.rolling
 
 
 async def test_on_and_off_in_mid_session_take_the_plan_up_and_lay_it_aside(tmp_path: Path) -> None:
@@ -45,7 +45,7 @@ async def test_preview_shows_what_would_leave_and_changes_nothing(tmp_path: Path
     assert context.said[0] == "What would leave the next request"
     assert context.said[1].startswith("Rolling context on: ")
     assert {row[3].split(" ")[0] for row in context.tables[0].rows} == {"omitted"}
-    assert not context.chat.rolling
+    assert not context.chat.session.rolling
     assert _fates(context.chat) == before
 
 
@@ -67,12 +67,12 @@ async def test_preview_under_another_setting(tmp_path: Path) -> None:
 )
 async def test_set_brings_back_what_there_is_room_for_at_once(tmp_path: Path, spelt: str) -> None:
     context = await _long_session(tmp_path, rolling=True)
-    gone = context.chat.report().count(Fate.OMITTED)
+    gone = context.chat.session.preview.report().count(Fate.OMITTED)
     await _run(context, f"/rolling-context set {spelt}")
     assert context.said[0].startswith(
         f"For this session, max_history_tokens is 0, it was 2000: {gone} messages come back; "
     )
-    assert context.chat.report().count(Fate.OMITTED) == 0
+    assert context.chat.session.preview.report().count(Fate.OMITTED) == 0
     assert context.done[-1] == "report"
 
 
@@ -104,12 +104,12 @@ async def test_what_cannot_be_done_is_one_line_and_changes_nothing(
     tmp_path: Path, line: str, said: str
 ) -> None:
     context = PlainContext(make_chat(tmp_path))
-    before = context.chat.report()
+    before = context.chat.session.preview.report()
     await _run(context, f"/rolling-context {line}")
     (warned,) = context.warned
     assert said in warned
     assert "\n" not in warned
-    assert context.chat.report() == before
+    assert context.chat.session.preview.report() == before
 
 
 async def test_one_tool_and_the_switch_itself_can_be_set(tmp_path: Path) -> None:
@@ -117,8 +117,8 @@ async def test_one_tool_and_the_switch_itself_can_be_set(tmp_path: Path) -> None
     await _run(context, "/rolling-context set tools.read_file.truncation both")
     assert 'tools.read_file.truncation is "both", it was ""' in context.said[0]
     await _run(context, "/rolling-context set enabled true")
-    assert context.chat.rolling
-    assert context.chat.info.rolling
+    assert context.chat.session.rolling
+    assert context.chat.session.info.rolling
 
 
 async def test_undo_takes_changes_back_the_last_one_first(tmp_path: Path) -> None:
@@ -150,7 +150,7 @@ async def test_undo_returns_to_the_plan_before_the_change(tmp_path: Path) -> Non
     assert before < _omitted(context.chat)
     await _run(context, "/rolling-context undo")
     assert _omitted(context.chat) >= before
-    assert len(_omitted(context.chat)) < len(context.chat.messages) - 4
+    assert len(_omitted(context.chat)) < len(context.chat.session.messages) - 4
 
 
 async def _long_session(home: Path, *, rolling: bool = False) -> PlainContext:
@@ -178,12 +178,12 @@ async def _run(context: PlainContext, line: str) -> None:
 
 
 def _fates(chat: Chat) -> list[Fate]:
-    return [row.fate for row in chat.report().rows]
+    return [row.fate for row in chat.session.preview.report().rows]
 
 
 def _omitted(chat: Chat) -> set[int]:
-    return {row.index for row in chat.report().rows if row.fate is Fate.OMITTED}
+    return {row.index for row in chat.session.preview.report().rows if row.fate is Fate.OMITTED}
 
 
 async def _cap(chat: Chat) -> int:
-    return (await chat.preview()).history_budget
+    return (await chat.session.overrides.preview()).history_budget

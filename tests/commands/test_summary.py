@@ -43,20 +43,20 @@ async def test_compact_shows_what_would_be_and_leaves_it_at_that(context: PlainC
     assert question.startswith(f"{TOLD}; the next request goes from ~")
     assert text == SUMMARY
     assert context.said == ["The summary was left; nothing was changed."]
-    assert context.chat.summaries.current is None
+    assert context.chat.session.summaries.current is None
     asked = context.chat._runtime.provider.requests[-1].messages[0].text
     assert "kept in mind above all: the lexer" in asked
 
 
 async def test_compact_takes_it_and_undo_goes_back(context: PlainContext) -> None:
-    whole = context.chat.report().token_count
+    whole = context.chat.session.preview.report().token_count
     context.picks = ["yes"]
     await run(context, "/compact")
     assert context.said == [f"{TOLD}, from the next request on; /compact undo goes back."]
-    assert context.chat.report().token_count < whole
+    assert context.chat.session.preview.report().token_count < whole
     await run(context, "/compact undo")
     assert context.said[-1] == "Went back: no summary stands for older messages now."
-    assert context.chat.report().token_count == whole
+    assert context.chat.session.preview.report().token_count == whole
     await run(context, "/compact undo")
     assert context.warned == ["There is no summary to undo."]
 
@@ -86,6 +86,6 @@ async def test_an_edit_that_is_too_long_is_told(context: PlainContext) -> None:
 
 
 async def test_with_rolling_off_there_is_nothing_to_compact(context: PlainContext) -> None:
-    context.chat.set_rolling(False)
+    context.chat.session.overrides.set_rolling(False)
     await run(context, "/compact")
     assert context.warned == ["Rolling context is off, and summaries with it: /rolling-context on first."]

@@ -26,7 +26,7 @@ async def talked(home: Path, *said: str, folder: Path | None = None) -> PlainCon
 
 
 def texts(context: PlainContext) -> list[str]:
-    return [message.text for message in context.chat.messages]
+    return [message.text for message in context.chat.session.messages]
 
 
 async def test_undo_gives_the_text_back_and_says_what_brings_it_back(tmp_path: Path) -> None:
@@ -60,7 +60,7 @@ async def test_with_nothing_left_undo_and_redo_say_so(tmp_path: Path) -> None:
 
 async def test_rewind_offers_the_turns_newest_first(tmp_path: Path) -> None:
     context = await talked(tmp_path, "first", "second", "third")
-    context.picks = [context.chat.turns()[1].message.id]
+    context.picks = [context.chat.session.history.turns()[1].message.id]
     await run(context, "/rewind")
     assert [choice.label for choice in context.offered] == ["third", "second", "first"]
     assert context.offered[0].note == "turn 3 · just now"
@@ -81,7 +81,7 @@ async def test_retry_answers_again_and_keeps_the_old_answer(tmp_path: Path) -> N
     context = await talked(tmp_path, "first")
     await run(context, "/retry")
     assert texts(context) == ["first", "anew"]
-    context.picks = [context.chat.branches()[0].head]
+    context.picks = [context.chat.session.history.branches()[0].head]
     await run(context, "/branches")
     assert [choice.label for choice in context.offered] == ["answer to first"]
     assert context.offered[0].note == "2 messages · just now"
@@ -99,7 +99,7 @@ async def test_rename_gives_a_title_and_alone_says_whose_it_is(tmp_path: Path) -
     await run(context, "/rename")
     assert "'why does it crash?', made from your first message" in context.said[-1]
     await run(context, "/rename the crash")
-    assert context.chat.info.title == "the crash"
+    assert context.chat.session.info.title == "the crash"
     await run(context, "/rename")
     assert "yours" in context.said[-1]
 
@@ -107,21 +107,21 @@ async def test_rename_gives_a_title_and_alone_says_whose_it_is(tmp_path: Path) -
 async def test_search_lands_on_the_message_of_another_session(tmp_path: Path) -> None:
     context = await talked(tmp_path, "about tabs", "about spaces")
     chat = context.chat
-    there, found = chat.info.id, chat.messages[2]
+    there, found = chat.session.info.id, chat.session.messages[2]
     chat.start_new()
     context.picks = [f"{there} {found.id}"]
     await run(context, '/search "about spaces"')
     assert context.offered[0].note.startswith("about tabs · turn 2 · ")
-    assert chat.info.id == there
+    assert chat.session.info.id == there
     assert context.landed == [(found.id, '"about spaces"')]
 
 
 async def test_search_lands_on_a_branch_that_was_left(tmp_path: Path) -> None:
     context = await talked(tmp_path, "about tabs", "about spaces")
     chat = context.chat
-    found = chat.messages[2]
-    chat.undo()
-    context.picks = [f"{chat.info.id} {found.id}"]
+    found = chat.session.messages[2]
+    chat.session.history.undo()
+    context.picks = [f"{chat.session.info.id} {found.id}"]
     await run(context, "/search spaces")
     assert context.offered[0].note.startswith("this session · turn 2, a branch that was left")
     assert len(texts(context)) == 4
@@ -142,7 +142,7 @@ async def test_export_writes_a_new_file_and_never_over_another(tmp_path: Path) -
     context = await talked(tmp_path, "Why: does/it crash?", folder=folder)
     await run(context, "/export")
     (path,) = folder.iterdir()
-    assert path.name == f"why-does-it-crash-{context.chat.info.id[:8]}.md"
+    assert path.name == f"why-does-it-crash-{context.chat.session.info.id[:8]}.md"
     assert "answer to" in path.read_text()
     assert context.said == [f"Wrote 2 messages to {path}"]
     await run(context, "/export")

@@ -182,7 +182,7 @@ async def test_always_says_its_rule_and_asks_again_beyond_it(tmp_path: Path) -> 
         await reads(pilot, "2 Always: echo * (this session)")
         await pilot.press("2", "enter")
         await wait_until(pilot, lambda: "touch other" in shown(pilot) and _question(pilot))
-        assert [message.text for message in chat.messages if message.role == "tool"] == [
+        assert [message.text for message in chat.session.messages if message.role == "tool"] == [
             "one\n[exit code 0]",
             "two\n[exit code 0]",
         ]
@@ -207,9 +207,9 @@ async def test_the_words_of_a_no_go_with_it_and_nothing_is_queued(tmp_path: Path
         await tells(pilot, "refused", "So it is.")
         assert draft(pilot) == ""
         assert not _ran(tmp_path)
-    result = next(message.text for message in chat.messages if message.role == "tool")
+    result = next(message.text for message in chat.session.messages if message.role == "tool")
     assert result.endswith("They say: 2much")
-    assert [message.text for message in chat.messages if message.role == "user"] == ["do it"]
+    assert [message.text for message in chat.session.messages if message.role == "user"] == ["do it"]
 
 
 @pytest.mark.parametrize("key", ["enter", "escape"])

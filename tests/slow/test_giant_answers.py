@@ -37,4 +37,4 @@ async def test_a_giant_answer_is_shown_and_keys_are_taken_after_it(tmp_path: Pat
         await reads(pilot, "done in")
         await pilot.press("ctrl+home", "pagedown", "ctrl+end", "x")
         await wait_until(pilot, lambda: draft(pilot) == "x", seconds=_PATIENCE)
-    assert chat.messages[-1].text == text
+    assert chat.session.messages[-1].text == text

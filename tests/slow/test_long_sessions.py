@@ -125,9 +125,9 @@ async def test_three_hundred_turns_of_a_chat_with_a_model_of_bytes_are_refused_o
                 end = (await collect(chat.send(text)))[-1]
                 assert isinstance(end, TurnEnded)
                 assert end.outcome in {Outcome.DONE, Outcome.CUT}, end.error
-            records = runtime.store.requests(chat.info.id)
-            assert chat.report().window == WINDOW
-            assert chat.report().exact
+            records = runtime.store.requests(chat.session.info.id)
+            assert chat.session.preview.report().window == WINDOW
+            assert chat.session.preview.report().exact
             assert rebuild_request(runtime.store, records[-1]).is_same
         finally:
             await runtime.provider.close()

@@ -160,9 +160,9 @@ def of_kind(events: Sequence[Event], kind: type) -> list[Event]:
 
 def assert_well_formed(chat: Chat, runtime: Runtime) -> None:
     """What is stored is what is shown, nothing is open, and a provider would take it."""
-    stored = runtime.store.branch(chat.info.id)
-    assert list(chat.messages) == stored
-    assert [message.id for message in chat.messages] == [message.id for message in stored]
+    stored = runtime.store.branch(chat.session.info.id)
+    assert list(chat.session.messages) == stored
+    assert [message.id for message in chat.session.messages] == [message.id for message in stored]
     sent = [{**message.to_dict(), "content": message.content or "(reasoning only)"} for message in stored]
     assert broken_rules(sent) == []
     for message in stored:

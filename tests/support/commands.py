@@ -33,7 +33,7 @@ class PlainContext:
 
     @property
     def report(self) -> PromptReport:
-        return self.chat.report()
+        return self.chat.session.preview.report()
 
     def say(self, text: str, *, warning: bool = False) -> None:
         (self.warned if warning else self.said).append(text)

@@ -132,15 +132,15 @@ async def test_a_session_held_by_another_terminal_is_followed_and_can_be_forked(
     # another process, as far as the store can tell
     here = ScriptedProvider([says("of my own")])
     beside = replace(theirs._runtime, store=SessionStore.open(database), provider=here)
-    chat = Chat.open(beside, session=beside.store.session(theirs.info.id))
+    chat = Chat.open(beside, session=beside.store.session(theirs.session.info.id))
     async with make_app(chat, tmp_path).run_test(size=(100, 30)) as pilot:
         await tells(pilot, "first", "one", "open in another terminal (process")
         await _say(theirs, "second")
         await tells(pilot, "second", "two")
         await type_line(pilot, "/fork")
-        await tells(pilot, f"This is a copy of session {theirs.info.id[:8]}, which stays as it was.")
-        assert chat.info.id != theirs.info.id
-        assert not chat.holder
+        await tells(pilot, f"This is a copy of session {theirs.session.info.id[:8]}, which stays as it was.")
+        assert chat.session.info.id != theirs.session.info.id
+        assert not chat.session.holder
         assert "open in another terminal" not in transcript(pilot)
         await _say(theirs, "third")
         await type_line(pilot, "mine")
@@ -157,7 +157,7 @@ async def _say(chat: Chat, text: str) -> None:
 
 
 def _said(chat: Chat) -> list[str]:
-    return [message.text for message in chat.messages]
+    return [message.text for message in chat.session.messages]
 
 
 async def test_what_is_still_looked_for_when_the_program_is_left_is_no_fault(tmp_path: Path) -> None:

@@ -108,7 +108,7 @@ async def _painted(pilot: Pilot[None]) -> None:
     # a text that came back into the box is counted a moment later
     await wait_until(pilot, lambda: not screen.prompt.text.strip() or screen._meter.draft_tokens)
     # a summary that is made in the background has its price
-    await wait_until(pilot, lambda: not screen.chat.summaries.busy)
+    await wait_until(pilot, lambda: not screen.chat.session.summaries.busy)
     await wait_until(pilot, lambda: screen.query_one(Gauge)._report is not None)
     await pilot.pause()
     await wait_until(pilot, lambda: screen.query_one(Gauge)._report == screen._meter.reading())
@@ -197,7 +197,7 @@ async def test_they_agree_under_a_summary(tmp_path: Path) -> None:
         await _talk(pilot, 9)
         await wait_until(pilot, lambda: not screen_of(pilot).state.is_summarising)
         assert (await _agree(pilot)).left_out
-        assert chat.report().summary
+        assert chat.session.preview.report().summary
 
 
 @pytest.mark.parametrize("rolling", [False, True])
@@ -209,7 +209,7 @@ async def test_they_agree_right_after_a_resume_and_with_what_was_shown_before(
     async with make_app(chat, tmp_path).run_test(size=WIDE) as pilot:
         await _talk(pilot, 6)
         before = await _agree(pilot)
-    session = chat.info.id
+    session = chat.session.info.id
     again = Chat.open(chat._runtime, session=chat._runtime.store.session(session))
     async with make_app(again, tmp_path).run_test(size=WIDE) as pilot:
         await reads(pilot, "/ 8.2k")
@@ -223,7 +223,7 @@ async def test_after_a_resume_a_count_is_an_estimate_or_the_one_that_was_confirm
         await _talk(pilot, 1)
         before = await _agree(pilot)
     assert not before.used.startswith("~")
-    again = Chat.open(chat._runtime, session=chat._runtime.store.session(chat.info.id))
+    again = Chat.open(chat._runtime, session=chat._runtime.store.session(chat.session.info.id))
     async with make_app(again, tmp_path).run_test(size=WIDE) as pilot:
         await reads(pilot, "/ 8.2k")
         after = await _agree(pilot)

@@ -52,7 +52,7 @@ async def test_a_hostile_answer_is_shown_as_text(tmp_path: Path, name: str) -> N
         await pilot.pause()
         assert is_sound(shown(pilot))
         assert await takes_keys(pilot)
-    assert chat.messages[-1].text == _ANSWERS[name]
+    assert chat.session.messages[-1].text == _ANSWERS[name]
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -70,7 +70,7 @@ async def test_a_conversation_of_hostile_answers_in_pieces_of_any_size(tmp_path:
             await pilot.pause()
             assert is_sound(shown(pilot))
         assert await takes_keys(pilot)
-    assert len(chat.messages) == 2 * len(replies)
+    assert len(chat.session.messages) == 2 * len(replies)
 
 
 def _random_reply(rng: random.Random) -> Reply:

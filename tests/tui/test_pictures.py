@@ -14,6 +14,7 @@ import pytest
 from textual.pilot import Pilot
 
 from rolling_chat.agent import Chat, PinChange
+from rolling_chat.agent.request.preview import RequestPreview
 from rolling_chat.context.report import PromptReport
 from rolling_chat.messages import Usage
 from rolling_chat.tui.controllers.meter import Meter
@@ -75,17 +76,17 @@ def still(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 def _hold_report_still(monkeypatch: pytest.MonkeyPatch) -> None:
     """The inspector's figures, which the folder's name and the clock have a part in."""
-    report, kept = Chat.report, dict[int, PromptReport]()
+    report, kept = RequestPreview.report, dict[int, PromptReport]()
 
-    def fixed(chat: Chat) -> PromptReport:
-        found = report(chat)
+    def fixed(preview: RequestPreview) -> PromptReport:
+        found = report(preview)
         if id(found) not in kept:
             system, *rows = found.rows
             rows = [replace(system, tokens_before=260, tokens_after=260), *rows]
             kept[id(found)] = replace(found, rows=rows)
         return kept[id(found)]
 
-    monkeypatch.setattr(Chat, "report", fixed)
+    monkeypatch.setattr(RequestPreview, "report", fixed)
 
 
 def _chat(tmp_path: Path, *replies: object) -> Chat:
@@ -225,7 +226,7 @@ def test_pins(snap_compare: Compare, tmp_path: Path, size: tuple[int, int]) -> N
 
     async def scene(pilot: Pilot[None]) -> None:
         await _ask(pilot, "Why does the lexer drop trailing tabs?")
-        chat.pins.make(PinChange.EXCLUDE, "r4")  # the command's line has figures of this machine
+        chat.session.pins.make(PinChange.EXCLUDE, "r4")  # the command's line has figures of this machine
         await type_line(pilot, "/pin r3")
         await tells(pilot, "Pinned r3")
 

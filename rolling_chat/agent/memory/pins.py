@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from rolling_chat.agent.errors import ChatError
 from rolling_chat.agent.memory.pin_scope import PinnedIds, PinScope, ids_at, placed
-from rolling_chat.agent.session import OpenSession
+from rolling_chat.agent.session_state import SessionState
 from rolling_chat.context import Pins, PromptReport
 from rolling_chat.context.pins import current_request, hold
 from rolling_chat.messages import Message
@@ -83,22 +83,21 @@ class PinList:
     kept: int
 
 
-class Pinning:
-    """Pins and exclusions of the open session; `session` is whichever is open at the time.
+class SessionPins:
+    """Pins and exclusions of one session.
 
     Messages are named as `/context` and recall name them (`r17`, several apart by spaces), as `last`
     (the newest answer or result) or as `turn`, with a number or for the newest whole one. While a
     turn runs, a change is for its next request. Methods raise ChatError for what cannot be done.
     """
 
-    def __init__(self, session: Callable[[], OpenSession]) -> None:
-        self._session = session
+    def __init__(self, state: SessionState) -> None:
+        self._state = state
 
     @property
     def held(self) -> PinScope:
         """What is pinned and excluded on the branch, by message id, and all that comes along."""
-        session = self._session()
-        return session.planner.held(session.conversation.messages)
+        return self._state.planner.held(self._state.conversation.messages)
 
     def price(self, change: PinChange, words: str) -> PinPrice:
         """What a change would cost; nothing is changed."""
@@ -106,15 +105,15 @@ class Pinning:
 
     def make(self, change: PinChange, words: str) -> PinPrice:
         """Make a change; what it costs."""
-        if self._session().is_held:
-            self._session().make_ours()
+        if self._state.is_followed:
+            self._state.make_ours()
         price, ids = self._weigh(change, words)
-        self._session().keep_pins(ids)
+        self._state.keep_pins(ids)
         return price
 
     def listed(self) -> PinList:
         """What is pinned and excluded, oldest first, with its price."""
-        messages, ids = self._messages, self._session().planner.pins
+        messages, ids = self._messages, self._state.planner.pins
         pins, rows = ids.on(messages[1:]), self._report(ids).rows
         kept = hold(messages, pins).kept
         pinned, excluded = [], []
@@ -139,7 +138,7 @@ class Pinning:
 
     def _weigh(self, change: PinChange, words: str) -> tuple[PinPrice, PinnedIds]:
         """What a change costs, and the pins that there are after it."""
-        messages, old = self._messages, self._session().planner.pins
+        messages, old = self._messages, self._state.planner.pins
         target = named(messages, words, change)
         new = _changed(messages, change, target, old)
         before, after = self._report(old), self._report(new)
@@ -167,12 +166,11 @@ class Pinning:
         return price, new
 
     def _report(self, ids: PinnedIds) -> PromptReport:
-        session = self._session()
-        return session.planner.preview(session.conversation.messages, pins=ids)
+        return self._state.planner.preview(self._state.conversation.messages, pins=ids)
 
     @property
     def _messages(self) -> list[Message]:
-        return placed(self._session().conversation.messages)
+        return placed(self._state.conversation.messages)
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ from rolling_chat.agent.request.planner import MAX_ANSWER, PIPELINE_VERSION
 from rolling_chat.agent.runtime import Runtime
 from rolling_chat.agent.text import sound_text
 from rolling_chat.agent.turn.batching import batches
+from rolling_chat.agent.turn.running import TurnGate
 from rolling_chat.context import (
     ContextConfig,
     ContextOverflowError,
@@ -110,15 +111,15 @@ class Made(NamedTuple):
 
 @dataclass(slots=True)
 class Summarizer:
-    """Makes summaries for one chat; `spend` is told what every question to a model used.
+    """Makes summaries for one session; `spend` is told what every question to a model used.
 
-    `between_turns` is set while no turn runs. A server that may have a single slot is asked only then:
-    `yield_to_turn` stops its questions, and they are asked again after the turn.
+    A server that may have a single slot is asked only while no turn runs: `yield_to_turn` stops its
+    questions, and they are asked again after the turn.
     """
 
     runtime: Runtime
     spend: Callable[[Usage], None]
-    between_turns: asyncio.Event
+    gate: TurnGate
     patience: float = PATIENCE
     _yielding: set[asyncio.Timeout] = field(default_factory=set)
     _has_yielded: asyncio.Event = field(default_factory=asyncio.Event)
@@ -137,55 +138,53 @@ class Summarizer:
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._has_yielded.wait(), _CLOSING)
 
-    async def make(self, subject: SummarySource, due: DuePass) -> Made:
+    async def make(self, source: SummarySource, due: DuePass) -> Made:
         """The summary that a pass comes to; nothing is published.
 
         Raises SummaryError where none came of it, and StoreError. Cancelling closes the connection.
         """
-        messages = subject.folded_in(due)
-        before = subject.newest.text if subject.newest else ""
-        most = most_summary_tokens(subject.config.max_context_tokens)
-        original = estimate_tokens(messages, subject.model) + count_tokens(before, subject.model)
+        messages = source.folded_in(due)
+        before = source.newest.text if source.newest else ""
+        most = most_summary_tokens(source.config.max_context_tokens)
+        original = estimate_tokens(messages, source.model) + count_tokens(before, source.model)
         made_by, refused = EXTRACT, ""
-        if subject.config.summarize == "model":
-            model = subject.config.summary_model or subject.model
-            text, refused = await self._ask_model(subject, messages, before, most, model)
+        if source.config.summarize == "model":
+            model = source.config.summary_model or source.model
+            text, refused = await self._ask_model(source, messages, before, most, model)
             made_by = EXTRACT if refused else model
         else:
-            options = SummaryOptions(max_tokens=most, model=subject.model, previous=before)
+            options = SummaryOptions(max_tokens=most, model=source.model, previous=before)
             text = (await in_background(partial(summarize_context, messages, options))).summary
-            require_saving(count_tokens(text, subject.model), original)
+            require_saving(count_tokens(text, source.model), original)
         summary = StoredSummary(
             text=text,
-            through=subject.planned[due.through].id,
-            digest=digest_of(subject.newest, subject.planned[due.first : due.through + 1]),
+            through=source.planned[due.through].id,
+            digest=digest_of(source.newest, source.planned[due.first : due.through + 1]),
             made_by=made_by,
-            made_from=subject.newest.generation if subject.newest else 0,
+            made_from=source.newest.generation if source.newest else 0,
             tokens_before=original,
-            tokens_after=count_tokens(text, subject.model),
+            tokens_after=count_tokens(text, source.model),
             place=due.through,
         )
         return Made(summary, refused)
 
     async def _ask_model(
-        self, subject: SummarySource, messages: Sequence[Message], before: str, most: int, model: str
+        self, source: SummarySource, messages: Sequence[Message], before: str, most: int, model: str
     ) -> MadeSummary:
         """Ask in as many questions as fit the model's window; the last answer is the summary."""
-        if subject.address is None:
+        if source.address is None:
             raise SummaryError(f'the address of {model} is not known: set api_base under [models."{model}"]')
-        config = self._config(model, subject.address, most * _ANSWER)
+        config = self._config(model, source.address, most * _ANSWER)
         room = room_of(config) - _FRAMING
         options = SummaryOptions(
             max_tokens=most, max_prompt_tokens=max(int(room / _correction(model, config)), 1), model=model,
-            previous=before, focus=subject.focus,
+            previous=before, focus=source.focus,
         )  # fmt: skip
         steps = checked_steps(messages, options)
         asked, made = await in_background(partial(_step, steps, None))
         while made is None:
-            planned = self._plan(asked, subject, model, config)
-            asked, made = await in_background(
-                partial(_step, steps, await self._ask_in_turn(planned, subject))
-            )
+            planned = self._plan(asked, source, model, config)
+            asked, made = await in_background(partial(_step, steps, await self._ask_in_turn(planned, source)))
         return made
 
     def _config(self, model: str, address: str | None, answer: int) -> ContextConfig:
@@ -198,7 +197,7 @@ class Summarizer:
         )  # fmt: skip
         return replace(config, reserved_output_tokens=min(reserve_of(config), answer))
 
-    def _plan(self, asked: str, subject: SummarySource, model: str, config: ContextConfig) -> _Question:
+    def _plan(self, asked: str, source: SummarySource, model: str, config: ContextConfig) -> _Question:
         """The request for a question, proved to fit. Raises SummaryError where it does not."""
         try:
             final = build_final_prompt([Message("user", asked)], config, model=model)
@@ -210,7 +209,7 @@ class Summarizer:
             messages=tuple(final.messages),
             max_tokens=reserve_of(config),
             window=window_of(model, settings, catalog),
-            api_base=call_address(self.runtime, model, subject.address),
+            api_base=call_address(self.runtime, model, source.address),
         )
         wire_form = self.runtime.provider.wire_form(request)
         bound = math.ceil(prompt_bound(wire_form, model=model) * _correction(model, config))
@@ -219,8 +218,8 @@ class Summarizer:
         basis = question_basis(asked, config)
         record = RequestRecord(
             id="",
-            session_id=subject.session_id,
-            head=subject.planned[-1].id,
+            session_id=source.session_id,
+            head=source.planned[-1].id,
             model=model,
             plan=None,
             settings_digest=digest(basis),
@@ -237,10 +236,10 @@ class Summarizer:
             request, record, basis, min(limit, final.report.window - final.report.margin - bound)
         )
 
-    async def _ask_in_turn(self, question: _Question, subject: SummarySource) -> str:
+    async def _ask_in_turn(self, question: _Question, source: SummarySource) -> str:
         """The answer to a question, asked again after every turn that it had to yield to."""
-        while self._must_yield(question.request.model, subject):
-            await self.between_turns.wait()
+        while self._must_yield(question.request.model, source):
+            await self.gate.idle.wait()
             try:
                 async with asyncio.timeout(None) as scope:
                     self._yielding.add(scope)
@@ -252,10 +251,10 @@ class Summarizer:
                 self._has_yielded.set()
         return await self._ask(question)
 
-    def _must_yield(self, model: str, subject: SummarySource) -> bool:
+    def _must_yield(self, model: str, source: SummarySource) -> bool:
         """Could a question to `model` keep the chat's own request waiting?"""
-        server = server_of(model, subject.address)
-        return server == server_of(subject.model, subject.chat_address) and not answers_side_by_side(server)
+        server = server_of(model, source.address)
+        return server == server_of(source.model, source.chat_address) and not answers_side_by_side(server)
 
     async def _ask(self, question: _Question) -> str:
         """The answer to a question; one that was all thinking is asked for again with more room."""

@@ -3,57 +3,102 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from functools import partial
 from typing import Literal
 
+from rolling_chat.agent.errors import in_words
 from rolling_chat.agent.request.counting import uncounted
 from rolling_chat.agent.request.planned import PlannedRequest, Preview
-from rolling_chat.agent.session import OpenSession
+from rolling_chat.agent.session_state import SessionState
 from rolling_chat.context import PromptReport
+from rolling_chat.messages import Message
 from rolling_chat.providers.background import in_background
 
 
 class RequestPreview:
-    """Keeps the report until the conversation, or what it is planned by, changes.
+    """Reports what the next request of a session would be; one report serves until anything changes.
 
-    `session` is whichever is open at the time. Every method raises StoreError where the branch
-    cannot be read.
+    A request that is too long has a report as well. Methods raise ChatError where the branch cannot be read.
     """
 
-    def __init__(self, session: Callable[[], OpenSession]) -> None:
-        self._session = session
+    def __init__(self, state: SessionState) -> None:
+        self._state = state
+        self._conversation = state.conversation
+        self._planner = state.planner
         self._report: tuple[object, PromptReport] | None = None
         self._making = asyncio.Lock()
 
+    @property
+    def is_ready(self) -> bool:
+        """Can the report be had at once: is the branch whole, and little to look at or to count?"""
+        if not self._conversation.is_whole or self._making.locked():
+            return False
+        if self._report is not None and self._report[0] == self._revision:
+            return True
+        messages = self._conversation.messages
+        return not uncounted(messages) and self._planner.is_quick(messages)
+
+    @property
+    def can_vary(self) -> bool:
+        """Can the report of another request than the next be had at once?"""
+        with in_words():
+            return self._planner.is_quick(self._conversation.messages)
+
     def report(self) -> PromptReport:
-        """The report, also of a request that is too long; made now if there is none."""
-        session, state = self._session(), self._state
-        if self._report is None or self._report[0] != state:
-            return self._seen(session, state, session.planner.look(session.conversation.messages))
+        """The report of the next request; made now if there is none."""
+        revision = self._revision
+        if self._report is None or self._report[0] != revision:
+            with in_words():
+                return self._keep(revision, self._planner.look(self._conversation.messages))
         return self._report[1]
 
-    async def plan(self, tool_choice: Literal["auto", "none"], most: int) -> PlannedRequest:
-        """The next request, to be sent now; off the event loop where there is much to look at.
+    def report_with(self, draft: str) -> PromptReport:
+        """The report of the next request if `draft` was sent; nothing is changed."""
+        with in_words():
+            branch = self._conversation.messages
+        return self._planner.preview([*branch, Message("user", draft)])
 
-        `most` as for `Planner.plan`. Raises ContextOverflowError.
+    async def ready(self) -> None:
+        """Wait until the report can be had at once, made off the event loop where that takes long."""
+        with in_words():
+            await self.whole()
+        if not self.is_ready:
+            await self.warm()
+
+    async def warm(self) -> None:
+        """Read the rest of the branch and make the report, off the event loop.
+
+        What is counted for it is stored, so that no later process counts it again.
         """
-        session = self._session()
-        planner, conversation = session.planner, session.conversation
+        with in_words():
+            await self._conversation.read_rest()
+            async with self._making:
+                await self._make()
+
+    async def whole(self) -> None:
+        """Wait until the branch is whole, and until no report is being made. Raises StoreError."""
+        await self._conversation.read_rest()
+        async with self._making:
+            pass
+
+    async def plan(self, tool_choice: Literal["auto", "none"], most: int) -> PlannedRequest:
+        """Plan the next request, to be sent now; off the event loop where there is much to look at.
+
+        `most` as for `Planner.plan`. Raises ContextOverflowError and StoreError.
+        """
+        planner, conversation = self._planner, self._conversation
         planner.notice_idleness()
         planner.remember_sizes(conversation.messages)
         if planner.is_quick(conversation.messages):
             planned = planner.plan(conversation.messages, tool_choice=tool_choice, most=most)
             conversation.save_counts()
         else:
-            planned = await self._plan_beside(session, tool_choice, most)
+            planned = await self._plan_in_background(tool_choice, most)
         planner.take(planned)
         return planned
 
-    async def _plan_beside(
-        self, session: OpenSession, tool_choice: Literal["auto", "none"], most: int
-    ) -> PlannedRequest:
-        planner, conversation = session.planner, session.conversation
+    async def _plan_in_background(self, tool_choice: Literal["auto", "none"], most: int) -> PlannedRequest:
+        planner, conversation = self._planner, self._conversation
         async with self._making:
             while True:
                 branch, revision = tuple(conversation.messages), planner.revision
@@ -62,55 +107,24 @@ class RequestPreview:
                 await in_background(conversation.save_counts)
                 if planner.revision == revision:
                     return planned
-                # the person has pinned or switched something meanwhile: this request goes by it
+                # the user has pinned or switched something meanwhile: this request goes by it
 
-    async def warm(self) -> None:
-        """Read the rest of the branch and make the report, off the event loop.
+    async def _make(self) -> None:
+        if self._state.is_closed:
+            return
+        revision, branch = self._revision, tuple(self._conversation.messages)
+        self._planner.remember_sizes(branch)
+        if self._report is None or self._report[0] != revision:
+            self._keep(revision, await in_background(partial(self._planner.look, branch)))
+        if not self._state.is_followed and not self._state.is_closed:
+            await in_background(self._conversation.save_counts)
 
-        What is counted for it is stored, so that no later process counts it again.
-        """
-        await self._session().conversation.read_rest()
-        async with self._making:
-            session, state = self._session(), self._state
-            branch = tuple(session.conversation.messages)
-            session.planner.remember_sizes(branch)
-            if self._report is None or self._report[0] != state:
-                self._seen(session, state, await in_background(partial(session.planner.look, branch)))
-            if not session.is_held:
-                await in_background(session.conversation.save_counts)
-
-    def _seen(self, session: OpenSession, state: object, look: Preview) -> PromptReport:
-        session.planner.keep(look)
-        self._report = (state, look.report)
-        return look.report
+    def _keep(self, revision: object, preview: Preview) -> PromptReport:
+        self._planner.keep(preview)
+        self._report = (revision, preview.report)
+        return preview.report
 
     @property
-    def is_ready(self) -> bool:
-        """Can the report be had at once: is the branch whole, and little to look at or to count?"""
-        session = self._session()
-        conversation = session.conversation
-        if not conversation.is_whole or self._making.locked():
-            return False
-        if self._report is not None and self._report[0] == self._state:
-            return True
-        messages = conversation.messages
-        return not uncounted(messages) and session.planner.is_quick(messages)
-
-    async def ready(self) -> None:
-        """Wait until the report can be had at once, made off the event loop where that takes long."""
-        await self.whole()
-        if not self.is_ready:
-            await self.warm()
-
-    async def whole(self) -> None:
-        """Wait until the branch is whole, and until no report is being made."""
-        await self._session().conversation.read_rest()
-        async with self._making:
-            pass
-
-    @property
-    def _state(self) -> object:
-        session = self._session()
-        planner = session.planner
-        # the session itself, not its id: one that is opened again has another planner
-        return (session, session.conversation.version, planner.revision, planner.model, planner.rolling)
+    def _revision(self) -> object:
+        planner = self._planner
+        return (self._conversation.version, planner.revision, planner.model, planner.rolling)

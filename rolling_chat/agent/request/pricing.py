@@ -104,6 +104,10 @@ class Prices:
         (seen,) = wire.for_model([message], self.model)
         return self.estimator.count_message(seen)
 
+    def of_draft(self, text: str) -> int:
+        """What sending `text` would add to the next request."""
+        return self.of(Message("user", text)) if text else 0
+
     def follow(self, reply_id: str) -> StreamedReply:
         """Counts a reply that is about to come."""
         plain = Message("assistant", made_by=wire.made_by(self.model))

@@ -6,12 +6,29 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncIterator
 
+from rolling_chat.agent.errors import ChatError
 from rolling_chat.agent.turn.loop import AgentLoop
 from rolling_chat.events import Event, Outcome, TurnEnded
 from rolling_chat.messages import Usage
 
 MAX_UNREAD = 1_000
 """Events that may wait for the listener; a turn whose events nobody reads stands still there."""
+
+
+_BUSY = "The model is still answering: Esc stops it."
+
+
+class TurnGate:
+    """Whether a turn of a session runs: `idle` is set while none does."""
+
+    def __init__(self) -> None:
+        self.idle = asyncio.Event()
+        self.idle.set()
+
+    def require_idle(self) -> None:
+        """Raise ChatError while a turn runs."""
+        if not self.idle.is_set():
+            raise ChatError(_BUSY)
 
 
 class EventQueue:

@@ -62,7 +62,7 @@ class CommandController:
         try:
             if parsed.name not in _AT_ONCE:
                 with suppress(ChatError):  # whatever needs what cannot be read says so itself
-                    await self.chat.ready()
+                    await self.chat.session.preview.ready()
             await run_command(parsed, self, busy=self._screen.state.busy)
         except Exception as error:  # a fault of ours must not take the screen with it
             self.say(self._fault(f"/{parsed.name} broke", error), warning=True)
@@ -75,7 +75,7 @@ class CommandController:
     @property
     def report(self) -> PromptReport:
         """What the gauge shows."""
-        return self._meter.reading() or self.chat.report()
+        return self._meter.reading() or self.chat.session.preview.report()
 
     @property
     def theme_names(self) -> Sequence[str]:

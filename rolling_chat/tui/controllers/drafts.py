@@ -146,14 +146,16 @@ class DraftController:
     def session_opened(self) -> None:
         """Bring back the draft that was left in this session, where the box is empty."""
         chat = self._screen.chat
-        if chat.info.id == self._session:
+        if chat.session.info.id == self._session:
             return
-        self._session = chat.info.id
+        self._session = chat.session.info.id
         if self._prompt.text:
             self._save_soon()
             return
         left = self._files.take(self._place)
-        said = next((one.text for one in reversed(chat.recent) if one.role == "user"), "")
+        said = next(
+            (one.text for one in reversed(chat.session.conversation.recent) if one.role == "user"), ""
+        )
         # killed after it was sent, and before the file was gone
         if left and left.whole.strip() != said.strip():
             self._prompt.put(left)
@@ -176,7 +178,9 @@ class DraftController:
     @property
     def _place(self) -> Place:
         chat = self._screen.chat
-        return Place(chat.info.id, chat.info.folder, is_new=not chat.recent)
+        return Place(
+            chat.session.info.id, chat.session.info.folder, is_new=not chat.session.conversation.recent
+        )
 
     @property
     def _to_keep(self) -> Draft:

@@ -246,6 +246,6 @@ class FindController:
                 parts.append(f"{1 if at is None else at + 1:,} of {self._sums[-1]:,}")
             else:
                 parts.append("not found" if self._is_done else "…")
-            if not self._screen.chat.is_whole:
+            if not self._screen.chat.session.conversation.is_whole:
                 parts.append(_STILL_READING)
         self._bar.say(" · ".join(parts))

@@ -29,16 +29,16 @@ class Following:
         self._fault = ""
         self._unread = ""  # why the report could not be made
         self._catching_up = OneAtATime(self.catch_up)
-        chat.on_older = self._put_above
+        chat.listener.on_older = self._put_above
 
     def load(self) -> None:
         """Take the newest part of the conversation, and what there is to be said about the session."""
         self._unread = ""
-        self._state.load(self._chat.recent)
-        if not self._chat.recent:
-            self._state.notice(self._chat.model_line)
-        holder = self._chat.holder
-        for line in self._chat.notices:
+        self._state.load(self._chat.session.conversation.recent)
+        if not self._chat.session.conversation.recent:
+            self._state.notice(self._chat.session.model_line)
+        holder = self._chat.session.holder
+        for line in self._chat.session.notices:
             if holder and holder in line:
                 self._held_line = line
             if line != self._held_line:
@@ -49,13 +49,13 @@ class Following:
 
     def mark(self) -> None:
         """Take over what the person pinned and what they left out."""
-        if self._chat.is_whole:
-            self._state.mark(item_marks(self._chat.messages, self._chat.pins.held))
+        if self._chat.session.conversation.is_whole:
+            self._state.mark(item_marks(self._chat.session.messages, self._chat.session.pins.held))
 
     async def catch_up(self) -> None:
         """Read what is above the newest part, make the report, show both; a fault is one line."""
         try:
-            await self._chat.warm_report()
+            await self._chat.session.preview.warm()
             self._unread = ""
         except ChatError as error:
             if str(error) != self._unread:
@@ -75,28 +75,28 @@ class Following:
                 self._screen.paint()
 
     def _look(self) -> None:
-        chat, holder = self._chat, self._chat.holder
+        chat, holder = self._chat, self._chat.session.holder
         if not holder or self._state.busy:
             return
-        model = chat.model_line
-        changed = chat.refresh()
-        if not changed and not self._coming and chat.holder == holder:
+        model = chat.session.model_line
+        changed = chat.session.refresh()
+        if not changed and not self._coming and chat.session.holder == holder:
             return
         self.load()
         self.catch_up_beside()
-        self._coming = changed and bool(chat.holder)
+        self._coming = changed and bool(chat.session.holder)
         if self._coming:
             self._state.still_coming()
-        if not chat.holder:
+        if not chat.session.holder:
             self._state.notice("The other terminal has left this session; you can go on in it here.")
-        if chat.model_line != model:
-            self._state.notice(chat.model_line)
-        if chat.is_whole:
+        if chat.session.model_line != model:
+            self._state.notice(chat.session.model_line)
+        if chat.session.conversation.is_whole:
             self._screen.refresh_report()
 
     def catch_up_beside(self) -> None:
         """Catch up while keys are answered, where there is much to read or to look at."""
-        if not self._chat.is_ready and not self._unread:
+        if not self._chat.session.preview.is_ready and not self._unread:
             self._catching_up.ask(self._screen)
 
     def _put_above(self, older: Sequence[Message]) -> None:

@@ -73,7 +73,7 @@ class Meter:
             case TurnStarted():
                 self._sending = 0
             case RequestStarted(_, _, reply_id):
-                self._reply = self._chat.follow_reply(reply_id)
+                self._reply = self._chat.session.prices.follow(reply_id)
             case ReasoningAdded() | TextAdded() | CallForming():
                 if self._reply is not None:
                     self._reply.take(event)
@@ -93,7 +93,7 @@ class Meter:
 
     def weigh(self, text: str) -> int:
         """What a draft would add to the next request, in tokens; from any thread."""
-        return self._chat.count_draft(text) if text.strip() else 0
+        return self._chat.session.prices.of_draft(text) if text.strip() else 0
 
     def show_draft(self, draft: str, tokens: int) -> None:
         """This stands in the prompt box, and was weighed."""
@@ -141,19 +141,21 @@ class Meter:
     def _newest_report(self) -> PromptReport | None:
         if not self._has_begun:
             return None
-        session = self._chat.info.id
-        if not self._chat.is_ready:
+        session = self._chat.session.info.id
+        if not self._chat.session.preview.is_ready:
             self._wanted()
             return self._report if session == self._session else None
         try:
-            self._report, self._session = self._chat.report(), session
+            self._report, self._session = self._chat.session.preview.report(), session
         except ChatError as error:
             _log.warning("no report: %s", error)
         return self._report
 
     def _streamed(self) -> int:
         reply = self._reply
-        if reply is None or any(message.id == reply.reply_id for message in self._chat.messages[-_NEWEST:]):
+        if reply is None or any(
+            message.id == reply.reply_id for message in self._chat.session.messages[-_NEWEST:]
+        ):
             return 0
         return reply.tokens
 
@@ -167,9 +169,9 @@ class Meter:
             return "does not fit"
         asked = (report, self._draft)
         if self._weighed[0] != asked:
-            if not self._chat.foresees_at_once:
+            if not self._chat.session.preview.can_vary:
                 return ""
-            self._weighed = (asked, _difference(report, self._chat.report_with(self._draft)))
+            self._weighed = (asked, _difference(report, self._chat.session.preview.report_with(self._draft)))
         return self._weighed[1]
 
 

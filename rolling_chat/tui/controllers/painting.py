@@ -61,11 +61,11 @@ class Painter:
         """Draw all but the transcript's text."""
         screen = self._screen
         with suppress(NoMatches):
-            info = screen.chat.info
-            screen.query_one(Header).show(info.title or "new session", screen.chat.model, info.folder)
+            info = screen.chat.session.info
+            screen.query_one(Header).show(info.title or "new session", screen.chat.session.model, info.folder)
             screen.prompt.takes_back = bool(screen.state.queued)
             self.paint_rows()
-            is_summarized = screen.chat.summaries.is_worth_saying(self._meter.report)
+            is_summarized = screen.chat.session.summaries.is_worth_saying(self._meter.report)
             screen.query_one(Banner).show(shown=is_summarized)
             self._show_fates(screen.transcript)
 
@@ -94,9 +94,13 @@ class Painter:
     def _show_fates(self, transcript: Transcript) -> None:
         """What becomes of the messages is drawn from the report that the gauge draws."""
         report = self._meter.report
-        if report is not self._fated and report is not None and self._screen.chat.is_whole:
+        if (
+            report is not self._fated
+            and report is not None
+            and self._screen.chat.session.conversation.is_whole
+        ):
             self._fated = report
-            messages = self._screen.chat.messages
+            messages = self._screen.chat.session.messages
             transcript.show_fates(item_fates(messages, report, self._places.of(messages)))
 
     def _frame(self) -> None:

@@ -171,16 +171,18 @@ class TurnController:
     async def _ask_for_address(self) -> None:
         """Ask where the conversation goes, in a session of a version that did not keep that."""
         chat = self._chat
-        if chat.address is not None or chat.holder:
+        if chat.session.address is not None or chat.session.holder:
             return
-        reply = await self._stage.ask(address_question(chat.model, chat.known_addresses, self._clock))
+        reply = await self._stage.ask(
+            address_question(chat.session.model, chat.session.known_addresses, self._clock)
+        )
         if reply.value:
-            self._state.notice(chat.set_model(chat.model, reply.value))
+            self._state.notice(chat.session.set_model(chat.session.model, reply.value))
 
     async def _after_full(self) -> Work | None:
         """Ask what to do about a request that does not fit; returns what goes on, None for nothing."""
         try:
-            obstacle = await self._chat.find_obstacle()
+            obstacle = await self._chat.session.find_obstacle()
             if self._state.busy:  # the user went on meanwhile
                 return None
             return await self._overcome(obstacle)
@@ -195,7 +197,7 @@ class TurnController:
             self._state.notice(obstacle.line)
         if not obstacle.rolling_helps or (await self._stage.ask(full_question(self._clock))).value != ROLL:
             return None
-        warning = self._chat.set_rolling(True)
+        warning = self._chat.session.overrides.set_rolling(True)
         self._state.notice("Rolling context is on; new sessions begin with it on.")
         if warning:
             self._state.notice(warning, warning=True)
@@ -205,12 +207,12 @@ class TurnController:
         """Ask what to send for a message that is too large by itself, and take that message back."""
         chat, stage = self._chat, self._stage
         way = (await stage.ask(large_message_question(large, self._clock))).value
-        if way == EDIT and chat.recent[-1].id == large.id:
-            text = chat.undo().text
+        if way == EDIT and chat.session.conversation.recent[-1].id == large.id:
+            text = chat.session.history.undo().text
             stage.load()
             stage.give_back(text)
         elif way in (HEAD_AND_TAIL, AS_FILE):
-            text = await chat.keep_as_file(large, head_and_tail=way == HEAD_AND_TAIL)
+            text = await chat.session.keep_as_file(large, head_and_tail=way == HEAD_AND_TAIL)
             stage.load()
             return self.say(text)
         return None

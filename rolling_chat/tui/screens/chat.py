@@ -111,8 +111,8 @@ class ChatScreen(ReaderScreen):
 
     def on_mount(self) -> None:
         """Show the conversation, take keys; what is heavy waits for the first paint."""
-        self.chat.ask = self._turns.ask_permission
-        self.chat.summaries.listener = self._summary_changed
+        self.chat.listener.ask = self._turns.ask_permission
+        self.chat.listener.on_summary = self._summary_changed
         self._painter.begin()
         self.prompt.focus()
         self._show()
@@ -170,7 +170,7 @@ class ChatScreen(ReaderScreen):
             searching=self.prompt.searching,
             finding=self.finding.has_keys,
             beside_find=self.finding.is_open,
-            summarising=self.chat.summaries.is_proposing,
+            summarising=self.chat.session.summaries.is_proposing,
             beside_paste=self.prompt.is_beside_paste,
             scrolled_up=not self.transcript.follow,
             newline_key=self._newline_key,
@@ -182,7 +182,7 @@ class ChatScreen(ReaderScreen):
 
     @on(Banner.Dismissed)
     def _dismiss_banner(self) -> None:
-        self.chat.summaries.dismiss()
+        self.chat.session.summaries.dismiss()
         self.paint()
 
     def _summary_changed(self, event: SummaryEvent) -> None:
@@ -206,7 +206,7 @@ class ChatScreen(ReaderScreen):
 
     def show_message(self, message_id: str, words: str = "") -> None:
         """Scroll to a message, with `words` marked in it; of a result that is folded, all is opened."""
-        item_id, is_folded = place_of(self.chat.messages, message_id)
+        item_id, is_folded = place_of(self.chat.session.messages, message_id)
         transcript = self.transcript
         if is_folded and not transcript.details:
             transcript.set_details(True)
@@ -346,7 +346,7 @@ class ChatScreen(ReaderScreen):
             self._asking.question.leave()
             return
         if not self.state.busy:
-            if self.chat.summaries.stop_proposing():
+            if self.chat.session.summaries.stop_proposing():
                 return
             if self.query_one(Banner).shown:
                 self._dismiss_banner()
@@ -381,7 +381,7 @@ class ChatScreen(ReaderScreen):
         """Stop what runs and wait for its end, before the program is left; the draft is kept."""
         await self._drafts.settle()
         await self._turns.settle()
-        await self.chat.summaries.stop()
+        await self.chat.session.summaries.stop()
 
     # -- the rest
 

@@ -78,7 +78,7 @@ class InspectorScreen(TablesScreen):
             return
         self._offered = None
         try:
-            price = self._chat.pins.price(change, f"r{place}")
+            price = self._chat.session.pins.price(change, f"r{place}")
         except ChatError as error:
             self._say(str(error))
             return
@@ -94,7 +94,7 @@ class InspectorScreen(TablesScreen):
         if self._is_gone(place):
             return
         try:
-            line = done_line(self._chat.pins.make(change, f"r{place}"))
+            line = done_line(self._chat.session.pins.make(change, f"r{place}"))
         except ChatError as error:
             self._say(str(error))
             return
@@ -123,7 +123,7 @@ class InspectorScreen(TablesScreen):
 
     def _is_gone(self, place: int) -> bool:
         """Has the branch another message there by now, or none? Then all is read again, and that is said."""
-        messages, read = self._chat.messages, self._report.rows
+        messages, read = self._chat.session.messages, self._report.rows
         if place <= len(messages) and messages[place - 1].id == read[place].id:
             return False
         self._offered = None
@@ -132,7 +132,7 @@ class InspectorScreen(TablesScreen):
         return True
 
     def _change(self, key: str, place: int) -> PinChange:
-        message_id, held = self._chat.messages[place - 1].id, self._chat.pins.held
+        message_id, held = self._chat.session.messages[place - 1].id, self._chat.session.pins.held
         if key == "p":
             return PinChange.UNPIN if message_id in held.pinned else PinChange.PIN
         return PinChange.INCLUDE if message_id in held.excluded else PinChange.EXCLUDE

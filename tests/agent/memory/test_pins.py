@@ -38,13 +38,13 @@ def contents(request: Request) -> list[str]:
 
 
 def fates(chat: Chat) -> list[str]:
-    return [row.fate.value for row in chat.report().rows][1:]
+    return [row.fate.value for row in chat.session.preview.report().rows][1:]
 
 
 def make(chat: Chat, line: str) -> PinPrice:
     """`exclude r3`, as the commands have it."""
     change, _, words = line.partition(" ")
-    return chat.pins.make(PinChange(change), words)
+    return chat.session.pins.make(PinChange(change), words)
 
 
 async def worked(chat: Chat, runtime: Runtime) -> None:
@@ -52,7 +52,7 @@ async def worked(chat: Chat, runtime: Runtime) -> None:
     (runtime.folder / "notes.txt").write_text("the port is 8443\n" * 20)
     await collect(chat.send("look"))
     await collect(chat.send("and now?"))
-    assert [message.role for message in chat.messages] == [
+    assert [message.role for message in chat.session.messages] == [
         "user", "assistant", "tool", "tool", "assistant", "user", "assistant",
     ]  # fmt: skip
 
@@ -68,15 +68,15 @@ WORK: Sequence[Script] = (
 async def test_the_price_is_all_that_comes_along_and_the_undo_is_one_command(opened: Opened) -> None:
     chat, runtime, _ = opened(*WORK)
     await worked(chat, runtime)
-    rows = chat.report().rows
-    price = chat.pins.price(PinChange.PIN, "r3")
+    rows = chat.session.preview.report().rows
+    price = chat.session.pins.price(PinChange.PIN, "r3")
     assert (price.name, price.along) == ("r3", "its request, call and other result")
     assert price.tokens == sum(rows[place].tokens_before for place in (1, 2, 3, 4))
     assert price.undo == "/unpin r3"
-    assert not chat.pins.held
+    assert not chat.session.pins.held
     assert make(chat, "pin r3") == price
     assert make(chat, price.undo[1:]).undo == "/pin r3"
-    assert not chat.pins.held
+    assert not chat.session.pins.held
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ async def test_messages_are_named_as_context_names_them(
 ) -> None:
     chat, runtime, _ = opened(*WORK)
     await worked(chat, runtime)
-    price = chat.pins.price(PinChange.PIN, words)
+    price = chat.session.pins.price(PinChange.PIN, words)
     assert (price.name, price.along) == (name, along)
 
 
@@ -126,14 +126,14 @@ async def test_what_there_is_not_is_said_in_one_line_and_changes_nothing(
     assert said in str(refusal.value)
     assert "\n" not in str(refusal.value)
     assert "\x1b" not in str(refusal.value)
-    assert not chat.pins.held
+    assert not chat.session.pins.held
 
 
 async def test_nothing_can_be_named_before_anything_was_said(opened: Opened) -> None:
     chat, _, _ = opened()
     with pytest.raises(ChatError, match="Nothing was said"):
-        chat.pins.price(PinChange.PIN, "last")
-    assert chat.pins.listed().pinned == ()
+        chat.session.pins.price(PinChange.PIN, "last")
+    assert chat.session.pins.listed().pinned == ()
 
 
 async def test_an_excluded_result_says_so_and_one_side_of_a_call_takes_the_iteration(opened: Opened) -> None:
@@ -212,11 +212,11 @@ async def test_what_is_excluded_is_not_read_back_by_recall(opened: Opened) -> No
         [exclude_now, *calls(search)],
         says("no"),
     )
-    chat.set_rolling(True)
+    chat.session.overrides.set_rolling(True)
     await collect(chat.send("first"))
     await collect(chat.send("what was it?"))
     await collect(chat.send("once more, what was it?"))
-    results = [message.text for message in chat.messages if message.role == "tool"]
+    results = [message.text for message in chat.session.messages if message.role == "tool"]
     assert "the password is swordfish" in results[0]
     assert "the password is swordfish" not in results[1]
 
@@ -228,13 +228,13 @@ async def test_an_excluded_message_cannot_be_pinned_and_a_pin_waits_for_it(opene
     with pytest.raises(ChatError, match="r5 is pinned already"):
         make(chat, "pin r5")
     price = make(chat, "exclude r5")
-    assert chat.pins.held.pinned == frozenset()
+    assert chat.session.pins.held.pinned == frozenset()
     with pytest.raises(ChatError, match="r5 is excluded; /include r5 comes first"):
         make(chat, "pin r5")
     with pytest.raises(ChatError, match="r5 is excluded already"):
         make(chat, "exclude r5")
     make(chat, price.undo[1:])
-    assert chat.pins.held.pinned == {chat.messages[4].id}
+    assert chat.session.pins.held.pinned == {chat.session.messages[4].id}
     with pytest.raises(ChatError, match="r1 is pinned along with r5: /unpin r5 takes that back"):
         make(chat, "unpin r1")
 
@@ -243,41 +243,41 @@ async def test_the_undo_of_a_turn_leaves_what_was_pinned_in_it_before(opened: Op
     chat, runtime, _ = opened(*WORK)
     await worked(chat, runtime)
     make(chat, "pin r7")
-    before = chat.pins.held
+    before = chat.session.pins.held
     price = make(chat, "pin turn 2")
     assert price.undo == "/unpin r6"
     make(chat, price.undo[1:])
-    assert chat.pins.held == before
+    assert chat.session.pins.held == before
 
 
 async def test_pins_that_leave_no_room_are_refused_with_the_figure(opened: Opened) -> None:
     chat, _, _ = opened(says(PAGE * 5), says("short"), window=4_000)
-    chat.set_rolling(True)
+    chat.session.overrides.set_rolling(True)
     await collect(chat.send("first"))
     await collect(chat.send("second"))
-    revision = chat.report()
+    revision = chat.session.preview.report()
     with pytest.raises(
         ChatError, match=r"Nothing was changed: with r2, [\d,]+ tokens could never leave .* 4,000"
     ):
         make(chat, "pin r2")
-    assert not chat.pins.held
-    assert chat.report() is revision
+    assert not chat.session.pins.held
+    assert chat.session.preview.report() is revision
 
 
 async def test_a_pinned_message_that_had_left_comes_back_and_stays(opened: Opened) -> None:
     chat, runtime, provider = opened(says("the port is 8443"), *[says(PAGE * 3)] * 14, window=8_000)
-    chat.set_context("summarize", "off")
-    chat.set_rolling(True)
+    chat.session.overrides.set("summarize", "off")
+    chat.session.overrides.set_rolling(True)
     await collect(chat.send("note this"))
     for number in range(6):
         await collect(chat.send(f"{number} {PAGE}"))
-    assert chat.report().rows[2].fate is Fate.OMITTED
+    assert chat.session.preview.report().rows[2].fate is Fate.OMITTED
     price = make(chat, "pin r2")
     assert price.along == "its request"
     for number in range(6):
         await collect(chat.send(f"again {number} {PAGE}"))
         assert contents(provider.requests[-1])[:2] == ["note this", "the port is 8443"]
-    for record in runtime.store.requests(chat.info.id):
+    for record in runtime.store.requests(chat.session.info.id):
         assert rebuild_request(runtime.store, record).is_same
 
 
@@ -287,10 +287,10 @@ async def test_every_request_is_built_again_with_the_pins_it_was_sent_with(opene
     for line in ("exclude r3", "pin r5"):
         make(chat, line)
         await collect(chat.send(line))
-    chat.set_rolling(True)
+    chat.session.overrides.set_rolling(True)
     make(chat, "include r3")
     await collect(chat.send("on"))
-    records = runtime.store.requests(chat.info.id)
+    records = runtime.store.requests(chat.session.info.id)
     assert len({record.wire_hash for record in records}) == len(records) == 6
     assert all(rebuild_request(runtime.store, record).is_same for record in records)
 
@@ -302,26 +302,26 @@ async def test_pins_stay_through_undo_fork_and_a_restart(tmp_path: Path) -> None
     await worked(chat, runtime)
     make(chat, "pin r7")
     make(chat, "exclude r3")
-    both = chat.pins.held
-    assert both.pinned == {chat.messages[6].id}
-    chat.undo()
-    assert chat.pins.held.pinned == frozenset()
-    assert chat.pins.held.excluded == both.excluded
-    assert chat.pins.listed().elsewhere == 1
-    chat.redo()
-    assert chat.pins.held == both
+    both = chat.session.pins.held
+    assert both.pinned == {chat.session.messages[6].id}
+    chat.session.history.undo()
+    assert chat.session.pins.held.pinned == frozenset()
+    assert chat.session.pins.held.excluded == both.excluded
+    assert chat.session.pins.listed().elsewhere == 1
+    chat.session.history.redo()
+    assert chat.session.pins.held == both
     chat.fork()
-    assert chat.pins.held == both
+    assert chat.session.pins.held == both
     make(chat, "unpin r7")
-    fork = chat.info
+    fork = chat.session.info
     chat.close()
     runtime.close()
     runtime = make_runtime(tmp_path, provider)
     parent = runtime.store.session(fork.parent)
     chat = Chat.open(runtime, session=parent)
-    assert chat.pins.held == both
+    assert chat.session.pins.held == both
     chat.resume(fork.id)
-    assert (chat.pins.held.pinned, chat.pins.held.excluded) == (frozenset(), both.excluded)
+    assert (chat.session.pins.held.pinned, chat.session.pins.held.excluded) == (frozenset(), both.excluded)
     chat.close()
     runtime.close()
 
@@ -330,7 +330,7 @@ async def test_a_pin_of_one_branch_is_passed_over_on_another(opened: Opened) -> 
     chat, runtime, provider = opened(*WORK)
     await worked(chat, runtime)
     make(chat, "exclude r7")
-    chat.undo()
+    chat.session.history.undo()
     await collect(chat.send("something else"))
     assert fates(chat) == ["sent"] * 7
     assert contents(provider.requests[-1])[-1] == "something else"
@@ -341,16 +341,16 @@ async def test_who_only_follows_sees_pins_and_cannot_change_them(tmp_path: Path)
     ours, theirs = make_runtime(tmp_path, provider), make_runtime(tmp_path, provider)
     chat = Chat.open(ours)
     await worked(chat, ours)
-    follower = Chat.open(theirs, session=theirs.store.session(chat.info.id))
+    follower = Chat.open(theirs, session=theirs.store.session(chat.session.info.id))
     make(chat, "exclude r3")
-    assert not follower.pins.held
-    assert follower.refresh()
-    assert follower.pins.held == chat.pins.held
+    assert not follower.session.pins.held
+    assert follower.session.refresh()
+    assert follower.session.pins.held == chat.session.pins.held
     with pytest.raises(ChatError, match="open in another terminal"):
         make(follower, "include r3")
     chat.close()
     make(follower, "include r3")
-    assert not follower.pins.held
+    assert not follower.session.pins.held
     follower.close()
     ours.close()
     theirs.close()
@@ -364,23 +364,23 @@ async def test_a_store_that_cannot_be_written_changes_nothing(opened: Opened) ->
             "CREATE TRIGGER full BEFORE UPDATE OF pins ON session BEGIN SELECT RAISE(FAIL, 'full'); END"
         )
         database.commit()
-    before = chat.report()
+    before = chat.session.preview.report()
     with pytest.raises(ChatError) as refusal:
         make(chat, "pin r3")
     assert "\n" not in str(refusal.value)
-    assert not chat.pins.held
-    assert chat.report() is before
+    assert not chat.session.pins.held
+    assert chat.session.preview.report() is before
 
 
 async def test_pins_leave_the_plan_as_it_is(opened: Opened) -> None:
     chat, _, _ = opened(*[says(PAGE)] * 8, window=8_000)
-    chat.set_rolling(True)
+    chat.session.overrides.set_rolling(True)
     for number in range(6):
         await collect(chat.send(f"{number} {PAGE}"))
-    before = {row.index for row in chat.report().rows if row.fate is Fate.OMITTED}
+    before = {row.index for row in chat.session.preview.report().rows if row.fate is Fate.OMITTED}
     assert before
     make(chat, "pin last")
-    after = {row.index for row in chat.report().rows if row.fate is Fate.OMITTED}
+    after = {row.index for row in chat.session.preview.report().rows if row.fate is Fate.OMITTED}
     assert before <= after
 
 
@@ -390,11 +390,11 @@ async def test_the_list_names_each_with_its_price(opened: Opened) -> None:
     make(chat, "pin r5")
     make(chat, "pin r7")
     make(chat, "exclude r3")
-    listed = chat.pins.listed()
+    listed = chat.session.pins.listed()
     assert [(entry.place, entry.along) for entry in listed.pinned] == [(5, "its request"), (7, "its request")]
     assert [(entry.place, entry.along) for entry in listed.excluded] == [(3, "")]
     assert listed.kept == sum(entry.tokens for entry in listed.pinned)
-    assert listed.excluded[0].message == chat.messages[2]
+    assert listed.excluded[0].message == chat.session.messages[2]
     assert isinstance(listed.pinned[0].message, Message)
 
 
@@ -414,7 +414,7 @@ async def test_the_rows_of_a_report_add_up_to_its_categories(opened: Opened) -> 
     chat, runtime, _ = opened(*WORK)
     await worked(chat, runtime)
     make(chat, "pin r3")
-    report = chat.report()
+    report = chat.session.preview.report()
     assert report.rows[0].tokens_after == report.system + report.summary
     said = sum(row.tokens_after for row in report.rows[1:]) + report.inserted
     assert said == report.history + report.current

@@ -64,13 +64,13 @@ async def _play(folder: Path, acts: list[str | tuple[PinChange, str]]) -> None:
                     provider.scripts = [*provider.scripts[: len(provider.requests)], *TURNS[act]]
                     await collect(chat.send(f"a message {len(provider.requests)}"))
                 case "undo":
-                    chat.undo()
+                    chat.session.history.undo()
                 case "redo":
-                    chat.redo()
+                    chat.session.history.redo()
                 case "fork":
                     chat.fork()
                 case "roll":
-                    chat.set_rolling(not chat.rolling)
+                    chat.session.overrides.set_rolling(not chat.session.rolling)
                 case (change, words):
                     _change(chat, change, words)
         _check(chat)
@@ -83,21 +83,21 @@ async def _play(folder: Path, acts: list[str | tuple[PinChange, str]]) -> None:
 
 def _change(chat: Chat, change: PinChange, words: str) -> None:
     """Make a change; its undo would bring back what was before."""
-    before = chat.pins.held
-    price = chat.pins.make(change, words)
-    after = chat.pins.held
+    before = chat.session.pins.held
+    price = chat.session.pins.make(change, words)
+    after = chat.session.pins.held
     undo, _, name = price.undo[1:].partition(" ")
-    chat.pins.make(PinChange(undo), name)
-    assert chat.pins.held == before
-    chat.pins.make(change, words)
-    assert chat.pins.held == after
+    chat.session.pins.make(PinChange(undo), name)
+    assert chat.session.pins.held == before
+    chat.session.pins.make(change, words)
+    assert chat.session.pins.held == after
 
 
 def _check(chat: Chat) -> None:
     """Every message has one fate; what is pinned is whole, what is excluded is not sent."""
-    branch, rows = list(chat.messages), chat.report().rows
+    branch, rows = list(chat.session.messages), chat.session.preview.report().rows
     assert [row.index for row in rows] == list(range(len(branch) + 1))
-    held = chat.pins.held
+    held = chat.session.pins.held
     for row in rows[1:]:
         message = branch[row.index - 1]
         if message.id in held.excluded:
@@ -112,12 +112,12 @@ def _check(chat: Chat) -> None:
 
 def _check_records(chat: Chat, runtime: Runtime) -> None:
     """What was sent can be built again, and held what its own pins say."""
-    for record in runtime.store.requests(chat.info.id):
+    for record in runtime.store.requests(chat.session.info.id):
         if record.purpose != "answer":
             continue
         rebuilt = rebuild_request(runtime.store, record)
         assert rebuilt.is_same
-        messages = placed(runtime.store.branch(chat.info.id, record.head))
+        messages = placed(runtime.store.branch(chat.session.info.id, record.head))
         plan = ContextPlan.from_json(record.plan)
         assert plan is not None
         held = hold(messages, plan.pins)

@@ -21,17 +21,21 @@ def offered(provider: ScriptedProvider) -> list[bool]:
 async def test_it_is_offered_from_the_first_request_while_rolling_is_on(opened: Opened) -> None:
     chat, runtime, provider = opened(says("ok"))
     await collect(chat.send("one"))
-    foretold = await chat.preview()
-    assert foretold.tools > chat.report().tools  # what it costs is in what /rolling-context foretells
-    chat.set_rolling(True)
+    foretold = await chat.session.overrides.preview()
+    assert (
+        foretold.tools > chat.session.preview.report().tools
+    )  # what it costs is in what /rolling-context foretells
+    chat.session.overrides.set_rolling(True)
     await collect(chat.send("two"))
     assert offered(provider) == [False, True]
-    assert "recall" in str(runtime.store.basis(runtime.store.requests(chat.info.id)[-1].settings_digest))
+    assert "recall" in str(
+        runtime.store.basis(runtime.store.requests(chat.session.info.id)[-1].settings_digest)
+    )
 
 
 async def test_tools_that_are_named_are_those_and_no_others(opened: Opened) -> None:
     chat, _, provider = opened(says("ok"), tools=("read_file",))
-    chat.set_rolling(True)
+    chat.session.overrides.set_rolling(True)
     await collect(chat.send("one"))
     assert offered(provider) == [False]
 
@@ -41,10 +45,10 @@ async def test_it_reads_the_branch_back_without_asking_for_leave(opened: Opened)
         says("Noted."), calls(call("recall", '{"id": "r1"}')), says("It is in ops."),
         calls(call("recall", '{"search": "deploy keys"}')), says("As I said."),
     )  # fmt: skip
-    chat.set_rolling(True)
+    chat.session.overrides.set_rolling(True)
     for text in ("The deploy key is in ops/keys.txt.", "Where is it?", "Once more?"):
         await collect(chat.send(text))
-    results = [message for message in chat.messages if message.role == "tool"]
+    results = [message for message in chat.session.messages if message.role == "tool"]
     assert [message.ending for message in results] == [Ending.COMPLETE] * 2
     assert all("The deploy key is in ops/keys.txt." in message.text for message in results)
     assert_well_formed(chat, runtime)
@@ -52,9 +56,9 @@ async def test_it_reads_the_branch_back_without_asking_for_leave(opened: Opened)
 
 async def test_an_id_that_there_is_not_is_one_line_to_the_model(opened: Opened) -> None:
     chat, _, _ = opened(calls(call("recall", '{"id": "r99"}')), says("ok"))
-    chat.set_rolling(True)
+    chat.session.overrides.set_rolling(True)
     await collect(chat.send("go"))
-    (result,) = (message for message in chat.messages if message.role == "tool")
+    (result,) = (message for message in chat.session.messages if message.role == "tool")
     assert (result.ending, result.text) == (
         Ending.FAILED, "There is no 'r99' here: this conversation has r1 to r2."
     )  # fmt: skip
@@ -68,7 +72,7 @@ async def test_files_that_were_read_are_known_with_what_became_of_them(opened: O
     await collect(chat.send("read them"))
     (runtime.folder / "b.txt").write_text("other")
     (runtime.folder / "c.txt").unlink()
-    files = {Path(file.path).name: (file.action, file.since.value) for file in await chat.files()}
+    files = {Path(file.path).name: (file.action, file.since.value) for file in await chat.session.files()}
     assert files == {
         "a.txt": ("read", "unchanged"), "b.txt": ("read", "changed since"), "c.txt": ("read", "gone")
     }  # fmt: skip

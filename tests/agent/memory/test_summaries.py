@@ -108,11 +108,11 @@ async def talk(chat: Chat, turns: int = 6, *, settle: bool = True) -> None:
     for number in range(turns):
         await collect(chat.send(f"Why is point {number:x} so?"))
         if settle:
-            await chat.summaries.settled()
+            await chat.session.summaries.settled()
 
 
 def generations(chat: Chat, runtime: Runtime) -> list[int]:
-    return [one.generation for one in runtime.store.summaries(chat.info.id)]
+    return [one.generation for one in runtime.store.summaries(chat.session.info.id)]
 
 
 def sent_system(provider: Summarising) -> str:
@@ -124,14 +124,14 @@ async def test_it_is_made_after_a_turn_and_comes_into_the_prompt(summarising: Op
     await talk(chat, 3)
     assert provider.asked == []
     await talk(chat, 6)
-    assert chat.summaries.current is not None
-    assert chat.summaries.is_in_force
+    assert chat.session.summaries.current is not None
+    assert chat.session.summaries.is_active
     assert f"{HEAD}\n" in sent_system(provider)
     assert SHORT in sent_system(provider)
-    report = chat.report()
+    report = chat.session.preview.report()
     assert report.summary > 0
     assert report.count(Fate.SUMMARISED) > 0
-    assert chat.info.has_summary
+    assert chat.session.info.has_summary
     assert generations(chat, runtime) == [*range(1, len(provider.asked) + 1)]
     assert_well_formed(chat, runtime)
 
@@ -151,7 +151,7 @@ async def test_its_cost_is_counted_and_its_request_is_in_the_log_and_can_be_buil
 ) -> None:
     chat, runtime, provider = summarising()
     await talk(chat)
-    records = runtime.store.requests(chat.info.id)
+    records = runtime.store.requests(chat.session.info.id)
     made = [record for record in records if record.purpose == "summary"]
     assert len(made) == len(provider.asked) > 0
     assert [record.usage.cost for record in made] == [0.25] * len(made)
@@ -163,20 +163,20 @@ async def test_its_cost_is_counted_and_its_request_is_in_the_log_and_can_be_buil
 async def test_an_extract_costs_nothing(summarising: Opened) -> None:
     chat, runtime, provider = summarising(summarize="extract")
     await talk(chat)
-    current = chat.summaries.current
+    current = chat.session.summaries.current
     assert current is not None
     assert current.made_by == "extract"
     assert "Why is point 0 so?" in current.text
     assert provider.asked == []
-    assert {record.purpose for record in runtime.store.requests(chat.info.id)} == {"answer"}
+    assert {record.purpose for record in runtime.store.requests(chat.session.info.id)} == {"answer"}
 
 
 async def test_another_model_may_make_it(summarising: Opened) -> None:
     chat, _, provider = summarising(summary_model="openai/small")
     await talk(chat)
     assert {request.model for request in provider.asked} == {"openai/small"}
-    assert chat.summaries.current is not None
-    assert chat.summaries.current.made_by == "openai/small"
+    assert chat.session.summaries.current is not None
+    assert chat.session.summaries.current.made_by == "openai/small"
 
 
 @pytest.mark.parametrize("how", ["off", "rolling off"])
@@ -191,13 +191,13 @@ async def test_switched_off_it_is_laid_aside_and_comes_back(summarising: Opened)
     chat, _, provider = summarising()
     await talk(chat)
     for key, off, on in (("enabled", "false", "true"), ("summarize", "off", "model")):
-        chat.set_context(key, off)
+        chat.session.overrides.set(key, off)
         await collect(chat.send("And?"))
         assert HEAD not in sent_system(provider)
-        chat.set_context(key, on)
+        chat.session.overrides.set(key, on)
         await collect(chat.send("And?"))
-        await chat.summaries.settled()
-        assert chat.summaries.current is not None
+        await chat.session.summaries.settled()
+        assert chat.session.summaries.current is not None
     await talk(chat, 6)
     assert HEAD in sent_system(provider)
 
@@ -208,13 +208,13 @@ async def test_a_summariser_that_never_answers_keeps_nobody_waiting(summarising:
     await talk(chat, 10, settle=False)
     await provider.was_asked.wait()
     await talk(chat, 3, settle=False)
-    assert len(chat.messages) == 26
-    assert chat.summaries.busy
+    assert len(chat.session.messages) == 26
+    assert chat.session.summaries.busy
     assert len(provider.asked) == 1
     await chat.disconnect()
     assert provider.asked
-    assert not chat.summaries.busy
-    (record,) = (one for one in runtime.store.requests(chat.info.id) if one.purpose == "summary")
+    assert not chat.session.summaries.busy
+    (record,) = (one for one in runtime.store.requests(chat.session.info.id) if one.purpose == "summary")
     assert record.error == "cancelled"
 
 
@@ -227,10 +227,10 @@ async def test_what_was_made_while_the_person_went_on_is_published_between_turns
     await anext(turn)
     gate.set()
     async for _ in turn:
-        assert chat.summaries.current is None or not chat.busy
-    await chat.summaries.settled()
-    assert chat.summaries.current is not None
-    assert runtime.store.summaries(chat.info.id)[0].text == SHORT
+        assert chat.session.summaries.current is None or not chat.busy
+    await chat.session.summaries.settled()
+    assert chat.session.summaries.current is not None
+    assert runtime.store.summaries(chat.session.info.id)[0].text == SHORT
 
 
 @pytest.mark.parametrize(
@@ -250,12 +250,12 @@ async def test_failures_keep_what_there_was_and_wait_twice_as_long_each_time(
     now = 1_000.0
     runtime.clock = lambda: now
     told: list[str] = []
-    chat.summaries.listener = lambda event: isinstance(event, SummaryEnded) and told.append(event.notice)
+    chat.listener.on_summary = lambda event: isinstance(event, SummaryEnded) and told.append(event.notice)
     await talk(chat, 8)
-    before = chat.summaries.current
+    before = chat.session.summaries.current
     assert before is not None
     await talk(chat, 6)
-    assert chat.summaries.current == before
+    assert chat.session.summaries.current == before
     assert len(provider.asked) == 3  # the second failure in a row is waited for
     for waited, said in ((60, "2 min"), (120, "4 min"), (240, "8 min")):
         now += waited - 1
@@ -272,67 +272,67 @@ async def test_failures_keep_what_there_was_and_wait_twice_as_long_each_time(
     provider.summaries = [SHORT]
     now += 480
     await talk(chat, 1)
-    assert chat.summaries.current.generation > before.generation
+    assert chat.session.summaries.current.generation > before.generation
     assert_well_formed(chat, runtime)
 
 
 async def test_a_time_out_is_a_failure(summarising: Opened) -> None:
     chat, runtime, _ = summarising(asyncio.Event())
-    chat.summaries._summarizer.patience = 0.01
+    chat.session.summaries._summarizer.patience = 0.01
     await talk(chat)
-    assert chat.summaries.current is None
+    assert chat.session.summaries.current is None
     assert {
-        record.error for record in runtime.store.requests(chat.info.id) if record.purpose == "summary"
+        record.error for record in runtime.store.requests(chat.session.info.id) if record.purpose == "summary"
     } == {"no answer within 0.01 seconds"}
 
 
 async def test_an_over_long_answer_is_cut_at_a_line_end(summarising: Opened) -> None:
     chat, _, _ = summarising("The lexer is so.\n" * 3_000)
     await talk(chat)
-    current = chat.summaries.current
+    current = chat.session.summaries.current
     assert current is not None
-    assert count_tokens(current.text, MODEL) <= chat.summaries.most_tokens
+    assert count_tokens(current.text, MODEL) <= chat.session.summaries.most_tokens
     assert current.text.startswith("The lexer is so.\nThe lexer is so.\n")
 
 
 async def test_a_rewind_stops_what_is_made_and_falls_back(summarising: Opened) -> None:
     gate = asyncio.Event()
     chat, runtime, provider = summarising(SHORT, gate)
-    while chat.summaries.current is None:
+    while chat.session.summaries.current is None:
         await talk(chat, 1)
-    first = chat.summaries.current
+    first = chat.session.summaries.current
     provider.was_asked.clear()
     while not provider.was_asked.is_set():
         await talk(chat, 1, settle=False)
         waits = {
-            asyncio.create_task(chat.summaries.settled()),
+            asyncio.create_task(chat.session.summaries.settled()),
             asyncio.create_task(provider.was_asked.wait()),
         }
         _, pending = await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
         for task in pending:
             task.cancel()
-    chat.undo()
-    assert not chat.summaries.busy
+    chat.session.history.undo()
+    assert not chat.session.summaries.busy
     gate.set()
-    assert chat.summaries.current == first
-    chat.rewind(chat.turns()[1].message.id)
-    assert chat.summaries.current is None
-    assert not chat.info.has_summary
-    chat.redo()
-    assert chat.summaries.current == first
+    assert chat.session.summaries.current == first
+    chat.session.history.rewind(chat.session.history.turns()[1].message.id)
+    assert chat.session.summaries.current is None
+    assert not chat.session.info.has_summary
+    chat.session.history.redo()
+    assert chat.session.summaries.current == first
     assert generations(chat, runtime) == [1]
 
 
 async def test_a_fork_has_what_it_was_forked_with_and_goes_its_own_way(summarising: Opened) -> None:
     chat, runtime, _ = summarising()
     await talk(chat)
-    original, kept = chat.info.id, chat.summaries.current
+    original, kept = chat.session.info.id, chat.session.summaries.current
     chat.fork()
-    assert chat.summaries.current == kept
-    chat.summaries.edit("They talked of the fork.")
+    assert chat.session.summaries.current == kept
+    chat.session.summaries.edit("They talked of the fork.")
     assert runtime.store.summary(original) == kept
     await collect(chat.send("And?"))
-    runtime.store.delete(chat.info.id)
+    runtime.store.delete(chat.session.info.id)
     assert runtime.store.summary(original) == kept
 
 
@@ -342,24 +342,24 @@ async def test_a_second_process_makes_none_and_reads_what_the_first_made(
     chat, runtime, _ = summarising()
     await talk(chat, 6)
     other = replace(runtime, store=SessionStore.open(runtime.paths.database))
-    follower = Chat.open(other, session=runtime.store.session(chat.info.id))
-    assert follower.holder
-    assert follower.summaries.current == chat.summaries.current
-    follower.summaries.dismiss()
-    assert not follower.summaries.is_worth_saying(follower.report())
-    assert chat.summaries.is_worth_saying(chat.report())
+    follower = Chat.open(other, session=runtime.store.session(chat.session.info.id))
+    assert follower.session.holder
+    assert follower.session.summaries.current == chat.session.summaries.current
+    follower.session.summaries.dismiss()
+    assert not follower.session.summaries.is_worth_saying(follower.session.preview.report())
+    assert chat.session.summaries.is_worth_saying(chat.session.preview.report())
     with pytest.raises(ChatError, match="open in another terminal"):
-        await follower.summaries.propose()
+        await follower.session.summaries.propose()
     with pytest.raises(ChatError, match="open in another terminal"):
-        follower.summaries.edit("mine")
+        follower.session.summaries.edit("mine")
     await talk(chat, 6)
-    follower.refresh()
-    assert follower.summaries.current == chat.summaries.current
-    chat.summaries.edit("They talked of one thing.")
+    follower.session.refresh()
+    assert follower.session.summaries.current == chat.session.summaries.current
+    chat.session.summaries.edit("They talked of one thing.")
     chat.close()
-    follower.refresh()
-    assert follower.summaries.current.text == "They talked of one thing."
-    follower.summaries.edit("And of another.")
+    follower.session.refresh()
+    assert follower.session.summaries.current.text == "They talked of one thing."
+    follower.session.summaries.edit("And of another.")
     follower.close()
     other.close()
 
@@ -367,11 +367,11 @@ async def test_a_second_process_makes_none_and_reads_what_the_first_made(
 async def test_resuming_makes_no_new_one_and_sends_the_same(summarising: Opened) -> None:
     chat, runtime, provider = summarising()
     await talk(chat, 8)
-    made, report = generations(chat, runtime), chat.report()
+    made, report = generations(chat, runtime), chat.session.preview.report()
     chat.close()
-    again = Chat.open(runtime, session=runtime.store.session(chat.info.id))
-    await again.summaries.settled()
-    assert again.report() == report
+    again = Chat.open(runtime, session=runtime.store.session(chat.session.info.id))
+    await again.session.summaries.settled()
+    assert again.session.preview.report() == report
     assert generations(again, runtime) == made
     await collect(again.send("Where were we?"))
     assert SHORT in sent_system(provider)
@@ -388,9 +388,9 @@ async def test_it_yields_to_a_turn_at_a_server_that_may_have_one_slot(summarisin
     assert [request.messages[0].text for request in provider.asked[:2]] == [
         provider.asked[0].messages[0].text
     ] * 2
-    assert chat.summaries.current is not None
-    assert chat.summaries.current.text == "They went on about the parser, long."
-    records = [one for one in runtime.store.requests(chat.info.id) if one.purpose == "summary"]
+    assert chat.session.summaries.current is not None
+    assert chat.session.summaries.current.text == "They went on about the parser, long."
+    records = [one for one in runtime.store.requests(chat.session.info.id) if one.purpose == "summary"]
     assert [one.error for one in records[:2]] == ["cancelled", ""]
 
 
@@ -403,7 +403,7 @@ async def test_it_waits_for_the_end_of_the_turn(summarising: Opened) -> None:
     turn = asyncio.create_task(collect(chat.send("And?")))
     await gate.reached.wait()
     assert (len(provider.asked), provider.open_questions) == (1, 0)
-    assert chat.summaries.busy
+    assert chat.session.summaries.busy
     chat.stop()
     await turn
     provider.was_asked.clear()
@@ -438,9 +438,11 @@ async def test_an_open_turn_with_tools_sees_no_new_summary(summarising: Opened) 
     provider.scripts = [*[says(PAGE)] * 5, calls(call("read_file", '{"path": "no"}')), says("done")]
     await talk(chat, 5, settle=False)
     events = [type(event) async for event in chat.send("go")]
-    await chat.summaries.settled()
+    await chat.session.summaries.settled()
     assert events
-    assert all(rebuild_request(runtime.store, one).is_same for one in runtime.store.requests(chat.info.id))
+    assert all(
+        rebuild_request(runtime.store, one).is_same for one in runtime.store.requests(chat.session.info.id)
+    )
 
 
 async def test_a_session_that_is_left_takes_its_summariser_along(summarising: Opened) -> None:
@@ -448,14 +450,14 @@ async def test_a_session_that_is_left_takes_its_summariser_along(summarising: Op
     await talk(chat, 6, settle=False)
     await provider.was_asked.wait()
     chat.start_new()
-    assert not chat.summaries.busy
-    assert chat.summaries.current is None
+    assert not chat.session.summaries.busy
+    assert chat.session.summaries.current is None
 
 
 async def test_it_says_when_it_begins_and_ends(summarising: Opened) -> None:
     chat, _, _ = summarising()
     told: list[object] = []
-    chat.summaries.listener = told.append
+    chat.listener.on_summary = told.append
     await talk(chat, 6)
     assert told[:2] == [SummaryBegan(), SummaryEnded()]
 
@@ -466,50 +468,52 @@ async def test_it_says_when_it_begins_and_ends(summarising: Opened) -> None:
 async def test_a_proposal_changes_nothing_until_it_is_taken(summarising: Opened) -> None:
     chat, runtime, provider = summarising()
     await talk(chat, 3)
-    proposal = await chat.summaries.propose("the lexer")
+    proposal = await chat.session.summaries.propose("the lexer")
     assert "kept in mind above all: the lexer" in provider.asked[0].messages[0].text
-    assert chat.summaries.current is None
+    assert chat.session.summaries.current is None
     assert proposal.covers == 4
     assert proposal.after.token_count < proposal.before.token_count
-    chat.summaries.take(proposal)
-    assert chat.summaries.is_in_force
-    assert chat.report().token_count == proposal.after.token_count
+    chat.session.summaries.take(proposal)
+    assert chat.session.summaries.is_active
+    assert chat.session.preview.report().token_count == proposal.after.token_count
     await collect(chat.send("And?"))
     assert SHORT in sent_system(provider)
-    assert all(rebuild_request(runtime.store, one).is_same for one in runtime.store.requests(chat.info.id))
+    assert all(
+        rebuild_request(runtime.store, one).is_same for one in runtime.store.requests(chat.session.info.id)
+    )
 
 
 async def test_what_the_person_excluded_is_in_no_summary_and_pins_stay(summarising: Opened) -> None:
     chat, _, provider = summarising(max_history_tokens=0)
     await talk(chat, 4)
-    chat.pins.make(PinChange("exclude"), "r3")
-    chat.pins.make(PinChange("pin"), "r5")
-    chat.summaries.take(await chat.summaries.propose())
+    chat.session.pins.make(PinChange("exclude"), "r3")
+    chat.session.pins.make(PinChange("pin"), "r5")
+    chat.session.summaries.take(await chat.session.summaries.propose())
     asked = provider.asked[-1].messages[0].text
     assert "Why is point 0 so?" in asked
     assert "Why is point 1 so?" not in asked
-    fates = [row.fate for row in chat.report().rows]
+    fates = [row.fate for row in chat.session.preview.report().rows]
     assert (fates[3], fates[5]) == (Fate.EXCLUDED, Fate.SENT)
 
 
 async def test_undo_goes_back_to_the_one_before_and_to_none(summarising: Opened) -> None:
     chat, runtime, provider = summarising("The lexer first.", "The parser.", max_history_tokens=0)
     await talk(chat, 3)
-    whole = chat.report()
-    chat.summaries.take(await chat.summaries.propose())
+    whole = chat.session.preview.report()
+    chat.session.summaries.take(await chat.session.summaries.propose())
     await talk(chat, 2)
-    chat.summaries.take(await chat.summaries.propose())
-    assert chat.summaries.undo().text == "The lexer first."
-    assert "The lexer first." in chat.summaries.current.text
-    chat.summaries.edit("The lexer first, edited.")
-    assert chat.summaries.current.made_by == EDITED
-    assert chat.summaries.undo().text == "The lexer first."
-    assert chat.summaries.undo() is None
-    assert not chat.info.has_summary
-    assert chat.report().fates.get(Fate.SUMMARISED, 0) == 0
-    assert chat.report().token_count > whole.token_count
+    chat.session.summaries.take(await chat.session.summaries.propose())
+    assert chat.session.summaries.undo().text == "The lexer first."
+    assert "The lexer first." in chat.session.summaries.current.text
+    chat.session.summaries.edit("The lexer first, edited.")
+    assert chat.session.summaries.current.made_by == EDITED
+    assert chat.session.summaries.undo().text == "The lexer first."
+    assert chat.session.summaries.undo() is None
+    assert not chat.session.info.has_summary
+    assert chat.session.preview.report().fates.get(Fate.SUMMARISED, 0) == 0
+    assert chat.session.preview.report().token_count > whole.token_count
     with pytest.raises(ChatError, match="no summary to undo"):
-        chat.summaries.undo()
+        chat.session.summaries.undo()
     await collect(chat.send("And?"))
     assert HEAD not in sent_system(provider)
     assert len(generations(chat, runtime)) == 6
@@ -518,32 +522,32 @@ async def test_undo_goes_back_to_the_one_before_and_to_none(summarising: Opened)
 async def test_an_edit_is_in_force_with_the_next_request(summarising: Opened) -> None:
     chat, _, provider = summarising()
     await talk(chat, 8)
-    chat.summaries.edit("They talked of nothing but \ud800 the lexer.")
+    chat.session.summaries.edit("They talked of nothing but \ud800 the lexer.")
     await collect(chat.send("And?"))
     assert "nothing but" in sent_system(provider)
     with pytest.raises(ChatError, match="stands for nothing"):
-        chat.summaries.edit(" ")
+        chat.session.summaries.edit(" ")
 
 
 async def test_an_overtaken_proposal_is_not_taken(summarising: Opened) -> None:
     chat, _, _ = summarising()
     await talk(chat, 3)
-    proposal = await chat.summaries.propose()
-    chat.undo()
-    chat.undo()
+    proposal = await chat.session.summaries.propose()
+    chat.session.history.undo()
+    chat.session.history.undo()
     with pytest.raises(ChatError, match="another way"):
-        chat.summaries.take(proposal)
+        chat.session.summaries.take(proposal)
 
 
-@pytest.mark.parametrize("leave", [Chat.start_new, Chat.undo])
+@pytest.mark.parametrize("leave", [Chat.start_new, lambda chat: chat.session.history.undo()])
 async def test_a_proposal_that_is_being_made_ends_with_what_it_is_about(
     summarising: Opened, leave: Callable[[Chat], object]
 ) -> None:
     chat, _, _ = summarising()
     await talk(chat, 3)
     told: asyncio.Queue[object] = asyncio.Queue()
-    chat.summaries.listener = told.put_nowait
-    proposing = asyncio.create_task(chat.summaries.propose())
+    chat.listener.on_summary = told.put_nowait
+    proposing = asyncio.create_task(chat.session.summaries.propose())
     assert await told.get() == SummaryBegan()
     leave(chat)
     with pytest.raises(ChatError, match="was stopped"):
@@ -554,39 +558,39 @@ async def test_a_proposal_that_is_being_made_ends_with_what_it_is_about(
 async def test_there_may_be_nothing_to_summarise(summarising: Opened) -> None:
     chat, _, _ = summarising()
     with pytest.raises(ChatError, match="nothing to summarise"):
-        await chat.summaries.propose()
-    chat.set_rolling(False)
+        await chat.session.summaries.propose()
+    chat.session.overrides.set_rolling(False)
     with pytest.raises(ChatError, match="Rolling context is off"):
-        await chat.summaries.propose()
+        await chat.session.summaries.propose()
 
 
 async def test_the_line_that_says_so_can_be_dismissed_for_good(summarising: Opened) -> None:
     chat, runtime, _ = summarising()
-    assert not chat.summaries.is_worth_saying(chat.report())
+    assert not chat.session.summaries.is_worth_saying(chat.session.preview.report())
     await talk(chat, 6)
-    assert chat.summaries.is_worth_saying(chat.report())
-    chat.summaries.dismiss()
-    assert not chat.summaries.is_worth_saying(chat.report())
-    assert runtime.store.session(chat.info.id).summary_noted
+    assert chat.session.summaries.is_worth_saying(chat.session.preview.report())
+    chat.session.summaries.dismiss()
+    assert not chat.session.summaries.is_worth_saying(chat.session.preview.report())
+    assert runtime.store.session(chat.session.info.id).summary_noted
 
 
 async def test_it_is_said_only_while_a_summary_is_in_the_prompt(summarising: Opened) -> None:
     chat, _, _ = summarising()
     await talk(chat, 12)
-    assert chat.summaries.is_worth_saying(chat.report())
+    assert chat.session.summaries.is_worth_saying(chat.session.preview.report())
     for key, off, on in (("enabled", "false", "true"), ("summarize", "off", "model")):
-        chat.set_context(key, off)
-        assert not chat.summaries.is_worth_saying(chat.report())
-        chat.set_context(key, on)
-        assert chat.summaries.is_worth_saying(chat.report())
+        chat.session.overrides.set(key, off)
+        assert not chat.session.summaries.is_worth_saying(chat.session.preview.report())
+        chat.session.overrides.set(key, on)
+        assert chat.session.summaries.is_worth_saying(chat.session.preview.report())
 
 
 async def test_a_summary_that_is_only_ready_is_not_said_to_be_there(summarising: Opened) -> None:
     chat, _, _ = summarising()
-    while chat.summaries.current is None:
+    while chat.session.summaries.current is None:
         await talk(chat, 1)
-    assert chat.report().count(Fate.OMITTED) == 0
-    assert not chat.summaries.is_worth_saying(chat.report())
+    assert chat.session.preview.report().count(Fate.OMITTED) == 0
+    assert not chat.session.summaries.is_worth_saying(chat.session.preview.report())
 
 
 # -- what a model may answer
@@ -597,14 +601,14 @@ async def test_an_answer_about_something_else_is_asked_for_again_then_extracted_
 ) -> None:
     chat, runtime, provider = summarising("Anagrams: add_numbers sorts letters.")
     told: list[str] = []
-    chat.summaries.listener = lambda event: isinstance(event, SummaryEnded) and told.append(event.notice)
-    while chat.summaries.current is None:
+    chat.listener.on_summary = lambda event: isinstance(event, SummaryEnded) and told.append(event.notice)
+    while chat.session.summaries.current is None:
         await talk(chat, 1)
     assert len(provider.asked) == 2
     assert "add_numbers" in provider.asked[1].messages[0].text
-    assert chat.summaries.current.made_by == "extract"
-    assert "Why is point 0 so?" in chat.summaries.current.text
-    assert "add_numbers" not in chat.summaries.current.text
+    assert chat.session.summaries.current.made_by == "extract"
+    assert "Why is point 0 so?" in chat.session.summaries.current.text
+    assert "add_numbers" not in chat.session.summaries.current.text
     assert told[-1] == (
         'The model\'s summary was not used (it names "add_numbers", which nobody mentioned); '
         "it was extracted by rule."
@@ -615,7 +619,7 @@ async def test_an_answer_about_something_else_is_asked_for_again_then_extracted_
 async def test_a_proposal_says_that_it_is_not_the_model_s(summarising: Opened) -> None:
     chat, _, _ = summarising("Anagrams rearrange letters.")
     await talk(chat, 3)
-    proposal = await chat.summaries.propose()
+    proposal = await chat.session.summaries.propose()
     assert proposal.refused == "it is about something else"
     assert proposal.summary.made_by == "extract"
 
@@ -623,7 +627,7 @@ async def test_a_proposal_says_that_it_is_not_the_model_s(summarising: Opened) -
 async def test_a_question_asks_for_an_answer_of_twice_what_a_summary_may_take(summarising: Opened) -> None:
     chat, _, provider = summarising()
     await talk(chat, 6)
-    assert {request.max_tokens for request in provider.asked} == {2 * chat.summaries.most_tokens}
+    assert {request.max_tokens for request in provider.asked} == {2 * chat.session.summaries.most_tokens}
 
 
 async def test_the_model_s_own_limit_holds_for_a_summary_too(summarising: Opened) -> None:
@@ -636,16 +640,16 @@ async def test_the_model_s_own_limit_holds_for_a_summary_too(summarising: Opened
 async def test_an_answer_that_was_all_thinking_is_asked_for_with_more_room(summarising: Opened) -> None:
     chat, _, provider = summarising("<think>Well, let me see.", SHORT)
     provider.endings = [Ending.LENGTH]
-    while chat.summaries.current is None:
+    while chat.session.summaries.current is None:
         await talk(chat, 1)
-    assert chat.summaries.current.text == SHORT
+    assert chat.session.summaries.current.text == SHORT
     assert [request.max_tokens for request in provider.asked] == [1_600, None]
 
 
 async def test_where_no_model_may_be_asked_what_is_due_is_extracted(summarising: Opened) -> None:
     chat, _, provider = summarising()
-    chat.summaries.extract_only()
+    chat.session.summaries.extract_only()
     await talk(chat, 6)
     assert provider.asked == []
-    assert chat.summaries.current is not None
-    assert chat.summaries.current.made_by == "extract"
+    assert chat.session.summaries.current is not None
+    assert chat.session.summaries.current.made_by == "extract"

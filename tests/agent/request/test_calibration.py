@@ -44,11 +44,11 @@ async def test_after_the_first_reply_the_gauge_is_the_models_own_count(tmp_path:
     provider = ByteProvider(says("So it is."))
     runtime = make_runtime(tmp_path, provider, settings=SETTINGS, window=WINDOW)
     chat = Chat.open(runtime, rolling=rolling)
-    assert not chat.report().exact
+    assert not chat.session.preview.report().exact
     await collect(chat.send("What of this? " * 20))
     reported = chat.usage.input_tokens
-    assert chat.report().exact
-    assert reported < chat.report().token_count < reported + 60
+    assert chat.session.preview.report().exact
+    assert reported < chat.session.preview.report().token_count < reported + 60
     runtime.close()
 
 
@@ -60,29 +60,29 @@ async def test_the_window_is_used_to_the_full_and_every_request_can_be_proved(tm
         end = (await collect(chat.send(f"Question {number}: what of this? " * 3)))[-1]
         assert isinstance(end, TurnEnded)
         assert end.outcome is Outcome.DONE
-    records = runtime.store.requests(chat.info.id)
+    records = runtime.store.requests(chat.session.info.id)
     assert max(record.usage.input_tokens for record in records) > 0.9 * (WINDOW - 200)
     assert all(record.usage.input_tokens <= record.bound for record in records[2:])
     assert all(rebuild_request(runtime.store, record).is_same for record in records)
     assert all(rebuild_request(runtime.store, one).report.token_count == one.estimated for one in records)
-    assert chat.report().window == WINDOW
-    assert chat.report().margin == int(WINDOW * 0.02)
+    assert chat.session.preview.report().window == WINDOW
+    assert chat.session.preview.report().margin == int(WINDOW * 0.02)
     runtime.close()
 
 
 async def test_the_next_process_starts_with_what_was_learned(tmp_path: Path) -> None:
     first = make_runtime(tmp_path, ByteProvider(says("Yes.")), settings=SETTINGS, window=WINDOW)
     chat = Chat.open(first, rolling=True)
-    unlearned = chat.report()
+    unlearned = chat.session.preview.report()
     await collect(chat.send("What of this? " * 20))
     first.close()
     again = Chat.open(
         make_runtime(tmp_path, ByteProvider(says("Yes.")), settings=SETTINGS, window=WINDOW), rolling=True
     )
-    assert again.report().token_count > 2 * unlearned.token_count
-    assert again.report().bound > 2 * unlearned.bound
-    again.set_model("openai/gpt-4o")
-    assert again.report().bound < 2 * unlearned.bound
+    assert again.session.preview.report().token_count > 2 * unlearned.token_count
+    assert again.session.preview.report().bound > 2 * unlearned.bound
+    again.session.set_model("openai/gpt-4o")
+    assert again.session.preview.report().bound < 2 * unlearned.bound
 
 
 async def test_a_reply_that_came_after_a_retry_teaches_nothing(tmp_path: Path) -> None:
@@ -91,7 +91,7 @@ async def test_a_reply_that_came_after_a_retry_teaches_nothing(tmp_path: Path) -
     runtime = make_runtime(tmp_path, provider, settings=SETTINGS, window=WINDOW)
     chat = Chat.open(runtime)
     await collect(chat.send("What of this? " * 20))
-    assert not chat.report().exact
+    assert not chat.session.preview.report().exact
     assert runtime.store.measured(MODEL, "") is None
     runtime.close()
 

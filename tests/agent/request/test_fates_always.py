@@ -35,7 +35,7 @@ class Talk(RuleBasedStateMachine):
         chosen = Settings(context=context, agent=AgentSettings(tools="none"))
         self.runtime = make_runtime(Path(self.folder.name), self.provider, settings=chosen)
         self.chat = Chat.open(self.runtime)
-        self.sessions = [self.chat.info.id]
+        self.sessions = [self.chat.session.info.id]
 
     def wait_for(self, work: Coroutine[Any, Any, Any]) -> Any:
         return self.loop.run_until_complete(work)
@@ -44,28 +44,28 @@ class Talk(RuleBasedStateMachine):
     def say(self, turns: int, settle: bool) -> None:
         for number in range(turns):
             self.wait_for(
-                collect(self.chat.send(f"What of src/part_{len(self.chat.messages)}.py, {number}?"))
+                collect(self.chat.send(f"What of src/part_{len(self.chat.session.messages)}.py, {number}?"))
             )
             if settle:
-                self.wait_for(self.chat.summaries.settled())
+                self.wait_for(self.chat.session.summaries.settled())
 
     @rule(pick=PICK)
     def rewind(self, pick) -> None:
-        if turns := self.chat.turns():
-            self.chat.rewind(pick.choice(turns).message.id)
+        if turns := self.chat.session.history.turns():
+            self.chat.session.history.rewind(pick.choice(turns).message.id)
 
     @rule()
     def redo(self) -> None:
         try:
-            self.chat.redo()
+            self.chat.session.history.redo()
         except ChatError:
             return
 
     @rule()
     def fork(self) -> None:
-        if self.chat.messages and len(self.sessions) < 4:
+        if self.chat.session.messages and len(self.sessions) < 4:
             self.chat.fork()
-            self.sessions.append(self.chat.info.id)
+            self.sessions.append(self.chat.session.info.id)
 
     @rule(pick=PICK)
     def go_to_another_session(self, pick) -> None:
@@ -74,32 +74,32 @@ class Talk(RuleBasedStateMachine):
     @rule(takes=st.booleans())
     def compact(self, takes: bool) -> None:
         try:
-            proposal = self.wait_for(self.chat.summaries.propose())
+            proposal = self.wait_for(self.chat.session.summaries.propose())
         except ChatError:
             return
         if takes:
-            self.chat.summaries.take(proposal)
-            assert self.chat.summaries.is_in_force
+            self.chat.session.summaries.take(proposal)
+            assert self.chat.session.summaries.is_active
 
     @rule()
     def undo_summary(self) -> None:
-        if self.chat.summaries.current is not None:
-            self.chat.summaries.undo()
+        if self.chat.session.summaries.current is not None:
+            self.chat.session.summaries.undo()
 
     @rule(text=st.sampled_from(["They met.", "They talked.\n" * 300]))
     def edit_summary(self, text: str) -> None:
-        if self.chat.summaries.current is not None:
-            self.chat.summaries.edit(text)
+        if self.chat.session.summaries.current is not None:
+            self.chat.session.summaries.edit(text)
 
     @rule(on=st.booleans())
     def switch(self, on: bool) -> None:
-        self.chat.set_rolling(on)
+        self.chat.session.overrides.set_rolling(on)
 
     @invariant()
     def every_message_has_one_fate(self) -> None:
         if not hasattr(self, "chat"):
             return
-        report, messages = self.chat.report(), self.chat.messages
+        report, messages = self.chat.session.preview.report(), self.chat.session.messages
         assert [row.id for row in report.rows] == ["", *(message.id for message in messages)]
         assert sum(report.fates.values()) == len(messages) + 1
         for fate in Fate:
@@ -108,15 +108,15 @@ class Talk(RuleBasedStateMachine):
 
     @invariant()
     def what_counts_is_on_the_branch(self) -> None:
-        current = self.chat.summaries.current if hasattr(self, "chat") else None
+        current = self.chat.session.summaries.current if hasattr(self, "chat") else None
         if current is not None:
-            assert self.chat.messages[current.place - 1].id == current.through
-        assert not hasattr(self, "chat") or self.chat.info.has_summary == (current is not None)
+            assert self.chat.session.messages[current.place - 1].id == current.through
+        assert not hasattr(self, "chat") or self.chat.session.info.has_summary == (current is not None)
 
     def teardown(self) -> None:
         if not hasattr(self, "chat"):
             return
-        self.wait_for(self.chat.summaries.stop())
+        self.wait_for(self.chat.session.summaries.stop())
         for session in self.sessions:
             for record in self.runtime.store.requests(session):
                 rebuilt = rebuild_request(self.runtime.store, record)

@@ -42,7 +42,7 @@ async def test_what_is_sent_fits_on_the_wire_however_long_the_conversation(opene
     turn = [calls(call("list_files")), says("answer " * 300)]
     chat, runtime, provider = opened(*turn * 12, window=9_000)
     (runtime.folder / "file.txt").touch()
-    chat.set_rolling(True)
+    chat.session.overrides.set_rolling(True)
     for number in range(12):
         events = await collect(chat.send(f"question {number} " * 40))
         assert events[-1].outcome is Outcome.DONE
@@ -51,7 +51,7 @@ async def test_what_is_sent_fits_on_the_wire_however_long_the_conversation(opene
     for request in provider.requests:
         bound = prompt_bound(provider.wire_form(request), tools=request.tools, model=MODEL)
         assert bound + 3_000 + 900 <= 9_000
-    logged = runtime.store.requests(chat.info.id)
+    logged = runtime.store.requests(chat.session.info.id)
     assert [record.bound for record in logged] == [
         prompt_bound(provider.wire_form(request), tools=request.tools, model=MODEL)
         for request in provider.requests
@@ -161,21 +161,25 @@ async def test_max_tokens_is_sent_where_it_is_needed_or_set(
 async def test_what_was_counted_once_is_not_counted_by_the_next_process(opened: Opened) -> None:
     chat, runtime, _ = opened(calls(call("list_files")), says("ok"))
     await collect(chat.send("one"))
-    chat.report()
+    chat.session.preview.report()
     await collect(chat.send("two"))
-    stored = runtime.store.branch(chat.info.id)
-    assert [message.counts for message in stored[:-1]] == [message.counts for message in chat.messages[:-1]]
+    stored = runtime.store.branch(chat.session.info.id)
+    assert [message.counts for message in stored[:-1]] == [
+        message.counts for message in chat.session.messages[:-1]
+    ]
     assert all(message.counts for message in stored[:-1])
 
 
 async def test_the_prefix_stands_still_over_a_restart(opened: Opened) -> None:
     chat, runtime, provider = opened(says("answer " * 100), window=9_000)
-    chat.set_rolling(True)
-    while not any(record.totals["fates"]["omitted"] for record in runtime.store.requests(chat.info.id)):
+    chat.session.overrides.set_rolling(True)
+    while not any(
+        record.totals["fates"]["omitted"] for record in runtime.store.requests(chat.session.info.id)
+    ):
         await collect(chat.send("question " * 100))
     before = provider.wire_form(provider.requests[-1])
     chat.close()
-    again = Chat.open(runtime, session=runtime.store.session(chat.info.id))
+    again = Chat.open(runtime, session=runtime.store.session(chat.session.info.id))
     await collect(again.send("and?"))
     assert list(provider.wire_form(provider.requests[-1])[: len(before)]) == list(before)
 
@@ -187,7 +191,7 @@ async def test_an_idle_session_trims_while_the_providers_cache_is_cold_anyway(tm
     runtime.clock = lambda: now
     chat = Chat.open(runtime, rolling=True)
     # up to above the threshold, where nothing has to leave yet
-    while chat.report().bound < 0.85 * (9_000 - 3_000 - 900):
+    while chat.session.preview.report().bound < 0.85 * (9_000 - 3_000 - 900):
         await collect(chat.send("question " * 60))
     now += 60.0
     (warm,) = of_kind(await collect(chat.send("soon after")), PromptPlanned)

@@ -40,9 +40,9 @@ def long_ago(monkeypatch: pytest.MonkeyPatch) -> None:
 def long_chat(home: Path) -> Chat:
     chat = make_chat(home, says("fine"), says("and fine"))
     for turn in range(6):
-        chat._runtime.store.append(chat.info.id, Message("user", f"question {turn}"))
-        chat._runtime.store.append(chat.info.id, Message("assistant", f"answer {turn}"))
-    return Chat.open(chat._runtime, session=chat._runtime.store.session(chat.info.id))
+        chat._runtime.store.append(chat.session.info.id, Message("user", f"question {turn}"))
+        chat._runtime.store.append(chat.session.info.id, Message("assistant", f"answer {turn}"))
+    return Chat.open(chat._runtime, session=chat._runtime.store.session(chat.session.info.id))
 
 
 @pytest.mark.usefixtures("long_ago")
@@ -58,22 +58,22 @@ async def test_what_is_pinned_while_a_request_is_planned_is_in_it(
 
     monkeypatch.setattr(Planner, "plan", slow)
     chat = long_chat(tmp_path)
-    first = chat.messages[1]
+    first = chat.session.messages[1]
 
     async def turn() -> list[object]:
         return [event async for event in chat.send("and now?")]
 
     running = asyncio.create_task(turn())
     await asyncio.to_thread(gate.reached.wait, 30)
-    assert not chat.is_ready
-    chat.pins.make(PinChange.EXCLUDE, "r2")
+    assert not chat.session.preview.is_ready
+    chat.session.pins.make(PinChange.EXCLUDE, "r2")
     gate.go.set()
     events = await running
     assert asked[-1] == {first.id}
     sent = next(event for event in events if isinstance(event, PromptPlanned)).report
     assert next(row.tokens_after for row in sent.rows if row.id == first.id) == 0
     assert next(event for event in events if isinstance(event, TurnEnded)).error == ""
-    assert [message.text for message in chat.messages][-2:] == ["and now?", "fine"]
+    assert [message.text for message in chat.session.messages][-2:] == ["and now?", "fine"]
     chat.close()
 
 
@@ -89,7 +89,7 @@ async def test_who_stops_while_a_request_is_planned_sends_nothing_and_can_go_on(
 
     monkeypatch.setattr(Planner, "plan", slow)
     chat = long_chat(tmp_path)
-    before = chat._session.planner.decisions
+    before = chat.session.planner.decisions
 
     async def turn() -> list[object]:
         return [event async for event in chat.send("and now?")]
@@ -98,11 +98,11 @@ async def test_who_stops_while_a_request_is_planned_sends_nothing_and_can_go_on(
     await asyncio.to_thread(gate.reached.wait, 30)
     chat.stop()
     await running
-    assert chat._session.planner.decisions is before
-    assert chat._runtime.store.requests(chat.info.id) == []
+    assert chat.session.planner.decisions is before
+    assert chat._runtime.store.requests(chat.session.info.id) == []
     gate.go.set()
     assert [event async for event in chat.carry_on()]
-    assert chat.messages[-1].text == "fine"
+    assert chat.session.messages[-1].text == "fine"
     chat.close()
 
 
@@ -111,12 +111,12 @@ async def test_after_a_move_the_report_is_made_beside_the_loop_and_is_that_of_th
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     chat = long_chat(tmp_path)
-    await chat.warm_report()
-    assert chat.is_ready
-    assert chat.foresees_at_once
-    chat.undo()
-    assert not chat.is_ready
-    assert not chat.foresees_at_once
+    await chat.session.preview.warm()
+    assert chat.session.preview.is_ready
+    assert chat.session.preview.can_vary
+    chat.session.history.undo()
+    assert not chat.session.preview.is_ready
+    assert not chat.session.preview.can_vary
     gate, look = Gate(), Planner.look
 
     def slow(planner: Planner, branch: Sequence[Message]) -> Preview:
@@ -124,11 +124,13 @@ async def test_after_a_move_the_report_is_made_beside_the_loop_and_is_that_of_th
         return look(planner, branch)
 
     monkeypatch.setattr(Planner, "look", slow)
-    making = asyncio.create_task(chat.ready())
+    making = asyncio.create_task(chat.session.preview.ready())
     await asyncio.to_thread(gate.reached.wait, 30)
-    assert not chat.is_ready
+    assert not chat.session.preview.is_ready
     gate.go.set()
     await making
-    assert chat.is_ready
-    assert [row.id for row in chat.report().rows][1:] == [message.id for message in chat.messages]
+    assert chat.session.preview.is_ready
+    assert [row.id for row in chat.session.preview.report().rows][1:] == [
+        message.id for message in chat.session.messages
+    ]
     chat.close()

@@ -63,8 +63,8 @@ async def _play(folder: Path, acts: list[Act], number: int, *, looks: bool) -> l
     chat = Chat.open(runtime, rolling=True)
     for act in acts:
         if looks:
-            await chat.warm_report()
-            chat.report()
+            await chat.session.preview.warm()
+            chat.session.preview.report()
         with contextlib.suppress(ChatError):
             match act:
                 case "talk" | "work":
@@ -72,19 +72,19 @@ async def _play(folder: Path, acts: list[Act], number: int, *, looks: bool) -> l
                     await collect(chat.send(f"a message {len(provider.requests)}"))
                 case "reopen":
                     chat.close()
-                    chat = Chat.open(runtime, session=runtime.store.session(chat.info.id))
+                    chat = Chat.open(runtime, session=runtime.store.session(chat.session.info.id))
                 case "undo":
-                    chat.undo()
+                    chat.session.history.undo()
                 case "redo":
-                    chat.redo()
+                    chat.session.history.redo()
                 case "roll":
-                    chat.set_rolling(not chat.rolling)
+                    chat.session.overrides.set_rolling(not chat.session.rolling)
                 case "wait":
                     seconds = count(next(seconds) + 1_000)
                 case int(window):
-                    chat.set_context("max_context_tokens", str(window))
+                    chat.session.overrides.set("max_context_tokens", str(window))
                 case (change, words):
-                    chat.pins.make(change, words)
+                    chat.session.pins.make(change, words)
     chat.close()
     runtime.close()
     sent = [[message.to_dict() for message in request.messages] for request in provider.requests]

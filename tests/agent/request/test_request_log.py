@@ -21,7 +21,7 @@ async def test_every_request_has_the_hash_it_had(tmp_path: Path) -> None:
     for number in range(4):
         assert (await collect(chat.send(f"Question {number}")))[-1].outcome is Outcome.DONE
 
-    records = runtime.store.requests(chat.info.id)
+    records = runtime.store.requests(chat.session.info.id)
     assert len(records) == 8
     for record in records:
         assert _facts(_rebuilt(runtime, record)) == _facts(record)
@@ -34,8 +34,8 @@ async def test_also_where_old_turns_had_left_the_prompt(tmp_path: Path) -> None:
     for number in range(12):
         assert (await collect(chat.send(f"Question {number}")))[-1].outcome is Outcome.DONE
 
-    records = runtime.store.requests(chat.info.id)
-    assert chat.report().totals() != records[0].totals
+    records = runtime.store.requests(chat.session.info.id)
+    assert chat.session.preview.report().totals() != records[0].totals
     assert any(record.plan != records[0].plan for record in records)
     for record in records:
         assert _facts(_rebuilt(runtime, record)) == _facts(record)
@@ -46,7 +46,7 @@ async def test_another_history_has_another_hash(tmp_path: Path) -> None:
     runtime = _runtime(tmp_path, window=32_000)
     chat = Chat.open(runtime)
     await collect(chat.send("Question"))
-    first, second = runtime.store.requests(chat.info.id)
+    first, second = runtime.store.requests(chat.session.info.id)
     assert _rebuilt(runtime, replace(first, head=second.head)).wire_hash != first.wire_hash
     runtime.close()
 
@@ -56,11 +56,11 @@ async def test_also_after_settings_tools_and_instructions_have_changed(tmp_path:
     chat = Chat.open(runtime, rolling=True)
     await collect(chat.send("Question"))
     (runtime.folder / "AGENTS.md").write_text("Be verbose, and rhyme.\n")
-    chat.set_context("max_tool_result_tokens", "60")
-    chat.set_rolling(False)
+    chat.session.overrides.set("max_tool_result_tokens", "60")
+    chat.session.overrides.set_rolling(False)
     await collect(chat.send("Another"))
 
-    records = runtime.store.requests(chat.info.id)
+    records = runtime.store.requests(chat.session.info.id)
     assert len({record.settings_digest for record in records}) > 1
     for record in records:
         assert _facts(_rebuilt(runtime, record)) == _facts(record)
@@ -71,7 +71,7 @@ async def test_what_an_older_version_sent_is_said_to_be_beyond_rebuilding(tmp_pa
     runtime = _runtime(tmp_path, window=32_000)
     chat = Chat.open(runtime)
     await collect(chat.send("Question"))
-    record = replace(runtime.store.requests(chat.info.id)[0], settings_digest="of another time")
+    record = replace(runtime.store.requests(chat.session.info.id)[0], settings_digest="of another time")
     with pytest.raises(StoreError, match="q1 cannot be built again"):
         rebuild_request(runtime.store, record)
     runtime.close()

@@ -59,7 +59,7 @@ async def test_a_plain_answer_is_stored_before_it_is_told(opened: Opened) -> Non
         match event:
             case TextAdded(_, more):
                 text += more
-                assert runtime.store.branch(chat.info.id)[-1].text.startswith(text)
+                assert runtime.store.branch(chat.session.info.id)[-1].text.startswith(text)
             case ReasoningAdded(_, more):
                 reasoning += more
             case TurnEnded():
@@ -70,7 +70,10 @@ async def test_a_plain_answer_is_stored_before_it_is_told(opened: Opened) -> Non
     assert list(dict.fromkeys(kinds)) == [
         TurnStarted, PromptPlanned, RequestStarted, ReasoningAdded, TextAdded, ReplyEnded, TurnEnded,
     ]  # fmt: skip
-    assert [(m.role, m.text) for m in chat.messages] == [("user", "Hi"), ("assistant", "Hello there.")]
+    assert [(m.role, m.text) for m in chat.session.messages] == [
+        ("user", "Hi"),
+        ("assistant", "Hello there."),
+    ]
     assert_well_formed(chat, runtime)
 
 
@@ -141,7 +144,7 @@ async def test_after_the_last_iteration_one_request_without_tools_brings_the_ans
     assert "agent.max_tool_iterations" in notice.text
     assert notice.warning
     assert events[-1].outcome is Outcome.DONE
-    assert chat.messages[-1].text == "Enough."
+    assert chat.session.messages[-1].text == "Enough."
     assert_well_formed(chat, runtime)
 
 
@@ -211,7 +214,7 @@ async def test_a_command_runs_only_with_leave(
         assert answer is not None
         return answer
 
-    chat.ask = ask if answer is not None else None
+    chat.listener.ask = ask if answer is not None else None
     events = await collect(chat.send("go"))
     assert [request.detail for request in requests] == ["echo one", "echo two"][:asked]
     assert [event.request for event in of_kind(events, PermissionAsked)] == requests
@@ -232,7 +235,7 @@ async def test_leave_for_a_session_ends_with_it(opened: Opened) -> None:
         asked += 1
         return PermissionAnswer(Permission.SESSION)
 
-    chat.ask = ask
+    chat.listener.ask = ask
     await collect(chat.send("one"))
     chat.start_new()
     await collect(chat.send("two"))
@@ -245,16 +248,16 @@ async def test_a_question_that_cannot_be_put_counts_as_no(opened: Opened) -> Non
     async def broken(_: PermissionRequest) -> PermissionAnswer:
         raise RuntimeError("no screen")
 
-    chat.ask = broken
+    chat.listener.ask = broken
     await collect(chat.send("go"))
     assert not (runtime.folder / "made").exists()
-    assert chat.messages[2].ending is Ending.REFUSED
+    assert chat.session.messages[2].ending is Ending.REFUSED
 
 
 async def test_an_answer_cut_at_its_limit_can_be_gone_on_with(opened: Opened) -> None:
     chat, runtime, provider = opened(says("Once upon a", ending=Ending.LENGTH), says(" time."))
     assert (await collect(chat.send("Tell")))[-1].outcome is Outcome.CUT
-    assert chat.messages[-1].ending is Ending.LENGTH
+    assert chat.session.messages[-1].ending is Ending.LENGTH
     assert (await collect(chat.carry_on()))[-1].outcome is Outcome.DONE
     assert provider.requests[1].messages[-1].text == "Continue exactly where you stopped."
     assert_well_formed(chat, runtime)
@@ -308,11 +311,14 @@ async def test_an_error_ends_the_turn_in_one_line_and_the_next_one_works(name: s
     assert_well_formed(chat, runtime)
     came = "".join(step.text for step in script if isinstance(step, TextDelta | ReasoningDelta))
     if came:
-        assert chat.messages[-1].ending is Ending.FAILED
-        assert came in (chat.messages[-1].text, (chat.messages[-1].extras or {}).get("reasoning_content"))
+        assert chat.session.messages[-1].ending is Ending.FAILED
+        assert came in (
+            chat.session.messages[-1].text,
+            (chat.session.messages[-1].extras or {}).get("reasoning_content"),
+        )
     else:
-        assert [m.role for m in chat.messages] == ["user"]
-    assert runtime.store.requests(chat.info.id)[0].error == events[-1].error or "fault" in line
+        assert [m.role for m in chat.session.messages] == ["user"]
+    assert runtime.store.requests(chat.session.info.id)[0].error == events[-1].error or "fault" in line
     assert (await collect(chat.send("again")))[-1].outcome is Outcome.DONE
     assert_well_formed(chat, runtime)
 
@@ -341,18 +347,18 @@ async def test_a_refusal_as_too_long_is_told_apart(opened: Opened) -> None:
 async def test_what_does_not_fit_is_not_sent_and_goes_on_once_rolling_is_on(opened: Opened) -> None:
     chat, runtime, provider = opened(says("long " * 2_000), says("Short."), window=8_000)
     await collect(chat.send("one"))
-    chat.set_rolling(False)
+    chat.session.overrides.set_rolling(False)
     events = await collect(chat.send("word " * 2_000))
     assert events[-1].outcome is Outcome.FULL
     assert events[-1].error.startswith("Cannot fit request within context limit.")
     assert len(provider.requests) == 1
-    assert not chat.report().within_budget
+    assert not chat.session.preview.report().within_budget
     assert_well_formed(chat, runtime)
-    chat.set_rolling(True)
-    assert chat.report().within_budget
+    chat.session.overrides.set_rolling(True)
+    assert chat.session.preview.report().within_budget
     events = await collect(chat.carry_on())
     assert events[-1].outcome is Outcome.DONE
-    assert chat.messages[-1].text == "Short."
+    assert chat.session.messages[-1].text == "Short."
     assert [m.text[:5] for m in provider.requests[1].messages][-1] == "word "
     assert_well_formed(chat, runtime)
 
@@ -360,16 +366,16 @@ async def test_what_does_not_fit_is_not_sent_and_goes_on_once_rolling_is_on(open
 async def test_every_request_is_logged_with_what_it_was_and_what_came_back(opened: Opened) -> None:
     chat, runtime, provider = opened(calls(call("list_files")), says("ok", tokens=321))
     await collect(chat.send("go"))
-    first, second = runtime.store.requests(chat.info.id)
-    assert first.head == chat.messages[0].id
-    assert second.head == chat.messages[2].id
+    first, second = runtime.store.requests(chat.session.info.id)
+    assert first.head == chat.session.messages[0].id
+    assert second.head == chat.session.messages[2].id
     assert second.usage == Usage(321, 2)
     assert first.wire_hash != second.wire_hash
     assert len(second.wire_hash) == 64
     assert second.bound >= second.estimated > 0
     assert second.totals["bound"] == second.bound
     assert json.dumps(second.plan)
-    assert runtime.store.state(chat.info.id).plan == second.plan
+    assert runtime.store.state(chat.session.info.id).plan == second.plan
     assert provider.requests[1].previous_length == len(provider.requests[0].messages)
 
 
@@ -380,8 +386,8 @@ async def test_halves_of_a_character_are_joined_and_lone_ones_replaced(opened: O
         [*(TextDelta(piece) for piece in pieces), Finished(Message("assistant", whole), Usage())]
     )
     events = await collect(chat.send("bad \udcff bytes"))
-    assert chat.messages[0].text == "bad \ufffd bytes"
-    assert chat.messages[1].text == "ok 😀 and \ufffd\ufffd"
+    assert chat.session.messages[0].text == "bad \ufffd bytes"
+    assert chat.session.messages[1].text == "ok 😀 and \ufffd\ufffd"
     assert "".join(e.text for e in of_kind(events, TextAdded)) == "ok 😀 and \ufffd"
     assert_well_formed(chat, runtime)
 
@@ -411,7 +417,7 @@ async def test_a_tool_that_swallows_the_stop_does_not_keep_the_turn_alive(
     monkeypatch.setattr("rolling_chat.tools.list_files.ListFiles.run", swallow)
     events = await collect(chat.send("go"))
     assert events[-1].outcome is Outcome.CANCELLED
-    assert [m.ending for m in chat.messages[2:]] == [Ending.COMPLETE, Ending.CANCELLED]
+    assert [m.ending for m in chat.session.messages[2:]] == [Ending.COMPLETE, Ending.CANCELLED]
     assert len(provider.requests) == 1
     assert_well_formed(chat, runtime)
 
@@ -423,7 +429,7 @@ async def test_a_tool_that_breaks_is_a_failed_result(opened: Opened, monkeypatch
     monkeypatch.setattr("rolling_chat.tools.list_files.ListFiles.run", broken)
     chat, runtime, _ = opened(calls(call("list_files")), says("ok"))
     await collect(chat.send("go"))
-    assert chat.messages[2].text == "list_files broke: ZeroDivisionError. Try another way."
+    assert chat.session.messages[2].text == "list_files broke: ZeroDivisionError. Try another way."
     assert_well_formed(chat, runtime)
 
 

@@ -78,8 +78,8 @@ async def test_a_refusal_teaches_the_limit_and_the_conversation_goes_on(open_run
     lines = [line for events in turns for line in _lines(events)]
     assert lines == ["The model refused: its window is 4,096 tokens, not 8,192; planned again."]
     assert len([request for request in server.requests if request.refused]) == 1
-    assert chat.report().window == 4_096
-    records = runtime.store.requests(chat.info.id)
+    assert chat.session.preview.report().window == 4_096
+    records = runtime.store.requests(chat.session.info.id)
     assert len([record for record in records if record.purpose == "answer"]) == 41
     assert len([record for record in records if record.error]) == 1
     assert all(rebuild_request(runtime.store, record).is_same for record in records)
@@ -92,10 +92,10 @@ async def test_the_next_process_knows_the_limit(open_runtime: OpenRuntime) -> No
         chat = Chat.open(first, rolling=True)
         await collect(chat.send("short"))
         await _fill(chat, server)
-        assert chat.report().window == 4_096
-        assert Chat.open(open_runtime(server.api_base)).report().window == 4_096
+        assert chat.session.preview.report().window == 4_096
+        assert Chat.open(open_runtime(server.api_base)).session.preview.report().window == 4_096
         # another address is another server
-        assert Chat.open(open_runtime("http://127.0.0.1:9/v1")).report().window == 8_192
+        assert Chat.open(open_runtime("http://127.0.0.1:9/v1")).session.preview.report().window == 8_192
 
 
 async def test_with_rolling_off_the_limit_is_learned_and_the_turn_asks(open_runtime: OpenRuntime) -> None:
@@ -106,9 +106,9 @@ async def test_with_rolling_off_the_limit_is_learned_and_the_turn_asks(open_runt
         assert end.outcome is Outcome.FULL
         assert "4,096" in end.error
         assert len(server.requests) == len([r for r in server.requests if not r.refused]) + 1
-        assert not chat.report().within_budget
+        assert not chat.session.preview.report().within_budget
         # what the question offers
-        chat.set_rolling(True)
+        chat.session.overrides.set_rolling(True)
         assert _end(await collect(chat.carry_on())).outcome is Outcome.DONE
     assert server.requests[-1].refused == ""
 
@@ -146,9 +146,9 @@ async def test_what_is_refused_again_and_again_is_sent_three_times_and_no_more(
     assert bounds[1] <= bounds[0] * 0.75
     assert bounds[2] <= bounds[1] * 0.75
     assert len(_lines(events)) == 2
-    for record in runtime.store.requests(chat.info.id):
+    for record in runtime.store.requests(chat.session.info.id):
         assert rebuild_request(runtime.store, record).is_same
-    assert chat.report().window == 6_000  # without numbers nothing is learned
+    assert chat.session.preview.report().window == 6_000  # without numbers nothing is learned
 
 
 async def test_a_bare_400_near_the_limit_counts_as_a_refusal_once(tmp_path: Path) -> None:
@@ -159,7 +159,9 @@ async def test_a_bare_400_near_the_limit_counts_as_a_refusal_once(tmp_path: Path
     chat = Chat.open(runtime, rolling=True)
     far = await _refused_with(bare, chat, provider)
     assert (far.outcome, len(provider.requests)) == (Outcome.FAILED, 2)  # one to begin with
-    while chat.report().bound < 0.95 * (chat.report().window - chat.report().reserve - chat.report().margin):
+    while (report := chat.session.preview.report()).bound < 0.95 * (
+        report.window - report.reserve - report.margin
+    ):
         provider.scripts = [says("yes")]
         await collect(chat.send("word " * 40))
     provider.requests.clear()
@@ -177,7 +179,7 @@ async def test_nothing_is_sent_again_once_a_part_of_the_answer_has_come(tmp_path
     chat = Chat.open(runtime, rolling=True)
     end = _end(await collect(chat.send("hi")))
     assert (end.outcome, len(provider.requests)) == (Outcome.FULL, 1)
-    assert chat.messages[-1].text == "So far"
+    assert chat.session.messages[-1].text == "So far"
     assert_well_formed(chat, runtime)
     runtime.close()
 
@@ -273,7 +275,7 @@ class TestLlamaServer:
             )
             assert _end(await collect(chat.send(text))).outcome in {Outcome.DONE, Outcome.CUT}, number
 
-        records = runtime.store.requests(chat.info.id)
+        records = runtime.store.requests(chat.session.info.id)
         assert len([record for record in records if record.error]) <= 1
         assert all(record.usage.input_tokens <= 4_096 for record in records)
         assert_well_formed(chat, runtime)

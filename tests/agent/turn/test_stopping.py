@@ -95,7 +95,7 @@ async def test_a_stop_at_every_tick_of_the_event_loop_leaves_order(
         assert not chat.busy
         assert provider.open_streams == 0
         assert_well_formed(chat, runtime)
-        shapes.add(tuple((message.role, message.ending) for message in chat.messages))
+        shapes.add(tuple((message.role, message.ending) for message in chat.session.messages))
         chat.close()
         ticks += 1
     runtime.close()
@@ -126,8 +126,8 @@ async def test_what_had_come_is_kept_and_marked(name: str, opened: Opened) -> No
     chat.stop()
     events = await turn
     assert events[-1].outcome is Outcome.CANCELLED
-    assert [(m.role, m.text, m.ending) for m in chat.messages[1:]] == kept
-    assert [e.message for e in of_kind(events, ReplyEnded)] == list(chat.messages[1:])
+    assert [(m.role, m.text, m.ending) for m in chat.session.messages[1:]] == kept
+    assert [e.message for e in of_kind(events, ReplyEnded)] == list(chat.session.messages[1:])
     assert provider.open_streams == 0
     assert_well_formed(chat, runtime)
     assert (await collect(chat.send("and now?")))[-1].outcome is Outcome.DONE
@@ -152,7 +152,7 @@ async def test_calls_that_were_not_answered_are_answered_with_cancelled(opened: 
     assert [(e.call.id, e.message.ending) for e in of_kind(events, ToolEnded)] == [
         ("a", Ending.COMPLETE), ("b", Ending.CANCELLED), ("c", Ending.CANCELLED),
     ]  # fmt: skip
-    assert [m.text for m in chat.messages[-2:]] == [
+    assert [m.text for m in chat.session.messages[-2:]] == [
         "[cancelled while it ran; what it had done by then stays done]", "[cancelled: not run]",
     ]  # fmt: skip
     assert_well_formed(chat, runtime)
@@ -169,14 +169,14 @@ async def test_a_stop_while_leave_is_asked_takes_the_question_back(opened: Opene
             taken_back.set()
         raise AssertionError
 
-    chat.ask = ask
+    chat.listener.ask = ask
     async for event in chat.send("go"):
         if isinstance(event, PermissionAsked):
             await asyncio.sleep(0)
             chat.stop()
     assert taken_back.is_set()
     assert not (runtime.folder / "made").exists()
-    assert chat.messages[-1].text == "[cancelled: not run]"
+    assert chat.session.messages[-1].text == "[cancelled: not run]"
     assert_well_formed(chat, runtime)
 
 
@@ -188,7 +188,7 @@ async def test_a_stop_before_the_turn_ran_a_line_ends_it_all_the_same(opened: Op
     rest = [event async for event in events]
     assert [type(event) for event in rest] == [TurnEnded]
     assert provider.requests == []
-    assert [m.text for m in chat.messages] == ["go"]
+    assert [m.text for m in chat.session.messages] == ["go"]
     assert_well_formed(chat, runtime)
 
 
@@ -201,7 +201,7 @@ async def test_a_listener_that_goes_away_stops_the_turn(opened: Opened) -> None:
     await events.aclose()
     assert not chat.busy
     assert provider.open_streams == 0
-    assert chat.messages[-1].ending is Ending.CANCELLED
+    assert chat.session.messages[-1].ending is Ending.CANCELLED
     assert_well_formed(chat, runtime)
 
 
@@ -250,7 +250,7 @@ async def test_one_turn_at_a_time(opened: Opened) -> None:
         await anext(waiting)
     gate.opened.set()
     assert (await turn)[-1].outcome is Outcome.DONE
-    assert [m.text for m in chat.messages] == ["go", "ok"]
+    assert [m.text for m in chat.session.messages] == ["go", "ok"]
 
 
 async def test_a_stop_without_a_turn_does_nothing(opened: Opened) -> None:

@@ -46,7 +46,7 @@ async def test_the_answer_is_kept_and_the_message_sent(tmp_path: Path) -> None:
         await pilot.press("1", "enter")
         await reads(pilot, "Here.", f"model: {MODEL} at api.openai.com")
         await idle(pilot)
-        assert chat.info.api_base == ""
+        assert chat.session.info.api_base == ""
         await type_line(pilot, "more")
         await reads(pilot, "Again.")
         assert not pilot.app.screen.query(Question)
@@ -62,4 +62,4 @@ async def test_esc_sends_nothing_and_gives_the_message_back(tmp_path: Path) -> N
         await wait_until(pilot, lambda: draft(pilot) == "hello")
         await reads(pilot, "Not sent", "/model")
     assert provider.requests == []
-    assert chat.address is None
+    assert chat.session.address is None

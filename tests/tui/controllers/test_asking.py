@@ -130,7 +130,7 @@ async def test_a_command_leaves_the_offer_to_roll_and_enter_is_the_commands(
     clock = Clock()
     chat = make_chat(tmp_path, says("Hello."), [FULL], says("It fits."))
     async with make_app(chat, tmp_path, clock=clock).run_test() as pilot:
-        first = chat.info.id
+        first = chat.session.info.id
         await type_line(pilot, "hello")
         await idle(pilot)
         await type_line(pilot, "go")
@@ -139,11 +139,11 @@ async def test_a_command_leaves_the_offer_to_roll_and_enter_is_the_commands(
         await pilot.press(*command)
         clock.pass_(5)
         await pilot.press("enter")
-        await wait_until(pilot, lambda: len(chat.messages) == (0 if command == "/new" else 2))
+        await wait_until(pilot, lambda: len(chat.session.messages) == (0 if command == "/new" else 2))
         await wait_until(pilot, lambda: not _questions(pilot))
         await idle(pilot)
-        assert not chat.rolling
-        assert (chat.info.id != first) == (command == "/new")
+        assert not chat.session.rolling
+        assert (chat.session.info.id != first) == (command == "/new")
         assert "It fits." not in transcript(pilot)
 
 
@@ -218,7 +218,7 @@ async def test_however_few_rows_there_are_the_draft_the_gauge_and_the_keys_stay(
     for number in range(3):
         async for _ in chat.send(f"What of {number}?"):
             pass
-    chat.summaries.take(await chat.summaries.propose())
+    chat.session.summaries.take(await chat.session.summaries.propose())
     provider.replies.append(calls("run_command", command="echo " + "a word or two " * 60))
     async with make_app(chat, tmp_path, clock=clock).run_test(size=SIZES[0]) as pilot:
         await reads(pilot, " / 128k", "Older messages in this")

@@ -60,9 +60,9 @@ def gate(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
 def long_chat(home: Path, more: str = "") -> Chat:
     chat = make_chat(home, says("fine"))
     for turn in range(LONG // 2):
-        chat._runtime.store.append(chat.info.id, Message("user", f"question {turn}.{more}"))
-        chat._runtime.store.append(chat.info.id, Message("assistant", f"answer {turn}.{more}"))
-    session = chat._runtime.store.session(chat.info.id)
+        chat._runtime.store.append(chat.session.info.id, Message("user", f"question {turn}.{more}"))
+        chat._runtime.store.append(chat.session.info.id, Message("assistant", f"answer {turn}.{more}"))
+    session = chat._runtime.store.session(chat.session.info.id)
     return Chat.open(chat._runtime, session=session)
 
 
@@ -75,7 +75,7 @@ async def test_the_end_is_shown_and_keys_are_taken_before_the_rest_is_read(
         assert "question 20." not in items(pilot)
         await pilot.press(*"typed")
         assert draft(pilot) == "typed"
-        assert not chat.is_whole
+        assert not chat.session.conversation.is_whole
         gate.set()
         await reads(pilot, "rolling: off")  # the gauge has its report
         await reads(pilot, "answer 44.")
@@ -93,8 +93,8 @@ async def test_what_is_sent_or_asked_for_meanwhile_waits_for_the_rest(
         assert screen_of(pilot).state.busy
         gate.set()
         await idle(pilot)
-        assert chat.messages[-1].text == "fine"
-        assert len(chat.report().rows) == LONG + 3
+        assert chat.session.messages[-1].text == "fine"
+        assert len(chat.session.preview.report().rows) == LONG + 3
         assert items(pilot) == [*SAID, "one more", "fine"]
 
 
@@ -114,7 +114,7 @@ async def test_a_part_that_cannot_be_read_is_a_line_and_the_session_can_be_left(
         await reads(pilot, "a part of it cannot be read")
         assert "answer 44." in items(pilot)
         await type_line(pilot, "/new")
-        await wait_until(pilot, lambda: not chat.recent)
+        await wait_until(pilot, lambda: not chat.session.conversation.recent)
         await type_line(pilot, "hello")
         await idle(pilot)
         await tells(pilot, "fine")
@@ -140,10 +140,10 @@ async def test_keys_are_taken_while_the_report_of_another_branch_is_made(
         await pilot.press("ctrl+c", *"typed")
         assert draft(pilot) == "typed"
         await reads(pilot, "rolling: off")  # the figures of before
-        assert not chat.is_ready
+        assert not chat.session.preview.is_ready
         made.set()
-        await wait_until(pilot, lambda: chat.is_ready)
-        assert len(chat.report().rows) == LONG - 2 + 1
+        await wait_until(pilot, lambda: chat.session.preview.is_ready)
+        assert len(chat.session.preview.report().rows) == LONG - 2 + 1
         await reads(pilot, "rolling: off")
 
 
@@ -159,7 +159,7 @@ async def test_a_session_that_cannot_be_followed_for_a_while_is_one_line_and_is_
     database, read, fails = tmp_path / "sessions.db", SessionStore.stretch, [True]
     owner = make_chat(tmp_path, store=SessionStore.open(database))
     runtime = replace(owner._runtime, store=SessionStore.open(database))
-    chat, looked = Chat.open(runtime, session=runtime.store.session(owner.info.id)), []
+    chat, looked = Chat.open(runtime, session=runtime.store.session(owner.session.info.id)), []
 
     def stretch(store: SessionStore, session: str, most: int, head: str | None = None) -> Stretch:
         if store is runtime.store and fails[0]:
@@ -169,8 +169,8 @@ async def test_a_session_that_cannot_be_followed_for_a_while_is_one_line_and_is_
 
     monkeypatch.setattr(SessionStore, "stretch", stretch)
     async with make_app(chat, tmp_path).run_test() as pilot:
-        assert chat.holder
-        owner._runtime.store.append(owner.info.id, Message("user", "from over there"))
+        assert chat.session.holder
+        owner._runtime.store.append(owner.session.info.id, Message("user", "from over there"))
         await reads(pilot, "it cannot be read just now")
         seen = len(looked)
         await wait_until(pilot, lambda: len(looked) > seen + 2)
@@ -183,7 +183,7 @@ async def walk_through(home: Path) -> list[str]:
     """All that is seen of a long session from its top to its end, of a search in it, and after a resize."""
     chat = long_chat(home, f" {'🙂 and *so* on' * 20}\n\n- one\n- two")
     async with make_app(chat, home).run_test(size=(80, 24)) as pilot:
-        await wait_until(pilot, lambda: chat.is_ready and "rolling: off" in shown(pilot))
+        await wait_until(pilot, lambda: chat.session.preview.is_ready and "rolling: off" in shown(pilot))
         await pilot.press("ctrl+home")
         await wait_until(pilot, lambda: "question 0." in in_sight(pilot))
         seen = [in_sight(pilot)]

@@ -50,10 +50,10 @@ async def test_what_is_chosen_is_sent_in_its_place_and_names_the_file(
         await pilot.press(answer, "enter")
         await tells(pilot, "I see.", "[my whole message (about", "What is in it?")
         await idle(pilot)
-        assert len(chat.messages) == 2
-        assert ("the end" in chat.messages[0].text) == sends_tail
+        assert len(chat.session.messages) == 2
+        assert ("the end" in chat.session.messages[0].text) == sends_tail
         (file,) = (tmp_path / "attachments").rglob("*.txt")
-        assert str(file) in chat.messages[0].text
+        assert str(file) in chat.session.messages[0].text
         assert file.read_text() == LARGE
         assert draft(pilot) == ""
 
@@ -64,7 +64,7 @@ async def test_esc_puts_the_text_back_into_the_box(tmp_path: Path) -> None:
         await pilot.press("escape")
         await _gone(pilot)
         await wait_until(pilot, lambda: screen_of(pilot).prompt.draft.whole == LARGE)
-        assert not screen_of(pilot).chat.messages
+        assert not screen_of(pilot).chat.session.messages
         assert "What is in it?" not in transcript(pilot)
         assert not (tmp_path / "attachments").exists()
 
@@ -82,7 +82,7 @@ async def test_rolling_context_is_offered_once_only_history_is_in_the_way(tmp_pa
         await listens(pilot, clock)
         await pilot.press("enter")
         await tells(pilot, "I see.")
-        assert chat.rolling
+        assert chat.session.rolling
 
 
 @pytest.mark.parametrize("command", ["/new", "/undo"])
@@ -96,9 +96,9 @@ async def test_a_command_leaves_the_question_and_what_it_does_is_done_once(
         await _asked(pilot)
         await type_line(pilot, command)
         await _gone(pilot)
-        await wait_until(pilot, lambda: len(chat.messages) == (0 if command == "/new" else 2))
+        await wait_until(pilot, lambda: len(chat.session.messages) == (0 if command == "/new" else 2))
         await idle(pilot)
-        assert len(chat.messages) == (0 if command == "/new" else 2)
+        assert len(chat.session.messages) == (0 if command == "/new" else 2)
         assert screen_of(pilot).prompt.draft.whole == ("" if command == "/new" else LARGE)
 
 
@@ -112,7 +112,7 @@ async def test_a_file_that_cannot_be_written_is_said_and_the_message_stays(tmp_p
         await pilot.press("2", "enter")
         await tells(pilot, "! ", str(tmp_path / "attachments")[:20])
         await idle(pilot)
-        assert [message.text for message in chat.messages] == [LARGE]
+        assert [message.text for message in chat.session.messages] == [LARGE]
 
 
 async def test_a_short_message_without_history_that_is_refused_is_not_offered_anything(

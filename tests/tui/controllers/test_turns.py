@@ -32,9 +32,9 @@ async def test_what_is_entered_right_behind_a_message_is_queued_and_sent_after_i
         await reads(pilot, "▍ one", "queued")
         assert screen_of(pilot).state.queued == "b"
         gate.set()
-        await wait_until(pilot, lambda: len(chat.messages) == 4)
+        await wait_until(pilot, lambda: len(chat.session.messages) == 4)
         await idle(pilot)
-        assert [message.text for message in chat.messages] == ["a", "one", "b", "two"]
+        assert [message.text for message in chat.session.messages] == ["a", "one", "b", "two"]
         assert "still answering" not in transcript(pilot)
 
 
@@ -50,5 +50,5 @@ async def test_a_command_typed_fast_leaves_nothing_of_it_in_the_gauge(tmp_path: 
         for key in "/redo":
             box.post_message(events.Key("slash" if key == "/" else key, key))
         box.post_message(events.Key("enter", "\r"))
-        await wait_until(pilot, lambda: len(screen.chat.messages) == 2)
+        await wait_until(pilot, lambda: len(screen.chat.session.messages) == 2)
         await wait_until(pilot, lambda: screen._meter.reading().draft == 0)

@@ -180,7 +180,7 @@ async def test_esc_stops_and_what_came_is_kept(tmp_path: Path) -> None:
         await pilot.press("escape")
         await idle(pilot)
         await tells(pilot, "■ stopped here")
-        assert chat.messages[-1].ending is Ending.CANCELLED
+        assert chat.session.messages[-1].ending is Ending.CANCELLED
 
 
 async def test_a_failed_request_is_one_line_and_the_draft_goes_on(tmp_path: Path) -> None:
@@ -220,7 +220,7 @@ class TestWhileTheModelWorks:
             gate.set()
             await wait_until(pilot, lambda: len(provider.requests) == 2)
             await idle(pilot)
-            assert [message.text for message in chat.messages] == ["first", "one", "second", "two"]
+            assert [message.text for message in chat.session.messages] == ["first", "one", "second", "two"]
             await wait_until(pilot, lambda: "queued" not in transcript(pilot))
 
     async def test_a_turn_that_is_stopped_gives_it_back_and_shows_it_no_more(self, tmp_path: Path) -> None:
@@ -281,7 +281,7 @@ class TestWhileTheModelWorks:
             await tells(pilot, "Half an answer")
             await pilot.press("ctrl+q")
             await wait_until(pilot, lambda: not pilot.app.is_running)
-        assert [message.text for message in chat.messages] == ["go", "Half an answer"]
+        assert [message.text for message in chat.session.messages] == ["go", "Half an answer"]
         assert not chat.busy
 
 
@@ -447,7 +447,7 @@ class TestTheEndOfTheRoom:
             await pilot.press("enter")
             await tells(pilot, "It fits now.")
             await idle(pilot)
-            assert chat.rolling
+            assert chat.session.rolling
         assert make_paths(tmp_path).config_file.read_text() == "[context]\nenabled = true\n"
 
     async def test_esc_leaves_it_as_it_is(self, tmp_path: Path) -> None:
@@ -460,7 +460,7 @@ class TestTheEndOfTheRoom:
             await reads(pilot, "no longer fits")
             await pilot.press("escape")
             await wait_until(pilot, lambda: not pilot.app.screen.query(Question))
-            assert not chat.rolling
+            assert not chat.session.rolling
             await tells(pilot, "! The prompt is too long for the model.")
 
     async def test_an_answer_cut_at_its_limit_offers_to_go_on(self, tmp_path: Path) -> None:
@@ -490,7 +490,7 @@ class TestCommands:
         chat = make_chat(tmp_path)
         async with make_app(chat, tmp_path).run_test() as pilot:
             await pilot.press(*"/ro", "enter")
-            await wait_until(pilot, lambda: chat.rolling)
+            await wait_until(pilot, lambda: chat.session.rolling)
             assert draft(pilot) == ""
 
     async def test_esc_closes_the_list_and_keeps_the_draft(self, tmp_path: Path) -> None:
@@ -529,7 +529,7 @@ class TestCommands:
         async with make_app(chat, tmp_path).run_test() as pilot:
             await type_line(pilot, "/etc/hosts is missing")
             await idle(pilot)
-            assert chat.messages[0].text == "/etc/hosts is missing"
+            assert chat.session.messages[0].text == "/etc/hosts is missing"
 
     async def test_context_is_a_table_of_the_next_request(self, tmp_path: Path) -> None:
         chat = make_chat(tmp_path, says("An answer to remember."))
@@ -551,7 +551,7 @@ class TestCommands:
             await pilot.press(*"demo/offline")
             await pilot.pause()
             await pilot.press("enter")
-            await wait_until(pilot, lambda: chat.model == "demo/offline")
+            await wait_until(pilot, lambda: chat.session.model == "demo/offline")
             await wait_until(pilot, lambda: "demo/offline ·" in shown(pilot).splitlines()[0])
 
     async def test_what_is_typed_is_chosen_before_what_only_holds_it(self, tmp_path: Path) -> None:
@@ -562,7 +562,7 @@ class TestCommands:
             await pilot.press(*"gpt-4o")
             await pilot.pause()
             await pilot.press("enter")
-            await wait_until(pilot, lambda: chat.model == "gpt-4o")
+            await wait_until(pilot, lambda: chat.session.model == "gpt-4o")
 
     @pytest.mark.parametrize("size", [(80, 24), (60, 12), (120, 40)])
     async def test_a_long_list_fills_its_frame(self, tmp_path: Path, size: tuple[int, int]) -> None:
@@ -578,14 +578,14 @@ class TestCommands:
         async with make_app(chat, tmp_path).run_test() as pilot:
             await type_line(pilot, "one")
             await idle(pilot)
-            first = chat.info.id
+            first = chat.session.info.id
             await type_line(pilot, "/new")
             await wait_until(pilot, lambda: "of the first" not in transcript(pilot))
             await type_line(pilot, f"/resume {first}")
             await tells(pilot, "of the first")
             await type_line(pilot, "/resume nothing-like-this")
             await tells(pilot, "! ")
-            assert chat.info.id == first
+            assert chat.session.info.id == first
 
     async def test_undo_redraws_the_branch_and_gives_the_text_back(self, tmp_path: Path) -> None:
         chat = make_chat(tmp_path, says("answer one"), says("answer two"), says("answer three"))
@@ -599,7 +599,7 @@ class TestCommands:
             await tells(pilot, "/redo brings it back")
             await pilot.press("!", "enter")
             await idle(pilot)
-            assert [message.text for message in chat.messages] == [
+            assert [message.text for message in chat.session.messages] == [
                 "first", "answer one", "second!", "answer three",
             ]  # fmt: skip
 
@@ -611,7 +611,7 @@ class TestCommands:
             await type_line(pilot, "/undo")
             await wait_until(pilot, lambda: draft(pilot) == "first question")
             await pilot.press(*"/redo", "enter")
-            await wait_until(pilot, lambda: len(chat.messages) == 2)
+            await wait_until(pilot, lambda: len(chat.session.messages) == 2)
             assert draft(pilot) == ""
 
     async def test_undo_stops_the_answer_first(self, tmp_path: Path) -> None:
@@ -623,8 +623,8 @@ class TestCommands:
             await tells(pilot, "half of")
             await type_line(pilot, "/undo")
             await wait_until(pilot, lambda: draft(pilot) == "second")
-            assert [message.text for message in chat.messages] == ["first", "one"]
-            assert [left.messages for left in chat.branches()] == [4]
+            assert [message.text for message in chat.session.messages] == ["first", "one"]
+            assert [left.messages for left in chat.session.history.branches()] == [4]
             assert not screen_of(pilot).state.busy
 
     async def test_retry_answers_anew(self, tmp_path: Path) -> None:

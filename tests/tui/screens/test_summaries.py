@@ -69,10 +69,10 @@ async def test_a_summary_is_previewed_taken_said_above_the_conversation_and_dism
         await reads(pilot, SUMMARY, "enter take it · esc cancel")
         await pilot.press("enter")
         await wait_until(pilot, lambda: BANNER in _on_screen(pilot))
-        assert chat.summaries.is_in_force
+        assert chat.session.summaries.is_active
         await pilot.press("escape")
         await wait_until(pilot, lambda: BANNER not in _on_screen(pilot))
-        assert chat.info.summary_noted
+        assert chat.session.info.summary_noted
 
 
 async def test_who_is_typing_when_a_summary_comes_takes_nothing_and_loses_no_letter(
@@ -107,14 +107,14 @@ async def test_esc_stops_a_summary_that_was_asked_for_and_a_second_one_waits_for
         await tells(pilot, "The summary was stopped; nothing was changed.")
         await wait_until(pilot, lambda: "esc stop" not in shown(pilot))
         assert pilot.app.screen is screen_of(pilot)
-        assert chat.summaries.current is None
+        assert chat.session.summaries.current is None
         await type_line(pilot, "/compact")
         await reads(pilot, SUMMARY, "esc cancel")
 
 
 async def test_the_editor_keeps_what_was_written_and_esc_leaves_it(tmp_path: Path) -> None:
     chat = await _chat(tmp_path)
-    chat.summaries.take(await chat.summaries.propose())
+    chat.session.summaries.take(await chat.session.summaries.propose())
     async with make_app(chat, tmp_path).run_test(size=(80, 24)) as pilot:
         for key, text in (("escape", SUMMARY), ("ctrl+s", "Another.")):
             await type_line(pilot, "/summary")
@@ -124,7 +124,10 @@ async def test_the_editor_keeps_what_was_written_and_esc_leaves_it(tmp_path: Pat
             await pilot.press(key)
             await wait_until(pilot, lambda: not isinstance(pilot.app.screen, EditorScreen))
             await wait_until(
-                pilot, lambda text=text: chat.summaries.current and chat.summaries.current.text == text
+                pilot,
+                lambda text=text: (
+                    chat.session.summaries.current and chat.session.summaries.current.text == text
+                ),
             )
         await tells(pilot, "as you wrote it")
 
@@ -132,7 +135,7 @@ async def test_the_editor_keeps_what_was_written_and_esc_leaves_it(tmp_path: Pat
 async def test_a_sign_stands_in_the_status_line_while_one_is_made(tmp_path: Path) -> None:
     chat = await _chat(tmp_path)
     async with make_app(chat, tmp_path).run_test(size=(80, 24)) as pilot:
-        tell = chat.summaries.listener
+        tell = chat.listener.on_summary
         assert tell is not None
         tell(SummaryBegan())
         await pilot.pause()

@@ -69,7 +69,7 @@ class TestFoldedPastes:
             await reads(pilot, "[paste 1: 10,000 lines, ~129k tokens]", "+129k tokens")
             await pilot.press("enter")
             await idle(pilot)
-            assert chat.messages[0].text == f"see {LOG} ok"
+            assert chat.session.messages[0].text == f"see {LOG} ok"
 
     async def test_one_very_long_line_is_folded_too(self, tmp_path: Path) -> None:
         async with make_app(make_chat(tmp_path), tmp_path).run_test() as pilot:
@@ -189,7 +189,7 @@ class TestFoldedPastes:
             await paste(pilot, LOG)
             await pilot.press("backspace", *"[paste 1: 10,000 lines]", "enter")
             await idle(pilot)
-            assert chat.messages[0].text == "[paste 1: 10,000 lines]"
+            assert chat.session.messages[0].text == "[paste 1: 10,000 lines]"
 
     async def test_control_characters_and_directions_do_not_come_in(self, tmp_path: Path) -> None:
         hostile = "\x1b[2J\u202eevil\x07 שלום\r\n" * 20
@@ -319,10 +319,10 @@ class TestSearch:
         chat = make_chat(tmp_path)
         async with make_app(chat, tmp_path).run_test() as pilot:
             await self.sent(pilot)
-            said = len(chat.messages)
+            said = len(chat.session.messages)
             await pilot.press("ctrl+r", *"tests", "enter")
             assert draft(pilot) == "run the tests"
-            assert len(chat.messages) == said
+            assert len(chat.session.messages) == said
 
     @pytest.mark.parametrize("key", ["escape", "ctrl+c"])
     async def test_leaving_it_returns_the_draft(self, tmp_path: Path, key: str) -> None:
@@ -396,7 +396,7 @@ class TestCompletion:
             await pilot.press(*"/model demo/offline")
             await pilot.pause()
             await pilot.press("enter")
-            await wait_until(pilot, lambda: chat.model == "demo/offline")
+            await wait_until(pilot, lambda: chat.session.model == "demo/offline")
 
     async def test_esc_declines_and_enter_then_sends_as_typed(self, tmp_path: Path) -> None:
         async with make_app(make_chat(tmp_path), tmp_path).run_test() as pilot:
@@ -421,7 +421,7 @@ class TestDraftsThatStay:
         assert len(list((tmp_path / "drafts").glob("*.json"))) == 1
         monkeypatch.setattr(Process, "is_gone", lambda _: True)  # whoever left it: here it is this process
         chat = make_chat(tmp_path)
-        assert chat.info.id != left.info.id
+        assert chat.session.info.id != left.session.info.id
         async with make_app(chat, tmp_path).run_test() as pilot:
             await wait_until(pilot, lambda: draft(pilot) == "half a thought")
             await tells(pilot, "The draft that was not sent is back")
@@ -455,6 +455,6 @@ class TestDraftsThatStay:
             chat.start_new()
             screen_of(pilot).load()
             kept = lambda: "".join(file.read_text() for file in (tmp_path / "drafts").glob("*.json"))  # noqa: E731
-            await wait_until(pilot, lambda: chat.info.id in kept())
+            await wait_until(pilot, lambda: chat.session.info.id in kept())
             assert draft(pilot) == "mine"
             assert pilot.app.screen.query_one(Transcript)

@@ -1,0 +1,210 @@
+"""What one session has in the store while it is open: claimed or followed, read, repaired, released."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import Unpack
+
+from rolling_chat.agent.conversation import Conversation
+from rolling_chat.agent.errors import ChatError, in_words
+from rolling_chat.agent.memory.pin_scope import PinnedIds
+from rolling_chat.agent.models import model_warnings, unknown_address_line
+from rolling_chat.agent.request.planner import Planner
+from rolling_chat.agent.runtime import Runtime
+from rolling_chat.events import Listener
+from rolling_chat.messages import Ending, Usage
+from rolling_chat.sessions.records import SessionChanges, SessionInfo, StoreError
+from rolling_chat.tools import Tool
+
+log = logging.getLogger("rolling_chat.agent.session_state")
+
+
+class SessionState:
+    """The stored state of one open session: its row, its branch, its plan and its pins.
+
+    `info` is the session as lists show it, `usage` what its requests came to, `notices` lines to
+    show when it is opened. One that another process has open is followed: `holder` says who has
+    it, and nothing of it is written. Raises StoreError where it cannot be claimed or read.
+    """
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        info: SessionInfo,
+        *,
+        model: str,
+        address: str | None,
+        rolling: bool,
+        tools: Sequence[Tool],
+        listener: Listener,
+    ) -> None:
+        self._runtime = runtime
+        self.info = info
+        self.is_closed = False
+        self._owner = runtime.store.claim(info.id)
+        self._opened = info
+        self.former_addresses: dict[str, str | None] = {}  # by model, the last one last
+        self.conversation = Conversation(runtime.store, info.id, listener)
+        self.planner = Planner(
+            runtime, session_id=info.id, started_at=info.created_at,
+            model=model, address=address, rolling=rolling, tools=tools,
+        )  # fmt: skip
+        self._read_plan()
+        self._read_pins()
+        self.usage = runtime.store.usage(info.id)
+        self.notices = list(self._notices(offers_tools=bool(tools)))
+        if self._owner is not None:
+            return
+        self.repair()
+        if (info.model, info.api_base, info.rolling) != (model, address, rolling):
+            self.update(model=model, api_base=address, rolling=rolling)
+
+    @property
+    def is_followed(self) -> bool:
+        """Does another process have the session open?"""
+        return self._owner is not None
+
+    @property
+    def holder(self) -> str:
+        """Who else has the session open, in words; empty when it is ours."""
+        if self._owner is None:
+            return ""
+        since = datetime.fromtimestamp(self._owner.since).astimezone()
+        return f"open in another terminal (process {self._owner.pid} since {since:%H:%M})"
+
+    def make_ours(self) -> None:
+        """See to it that the session may be written. Raises ChatError while another has it."""
+        if self._owner is not None:
+            self.refresh()
+        if self._owner is not None:
+            raise ChatError(f"This session is {self.holder}. /fork makes a copy of your own to go on in.")
+        with in_words():
+            self.repair()
+
+    def require_address(self) -> None:
+        """Raise ChatError where it is not known which server the conversation would go to."""
+        if self.planner.address is None:
+            model = self.planner.model
+            raise ChatError(f"Not sent: {unknown_address_line(model)}, or with /model {model} ADDRESS.")
+
+    def refresh(self) -> bool:
+        """Read what another process wrote, where one has the session; whether there was anything.
+
+        Once the other has let go of the session, or died, it is ours.
+        """
+        if self._owner is None:
+            return False
+        with in_words():
+            self._owner = self._runtime.store.claim(self.info.id)
+            changed = self.conversation.reload()
+            changed |= self._read_pins()
+            changed |= self._adopt_changes()
+            if changed:
+                self._read_plan()
+            if self._owner is None:
+                self._keep_choices()
+                changed |= self.repair()
+                self.planner.read_summary()
+        if changed:
+            self.read_info()
+        return changed
+
+    def use_model(self, model: str, address: str | None) -> None:
+        """Let `model` at `address` answer from now on, and keep that with the session."""
+        self.former_addresses.pop(self.planner.model, None)
+        self.former_addresses[self.planner.model] = self.planner.address
+        self.planner.use_model(model, address)
+        self.update(model=model, api_base=address)
+
+    def _adopt_changes(self) -> bool:
+        """Take up what the process that has, or had, the session changed of it; whether there was anything.
+
+        What is said there is meant for the server that it is said to, and for no other.
+        """
+        planner, before = self.planner, self._opened
+        info = self._runtime.store.session(self.info.id)
+        moved = (info.model, info.api_base) != (before.model, before.api_base)
+        if moved:
+            planner.use_model(info.model, info.api_base)
+        switched = info.rolling != before.rolling
+        if switched:
+            planner.rolling = info.rolling
+        self._opened = info
+        return moved or switched
+
+    def _keep_choices(self) -> None:
+        """Store what this process goes on with, in a session that has become ours."""
+        planner, info = self.planner, self._opened
+        if (info.model, info.api_base, info.rolling) != (planner.model, planner.address, planner.rolling):
+            self.update(model=planner.model, api_base=planner.address, rolling=planner.rolling)
+
+    def repair(self) -> bool:
+        """Settle what a process left open when it died, or a turn of ours that the store failed.
+
+        Whether there was anything.
+        """
+        text = "[cancelled: the program ended before this was done]"
+        settled = self.conversation.settle_reply(Ending.FAILED) is not None
+        return bool(self.conversation.answer_open_calls(text, Ending.CANCELLED)) or settled
+
+    def update(self, **changes: Unpack[SessionChanges]) -> None:
+        """Change what is stored of the session; of one that another has, nothing is."""
+        if self._owner is not None:
+            return
+        with in_words():
+            self.info = self._runtime.store.update_session(self.info.id, **changes)
+
+    def keep_pins(self, pins: PinnedIds) -> None:
+        """Pin and exclude other messages, in a session of ours; active once stored. Raises ChatError."""
+        self.update(pins=sorted(pins.pinned), excluded=sorted(pins.excluded))
+        self.planner.use_pins(pins)
+
+    def read_info(self) -> None:
+        """Read `info` again."""
+        try:
+            self.info = self._runtime.store.session(self.info.id)
+        except StoreError:
+            log.exception("session %s could not be read again", self.info.id)
+
+    def spend(self, usage: Usage) -> None:
+        """Add what a request has used."""
+        self.usage += usage
+
+    def release(self) -> None:
+        """Give the session back; one that nothing was ever said in leaves no trace."""
+        self.is_closed = True
+        self.conversation.close()
+        store = self._runtime.store
+        if self._owner is not None:
+            return
+        try:
+            if not self.conversation.recent and store.is_blank(self.info.id):
+                store.delete(self.info.id)
+            else:
+                store.release(self.info.id)
+        except StoreError:
+            log.exception("session %s could not be released", self.info.id)
+
+    def _read_plan(self) -> None:
+        self.planner.load_plan(self._runtime.store.state(self.info.id).plan)
+
+    def _read_pins(self) -> bool:
+        """Take up the pins that are stored; whether they are others than before."""
+        state = self._runtime.store.state(self.info.id)
+        pins = PinnedIds(frozenset(state.pins), frozenset(state.excluded))
+        if pins == self.planner.pins:
+            return False
+        self.planner.use_pins(pins)
+        return True
+
+    def _notices(self, *, offers_tools: bool) -> Iterator[str]:
+        folder = str(self._runtime.folder)
+        if self._owner is not None:
+            yield f"This session is {self.holder}: what is said there shows here; /fork makes your own copy."
+        if self.info.folder != folder:
+            yield f"This session was begun in {self.info.folder}; tools work in {folder}."
+        if offers_tools and not self.planner.tools:
+            yield f"{self.planner.model} takes no tools: it can neither read files nor run commands."
+        yield from model_warnings(self._runtime, self.planner.model, self.planner.address)
