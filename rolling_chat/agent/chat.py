@@ -216,7 +216,7 @@ class Chat:
         """Store what was said, then run the turn in a task of its own and hand out its events."""
         session = self.session
         session.require_sendable()
-        session.planner.read_instructions()
+        session.planner.setup.read_instructions()
         if text is not None:
             with in_words():
                 said = TurnStarted(session.conversation.add_user(text))
@@ -251,14 +251,14 @@ class Chat:
 
     def _loop(self, session: Session, emit: Emit) -> AgentLoop:
         runtime, conversation, planner = self._runtime, session.conversation, session.planner
-        tails = frozenset(name for name, end in planner.config.tools.items() if end == "tail")
+        tails = frozenset(name for name, end in planner.setup.config.tools.items() if end == "tail")
         environment = without_secrets(runtime.environ, runtime.settings.agent.environment)
         context = ToolContext(
             runtime.folder, environment, BranchMemory.of(conversation, planner),
             lambda path: runtime.attachments.is_named(path, tuple(session.messages)),
         )  # fmt: skip
         calls = CallRunner(
-            conversation, planner.tools, session.permissions, context,
+            conversation, planner.setup.tools, session.permissions, context,
             runtime.settings.agent.max_tool_calls, emit, tails,
         )  # fmt: skip
 

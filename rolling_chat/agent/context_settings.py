@@ -148,7 +148,7 @@ class Overrides:
     @property
     def _active(self) -> Wanted:
         context = self._runtime.settings.context
-        return Wanted(context, self._state.planner.rolling, context.enabled)
+        return Wanted(context, self._state.planner.setup.rolling, context.enabled)
 
     def _switch(self, key: str, wanted: Wanted) -> None:
         before, state = self._active, self._state
@@ -162,7 +162,7 @@ class Overrides:
         state = self._state
         context = replace(wanted.context, enabled=wanted.preference)
         self._runtime.settings = replace(self._runtime.settings, context=context)
-        state.planner.rolling = wanted.rolling
+        state.planner.setup.rolling = wanted.rolling
         state.planner.use_plan(plan)
         state.update(rolling=wanted.rolling, plan=plan.to_json() if plan is not None else None)
 

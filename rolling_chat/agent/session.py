@@ -69,9 +69,10 @@ class Session:
             tools=choose_tools(runtime.settings.agent.tools), listener=listener,
         )  # fmt: skip
         self.conversation = self.state.conversation
+        self.setup = self.state.setup
         self.planner = self.state.planner
         self.gate = TurnGate()
-        self.summarizer = Summarizer(runtime, self.state.spend, self.gate)
+        self.summarizer = Summarizer(runtime, self.planner.builder, self.state.spend, self.gate)
         self.summaries = Summaries(runtime, self.state, self.gate, self.summarizer, listener)
         self.preview = RequestPreview(self.state)
         self.pins = SessionPins(self.state)
@@ -103,17 +104,17 @@ class Session:
     @property
     def model(self) -> str:
         """The model that answers."""
-        return self.planner.model
+        return self.setup.model
 
     @property
     def address(self) -> str | None:
         """The address of the model's server: empty for the provider's own, None where it is not known."""
-        return self.planner.address
+        return self.setup.address
 
     @property
     def rolling(self) -> bool:
         """Whether rolling context is on."""
-        return self.planner.rolling
+        return self.setup.rolling
 
     @property
     def model_line(self) -> str:
@@ -150,7 +151,7 @@ class Session:
     @property
     def _estimator(self) -> TokenEstimator:
         choice = self._runtime.settings.context.token_estimator
-        return estimator_for(self.model, choice, self.planner.measurements.calibration)
+        return estimator_for(self.model, choice, self.setup.measurements.calibration)
 
     def set_model(self, model: str, address: str = "") -> str:
         """Let `model` answer from the next request on; returns the line that says so.
@@ -214,7 +215,7 @@ class Session:
         """Find what was in the way of a turn that ended because its request did not fit. Raises ChatError."""
         report = self.preview.report()
         rolled = report if self.rolling else await self.overrides.preview()
-        can_read = any(tool.name == READ_FILE for tool in self.planner.tools)
+        can_read = any(tool.name == READ_FILE for tool in self.setup.tools)
         return find_obstacle(report, rolled, can_read=can_read)
 
     async def keep_as_file(self, large: LargeMessage, *, head_and_tail: bool) -> str:
@@ -241,7 +242,7 @@ class Session:
     def _text_for(self, large: LargeMessage, whole: str, *, head_and_tail: bool) -> str:
         text = break_long_lines(whole)
         path = self._runtime.attachments.keep(self.info.id, text)
-        note = note_on_file(path, text, large, self.planner.config.max_tool_result_tokens)
+        note = note_on_file(path, text, large, self.setup.config.max_tool_result_tokens)
         if not head_and_tail:
             return as_opening(whole, note)
         return as_head_and_tail(whole, note, large, self._estimator.count_text)

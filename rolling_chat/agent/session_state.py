@@ -12,6 +12,7 @@ from rolling_chat.agent.errors import ChatError, in_words
 from rolling_chat.agent.memory.pin_scope import PinnedIds
 from rolling_chat.agent.models import model_warnings, unknown_address_line
 from rolling_chat.agent.request.planner import Planner
+from rolling_chat.agent.request.setup import RequestSetup
 from rolling_chat.agent.runtime import Runtime
 from rolling_chat.events import Listener
 from rolling_chat.messages import Ending, Usage
@@ -47,10 +48,11 @@ class SessionState:
         self._opened = info
         self.former_addresses: dict[str, str | None] = {}  # by model, the last one last
         self.conversation = Conversation(runtime.store, info.id, listener)
-        self.planner = Planner(
-            runtime, session_id=info.id, started_at=info.created_at,
-            model=model, address=address, rolling=rolling, tools=tools,
-        )  # fmt: skip
+        setup = RequestSetup(
+            runtime, started_at=info.created_at, model=model, address=address, rolling=rolling, tools=tools
+        )
+        self.setup = setup
+        self.planner = Planner(runtime, setup, info.id)
         self._read_plan()
         self._read_pins()
         self.usage = runtime.store.usage(info.id)
@@ -85,8 +87,8 @@ class SessionState:
 
     def require_address(self) -> None:
         """Raise ChatError where it is not known which server the conversation would go to."""
-        if self.planner.address is None:
-            model = self.planner.model
+        if self.setup.address is None:
+            model = self.setup.model
             raise ChatError(f"Not sent: {unknown_address_line(model)}, or with /model {model} ADDRESS.")
 
     def refresh(self) -> bool:
@@ -113,8 +115,8 @@ class SessionState:
 
     def use_model(self, model: str, address: str | None) -> None:
         """Let `model` at `address` answer from now on, and keep that with the session."""
-        self.former_addresses.pop(self.planner.model, None)
-        self.former_addresses[self.planner.model] = self.planner.address
+        self.former_addresses.pop(self.setup.model, None)
+        self.former_addresses[self.setup.model] = self.setup.address
         self.planner.use_model(model, address)
         self.update(model=model, api_base=address)
 
@@ -130,15 +132,15 @@ class SessionState:
             planner.use_model(info.model, info.api_base)
         switched = info.rolling != before.rolling
         if switched:
-            planner.rolling = info.rolling
+            self.setup.rolling = info.rolling
         self._opened = info
         return moved or switched
 
     def _keep_choices(self) -> None:
         """Store what this process goes on with, in a session that has become ours."""
-        planner, info = self.planner, self._opened
-        if (info.model, info.api_base, info.rolling) != (planner.model, planner.address, planner.rolling):
-            self.update(model=planner.model, api_base=planner.address, rolling=planner.rolling)
+        setup, info = self.setup, self._opened
+        if (info.model, info.api_base, info.rolling) != (setup.model, setup.address, setup.rolling):
+            self.update(model=setup.model, api_base=setup.address, rolling=setup.rolling)
 
     def repair(self) -> bool:
         """Settle what a process left open when it died, or a turn of ours that the store failed.
@@ -205,6 +207,6 @@ class SessionState:
             yield f"This session is {self.holder}: what is said there shows here; /fork makes your own copy."
         if self.info.folder != folder:
             yield f"This session was begun in {self.info.folder}; tools work in {folder}."
-        if offers_tools and not self.planner.tools:
-            yield f"{self.planner.model} takes no tools: it can neither read files nor run commands."
-        yield from model_warnings(self._runtime, self.planner.model, self.planner.address)
+        if offers_tools and not self.setup.tools:
+            yield f"{self.setup.model} takes no tools: it can neither read files nor run commands."
+        yield from model_warnings(self._runtime, self.setup.model, self.setup.address)

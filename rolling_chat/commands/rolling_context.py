@@ -46,7 +46,7 @@ def _cap(report: PromptReport) -> str:
     share = figures.percent(100 * history / window)
     size = f"{figures.tokens(history)} of {figures.window(window)} tokens"
     line = f"history may take {size}, {share} of the window"
-    whole = window - report.reserve - report.margin - report.system - report.tools
+    whole = report.room - report.system - report.tools
     if history < _BINDS * whole:
         line += f" ({_NAME} set max_history_tokens 0 gives it the whole window)"
     return line

@@ -19,10 +19,10 @@ class Budget:
     window: int
     reserve: int
     margin: int
-    system: int
-    tools: int
-    history_cap: int
-    history_count: int
+    system: int = 0
+    tools: int = 0
+    history_cap: int = 0
+    history_count: int = 0
 
     @property
     def room(self) -> int:
@@ -67,17 +67,18 @@ def reserve_and_margin(config: ContextConfig, window: int) -> tuple[int, int]:
     return reserve, int(wanted + window * config.safety_margin) - reserve
 
 
-def room_for_prompt(config: ContextConfig, window: int) -> int:
-    """W - R - M: what a prompt may take of `window`, in tokens, an input limit aside."""
-    return window - sum(reserve_and_margin(config, window))
+def window_budget(config: ContextConfig, window: int | None = None) -> Budget:
+    """W, R and M of `window`, or of the configured one; an input limit does not count here."""
+    window = config.max_context_tokens if window is None else window
+    return Budget(window, *reserve_and_margin(config, window))
 
 
 def smallest_window(config: ContextConfig, bound: int) -> int:
     """The least window with room for a prompt of `bound` tokens."""
     low, high = bound, bound * 2 + config.reserved_output_tokens + 16
-    while room_for_prompt(config, high) < bound:
+    while window_budget(config, high).room < bound:
         high *= 2
     while low < high:
         middle = (low + high) // 2
-        low, high = (low, middle) if room_for_prompt(config, middle) >= bound else (middle + 1, high)
+        low, high = (low, middle) if window_budget(config, middle).room >= bound else (middle + 1, high)
     return low

@@ -8,6 +8,7 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import TypeAlias
 
+from rolling_chat.context.budget import Budget
 from rolling_chat.lazily import Lazily
 from rolling_chat.messages import Json, Role
 
@@ -91,6 +92,11 @@ class PromptReport:
     def token_count(self) -> int:
         """Best estimate of the prompt: messages and tools, the draft left out."""
         return self.system + self.tools + self.summary + self.history + self.current
+
+    @property
+    def room(self) -> int:
+        """What the whole prompt may take: W - R - M."""
+        return Budget(self.window, self.reserve, self.margin).room
 
     @property
     def used(self) -> int:

@@ -31,7 +31,7 @@ class Sample:
             trimmed=report.trimmed and not replayed.overflow,
             refused=bool(replayed.overflow),
             window=report.window,
-            room=max(0, report.window - report.reserve - report.margin),
+            room=max(0, report.room),
         )
 
     @property

@@ -26,8 +26,8 @@ class BranchMemory:
     @classmethod
     def of(cls, conversation: Conversation, planner: Planner) -> BranchMemory:
         """The memory of a turn that `planner` plans the requests of."""
-        config = planner.config
-        estimator = estimator_for(planner.model, config.token_estimator)
+        config = planner.setup.config
+        estimator = estimator_for(planner.setup.model, config.token_estimator)
         return cls(conversation, planner, config.max_tool_result_tokens, estimator)
 
     @property

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from rolling_chat.agent.errors import ChatError, in_words
 from rolling_chat.agent.memory.summarizer import Summarizer, SummarySource
 from rolling_chat.agent.models import address_of
-from rolling_chat.agent.request.planned import as_summary
+from rolling_chat.agent.request.planner import as_summary
 from rolling_chat.agent.runtime import Runtime
 from rolling_chat.agent.session_state import SessionState
 from rolling_chat.agent.text import sound_text
@@ -92,7 +92,7 @@ class Summaries:
         """Does the next request carry the summary that counts? Until it does, it is only ready."""
         planner, current = self._planner, self.current
         plan = planner.decisions
-        if not planner.rolling or current is None or plan is None or plan.summary is None:
+        if not planner.setup.rolling or current is None or plan is None or plan.summary is None:
             return False
         return plan.summary.generation == current.generation
 
@@ -162,9 +162,9 @@ class Summaries:
         was stopped; and while another is being made.
         """
         state = self._state
-        if not state.planner.rolling:
+        if not state.planner.setup.rolling:
             raise ChatError("Rolling context is off, and summaries with it: /rolling-context on first.")
-        if state.planner.config.summarize == "off":
+        if state.planner.setup.config.summarize == "off":
             raise ChatError("Summaries are off: /rolling-context set summarize model turns them on.")
         state.make_ours()
         state.require_address()
@@ -223,20 +223,20 @@ class Summaries:
             return
         edited = replace(
             current, text=text, made_by=EDITED, made_from=current.generation, created_at=0.0,
-            tokens_after=count_tokens(text, self._planner.model),
+            tokens_after=count_tokens(text, self._planner.setup.model),
         )  # fmt: skip
         self._publish_now(edited, current.generation)
 
     @property
     def most_tokens(self) -> int:
         """The most that a summary takes in a request of this session, in tokens."""
-        return most_summary_tokens(self._planner.config.max_context_tokens)
+        return most_summary_tokens(self._planner.setup.config.max_context_tokens)
 
     # -- in the background
 
     def _is_wanted(self) -> bool:
         planner = self._planner
-        if not planner.rolling or planner.config.summarize == "off" or self._state.is_followed:
+        if not planner.setup.rolling or planner.setup.config.summarize == "off" or self._state.is_followed:
             return False
         return self._runtime.clock() >= self._wait_until
 
@@ -332,17 +332,16 @@ class Summaries:
             planned=planner.planned(branch),
             newest=newest if newest is not None and newest.text else None,
             pins=planner.pins.on(branch),
-            model=planner.model,
-            config=planner.config if self._may_ask else _by_rule(planner.config),
-            session_id=state.info.id,
+            model=planner.setup.model,
+            config=planner.setup.config if self._may_ask else _by_rule(planner.setup.config),
             address=address_of(
                 self._runtime,
-                planner.config.summary_model or planner.model,
+                planner.setup.config.summary_model or planner.setup.model,
                 state.info,
                 state.former_addresses,
             ),
-            chat_address=planner.address,
-            tools=tuple(tool.schema for tool in planner.tools),
+            chat_address=planner.setup.address,
+            tools=tuple(tool.schema for tool in planner.setup.tools),
         )
 
     @property

@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import hashlib
 import logging
-import math
 import time
 from collections.abc import Callable, Generator, Sequence
 from contextlib import aclosing
@@ -14,11 +13,10 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import NamedTuple
 
-from rolling_chat.agent.models import call_address
-from rolling_chat.agent.request.inputs import RequestInputs, canonical, digest, wire_hash
-from rolling_chat.agent.request.model_limits import context_config, knowledge_of, output_limit, window_of
-from rolling_chat.agent.request.planned import as_summary, reserve_of, room_of
-from rolling_chat.agent.request.planner import MAX_ANSWER, PIPELINE_VERSION
+from rolling_chat.agent.request.builder import Draft, PlannedRequest, RequestBuilder, growth_of
+from rolling_chat.agent.request.inputs import RequestInputs, canonical
+from rolling_chat.agent.request.model_limits import context_config, knowledge_of, window_of
+from rolling_chat.agent.request.planner import as_summary
 from rolling_chat.agent.runtime import Runtime
 from rolling_chat.agent.text import sound_text
 from rolling_chat.agent.turn.batching import batches
@@ -35,18 +33,17 @@ from rolling_chat.context import (
     due_pass,
     estimate_tokens,
     most_summary_tokens,
-    prompt_bound,
     summarize_context,
 )
+from rolling_chat.context.budget import window_budget
 from rolling_chat.context.pins import EXCLUDED_RESULT, hold
 from rolling_chat.context.summarising import MadeSummary, checked_steps, require_saving, without_labels
-from rolling_chat.context.tokens import bounding_estimator
-from rolling_chat.messages import Ending, Json, JsonObject, Message, Usage
+from rolling_chat.messages import Ending, JsonObject, Message, Usage
 from rolling_chat.providers import wire
 from rolling_chat.providers.background import in_background
 from rolling_chat.providers.protocol import Finished, ProviderError, Request
 from rolling_chat.providers.side_by_side import answers_side_by_side, server_of
-from rolling_chat.sessions.records import RequestRecord, StoredSummary
+from rolling_chat.sessions.records import StoredSummary
 
 log = logging.getLogger("rolling_chat.agent.memory.summarizer")
 
@@ -77,7 +74,6 @@ class SummarySource:
     pins: Pins
     model: str
     config: ContextConfig
-    session_id: str
     address: str | None = ""
     chat_address: str | None = ""
     tools: tuple[JsonObject, ...] = ()
@@ -118,6 +114,7 @@ class Summarizer:
     """
 
     runtime: Runtime
+    builder: RequestBuilder
     spend: Callable[[Usage], None]
     gate: TurnGate
     patience: float = PATIENCE
@@ -175,7 +172,7 @@ class Summarizer:
         if source.address is None:
             raise SummaryError(f'the address of {model} is not known: set api_base under [models."{model}"]')
         config = self._config(model, source.address, most * _ANSWER)
-        room = room_of(config) - _FRAMING
+        room = window_budget(config).room - _FRAMING
         options = SummaryOptions(
             max_tokens=most, max_prompt_tokens=max(int(room / _correction(model, config)), 1), model=model,
             previous=before, focus=source.focus,
@@ -195,48 +192,27 @@ class Summarizer:
             model, runtime.settings, runtime.catalog, rolling=False, system="", tools=(),
             learned=known.learned, calibration=known.measurements.calibration,
         )  # fmt: skip
-        return replace(config, reserved_output_tokens=min(reserve_of(config), answer))
+        return replace(config, reserved_output_tokens=min(window_budget(config).reserve, answer))
 
-    def _plan(self, asked: str, source: SummarySource, model: str, config: ContextConfig) -> _Question:
+    def _plan(self, asked: str, source: SummarySource, model: str, config: ContextConfig) -> PlannedRequest:
         """The request for a question, proved to fit. Raises SummaryError where it does not."""
         try:
             final = build_final_prompt([Message("user", asked)], config, model=model)
         except ContextOverflowError as error:
             raise SummaryError(f"a question to {model} does not fit its window: {error}") from error
-        settings, catalog = self.runtime.settings, self.runtime.catalog
-        request = Request(
-            model=model,
-            messages=tuple(final.messages),
-            max_tokens=reserve_of(config),
-            window=window_of(model, settings, catalog),
-            api_base=call_address(self.runtime, model, source.address),
-        )
-        wire_form = self.runtime.provider.wire_form(request)
-        bound = math.ceil(prompt_bound(wire_form, model=model) * _correction(model, config))
-        if bound > final.report.window - final.report.reserve - final.report.margin:
+        planned = self.builder.build(
+            Draft(
+                final, RequestInputs(config, "", ()), model, source.address,
+                window_of(model, self.runtime.settings, self.runtime.catalog),
+                head=source.planned[-1].id, purpose="summary", correction=_correction(model, config),
+                question=asked,
+            )
+        )  # fmt: skip
+        if not planned.report.within_budget:
             raise SummaryError(f"a question to {model} does not fit its window as it is sent")
-        basis = question_basis(asked, config)
-        record = RequestRecord(
-            id="",
-            session_id=source.session_id,
-            head=source.planned[-1].id,
-            model=model,
-            plan=None,
-            settings_digest=digest(basis),
-            pipeline_version=PIPELINE_VERSION,
-            wire_hash=wire_hash([canonical(message) for message in wire_form], ()),
-            estimated=final.report.token_count,
-            bound=bound,
-            created_at=self.runtime.clock(),
-            totals=final.report.totals(),
-            purpose="summary",
-        )
-        limit = output_limit(model, settings, catalog) or MAX_ANSWER
-        return _Question(
-            request, record, basis, min(limit, final.report.window - final.report.margin - bound)
-        )
+        return replace(planned, request=replace(planned.request, max_tokens=planned.report.reserve))
 
-    async def _ask_in_turn(self, question: _Question, source: SummarySource) -> str:
+    async def _ask_in_turn(self, question: PlannedRequest, source: SummarySource) -> str:
         """The answer to a question, asked again after every turn that it had to yield to."""
         while self._must_yield(question.request.model, source):
             await self.gate.idle.wait()
@@ -256,18 +232,18 @@ class Summarizer:
         server = server_of(model, source.address)
         return server == server_of(source.model, source.chat_address) and not answers_side_by_side(server)
 
-    async def _ask(self, question: _Question) -> str:
+    async def _ask(self, question: PlannedRequest) -> str:
         """The answer to a question; one that was all thinking is asked for again with more room."""
         answer = await self._answer(question)
         if answer.ending is Ending.LENGTH and not without_labels(answer.text):
-            answer = await self._answer(question.with_more_room())
+            answer = await self._answer(_with_more_room(question))
         return answer.text
 
-    async def _answer(self, question: _Question) -> Message:
+    async def _answer(self, question: PlannedRequest) -> Message:
         """What the model answers; the question's record is finished whatever comes of it."""
         store, usage, error = self.runtime.store, Usage(), "cancelled"
         started = time.monotonic()
-        record_id = store.log_request(question.record, question.basis)
+        record_id = store.log_request(question.record, question.inputs)
         try:
             async with asyncio.timeout(self.patience):
                 answer = await self._finished(question.request)
@@ -293,19 +269,10 @@ class Summarizer:
         raise SummaryError(f"the answer of {request.model} broke off")
 
 
-@dataclass(frozen=True, slots=True)
-class _Question:
-    """One question to a model, its record, what it was made from, and the most tokens of an answer."""
-
-    request: Request
-    record: RequestRecord
-    basis: dict[str, Json]
-    room: int
-
-    def with_more_room(self) -> _Question:
-        """The same with as long an answer as fits, for a model that thinks before it answers."""
-        most = self.room if wire.wants_max_tokens(self.request.model) else None
-        return replace(self, request=replace(self.request, max_tokens=most))
+def _with_more_room(question: PlannedRequest) -> PlannedRequest:
+    """The same with as long an answer as fits, for a model that thinks before it answers."""
+    most = question.answer_room if wire.wants_max_tokens(question.request.model) else None
+    return replace(question, request=replace(question.request, max_tokens=most))
 
 
 def _correction(model: str, config: ContextConfig) -> float:
@@ -313,14 +280,8 @@ def _correction(model: str, config: ContextConfig) -> float:
 
     They told of the chat's messages; a question to a summarizer is another kind of text.
     """
-    estimator = bounding_estimator(model, config.calibration)
-    correction = estimator.prior / estimator.family.prior
+    correction = growth_of(model, config)
     return correction * _OTHER_KIND if correction > 1.0 else 1.0
-
-
-def question_basis(asked: str, config: ContextConfig) -> dict[str, Json]:
-    """What a question was made from, so that it can be made again."""
-    return {"question": asked, **RequestInputs(config, "", ()).to_json()}
 
 
 def digest_of(newest: StoredSummary | None, messages: Sequence[Message]) -> str:

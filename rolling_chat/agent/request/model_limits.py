@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from rolling_chat.context import Calibration, ContextConfig, Measurements, count_tokens, get_context_limit
-from rolling_chat.context.budget import room_for_prompt
+from rolling_chat.context.budget import window_budget
 from rolling_chat.context.calibration import NOT_CALIBRATED
 from rolling_chat.context.config import Truncation
 from rolling_chat.context.windows import knows_context_limit
@@ -155,7 +155,7 @@ def context_config(
         calibration=calibration,
     )
     # neither the margin that shrinks nor an estimate that moves: what was cut stays as it is
-    room = room_for_prompt(replace(config, safety_margin=context.safety_margin), window)
+    room = window_budget(replace(config, safety_margin=context.safety_margin)).room
     most = (room - int(floor * calibration.shape)) // 4
     return replace(config, max_tool_result_tokens=max(min(context.max_tool_result_tokens, most), 1))
 

@@ -7,8 +7,9 @@ from functools import partial
 from typing import Literal
 
 from rolling_chat.agent.errors import in_words
+from rolling_chat.agent.request.builder import PlannedRequest
 from rolling_chat.agent.request.counting import uncounted
-from rolling_chat.agent.request.planned import PlannedRequest, Preview
+from rolling_chat.agent.request.planner import Preview
 from rolling_chat.agent.session_state import SessionState
 from rolling_chat.context import PromptReport
 from rolling_chat.messages import Message
@@ -127,4 +128,4 @@ class RequestPreview:
     @property
     def _revision(self) -> object:
         planner = self._planner
-        return (self._conversation.version, planner.revision, planner.model, planner.rolling)
+        return (self._conversation.version, planner.revision, planner.setup.model, planner.setup.rolling)

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
-from rolling_chat.agent.request.inputs import RequestInputs, canonical, wire_hash
-from rolling_chat.agent.request.planned import reserve_of
+from rolling_chat.agent.request.builder import assemble
+from rolling_chat.agent.request.inputs import RequestInputs
 from rolling_chat.context import (
     ContextOverflowError,
     ContextPlan,
     PromptReport,
 )
+from rolling_chat.context.budget import window_budget
 from rolling_chat.context.prompt import rebuild_final_prompt
 from rolling_chat.messages import JsonObject, Message
 from rolling_chat.providers import wire
@@ -51,20 +53,19 @@ def rebuild_request(store: SessionStore, record: RequestRecord) -> RebuiltReques
             "what it was made from"
         )
     try:
-        basis = RequestInputs.from_json(kept)
+        inputs = RequestInputs.from_json(kept)
         final = rebuild_final_prompt(
-            _planned(store, record, basis, kept),
-            basis.config,
-            tools=basis.tools,
+            _planned(store, record, inputs, kept),
+            inputs.config,
+            tools=inputs.tools,
             model=record.model,
             plan=ContextPlan.from_json(record.plan),
         )
     except (ContextOverflowError, KeyError, TypeError, ValueError, AttributeError) as error:
         raise StoreError(f"request {record.id} cannot be built again: {error}") from error
-    request = Request(record.model, tuple(final.messages), tuple(dict(tool) for tool in basis.tools))
-    wire_form = wire.to_wire(request, marks=False)
-    sent_as = wire_hash([canonical(message) for message in wire_form], basis.tools)
-    return RebuiltRequest(record, _as_reported(final.report, record, basis), request.messages, sent_as)
+    request = Request(record.model, tuple(final.messages), tuple(dict(tool) for tool in inputs.tools))
+    sent_as = assemble(request, partial(wire.to_wire, marks=False)).hash
+    return RebuiltRequest(record, _as_reported(final.report, record, inputs), request.messages, sent_as)
 
 
 def newest_inputs(store: SessionStore, session_id: str) -> RequestInputs | None:
@@ -77,16 +78,16 @@ def newest_inputs(store: SessionStore, session_id: str) -> RequestInputs | None:
 
 
 def _planned(
-    store: SessionStore, record: RequestRecord, basis: RequestInputs, kept: JsonObject
+    store: SessionStore, record: RequestRecord, inputs: RequestInputs, kept: JsonObject
 ) -> Sequence[Message]:
     """The messages that were planned: the branch, or the one question to a summarizer."""
     if record.purpose == "summary":
         return [Message("user", kept["question"])]
     branch = store.branch(record.session_id, record.head) if record.head else []
-    return basis.prompt(branch, record.model)
+    return inputs.prompt(branch, record.model)
 
 
-def _as_reported(report: PromptReport, record: RequestRecord, basis: RequestInputs) -> PromptReport:
+def _as_reported(report: PromptReport, record: RequestRecord, inputs: RequestInputs) -> PromptReport:
     """The report as it was when the request left: its sizes are those of the record, for replies have
     taught more of them since."""
     sizes = record.totals.get("categories", {})
@@ -99,7 +100,7 @@ def _as_reported(report: PromptReport, record: RequestRecord, basis: RequestInpu
         current=sizes.get("current", report.current),
         margin=sizes.get("margin", report.margin),
         bound=record.bound,
-        reserve=reserve_of(basis.config),
+        reserve=window_budget(inputs.config).reserve,
         trim_at=record.totals.get("trim_at", report.trim_at),
         exact=record.totals.get("confirmed", False),
         band=record.totals.get("band", 0.0),

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from rolling_chat.agent.conversation import Conversation
+from rolling_chat.agent.request.builder import PlannedRequest
 from rolling_chat.agent.request.counting import count_long
-from rolling_chat.agent.request.planned import PlannedRequest
 from rolling_chat.agent.request.planner import Planner
 from rolling_chat.agent.turn.overflow import OverflowAdvice, is_near_limit, read_refusal
 from rolling_chat.agent.turn.reply import Reply
@@ -111,7 +111,7 @@ class AgentLoop:
         """Return the reply; a request refused as too long is planned and sent again, at most twice."""
         advice, refused = OverflowAdvice(), 0
         for attempt in itertools.count():
-            await count_long(self.conversation.messages, self.planner.model)
+            await count_long(self.conversation.messages, self.planner.setup.model)
             planned = await self._plan_below(advice.most, refused, tool_choice)
             await self.emit(PromptPlanned(planned.report))
             try:
@@ -123,7 +123,7 @@ class AgentLoop:
                 advice = read_refusal(refusal, planned)
                 self.planner.observe(advice.counted)
                 if advice.learned is not None:
-                    self.planner.learn(advice.learned)
+                    self.planner.setup.learn(advice.learned)
                 refused = planned.report.bound
                 if attempt == RESENDS or not await self._may_resend(advice, refused, tool_choice):
                     raise refusal from error
@@ -162,9 +162,9 @@ class AgentLoop:
         self, advice: OverflowAdvice, refused: int, tool_choice: Literal["auto", "none"]
     ) -> bool:
         """Whether less can be sent; with rolling off only a shorter answer can be asked for."""
-        if self.planner.rolling and not advice.most:
+        if self.planner.setup.rolling and not advice.most:
             return True
-        if advice.most and not self.planner.rolling:
+        if advice.most and not self.planner.setup.rolling:
             return False
         try:
             await self._plan_below(advice.most, refused, tool_choice)
@@ -181,7 +181,7 @@ class AgentLoop:
         started, error = time.monotonic(), "cancelled"
         try:
             message = await reply.receive()
-            await count_long(self.conversation.messages, self.planner.model)
+            await count_long(self.conversation.messages, self.planner.setup.model)
             error = ""
         except Exception as failure:
             error = str(failure) or type(failure).__name__

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from rolling_chat.agent.request.planned import PlannedRequest
+from rolling_chat.agent.request.builder import PlannedRequest
 from rolling_chat.providers.protocol import ProviderError
 from rolling_chat.sessions.records import Learned
 

@@ -54,7 +54,7 @@ def find_obstacle(report: PromptReport, rolled: PromptReport, *, can_read: bool)
         return Obstacle(rolling_helps=not report.rolling)
     if last is None or last.role != "user":
         return Obstacle()
-    room = rolled.window - rolled.reserve - rolled.margin
+    room = rolled.room
     if rolled.within_budget:
         room = int(_SHARE_OF_REFUSED * rolled.bound)
     tokens = last.tokens_before

@@ -165,7 +165,7 @@ class Level(StrEnum):
 
 def level(report: PromptReport) -> Level:
     """The level of a report: by the room for the prompt, reserve and margin off, not by the window."""
-    room = report.window - report.reserve - report.margin
+    room = report.room
     if not report.within_budget or (room > 0 and report.used >= _FULL * room):
         return Level.FULL
     return Level.NEAR if room > 0 and report.used >= _NEAR * room else Level.PLAIN

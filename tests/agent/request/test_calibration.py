@@ -13,6 +13,7 @@ from rolling_chat.agent import Chat
 from rolling_chat.agent.request.model_limits import safety_margin
 from rolling_chat.agent.request.planner import Planner
 from rolling_chat.agent.request.rebuild import rebuild_request
+from rolling_chat.agent.request.setup import RequestSetup
 from rolling_chat.context import Calibration
 from rolling_chat.events import Outcome, TurnEnded
 from rolling_chat.messages import Usage
@@ -99,12 +100,11 @@ async def test_a_reply_that_came_after_a_retry_teaches_nothing(tmp_path: Path) -
 def test_a_limit_below_a_request_that_was_answered_was_none(tmp_path: Path) -> None:
     runtime = make_runtime(tmp_path, ByteProvider(), settings=SETTINGS, window=WINDOW)
     runtime.store.keep_learned(MODEL, "", Learned(1_000))
-    planner = Planner(
-        runtime, session_id="s", started_at=0.0, model=MODEL, address=None, rolling=True, tools=()
-    )
-    assert planner.window == 1_000
+    setup = RequestSetup(runtime, started_at=0.0, model=MODEL, address=None, rolling=True, tools=())
+    planner = Planner(runtime, setup, "s")
+    assert planner.setup.window == 1_000
     planner.succeed(1_001)
-    assert planner.window == WINDOW
+    assert planner.setup.window == WINDOW
     assert runtime.store.learned(MODEL, "") == Learned()
     runtime.close()
 

@@ -12,8 +12,8 @@ import pytest
 
 from rolling_chat.agent import Chat, PinChange
 from rolling_chat.agent.request import planner as planning
-from rolling_chat.agent.request.planned import PlannedRequest, Preview
-from rolling_chat.agent.request.planner import Planner
+from rolling_chat.agent.request.builder import PlannedRequest
+from rolling_chat.agent.request.planner import Planner, Preview
 from rolling_chat.events import PromptPlanned, TurnEnded
 from rolling_chat.messages import Message
 from tests.support.tui import make_chat, says

@@ -11,7 +11,7 @@ import pytest
 import pytest_asyncio
 
 from rolling_chat.agent import Chat, Runtime
-from rolling_chat.agent.request.planned import PlannedRequest
+from rolling_chat.agent.request.builder import PlannedRequest
 from rolling_chat.agent.request.rebuild import rebuild_request
 from rolling_chat.agent.turn.overflow import read_refusal
 from rolling_chat.context import ContextPlan
@@ -303,7 +303,9 @@ def _planned(*, bound: int, window: int, max_tokens: int) -> PlannedRequest:
     )  # fmt: skip
     request = Request(MODEL, (Message("user", "hi"),), max_tokens=max_tokens, window=window)
     record = RequestRecord("", "s", "m1", MODEL, None, "d", 1, "h", bound, bound)
-    return PlannedRequest(request, report, MadeBy("openai", MODEL), record, {}, window - 1_300, ContextPlan())
+    return PlannedRequest(
+        request, report, MadeBy("openai", MODEL), record, {}, window - 1_300, 500, ContextPlan()
+    )
 
 
 def _lines(events: list[Event]) -> list[str]:

@@ -12,8 +12,7 @@ from textual.pilot import Pilot
 
 from rolling_chat.agent import Chat, conversation
 from rolling_chat.agent.request import planner as planning
-from rolling_chat.agent.request.planned import Preview
-from rolling_chat.agent.request.planner import Planner
+from rolling_chat.agent.request.planner import Planner, Preview
 from rolling_chat.messages import Message, pack_contents
 from rolling_chat.sessions.records import StoreDamaged, Stretch
 from rolling_chat.sessions.store import SessionStore

@@ -1,4 +1,4 @@
-"""What a planned request is measured by."""
+"""How a window is divided, and the smallest that has the room."""
 
 from __future__ import annotations
 
@@ -8,16 +8,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rolling_chat.agent.request.planned import reserve_of, room_of
 from rolling_chat.context import ContextConfig
-from rolling_chat.context.budget import divide_window, smallest_window
+from rolling_chat.context.budget import divide_window, smallest_window, window_budget
 from tests.support.conversations import context_settings
 
 
 def check_division(config: ContextConfig) -> None:
     budget = divide_window(config, "gpt-4o", system=0, tools=0)
-    assert room_of(config) == budget.room
-    assert room_of(config) + reserve_of(config) + budget.margin == config.max_context_tokens
+    assert window_budget(config).room == budget.room
+    assert (
+        window_budget(config).room + window_budget(config).reserve + budget.margin
+        == config.max_context_tokens
+    )
 
 
 @pytest.mark.parametrize("margin", [0.10, 0.02])
@@ -34,7 +36,7 @@ def test_they_divide_it_alike_under_any_settings(keys: dict[str, Any], window: i
 @given(st.integers(0, 500_000), st.sampled_from([0.0, 0.02, 0.10, 0.5]))
 def test_the_smallest_window_has_the_room_and_none_smaller_has(bound: int, margin: float) -> None:
     def room(window: int) -> int:
-        return room_of(ContextConfig(max_context_tokens=window, safety_margin=margin))
+        return window_budget(ContextConfig(max_context_tokens=window, safety_margin=margin)).room
 
     window = smallest_window(ContextConfig(safety_margin=margin), bound)
     assert room(window) >= bound

@@ -1,0 +1,194 @@
+"""From a planned prompt to a request: its wire form, the proof that it fits, and its record."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
+
+from rolling_chat.agent.models import call_address
+from rolling_chat.agent.request.inputs import RequestInputs, canonical, digest, wire_hash
+from rolling_chat.agent.request.model_limits import output_limit
+from rolling_chat.agent.runtime import Runtime
+from rolling_chat.context import (
+    ContextConfig,
+    ContextOverflowError,
+    ContextPlan,
+    FinalPrompt,
+    PromptReport,
+    prompt_bound,
+)
+from rolling_chat.context.budget import smallest_window, window_budget
+from rolling_chat.context.tokens import bounding_estimator
+from rolling_chat.messages import JsonObject, MadeBy
+from rolling_chat.providers import wire
+from rolling_chat.providers.protocol import Request
+from rolling_chat.sessions.records import RequestRecord
+
+PIPELINE_VERSION = 2
+"""Grows when the same conversation, settings and plan would make another prompt."""
+
+MAX_ANSWER = 32_000
+"""The most that is ever asked for as `max_tokens`."""
+
+ToolChoice: TypeAlias = Literal["auto", "none"]
+WireForm: TypeAlias = Callable[[Request], Sequence[JsonObject]]
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedRequest:
+    """A request, its report, and the record of it that goes to the store.
+
+    `inputs` is what it was made from; `room` what its upper bound may be at most, `answer_room` what the
+    window then leaves for an answer, in tokens; `plan` the decisions that it was made by.
+    """
+
+    request: Request
+    report: PromptReport
+    made_by: MadeBy
+    record: RequestRecord
+    inputs: JsonObject
+    room: int
+    answer_room: int
+    plan: ContextPlan
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """What a request is built from: a prompt that was planned from `inputs`, and whom it goes to.
+
+    `head` is the message that its branch ends with. A `correction` is what the plain bound of the whole wire
+    form is multiplied by, for a text that no reply has taught the size of; without one the plan's own bound
+    counts, and what the wire form adds to it. The `question` for a summary is kept with the inputs.
+    """
+
+    final: FinalPrompt
+    inputs: RequestInputs
+    model: str
+    address: str | None
+    window: int
+    head: str
+    purpose: Literal["answer", "summary"] = "answer"
+    tool_choice: ToolChoice = "auto"
+    previous_length: int = 0
+    correction: float | None = None
+    question: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Assembled:
+    """A request and its wire form, each message in canonical JSON, with the hash of it."""
+
+    request: Request
+    sent: Sequence[bytes]
+    hash: str
+
+
+def assemble(request: Request, wire_form: WireForm) -> Assembled:
+    """Bring a request into the form in which it is sent."""
+    sent = [canonical(message) for message in wire_form(request)]
+    return Assembled(request, sent, wire_hash(sent, request.tools))
+
+
+def growth_of(model: str, config: ContextConfig) -> float:
+    """How many times as much as a plain bound says the model may count, by what its replies taught."""
+    estimator = bounding_estimator(model, config.calibration)
+    return estimator.prior / estimator.family.prior
+
+
+def does_not_fit(report: PromptReport, config: ContextConfig) -> ContextOverflowError:
+    """What is raised where even the least of a prompt is too long."""
+    return ContextOverflowError(
+        current=report.bound,
+        maximum=report.room,
+        largest=[("history", report.history), ("current turn", report.current), ("system", report.system)],
+        smallest_window=smallest_window(config, report.bound),
+        report=report,
+    )
+
+
+class RequestBuilder:
+    """Builds the requests of one session, those for answers and those for summaries alike."""
+
+    def __init__(self, runtime: Runtime, session_id: str) -> None:
+        self._runtime = runtime
+        self._session_id = session_id
+        self._bounds: dict[bytes, int] = {}  # of the messages of the last request, by model and wire form
+
+    def build(self, draft: Draft) -> PlannedRequest:
+        """Build the request; its report says whether it fits in the form in which it is sent."""
+        assembled = assemble(self._request(draft), self._runtime.provider.wire_form)
+        bound, budget = self._bound(draft, assembled), window_budget(draft.inputs.config)
+        report = replace(
+            draft.final.report, bound=bound, reserve=budget.reserve, within_budget=bound <= budget.room
+        )
+        limit = output_limit(draft.model, self._runtime.settings, self._runtime.catalog) or MAX_ANSWER
+        asked = {"question": draft.question} if draft.purpose == "summary" else {}
+        inputs: JsonObject = {**asked, **draft.inputs.to_json()}
+        return PlannedRequest(
+            assembled.request, report, wire.made_by(draft.model),
+            self._record(draft, assembled, report, digest(inputs)), inputs, budget.room,
+            min(limit, report.window - report.margin - max(bound, report.token_count)), draft.final.plan,
+        )  # fmt: skip
+
+    def _request(self, draft: Draft) -> Request:
+        return Request(
+            model=draft.model,
+            messages=tuple(draft.final.messages),
+            tools=tuple(dict(tool) for tool in draft.inputs.tools),
+            tool_choice=draft.tool_choice,
+            window=draft.window,
+            session_id=self._session_id if draft.purpose == "answer" else "",  # it keys the prompt cache
+            api_base=call_address(self._runtime, draft.model, draft.address),
+            previous_length=draft.previous_length,
+            stable_system_chars=len(draft.inputs.system),
+        )
+
+    def _record(
+        self, draft: Draft, assembled: Assembled, report: PromptReport, settings_digest: str
+    ) -> RequestRecord:
+        is_answer = draft.purpose == "answer"
+        return RequestRecord(
+            id="",
+            session_id=self._session_id,
+            head=draft.head,
+            model=draft.model,
+            plan=draft.final.plan.to_json(with_sizes=False) if is_answer else None,
+            settings_digest=settings_digest,
+            pipeline_version=PIPELINE_VERSION,
+            wire_hash=assembled.hash,
+            estimated=report.token_count,
+            bound=report.bound,
+            created_at=self._runtime.clock(),
+            totals=report.totals(),
+            purpose=draft.purpose,
+        )
+
+    def _bound(self, draft: Draft, assembled: Assembled) -> int:
+        plain = self._plain_bound(draft, assembled.sent)
+        if draft.correction is not None:
+            return math.ceil(plain * draft.correction)
+        more = plain - prompt_bound(draft.final.messages, tools=draft.inputs.tools, model=draft.model)
+        # a bridge or a placeholder was never counted by itself
+        return draft.final.report.bound + math.ceil(
+            more * max(1.0, growth_of(draft.model, draft.inputs.config))
+        )
+
+    def _plain_bound(self, draft: Draft, sent: Sequence[bytes]) -> int:
+        """The bound of the wire form before any correction; what was counted for the last request is not
+        counted again."""
+        model = draft.model
+        framing = prompt_bound((), model=model)
+        fresh: dict[bytes, int] = {}
+        for text in sent:
+            key = model.encode() + b"\0" + text
+            known = self._bounds.get(key)
+            if known is None:
+                known = prompt_bound([json.loads(text)], model=model) - framing
+            fresh[key] = known
+        if draft.purpose == "answer":
+            self._bounds = fresh
+        total = sum(fresh[model.encode() + b"\0" + text] for text in sent)
+        return total + prompt_bound((), tools=draft.inputs.tools, model=model)

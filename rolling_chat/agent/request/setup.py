@@ -1,0 +1,112 @@
+"""What the requests of one session are made with: the model and its limits, the system prompt, the tools."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from rolling_chat.agent.request.inputs import RequestInputs
+from rolling_chat.agent.request.instructions import MAX_BYTES, read_instructions, system_prompt
+from rolling_chat.agent.request.model_limits import context_config, knowledge_of, offers_tools, window_of
+from rolling_chat.agent.runtime import Runtime
+from rolling_chat.context import ContextConfig
+from rolling_chat.context.calibration import Group
+from rolling_chat.messages import JsonObject
+from rolling_chat.sessions.records import Learned
+from rolling_chat.settings.schema import ContextSettings
+from rolling_chat.tools import Tool
+from rolling_chat.tools.memory import RECALL
+
+
+class RequestSetup:
+    """The model that answers, and what comes of it, of the settings and of the folder.
+
+    `address` is that of the model's server: empty for the provider's own, None where unknown. `revision`
+    grows whenever requests may be others than they were.
+    """
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        *,
+        started_at: float,
+        model: str,
+        address: str | None,
+        rolling: bool,
+        tools: Sequence[Tool],
+    ) -> None:
+        self._runtime = runtime
+        self._started_at = started_at
+        self._all_tools = tuple(tools)
+        self.rolling = rolling
+        self.revision = 0
+        self.use_model(model, address)
+
+    def use_model(self, model: str, address: str | None) -> None:
+        """Make requests to another model from now on, by what is known of it."""
+        self.model, self.address = model, address
+        known = knowledge_of(model, address or "", self._runtime.store)
+        self.learned, self.measurements = known.learned, known.measurements
+        self.revision += 1
+        self.read_instructions()
+
+    def read_instructions(self) -> None:
+        """Read AGENTS.md again: done once a turn, so that the prompt stays the same within it."""
+        # As many bytes as the window has tokens are about a quarter of it.
+        self._instructions = read_instructions(self._runtime.folder, min(MAX_BYTES, self.window))
+
+    def learn(self, learned: Learned) -> None:
+        """Keep what a refusal taught of this model's window, for the next process as well."""
+        self._runtime.store.keep_learned(self.model, self.address or "", learned)
+        self.learned = learned
+        self.revision += 1
+
+    def measure(self, group: Group | None) -> None:
+        """Keep what a reply taught of how this model counts, for the next process as well."""
+        self.measurements = self.measurements.add(group)
+        self._runtime.store.keep_measured(self.model, self.address or "", self.measurements.to_json())
+        self.revision += 1
+
+    @property
+    def window(self) -> int:
+        """W in the model's own tokens."""
+        runtime = self._runtime
+        return window_of(self.model, runtime.settings, runtime.catalog, self.learned)
+
+    @property
+    def tools(self) -> tuple[Tool, ...]:
+        """The tools that the model is offered: none where it is known to take none.
+
+        With rolling on `recall` is among them from the first request, so that the prompt stays the same.
+        """
+        return self._offered(rolling=self.rolling)
+
+    @property
+    def config(self) -> ContextConfig:
+        """The pipeline's configuration for the next request."""
+        return self.config_under(self._runtime.settings.context, rolling=self.rolling)
+
+    def config_under(self, context: ContextSettings, *, rolling: bool) -> ContextConfig:
+        """The pipeline's configuration under other settings."""
+        return context_config(
+            self.model, replace(self._runtime.settings, context=context), self._runtime.catalog,
+            rolling=rolling, system=self._system(rolling=rolling), tools=self._schemas(rolling=rolling),
+            learned=self.learned, calibration=self.measurements.calibration,
+        )  # fmt: skip
+
+    def inputs(self, config: ContextConfig) -> RequestInputs:
+        """What a request under `config` is made from."""
+        system = self._system(rolling=config.enabled)
+        return RequestInputs(config, system, tuple(self._schemas(rolling=config.enabled)))
+
+    def _offered(self, *, rolling: bool) -> tuple[Tool, ...]:
+        if not offers_tools(self.model, self._runtime.catalog):
+            return ()
+        return tuple(tool for tool in self._all_tools if rolling or tool.name != RECALL)
+
+    def _system(self, *, rolling: bool) -> str:
+        tools = self._offered(rolling=rolling)
+        return system_prompt(self._runtime.folder, self._started_at, tools, self._instructions)
+
+    def _schemas(self, *, rolling: bool) -> list[JsonObject]:
+        return [tool.schema for tool in self._offered(rolling=rolling)]
