@@ -8,7 +8,8 @@ from rolling_chat.commands import figures
 from rolling_chat.commands.base import Arguments, Choice, Command, CommandContext
 from rolling_chat.commands.context import message_table
 from rolling_chat.context.report import Fate, PromptReport, Row
-from rolling_chat.settings.schema import RULES, Rule
+from rolling_chat.key_rules import Rule
+from rolling_chat.settings.schema import RULES
 
 if TYPE_CHECKING:
     from rolling_chat.agent import Chat

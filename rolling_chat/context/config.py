@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from types import MappingProxyType
-from typing import Literal, TypeAlias
 
 from rolling_chat.context.calibration import NOT_CALIBRATED, Calibration
-
-Truncation: TypeAlias = Literal["head", "tail", "both"]
+from rolling_chat.context_keys import TRUNCATIONS, ContextKeys, Truncation
+from rolling_chat.key_rules import Rule
 
 
 @dataclass(frozen=True, slots=True)
-class ContextConfig:
+class ContextConfig(ContextKeys):
     """Every key of `[context]` under its own name, and what only a caller can know.
 
     All sizes are in tokens. `max_context_tokens` is W, the model's window; 0 asks the built-in
@@ -24,23 +23,6 @@ class ContextConfig:
     is cut to only in large steps. Raises ValueError, naming the key, for a value that is out of range.
     """
 
-    enabled: bool = True
-    max_context_tokens: int = 0
-    reserved_output_tokens: int = 4096
-    safety_margin: float = 0.10
-    max_history_tokens: int = 20_000
-    preserve_recent_turns: int = 5
-    usage_threshold: float = 0.8
-    trim_to: float = 0.6
-    trim_strategy: Literal["priority", "priority-based", "oldest-first"] = "priority"
-    summarize: Literal["off", "extract", "model"] = "model"
-    summary_model: str = ""
-    max_tool_result_tokens: int = 8000
-    tool_result_truncation: Truncation = "head"
-    tool_result_keep_first: int = 2
-    tool_result_keep_last: int = 5
-    tool_result_masking: Literal["auto", "exact", "steps"] = "auto"
-    token_estimator: str = "auto"
     tools: Mapping[str, Truncation] = field(default_factory=lambda: MappingProxyType({}))
     prompt_cache: bool = False
     input_limit: int = 0
@@ -49,31 +31,22 @@ class ContextConfig:
     calibration: Calibration = NOT_CALIBRATED
 
     def __post_init__(self) -> None:
-        for key in (
-            "max_context_tokens", "reserved_output_tokens", "max_history_tokens",
-            "preserve_recent_turns", "tool_result_keep_first", "tool_result_keep_last",
-            "input_limit", "max_output_tokens",
-        ):  # fmt: skip
-            if getattr(self, key) < 0:
-                raise ValueError(f"{key} must be 0 or more, not {getattr(self, key)}")
-        if self.max_tool_result_tokens <= 0:
-            raise ValueError(f"max_tool_result_tokens must be above 0, not {self.max_tool_result_tokens}")
-        if not 0 <= self.safety_margin < 1:
-            raise ValueError(f"safety_margin must be from 0 to below 1, not {self.safety_margin}")
-        for key in ("usage_threshold", "trim_to"):
-            if not 0 < getattr(self, key) <= 1:
-                raise ValueError(f"{key} must be above 0 and at most 1, not {getattr(self, key)}")
-        for key, allowed in _CHOICES.items():
-            if getattr(self, key) not in allowed:
-                raise ValueError(f"{key} must be one of {', '.join(allowed)}, not {getattr(self, key)!r}")
+        for item in fields(ContextKeys):
+            _check(item.name, getattr(self, item.name), item.metadata["rule"])
+        for name in ("input_limit", "max_output_tokens"):
+            _check(name, getattr(self, name), _SIZE)
         for tool, truncation in self.tools.items():
-            if truncation not in _CHOICES["tool_result_truncation"]:
-                raise ValueError(f"tools.{tool} must be one of head, tail, both, not {truncation!r}")
+            _check(f"tools.{tool}", truncation, _TRUNCATION)
 
 
-_CHOICES: dict[str, tuple[str, ...]] = {
-    "trim_strategy": ("priority", "priority-based", "oldest-first"),
-    "summarize": ("off", "extract", "model"),
-    "tool_result_truncation": ("head", "tail", "both"),
-    "tool_result_masking": ("auto", "exact", "steps"),
-}
+_SIZE = Rule(int, least=0)
+_TRUNCATION = Rule(str, choices=TRUNCATIONS)
+
+
+def _check(name: str, value: float | str, rule: Rule) -> None:
+    """Raise ValueError for a value out of range. An estimator's name is checked where it is looked up."""
+    if name == "token_estimator":
+        return
+    is_allowed = value in rule.choices if rule.choices else isinstance(value, str) or rule.is_in_range(value)
+    if not is_allowed:
+        raise ValueError(f"{name} must be {rule.allowed}, not {value!r}")

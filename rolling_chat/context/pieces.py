@@ -11,7 +11,7 @@ from typing import NamedTuple
 from rolling_chat.context.arguments import KEPT_ARGUMENT_TOKENS, shorten_arguments
 from rolling_chat.context.budget import Budget, divide_window
 from rolling_chat.context.calibration import Calibration
-from rolling_chat.context.config import ContextConfig, Truncation
+from rolling_chat.context.config import ContextConfig
 from rolling_chat.context.ranges import Ranges
 from rolling_chat.context.report import Fate
 from rolling_chat.context.tokens import (
@@ -29,6 +29,7 @@ from rolling_chat.context.tool_results import (
     shorten_result,
 )
 from rolling_chat.context.turns import Entry
+from rolling_chat.context_keys import Truncation
 from rolling_chat.messages import JsonObject, Message
 
 # The layer of what a summary stands for.

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from rolling_chat.context.config import Truncation
 from rolling_chat.context.memo import TextMemo
+from rolling_chat.context_keys import Truncation
 from rolling_chat.messages import JsonObject, Message
 
 CountText = Callable[[str], int]

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rolling_chat.context.config import Truncation
 from rolling_chat.context.tokens import estimator_for
 from rolling_chat.context.tool_results import (
     _indicator,
@@ -18,6 +17,7 @@ from rolling_chat.context.tool_results import (
     shorten_result,
     truncate_text,
 )
+from rolling_chat.context_keys import Truncation
 from rolling_chat.messages import Message
 from tests.support.conversations import WORDS
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 from rolling_chat.context import Calibration, ContextConfig, Measurements, count_tokens, get_context_limit
-from rolling_chat.context.budget import window_budget
+from rolling_chat.context.budget import safety_margin, window_budget
 from rolling_chat.context.calibration import NOT_CALIBRATED
-from rolling_chat.context.config import Truncation
 from rolling_chat.context.windows import knows_context_limit
+from rolling_chat.context_keys import ContextKeys, Truncation
 from rolling_chat.messages import JsonObject
 from rolling_chat.providers import wire
 from rolling_chat.providers.known import provider_of
@@ -23,10 +23,6 @@ from rolling_chat.tools.memory import RECALL
 
 NOTHING_LEARNED = Learned()
 NOTHING_MEASURED = Measurements()
-
-MEASURED_MARGIN = 0.02
-"""The safety margin once `REPLIES_TO_MEASURE` replies were counted, unless the person set one."""
-REPLIES_TO_MEASURE = 3
 
 _OLLAMA = frozenset({"ollama", "ollama_chat"})
 _OLLAMA_WINDOW = 16_384
@@ -131,23 +127,12 @@ def context_config(
         name: tool.truncation for name, tool in context.tools.items() if tool.truncation
     }
     config = ContextConfig(
-        enabled=rolling,
-        max_context_tokens=window,
-        reserved_output_tokens=context.reserved_output_tokens,
-        safety_margin=safety_margin(settings, calibration),
-        max_history_tokens=context.max_history_tokens,
-        preserve_recent_turns=context.preserve_recent_turns,
-        usage_threshold=context.usage_threshold,
-        trim_to=context.trim_to,
-        trim_strategy=context.trim_strategy,
-        summarize=context.summarize,
-        summary_model=context.summary_model,
-        max_tool_result_tokens=context.max_tool_result_tokens,
-        tool_result_truncation=context.tool_result_truncation,
-        tool_result_keep_first=context.tool_result_keep_first,
-        tool_result_keep_last=context.tool_result_keep_last,
-        tool_result_masking=context.tool_result_masking,
-        token_estimator=context.token_estimator,
+        **{
+            **{item.name: getattr(context, item.name) for item in fields(ContextKeys)},
+            "enabled": rolling,
+            "max_context_tokens": window,
+            "safety_margin": margin_for(settings, calibration),
+        },
         tools=_TRUNCATION_BY_TOOL | truncations,
         prompt_cache=wire.prompt_cache(model),
         max_output_tokens=most_out,
@@ -160,10 +145,9 @@ def context_config(
     return replace(config, max_tool_result_tokens=max(min(context.max_tool_result_tokens, most), 1))
 
 
-def safety_margin(settings: Settings, calibration: Calibration) -> float:
-    """M as a share of the window: the setting, but less once replies were measured and nobody set it."""
+def margin_for(settings: Settings, calibration: Calibration) -> float:
+    """M as a share of the window; a margin that somebody set, in whatever way, does not shrink."""
     margin = settings.context.safety_margin
     is_set = settings.origins.get("context.safety_margin", "default") != "default"
-    if is_set or margin != ContextSettings().safety_margin or calibration.replies < REPLIES_TO_MEASURE:
-        return margin
-    return min(margin, MEASURED_MARGIN)
+    is_set = is_set or margin != ContextSettings().safety_margin
+    return safety_margin(margin, is_set=is_set, replies=calibration.replies)

@@ -10,7 +10,7 @@ from types import MappingProxyType
 import pytest
 
 from rolling_chat.agent import Chat
-from rolling_chat.agent.request.model_limits import safety_margin
+from rolling_chat.agent.request.model_limits import margin_for
 from rolling_chat.agent.request.planner import Planner
 from rolling_chat.agent.request.rebuild import rebuild_request
 from rolling_chat.agent.request.setup import RequestSetup
@@ -111,9 +111,9 @@ def test_a_limit_below_a_request_that_was_answered_was_none(tmp_path: Path) -> N
 
 def test_the_margin_shrinks_after_three_replies_unless_somebody_set_it() -> None:
     measured = Calibration(replies=3)
-    assert safety_margin(Settings(), Calibration(replies=2)) == 0.10
-    assert safety_margin(Settings(), measured) == 0.02
-    assert safety_margin(Settings(context=ContextSettings(safety_margin=0.2)), measured) == 0.2
-    assert safety_margin(Settings(context=ContextSettings(safety_margin=0.0)), measured) == 0.0
+    assert margin_for(Settings(), Calibration(replies=2)) == 0.10
+    assert margin_for(Settings(), measured) == 0.02
+    assert margin_for(Settings(context=ContextSettings(safety_margin=0.2)), measured) == 0.2
+    assert margin_for(Settings(context=ContextSettings(safety_margin=0.0)), measured) == 0.0
     set_to_it = Settings(origins=MappingProxyType({"context.safety_margin": "config.toml"}))
-    assert safety_margin(set_to_it, measured) == 0.10
+    assert margin_for(set_to_it, measured) == 0.10

@@ -1,0 +1,152 @@
+"""What a key of a configuration takes: its type, its bounds, its words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import urlsplit
+
+# far above any real window or count, far below what arithmetic in floats takes without error
+MAX_NUMBER = 1_000_000_000
+
+_SHOWN = 80  # characters of a wrong text in the line that says so
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """What one key takes.
+
+    `kind` is bool, int, float, str or tuple (a list of strings); bounds hold for numbers, both
+    ends allowed but `below`. `choices` are the words allowed, for a tuple the words that may
+    stand in place of the list. `project` says whether a project's own file may set the key:
+    only what can neither run code nor send data elsewhere. `never_project`: not even in a trusted folder.
+    `adds`: what a project sets is added to the user's own list. `item` reads one text of a list, and raises
+    ValueError with the reason where it cannot; `example` is one that it takes.
+    """
+
+    kind: type
+    choices: tuple[str, ...] = ()
+    least: float | None = None
+    most: float | None = None
+    above: float | None = None
+    below: float | None = None
+    url: bool = False
+    project: bool = False
+    never_project: bool = False
+    adds: bool = False
+    item: Callable[[str], object] | None = None
+    example: str = ""
+
+    @property
+    def takes_text(self) -> bool:
+        """Whether a plain word is a value of this key."""
+        return self.kind is str or bool(self.choices)
+
+    @property
+    def allowed(self) -> str:
+        """What the key takes, in words."""
+        words = " or ".join(f'"{choice}"' for choice in self.choices)
+        if self.example:
+            return f'a list of rules such as "{self.example}"'
+        if self.kind is tuple:
+            return f"{words} or a list of names" if words else "a list of texts"
+        if words:
+            return words if len(self.choices) == 2 else "one of " + words.replace(" or ", ", ")
+        if self.kind is bool:
+            return "true or false"
+        if self.kind is str:
+            return "an address beginning with http:// or https://" if self.url else "a text on one line"
+        return f"{'a whole number' if self.kind is int else 'a number'}{self._bounds()}"
+
+    def check(self, value: object) -> Any:
+        """Return `value` as the settings hold it. Raises ValueError if it is not allowed."""
+        if not self._allows(value):
+            raise ValueError(self.allowed)
+        if isinstance(value, list | tuple):
+            self._check_items(value)
+            return tuple(value)
+        return float(value) if self.kind is float and isinstance(value, int) else value
+
+    def _check_items(self, items: Sequence[str]) -> None:
+        if self.item is None:
+            return
+        for text in items:
+            try:
+                self.item(text)
+            except ValueError as error:
+                raise ValueError(f'{self.allowed}; "{text[:_SHOWN]}" {error}') from None
+
+    def _allows(self, value: object) -> bool:
+        match value:
+            case bool():
+                return self.kind is bool
+            case int() | float():
+                return self._allows_number(value)
+            case str():
+                return self._allows_text(value)
+            case list() | tuple():
+                return self.kind is tuple and all(isinstance(item, str) and _plain(item) for item in value)
+            case _:
+                return False
+
+    def _allows_number(self, value: float) -> bool:
+        if self.kind is not float and not (self.kind is int and isinstance(value, int)):
+            return False
+        return -MAX_NUMBER <= value <= MAX_NUMBER and self.is_in_range(value)  # false for nan, too
+
+    def is_in_range(self, value: float) -> bool:
+        """Whether a number is within the bounds."""
+        return (
+            (self.least is None or value >= self.least)
+            and (self.most is None or value <= self.most)
+            and (self.above is None or value > self.above)
+            and (self.below is None or value < self.below)
+        )
+
+    def _allows_text(self, value: str) -> bool:
+        if self.choices:
+            return value in self.choices
+        if self.kind is not str or not _plain(value):
+            return False
+        return not self.url or value == "" or is_address(value)
+
+    def _bounds(self) -> str:
+        if self.above is not None and self.most is not None:
+            return f" above {self.above:g} and at most {self.most:g}"
+        if self.least is not None and self.below is not None:
+            return f" from {self.least:g} to below {self.below:g}"
+        if self.least is not None:
+            return f" from {self.least:g} to {MAX_NUMBER:,}"
+        return ""
+
+
+def is_address(text: str) -> bool:
+    """Say whether `text` is an HTTP address: a scheme, a host, and a port that there can be."""
+    try:
+        parts = urlsplit(text)
+        port = parts.port
+    except ValueError:
+        return False
+    return (
+        text.startswith(("http://", "https://"))
+        and text.isprintable()
+        and not re.search(r"\s", text)
+        and bool(parts.hostname)
+        and port != 0
+    )
+
+
+def _plain(text: str) -> bool:
+    return text.isprintable()
+
+
+def key(default: Any, kind: type, *, project: bool = False, **rule: Any) -> Any:
+    """Define a key: a field with its default and its rule."""
+    return field(default=default, metadata={"rule": Rule(kind, project=project, **rule)})
+
+
+def size(default: int, *, least: int = 0, project: bool = True) -> Any:
+    """Define a key that takes a count or a size in tokens."""
+    return key(default, int, least=least, project=project)
