@@ -8,22 +8,18 @@ from collections.abc import AsyncGenerator, Sequence
 from functools import partial
 
 from rolling_chat.agent.errors import ChatError, in_words
-from rolling_chat.agent.memory.recall import BranchMemory
 from rolling_chat.agent.models import pick_model, reachable_models
 from rolling_chat.agent.request.counting import count_long
 from rolling_chat.agent.retention import delete_old_sessions
 from rolling_chat.agent.runtime import Runtime
 from rolling_chat.agent.session import Session
-from rolling_chat.agent.turn.loop import AgentLoop
 from rolling_chat.agent.turn.running import EventQueue, RunningTurn
-from rolling_chat.agent.turn.tool_calls import CallRunner
 from rolling_chat.context import count_tokens
-from rolling_chat.events import AskPermission, Emit, Event, Listener, Outcome, TurnEnded, TurnStarted
+from rolling_chat.events import AskPermission, Event, Listener, Outcome, TurnEnded, TurnStarted
 from rolling_chat.messages import Ending, Usage
 from rolling_chat.providers.background import in_background
-from rolling_chat.redaction import without_secrets
 from rolling_chat.sessions.records import SearchHit, SessionInfo
-from rolling_chat.tools import ToolContext, choose_tools
+from rolling_chat.tools import choose_tools
 
 log = logging.getLogger("rolling_chat.agent.chat")
 
@@ -216,14 +212,14 @@ class Chat:
         """Store what was said, then run the turn in a task of its own and hand out its events."""
         session = self.session
         session.require_sendable()
-        session.planner.setup.read_instructions()
+        session.setup.read_instructions()
         if text is not None:
             with in_words():
                 said = TurnStarted(session.conversation.add_user(text))
         else:
             said = None
         events = EventQueue()
-        turn = self._turn = RunningTurn(self._loop(session, events.put), events)
+        turn = self._turn = RunningTurn(session.turn_loop(events.put), events)
         session.gate.idle.clear()
         session.summarizer.yield_to_turn()
         try:
@@ -248,25 +244,3 @@ class Chat:
         session.gate.idle.set()
         if outcome is Outcome.DONE:
             session.summaries.begin_due()
-
-    def _loop(self, session: Session, emit: Emit) -> AgentLoop:
-        runtime, conversation, planner = self._runtime, session.conversation, session.planner
-        tails = frozenset(name for name, end in planner.setup.config.tools.items() if end == "tail")
-        environment = without_secrets(runtime.environ, runtime.settings.agent.environment)
-        context = ToolContext(
-            runtime.folder, environment, BranchMemory.of(conversation, planner),
-            lambda path: runtime.attachments.is_named(path, tuple(session.messages)),
-        )  # fmt: skip
-        calls = CallRunner(
-            conversation, planner.setup.tools, session.permissions, context,
-            runtime.settings.agent.max_tool_calls, emit, tails,
-        )  # fmt: skip
-
-        async def ready() -> None:
-            await session.summarizer.has_yielded()
-            await session.preview.whole()
-
-        return AgentLoop(
-            conversation, planner, session.preview.plan, runtime.provider, calls, emit, ready,
-            runtime.settings.agent.max_tool_iterations, str(runtime.paths.log_file),
-        )  # fmt: skip

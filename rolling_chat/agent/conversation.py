@@ -9,7 +9,7 @@ from concurrent.futures import Future
 from dataclasses import replace
 from functools import partial
 
-from rolling_chat.agent.text import sound_text
+from rolling_chat.agent.text import normalize_text
 from rolling_chat.events import Listener
 from rolling_chat.messages import Ending, FileTouch, MadeBy, Message, ToolCall, pack_contents
 from rolling_chat.providers.background import in_background
@@ -20,7 +20,7 @@ log = logging.getLogger("rolling_chat.agent.conversation")
 
 _FIRST = 300  # messages that are read at once: more than any screen shows
 _PLAIN = 2_000  # newest messages whose texts are kept as they are: what prompts are mostly made of
-_MOST_PACKED = 1_000  # messages a turn: more than a turn has
+_MAX_PACKED = 1_000  # messages a turn: more than a turn has
 _SLICE = 250  # messages that are read at a time afterwards, and shown: a few milliseconds
 _LONG_REPLY = 300_000  # characters: stored and indexed in some 5 ms
 
@@ -81,7 +81,7 @@ class Conversation:
         # by whole slices: a page of the two messages of a turn would save little
         end = (len(self._messages) - _PLAIN) // _SLICE * _SLICE
         if end > 0:
-            await in_background(partial(pack_contents, self._messages[max(0, end - _MOST_PACKED) : end]))
+            await in_background(partial(pack_contents, self._messages[max(0, end - _MAX_PACKED) : end]))
 
     def _read_up_from(self, message_id: str) -> Stretch:
         return self.store.stretch(self.session_id, _SLICE, message_id)
@@ -136,15 +136,15 @@ class Conversation:
         self._counted |= _count_sizes(fresh)
 
     def add_user(self, text: str) -> Message:
-        """Append what the person said."""
-        return self._append(Message("user", sound_text(text)))
+        """Append what the user said."""
+        return self._append(Message("user", normalize_text(text)))
 
     def add_result(
         self, call: ToolCall, text: str, ending: Ending, files: Sequence[FileTouch] = ()
     ) -> Message:
         """Answer `call`, with the files it touched. An empty result is said in words: several providers
         refuse empty content."""
-        content = sound_text(text) or "[no output]"
+        content = normalize_text(text) or "[no output]"
         return self._append(
             Message("tool", content, tool_call_id=call.id, name=call.name or None, ending=ending), files
         )

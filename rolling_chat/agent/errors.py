@@ -12,7 +12,7 @@ from rolling_chat.tools import ToolError
 
 
 class ChatError(Exception):
-    """What cannot be done, in one line for the person."""
+    """What cannot be done, in one line for the user."""
 
 
 @contextlib.contextmanager

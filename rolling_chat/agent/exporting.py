@@ -1,4 +1,4 @@
-"""Writing an open session to a file that the person names."""
+"""Writing an open session to a file that the user names."""
 
 from __future__ import annotations
 

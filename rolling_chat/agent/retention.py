@@ -1,4 +1,4 @@
-"""Old sessions, deleted only where the person has asked for it (`sessions.keep_days`)."""
+"""Old sessions, deleted only where the user has asked for it (`sessions.keep_days`)."""
 
 from __future__ import annotations
 

@@ -15,6 +15,7 @@ from rolling_chat.agent.exporting import export_session, session_as_markdown
 from rolling_chat.agent.files import FileState, file_states
 from rolling_chat.agent.history import History
 from rolling_chat.agent.memory.pins import SessionPins
+from rolling_chat.agent.memory.recall import BranchMemory
 from rolling_chat.agent.memory.summaries import Summaries
 from rolling_chat.agent.memory.summarizer import Summarizer
 from rolling_chat.agent.models import known_addresses, model_warnings, pick_model
@@ -23,6 +24,7 @@ from rolling_chat.agent.request.preview import RequestPreview
 from rolling_chat.agent.request.pricing import Prices
 from rolling_chat.agent.runtime import Runtime
 from rolling_chat.agent.session_state import SessionState
+from rolling_chat.agent.turn.loop import AgentLoop
 from rolling_chat.agent.turn.oversized import (
     LargeMessage,
     Obstacle,
@@ -32,14 +34,15 @@ from rolling_chat.agent.turn.oversized import (
     note_on_file,
 )
 from rolling_chat.agent.turn.running import TurnGate
+from rolling_chat.agent.turn.tool_calls import CallRunner
 from rolling_chat.context.tokens import TokenEstimator, estimator_for
-from rolling_chat.events import Listener
+from rolling_chat.events import Emit, Listener
 from rolling_chat.messages import Message
 from rolling_chat.providers.background import in_background
 from rolling_chat.providers.discovery import ModelChoice
-from rolling_chat.redaction import secrets_in
+from rolling_chat.redaction import secrets_in, without_secrets
 from rolling_chat.sessions.records import SessionInfo
-from rolling_chat.tools import choose_tools
+from rolling_chat.tools import ToolContext, choose_tools
 from rolling_chat.tools.read_file import READ_FILE
 
 
@@ -176,6 +179,30 @@ class Session:
         self.gate.require_idle()
         self.state.make_ours()
         self.state.require_address()
+
+    def turn_loop(self, emit: Emit) -> AgentLoop:
+        """The loop of one turn, from a conversation that ends with what the model has to answer."""
+        runtime, setup, config = self._runtime, self.setup, self.setup.config
+        tails = frozenset(name for name, end in config.tools.items() if end == "tail")
+        environment = without_secrets(runtime.environ, runtime.settings.agent.environment)
+        memory = BranchMemory.of(self.conversation, self.planner)
+        calls = CallRunner(
+            self.conversation, setup.tools, self.permissions,
+            ToolContext(runtime.folder, environment, memory, self._is_attached),
+            runtime.settings.agent.max_tool_calls, emit, tails,
+        )  # fmt: skip
+        return AgentLoop(
+            self.conversation, self.planner, self.preview.plan, runtime.provider, calls, emit,
+            self._ready_to_plan, runtime.settings.agent.max_tool_iterations, str(runtime.paths.log_file),
+        )  # fmt: skip
+
+    def _is_attached(self, path: str) -> bool:
+        return self._runtime.attachments.is_named(path, tuple(self.messages))
+
+    async def _ready_to_plan(self) -> None:
+        """Wait until the server is free for the turn, and the branch is whole."""
+        await self.summarizer.has_yielded()
+        await self.preview.whole()
 
     def refresh(self) -> bool:
         """Read what another process wrote to a session that we follow; whether there was anything.

@@ -5,7 +5,7 @@ from __future__ import annotations
 _HIGH = range(0xD800, 0xDC00)
 
 
-def sound_text(text: str) -> str:
+def normalize_text(text: str) -> str:
     """`text` with surrogate pairs joined and lone surrogates replaced by U+FFFD.
 
     They come from bytes that are no UTF-8 on the command line, from JSON escapes that a model

@@ -70,7 +70,7 @@ class CommandContext(Protocol):
 
     @property
     def theme_name(self) -> str:
-        """The theme in force."""
+        """The active theme."""
         ...
 
     def say(self, text: str, *, warning: bool = False) -> None:
@@ -97,7 +97,7 @@ class CommandContext(Protocol):
         ...
 
     async def edit(self, title: str, lead: str, text: str) -> str | None:
-        """Let the person edit a text; None when they leave it."""
+        """Let the user edit a text; None when they leave it."""
         ...
 
     def show_help(self) -> None:
@@ -109,7 +109,7 @@ class CommandContext(Protocol):
         ...
 
     async def pick(self, title: str, choices: Sequence[Choice], *, current: str = "") -> str | None:
-        """Let the person choose; None when they choose nothing."""
+        """Let the user choose; None when they choose nothing."""
         ...
 
     def reload(self) -> None:
@@ -141,7 +141,7 @@ class CommandContext(Protocol):
         ...
 
     def set_theme(self, name: str) -> None:
-        """Put a theme in force and keep it in the settings."""
+        """Use a theme from now on, and keep it in the settings."""
         ...
 
     def copy(self, text: str) -> bool:

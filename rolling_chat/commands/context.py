@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from rolling_chat.messages import Message
 
 _PREVIEW_CHARS = 60
-_LEAST_BAND = 0.005  # a narrower band rounds to nothing
+_MIN_BAND = 0.005  # a narrower band rounds to nothing
 
 
 def category_table(report: PromptReport) -> Table:
@@ -115,7 +115,7 @@ def sign_of(report: PromptReport) -> str:
 
 def band_of(report: PromptReport) -> str:
     """How far the estimate of what is new may be off, where the model has confirmed the rest: ` ±2%`."""
-    if sign_of(report) or report.band < _LEAST_BAND:
+    if sign_of(report) or report.band < _MIN_BAND:
         return ""
     return f" ±{100 * report.band:.0f}%"
 

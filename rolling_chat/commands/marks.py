@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class Mark(StrEnum):
-    """What the person did to a message; empty for nothing."""
+    """What the user did to a message; empty for nothing."""
 
     NONE = ""
     PINNED = "◆ pinned"

@@ -10,7 +10,7 @@ def _choices(context: CommandContext) -> list[Choice]:
 
 
 def _to_pick(context: CommandContext) -> list[Choice]:
-    """With the model in force, which may go by a name of its own: under the cursor, enter keeps it."""
+    """With the active model, which may go by a name of its own: under the cursor, enter keeps it."""
     choices, model = _choices(context), context.chat.session.model
     here = [] if any(choice.value == model for choice in choices) else [Choice(model, model)]
     return [*here, *choices]

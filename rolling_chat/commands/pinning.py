@@ -14,7 +14,7 @@ from rolling_chat.tools.memory import speaker_of
 if TYPE_CHECKING:
     from rolling_chat.agent import PinEntry, PinPrice
 
-_MOST_OFFERED = 500
+_MAX_OFFERED = 500
 USAGE = "[id|last|turn]"
 
 _DONE = {
@@ -74,7 +74,7 @@ def message_choices(context: CommandContext) -> list[Choice]:
     ]
     return [
         Choice(f"r{place}", f"r{place} · {preview(message)}", speaker_of(message))
-        for place, message in sent[: -_MOST_OFFERED - 1 : -1]
+        for place, message in sent[: -_MAX_OFFERED - 1 : -1]
     ]
 
 
@@ -85,7 +85,7 @@ def places(context: CommandContext) -> list[Choice]:
 
 
 async def pick_entry(context: CommandContext, change: PinChange, entries: Iterable[PinEntry]) -> None:
-    """Let the person choose among what is pinned, or excluded, and take that back."""
+    """Let the user choose among what is pinned, or excluded, and take that back."""
     choices = entry_choices(entries)
     if not choices:
         word = "pinned" if change is PinChange.UNPIN else "excluded"

@@ -13,7 +13,7 @@ from rolling_chat.tools.memory_search import search_branch
 if TYPE_CHECKING:
     from rolling_chat.messages import Message
 
-_MOST_FOUND = 20
+_MAX_FOUND = 20
 
 
 async def _run(context: CommandContext, argument: str) -> None:
@@ -37,9 +37,9 @@ async def _run(context: CommandContext, argument: str) -> None:
 
 
 async def _pick(context: CommandContext, branch: Sequence[Message], words: str) -> int | None:
-    """Let the person choose among the messages that hold `words`."""
+    """Let the user choose among the messages that hold `words`."""
     everywhere = range(1, len(branch) + 1)
-    found = await asyncio.to_thread(search_branch, branch, words, everywhere, _MOST_FOUND)
+    found = await asyncio.to_thread(search_branch, branch, words, everywhere, _MAX_FOUND)
     if not found:
         context.say(f"Nothing in this session holds {words!r}.")
         return None

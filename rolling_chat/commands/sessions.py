@@ -38,7 +38,7 @@ def open_session(context: CommandContext, id_start: str) -> None:
 
 
 async def pick_session(context: CommandContext, argument: str = "") -> None:
-    """Let the person choose a session, of those that hold `argument`, and open it."""
+    """Let the user choose a session, of those that hold `argument`, and open it."""
     choices = session_choices(context.chat.sessions(), time.time())
     if argument:
         wanted = argument.lower()

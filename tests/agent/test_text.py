@@ -3,18 +3,18 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rolling_chat.agent.text import sound_text, split_whole
+from rolling_chat.agent.text import normalize_text, split_whole
 
 
 @given(st.text(st.characters(exclude_categories=())))
 def test_any_text_becomes_one_that_can_be_stored(text: str) -> None:
-    sound_text(text).encode("utf-8")
-    assert sound_text(sound_text(text)) == sound_text(text)
+    normalize_text(text).encode("utf-8")
+    assert normalize_text(normalize_text(text)) == normalize_text(text)
 
 
 @given(st.text())
-def test_sound_text_is_left_alone(text: str) -> None:
-    assert sound_text(text) == text
+def test_normalize_text_is_left_alone(text: str) -> None:
+    assert normalize_text(text) == text
 
 
 @given(st.text(st.characters(min_codepoint=0x10000)), st.data())
@@ -24,5 +24,5 @@ def test_a_pair_cut_anywhere_is_whole_again(text: str, data: st.DataObject) -> N
     shown = held = ""
     for piece in (halves[:cut], halves[cut:]):
         whole, held = split_whole(held + piece.decode("utf-16-le", "surrogatepass"))
-        shown += sound_text(whole)
+        shown += normalize_text(whole)
     assert (shown, held) == (text, "")

@@ -1,4 +1,4 @@
-"""What the person pinned and excluded, by message id, and what that comes to on a branch."""
+"""What the user pinned and excluded, by message id, and what that comes to on a branch."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class PinnedIds:
 class PinScope:
     """What pins come to on a branch, by message id.
 
-    `pinned` are those that the person named, `along` what stays for their sake, `excluded` all that
+    `pinned` are those that the user named, `along` what stays for their sake, `excluded` all that
     is kept from the model, results whose call stays among them.
     """
 

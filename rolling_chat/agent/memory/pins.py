@@ -1,4 +1,4 @@
-"""Pinning and excluding: what the person names, what it would cost, and the change itself."""
+"""Pinning and excluding: what the user names, what it would cost, and the change itself."""
 
 from __future__ import annotations
 
@@ -175,7 +175,7 @@ class SessionPins:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What the person named: the name to call it by, its places, and of a turn how many messages it has."""
+    """What the user named: the name to call it by, its places, and of a turn how many messages it has."""
 
     name: str
     places: tuple[int, ...]

@@ -37,7 +37,7 @@ class BranchMemory:
 
     @property
     def excluded(self) -> frozenset[str]:
-        """What the person keeps from the model now, all that goes with it included."""
+        """What the user keeps from the model now, all that goes with it included."""
         return self.planner.held(self.branch).excluded
 
     def count_text(self, text: str) -> int:

@@ -12,7 +12,7 @@ from rolling_chat.agent.models import address_of
 from rolling_chat.agent.request.planner import as_summary
 from rolling_chat.agent.runtime import Runtime
 from rolling_chat.agent.session_state import SessionState
-from rolling_chat.agent.text import sound_text
+from rolling_chat.agent.text import normalize_text
 from rolling_chat.agent.turn.running import TurnGate
 from rolling_chat.context import (
     ContextConfig,
@@ -193,7 +193,7 @@ class Summaries:
         return self._proposing is not None and self._proposing.cancel()
 
     def take(self, proposal: Proposal) -> None:
-        """Publish a proposal; it is in force with the next request. Raises ChatError if it is overtaken."""
+        """Publish a proposal; it is active with the next request. Raises ChatError if it is overtaken."""
         self._activate(proposal.summary, proposal.expected)
 
     def undo(self) -> StoredSummary | None:
@@ -214,7 +214,7 @@ class Summaries:
 
     def edit(self, text: str) -> None:
         """Let the summary say `text` from the next request on. Raises ChatError."""
-        current, text = self.current, sound_text(text).strip()
+        current, text = self.current, normalize_text(text).strip()
         if current is None:
             raise ChatError("There is no summary to edit.")
         if not text:

@@ -18,7 +18,7 @@ from rolling_chat.agent.request.inputs import RequestInputs, canonical
 from rolling_chat.agent.request.model_limits import context_config, knowledge_of, window_of
 from rolling_chat.agent.request.planner import as_summary
 from rolling_chat.agent.runtime import Runtime
-from rolling_chat.agent.text import sound_text
+from rolling_chat.agent.text import normalize_text
 from rolling_chat.agent.turn.batching import batches
 from rolling_chat.agent.turn.running import TurnGate
 from rolling_chat.context import (
@@ -87,7 +87,7 @@ class SummarySource:
         return await in_background(partial(find, summary=summary, pins=self.pins, early=self.early))
 
     def folded_in(self, due: DuePass) -> list[Message]:
-        """The messages of a pass, without what the person excluded."""
+        """The messages of a pass, without what the user excluded."""
         held = hold(self.planned, self.pins)
         return [
             replace(self.planned[place], content=EXCLUDED_RESULT, counts={})
@@ -249,7 +249,7 @@ class Summarizer:
                 answer = await self._finished(question.request)
             usage, error = answer.usage, ""
             self.spend(usage)
-            return replace(answer.message, content=sound_text(answer.message.text))
+            return replace(answer.message, content=normalize_text(answer.message.text))
         except TimeoutError:
             error = f"no answer within {self.patience:g} seconds"
             raise SummaryError(f"{question.request.model} gave {error}") from None

@@ -63,7 +63,7 @@ def window_of(
 ) -> int:
     """W: what `model` takes in one request, prompt and answer together, in tokens.
 
-    The person's `max_input_tokens`, else the demo model's own, else the catalogue's, else the
+    The user's `max_input_tokens`, else the demo model's own, else the catalogue's, else the
     built-in table's; never above `max_context_tokens`, nor above a limit that a refusal named.
     """
     info = _known(model, catalog)

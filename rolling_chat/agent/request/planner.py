@@ -117,7 +117,7 @@ class Planner:
     def plan_with(
         self, branch: Sequence[Message], summary: Summary | None, *, anew: bool = False
     ) -> tuple[ContextPlan | None, PromptReport]:
-        """What the next request would be with `summary` in force at once; nothing is changed.
+        """What the next request would be if `summary` was active at once; nothing is changed.
 
         With `anew` all that left comes back where there is room. The plan is None where the request
         would not fit.

@@ -204,7 +204,7 @@ class AgentLoop:
         settled.extend(self.calls.refuse_rest(text, ending))
 
     def _explain(self, error: Exception) -> tuple[Outcome, str]:
-        """The outcome, and the one line for the person."""
+        """The outcome, and the one line for the user."""
         match error:
             case ContextOverflowError():
                 return Outcome.FULL, str(error)

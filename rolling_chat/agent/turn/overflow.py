@@ -12,7 +12,7 @@ from rolling_chat.sessions.records import Learned
 SMALLEST_LIMIT = 256
 """A window that is said to be smaller, in tokens, is some other number."""
 
-_LEAST_RATIO, _MOST_RATIO = 0.3, 6.0
+_MIN_RATIO, _MAX_RATIO = 0.3, 6.0
 """What a provider counts of a prompt, as a share of our estimate; beyond it is some other number."""
 
 _NEAR = 0.9  # a bound at this share of the room is near the limit
@@ -25,7 +25,7 @@ class OverflowAdvice:
 
     `learned` is to be kept, None where the refusal taught nothing; then `most` is what this request
     alone may take, as an upper bound in tokens. `counted` is what the provider counted of the prompt, 0
-    where it did not say. `line` says so to the person.
+    where it did not say. `line` says so to the user.
     """
 
     learned: Learned | None = None
@@ -49,7 +49,7 @@ def read_refusal(error: ProviderError, planned: PlannedRequest) -> OverflowAdvic
             return _nothing_said(planned)
         return OverflowAdvice(Learned(limit), line=_line(limit, 0, planned))
     counted = error.prompt or _prompt_part(requested, answer, report.token_count)
-    if requested <= limit or not _LEAST_RATIO <= counted / max(report.token_count, 1) <= _MOST_RATIO:
+    if requested <= limit or not _MIN_RATIO <= counted / max(report.token_count, 1) <= _MAX_RATIO:
         return _nothing_said(planned)
     return OverflowAdvice(Learned(limit), counted, line=_line(limit, counted, planned))
 

@@ -7,7 +7,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 
 from rolling_chat.agent.conversation import Conversation
-from rolling_chat.agent.text import sound_text, split_whole
+from rolling_chat.agent.text import normalize_text, split_whole
 from rolling_chat.agent.turn.batching import batches
 from rolling_chat.events import (
     CallForming,
@@ -80,11 +80,11 @@ class Reply:
         match delta:
             case TextDelta(text):
                 whole, self._held = split_whole(self._held + text)
-                if text := sound_text(whole):
+                if text := normalize_text(whole):
                     self.conversation.grow_reply(text=text)
                     await self.emit(TextAdded(self._id, text))
             case ReasoningDelta(text):
-                if text := sound_text(text):
+                if text := normalize_text(text):
                     self.conversation.grow_reply(reasoning=text)
                     await self.emit(ReasoningAdded(self._id, text))
             case ToolCallDelta(index, _, name, arguments):
@@ -96,7 +96,7 @@ class Reply:
                 await self.emit(RetryWaiting(attempt, left, delay, reason))
 
     async def _finish(self, finished: Finished) -> Message:
-        message = sound_message(finished.message)
+        message = normalize_message(finished.message)
         self.usage, self.has_begun = finished.usage, True
         self.seconds = time.monotonic() - self._started
         if not message.text and not message.tool_calls:
@@ -110,11 +110,11 @@ class Reply:
         return sealed
 
 
-def sound_message(message: Message) -> Message:
+def normalize_message(message: Message) -> Message:
     """`message` with text that can be stored, in content and calls alike."""
-    content = sound_text(message.content) if isinstance(message.content, str) else message.content
+    content = normalize_text(message.content) if isinstance(message.content, str) else message.content
     calls = tuple(
-        ToolCall(sound_text(call.id), sound_text(call.name), sound_text(call.arguments))
+        ToolCall(normalize_text(call.id), normalize_text(call.name), normalize_text(call.arguments))
         for call in message.tool_calls
     )
     return replace(message, content=content, tool_calls=calls)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from rolling_chat.agent.conversation import Conversation
 from rolling_chat.agent.permissions import Permissions, refused_by_user
-from rolling_chat.agent.text import sound_text
+from rolling_chat.agent.text import normalize_text
 from rolling_chat.events import (
     Emit,
     Noticed,
@@ -119,7 +119,7 @@ class CallRunner:
         request = PermissionRequest(call, f"Allow {tool.name}?", detail, propose_rule(tool.name, detail))
         await self.emit(PermissionAsked(request))
         answer = await self.permissions.decide(request)
-        return refused_by_user(sound_text(answer.words)) if answer.permission is Permission.NO else ""
+        return refused_by_user(normalize_text(answer.words)) if answer.permission is Permission.NO else ""
 
     def refuse_rest(self, text: str, ending: Ending) -> list[ToolEnded]:
         """Answer every call that is still open, unrun; what was running is said to be cancelled."""
