@@ -14,7 +14,7 @@ from urllib.parse import unquote
 import pytest
 
 from rolling_chat.cli.exits import Exit
-from rolling_chat.cli.options import FORMATS, read_options
+from rolling_chat.cli.parser import FORMATS, read_options
 from rolling_chat.commands.registry import all_commands
 from rolling_chat.context import ContextConfig
 from rolling_chat.settings.schema import AgentSettings, ContextSettings, SessionsSettings, Settings

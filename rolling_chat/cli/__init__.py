@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from rolling_chat.cli.exits import Exit, Failure
 from rolling_chat.cli.logs import start_logging
-from rolling_chat.cli.options import read_options
+from rolling_chat.cli.parser import command_of, read_options
 from rolling_chat.settings.paths import find_paths
 from rolling_chat.settings.schema import SettingsError
 
@@ -32,7 +32,7 @@ def run(argv: Sequence[str]) -> int:
 
         paths = find_paths(os.environ)
         log_file = str(start_logging(paths.log_file))
-        code = options.run(options, paths)
+        code = command_of(options)(options, paths)
         if sys.stdout is not None:
             sys.stdout.flush()  # what cannot be written is known now, not when the interpreter ends
         return code

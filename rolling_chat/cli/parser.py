@@ -1,0 +1,297 @@
+"""Parse the command line into `Options`.
+
+A command is named by its function as "module:function" and imported when it runs, so that none waits for
+what another needs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+from collections.abc import Callable, Iterator, Sequence
+from importlib import import_module
+from typing import Any, NoReturn, cast
+
+from rolling_chat.cli.exits import Exit, Failure
+from rolling_chat.cli.options import Options
+from rolling_chat.settings.paths import Paths
+
+REPLAY_FORMATS = ("table", "json")
+FORMATS = ("text", "json", "stream-json")
+EXPORT_FORMATS = ("markdown", "jsonl", "html", "json")
+APPROVALS = ("read-only", "ask", "edits", "all")
+# What -p stands for when no text follows it: everything comes from the pipe.
+FROM_PIPE = ""
+
+_CHAT = "rolling_chat.cli.chat:run_chat"
+_SCRIPT = "rolling_chat.cli.script:run_script"
+_LIST_SESSIONS = "rolling_chat.cli.sessions:list_sessions"
+
+_EXAMPLES = """\
+examples:
+  rolling-chat                                 chat in this folder
+  rolling-chat --continue                      go on with this folder's newest session
+  rolling-chat -p "what does this folder do?"  ask once, print the answer
+  git diff | rolling-chat -p "review this"     the pipe's text is sent along
+  rolling-chat --model anthropic/claude-sonnet-4-5
+  rolling-chat -c context.enabled=true         one setting, for this run
+"""
+
+_REPLAY = """\
+Build every prompt that would have been sent, as the rolling pipeline plans it.
+
+FILE is a JSON array of messages, or JSONL with one conversation a line ({"id", "messages"}, perhaps
+"tools"), gzip or not, or a saved session's id (any unique start). A model was called before every
+assistant message, and would be called at the end where the last message is the user's or a tool's.
+Rolling is on unless -c context.enabled=false is given.
+
+JSON is one object a line: "request" counts from 1 within its conversation; "at_message" is the place,
+from 0, of the message before which the model was called. "kept", "dropped", "masked", "truncated" and
+"summarised" count messages and add up to those before that place ("kept": sent whole; a message that
+had to be repaired counts as kept, or as dropped where it was left out). "overflow" is null, or the line
+of the refusal; the requests after it go on. "cached_prefix_tokens" is what a request has in common with
+the one sent before it.
+"""
+
+
+def read_options(argv: Sequence[str]) -> Options:
+    """Parse a command line. Raises Failure with one line for what it does not know."""
+    parser = _parser(with_commands=bool(argv))  # making them takes as long as reading the settings
+    parser.refuse_unknown(argv)
+    options = parser.parse_args(list(argv), namespace=Options())
+    if options.run == _CHAT and options.print is not None:
+        options.run = _SCRIPT
+    return options
+
+
+def command_of(options: Options) -> Callable[[Options, Paths], int]:
+    """Import the function that carries out the command; it returns the exit code."""
+    module, _, function = options.run.partition(":")
+    return cast(Callable[[Options, Paths], int], getattr(import_module(module), function))
+
+
+class _Parser(argparse.ArgumentParser):
+    """Complains in one line, with the nearest option that exists."""
+
+    def error(self, message: str) -> NoReturn:
+        raise Failure(f"{message} (rolling-chat --help lists all)", Exit.USAGE)
+
+    def refuse_unknown(self, argv: Sequence[str]) -> None:
+        """Name an option that does not exist before argparse takes the word behind it for a command."""
+        known = set(_all_options(self))
+        for word in argv:
+            if word == "--":
+                return
+            option = word.split("=")[0]
+            if option.startswith("--") and option not in known:
+                near = difflib.get_close_matches(option, sorted(known), n=1)
+                self.error(f"unknown option {option}" + (f"; did you mean {near[0]}?" if near else ""))
+
+
+class _Version(argparse.Action):
+    """Looks the version up only when it is asked for, which costs 50 ms."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object, **__: object) -> NoReturn:
+        from rolling_chat import __version__
+
+        print(f"rolling-chat {__version__}")
+        parser.exit()
+
+
+def _all_options(parser: argparse.ArgumentParser) -> Iterator[str]:
+    """The options of `parser` and of every command below it."""
+    for action in parser._actions:  # noqa: SLF001 - argparse has no public way to ask
+        yield from action.option_strings
+        if isinstance(action.choices, dict):
+            for command in action.choices.values():
+                yield from _all_options(command)
+
+
+def _parser(*, with_commands: bool) -> _Parser:
+    parser = _Parser(
+        prog="rolling-chat",
+        description="A chat agent for the terminal that never runs out of context.",
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.set_defaults(run=_CHAT)
+    parser.add_argument("--version", action=_Version, nargs=0, help="show the version and exit")
+    _add_chat_options(parser)
+    _add_script_options(parser)
+    if with_commands:
+        _add_commands(parser)
+    return parser
+
+
+def _add_commands(parser: _Parser) -> None:
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", parser_class=_Parser)
+    _add_sessions(commands)
+    _add_replay(commands)
+    _add_inspect(commands)
+    doctor = commands.add_parser(
+        "doctor", help="show versions, folders, model, encodings, and what is missing"
+    )
+    doctor.set_defaults(run="rolling_chat.cli.doctor:run_doctor")
+    _add_settings(doctor)
+
+
+def _add_settings(parser: argparse.ArgumentParser) -> None:
+    # given after a command it must not undo what was given before it
+    default: Any = [] if parser.prog == "rolling-chat" else argparse.SUPPRESS
+    parser.add_argument(
+        "--model", metavar="NAME", default="" if default == [] else default, help="the model to ask"
+    )
+    parser.add_argument(
+        "-c",
+        dest="settings",
+        metavar="KEY=VALUE",
+        action="append",
+        default=default,
+        help="one setting for this run",
+    )
+
+
+def _add_chat_options(parser: argparse.ArgumentParser) -> None:
+    _add_settings(parser)
+    parser.add_argument(
+        "--api-base",
+        metavar="URL",
+        default="",
+        help="the address of the model's server (default: the provider's own)",
+    )
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument(
+        "--continue",
+        dest="resume_newest",
+        action="store_true",
+        help="go on with the newest session of this folder",
+    )
+    which.add_argument(
+        "--resume", metavar="ID", help="go on with a session; any unique start of its id will do"
+    )
+    parser.add_argument(
+        "--no-save",
+        dest="save",
+        action="store_false",
+        help="keep the session in memory only; it is gone at the end",
+    )
+    parser.add_argument("--approvals", choices=APPROVALS, help="which tools may run without asking")
+    parser.add_argument(
+        "--tools", metavar="LIST|none", help="the tools that the model is offered, with commas"
+    )
+    parser.add_argument(
+        "--max-iterations", metavar="N", type=_positive, help="how often a turn may go back to the tools"
+    )
+
+
+def _add_script_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "-p",
+        "--print",
+        nargs="?",
+        const=FROM_PIPE,
+        metavar="TEXT",
+        help="ask once, print the answer and exit",
+    )
+    parser.add_argument(
+        "--output-format", choices=FORMATS, default="text", help="what -p prints (default: text)"
+    )
+
+
+def _add_sessions(commands: argparse._SubParsersAction[_Parser]) -> None:
+    sessions = commands.add_parser(
+        "sessions", help="list, search, show, export, import or delete saved sessions"
+    )
+    sessions.set_defaults(run=_LIST_SESSIONS, json=False)
+    actions = sessions.add_subparsers(title="actions", metavar="ACTION", parser_class=_Parser)
+    listing = actions.add_parser("list", help="all sessions, the newest first")
+    listing.add_argument("--json", action="store_true", help="as a JSON array")
+    listing.set_defaults(run=_LIST_SESSIONS)
+    for name, run, what in (
+        ("show", "rolling_chat.cli.sessions:show_session", "what is known of one session"),
+        ("export", "rolling_chat.cli.sessions:export_session", "one session as a document, to stdout"),
+        ("delete", "rolling_chat.cli.sessions:delete_session", "one session, for good"),
+    ):
+        action = actions.add_parser(name, help=what)
+        action.add_argument("session", metavar="ID", help="any unique start of the session's id")
+        action.set_defaults(run=run)
+        if name == "delete":
+            action.add_argument("--yes", action="store_true", help="do not ask")
+        elif name == "export":
+            action.add_argument(
+                "--format", choices=EXPORT_FORMATS, default="markdown", help="default: markdown"
+            )
+    _add_search(actions)
+    bringing = actions.add_parser(
+        "import", help="make sessions of a file: a JSON array of messages, or JSONL"
+    )
+    bringing.add_argument(
+        "file", metavar="FILE", help="OpenAI-format messages, or conversations; gzip or not"
+    )
+    bringing.set_defaults(run="rolling_chat.cli.importing:import_sessions")
+
+
+def _add_search(actions: argparse._SubParsersAction[_Parser]) -> None:
+    search = actions.add_parser("search", help="what was said in any session, best first")
+    search.add_argument(
+        "words", metavar="WORDS", nargs="+", help='"words in quotes" stand together, word* begins one'
+    )
+    search.add_argument("--limit", metavar="N", type=_positive, default=20, help="default: 20")
+    search.add_argument("--json", action="store_true", help="as a JSON array")
+    search.set_defaults(run="rolling_chat.cli.finding:search_sessions")
+
+
+def _add_replay(commands: argparse._SubParsersAction[_Parser]) -> None:
+    replay = commands.add_parser(
+        "replay",
+        help="run a transcript through the context pipeline, request by request",
+        description=_REPLAY,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    replay.set_defaults(run="rolling_chat.cli.replay:run_replay")
+    replay.add_argument(
+        "file", metavar="FILE", help="the transcript, - for standard input, or a saved session's id"
+    )
+    _add_settings(replay)
+    replay.add_argument(
+        "--max-input-tokens", metavar="N", type=_positive, help="the window W (default: the model's own)"
+    )
+    replay.add_argument(
+        "--reserved-output-tokens", metavar="N", type=_whole, help="what is kept free for the answer"
+    )
+    replay.add_argument(
+        "--format", choices=REPLAY_FORMATS, help="default: table on a terminal, json elsewhere"
+    )
+    replay.add_argument("--json", action="store_true", help="the same as --format json")
+    replay.add_argument("--emit-prompts", action="store_true", help="each row with the prompt itself")
+    replay.add_argument("--svg", metavar="FILE", help="also draw the prompt's tokens over the requests")
+
+
+def _add_inspect(commands: argparse._SubParsersAction[_Parser]) -> None:
+    inspect = commands.add_parser(
+        "inspect", help="list a session's requests, or show what became of every message of one"
+    )
+    inspect.set_defaults(run="rolling_chat.cli.inspect:run_inspect")
+    inspect.add_argument(
+        "request",
+        metavar="REQUEST",
+        help="a session to list its requests; a request's id (q17), or SESSION:N for the N-th of a session",
+    )
+    inspect.add_argument(
+        "--verify",
+        action="store_true",
+        help="exit with 1 unless it is what was sent, to the byte; of a session, every request",
+    )
+    inspect.add_argument("--json", action="store_true", help="the report, or the list, as JSON")
+
+
+def _whole(text: str) -> int:
+    return 0 if text == "0" else _positive(text)
+
+
+def _positive(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number above 0")
+    return int(text)
