@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TypeVar
 
+from textual import events
+from textual.await_complete import AwaitComplete
 from textual.screen import ModalScreen
 
 Result = TypeVar("Result")
@@ -19,3 +21,19 @@ class FramedScreen(ModalScreen[Result]):
         border-subtitle-color: $foreground; background: $surface; padding: 0 1;
     }
     """
+
+    def dismiss(self, result: Result | None = None) -> AwaitComplete:
+        """Close this screen; do nothing while it is not the top one.
+
+        Keys that were typed fast arrive after the one that closed it: Textual would then close the
+        screen below.
+        """
+        if self.app.screen_stack[-1:] != [self]:
+            return AwaitComplete()
+        return super().dismiss(result)
+
+    async def on_event(self, event: events.Event) -> None:
+        """Skip what only matters on the screen once this one is closed: it may have no widgets yet."""
+        if isinstance(event, events.Mount | events.Resize) and self not in self.app.screen_stack:
+            return
+        await super().on_event(event)
