@@ -38,6 +38,26 @@ _WORD = re.compile(r"\w{2,}")
 _EAST_ASIAN = frozenset({"CJK", "HIRAGANA", "KATAKANA", "HANGUL", "BOPOMOFO"})
 
 
+def normalize_text(text: str) -> str:
+    """Make text that can be stored and sent: surrogate pairs are joined, lone surrogates become U+FFFD.
+
+    They come from bytes that are not UTF-8 on the command line, from JSON escapes that a model wrote, and
+    from servers that cut an emoji between two chunks of a stream. SQLite and every HTTP client refuse them.
+    """
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return _SURROGATE.sub("\ufffd", _joined(text))
+    return text
+
+
+def split_whole(text: str) -> tuple[str, str]:
+    """Split off the first half of a surrogate pair whose second half is still to come."""
+    if text and "\ud800" <= text[-1] <= "\udbff":
+        return text[:-1], text[-1]
+    return text, ""
+
+
 def visible(text: str, *, tabs: bool = False, above: str = "") -> str:
     """Show what is not printable instead of obeying or hiding it; lines stay lines.
 
@@ -116,12 +136,12 @@ def typed(text: str) -> str:
 
     What joins is kept wherever it is: keys come one at a time.
     """
-    return _UNUSUAL.sub(_typing, _NEWLINE.sub("\n", _whole(text)))
+    return _UNUSUAL.sub(_typing, _NEWLINE.sub("\n", normalize_text(text)))
 
 
 def without_controls(text: str) -> str:
     """`text` for a file or a pipe: control characters shown, tabs and every other character kept."""
-    return _CONTROLS.sub(lambda match: _code(match.group()), _whole(text).replace("\r\n", "\n"))
+    return _CONTROLS.sub(lambda match: _code(match.group()), normalize_text(text).replace("\r\n", "\n"))
 
 
 def _joined(text: str) -> str:
@@ -129,11 +149,6 @@ def _joined(text: str) -> str:
     if _SURROGATE.search(text) is None:
         return text
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
-
-
-def _whole(text: str) -> str:
-    """Join the halves of surrogate pairs; those that are alone become U+FFFD."""
-    return _SURROGATE.sub("\ufffd", _joined(text))
 
 
 def _expand_tabs(text: str) -> str:

@@ -9,12 +9,12 @@ from concurrent.futures import Future
 from dataclasses import replace
 from functools import partial
 
-from rolling_chat.agent.text import normalize_text
 from rolling_chat.events import Listener
 from rolling_chat.messages import Ending, FileTouch, MadeBy, Message, ToolCall, pack_contents
 from rolling_chat.providers.background import in_background
 from rolling_chat.sessions.records import Stretch
 from rolling_chat.sessions.store import SessionStore
+from rolling_chat.text import normalize_text
 
 log = logging.getLogger("rolling_chat.agent.conversation")
 

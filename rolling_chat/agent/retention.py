@@ -6,6 +6,7 @@ import logging
 from pathlib import Path
 
 from rolling_chat.agent.attachments import delete_attachments
+from rolling_chat.figures import plural
 from rolling_chat.sessions.records import StoreError
 from rolling_chat.sessions.store import SessionStore
 
@@ -43,6 +44,6 @@ def delete_old_sessions(
         log.info("deleted session %s (%r), older than %s days", info.id, info.title, keep_days)
     if not deleted:
         return ""
-    sessions = "1 session" if deleted == 1 else f"{deleted} sessions"
     days = "a day" if keep_days == 1 else f"{keep_days} days"
+    sessions = plural(deleted, "session")
     return f"Deleted {sessions} that had not been used for {days} (sessions.keep_days = {keep_days})."

@@ -15,6 +15,7 @@ from rolling_chat.cli.exits import Exit, Failure
 from rolling_chat.cli.opening import open_store
 from rolling_chat.cli.options import Options
 from rolling_chat.context.report import PromptReport, Row
+from rolling_chat.figures import plural
 from rolling_chat.messages import Json
 from rolling_chat.sessions.records import (
     RequestRecord,
@@ -167,8 +168,7 @@ def _print_list(session: SessionInfo, records: Sequence[RequestRecord], checks: 
 
     console = Console(highlight=False, width=None if sys.stdout.isatty() else _FILE_WIDTH)
     title = one_line(session.title, _PREVIEW_CHARS) or "(no title)"
-    sent = f"{len(records):,} request{'' if len(records) == 1 else 's'}"
-    console.print(Text(f"session {session.id}, {title}: {sent}"))
+    console.print(Text(f"session {session.id}, {title}: {plural(len(records), 'request')}"))
     if not records:
         return
     table = _table(

@@ -18,6 +18,7 @@ from rolling_chat.cli.exits import Exit, Failure
 from rolling_chat.cli.opening import open_store
 from rolling_chat.cli.options import Options
 from rolling_chat.context import ContextConfig
+from rolling_chat.figures import plural
 from rolling_chat.messages import JsonObject
 from rolling_chat.replay import (
     Replayed,
@@ -247,7 +248,7 @@ def _write_picture(file: Path, replaying: Replaying, source: str) -> None:
     called = f" of {conversations:,} conversations" if conversations != 1 else ""
     picture = draw_picture(
         replaying.samples,
-        title=f"{Path(source).name}: {requests:,} request{'' if requests == 1 else 's'}{called}",
+        title=f"{Path(source).name}: {plural(requests, 'request')}{called}",
         subtitle=replaying.describe(),
     )
     try:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rolling_chat import figures
 from rolling_chat.agent.memory.summaries import refused_line
-from rolling_chat.commands import figures
 from rolling_chat.commands.base import Command, CommandContext
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rolling_chat.commands import figures
+from rolling_chat import figures
 from rolling_chat.commands.base import Column, Command, CommandContext, Inspection, Table
 from rolling_chat.commands.marks import Mark, mark_of
 from rolling_chat.context.report import Fate, PromptReport, Row

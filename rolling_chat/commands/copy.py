@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from rolling_chat.commands import figures
+from rolling_chat import figures
 from rolling_chat.commands.base import Arguments, Choice, Command, CommandContext
 from rolling_chat.commands.pinning import message_choices
 from rolling_chat.tools.memory import piece_text, place_named, speaker_of

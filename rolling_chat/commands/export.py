@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from rolling_chat import figures
 from rolling_chat.agent import EXPORT_FORMATS
-from rolling_chat.commands import figures
 from rolling_chat.commands.base import Choice, Command, CommandContext, first_word
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rolling_chat import figures
 from rolling_chat.agent import PinChange
-from rolling_chat.commands import figures
 from rolling_chat.commands.base import Column, Command, CommandContext, Table, first_word
 from rolling_chat.commands.context import preview
 from rolling_chat.commands.marks import Mark

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from rolling_chat import figures
 from rolling_chat.agent import PinChange
-from rolling_chat.commands import figures
 from rolling_chat.commands.base import Choice, CommandContext
 from rolling_chat.commands.context import preview
 from rolling_chat.tools.memory import speaker_of

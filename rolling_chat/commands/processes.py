@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rolling_chat.commands import figures
+from rolling_chat import figures
 from rolling_chat.commands.base import Choice, Command, CommandContext, first_word
 from rolling_chat.tools.children import CHILDREN, Child, end_children
 

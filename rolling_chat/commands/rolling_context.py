@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rolling_chat.commands import figures
+from rolling_chat import figures
 from rolling_chat.commands.base import Arguments, Choice, Command, CommandContext
 from rolling_chat.commands.context import message_table
 from rolling_chat.context.report import Fate, PromptReport, Row

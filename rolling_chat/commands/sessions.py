@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rolling_chat.commands import figures
+from rolling_chat import figures
 from rolling_chat.commands.base import Choice, Command, CommandContext
 
 if TYPE_CHECKING:

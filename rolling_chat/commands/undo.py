@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rolling_chat.commands import figures
+from rolling_chat import figures
 from rolling_chat.commands.base import Command, CommandContext
 
 _BACK = "; its text is back in the prompt box"

@@ -13,6 +13,7 @@ from urllib.parse import SplitResult, urljoin, urlsplit
 import httpx
 
 from rolling_chat.providers.protocol import ErrorKind, ProviderError
+from rolling_chat.text import printable
 
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 
@@ -85,4 +86,4 @@ def _origin(parts: SplitResult) -> tuple[str, str, int | None]:
 
 def _shown(parts: SplitResult) -> str:
     host = parts.netloc.rpartition("@")[2]
-    return "".join(char if char.isprintable() else "�" for char in f"{parts.scheme}://{host}"[:200])
+    return printable(f"{parts.scheme}://{host}", 200)

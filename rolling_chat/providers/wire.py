@@ -26,6 +26,7 @@ from rolling_chat.providers.families import (
 )
 from rolling_chat.providers.known import provider_of
 from rolling_chat.providers.protocol import Request
+from rolling_chat.text import normalize_text
 
 __all__ = [
     "OPENING_PLACEHOLDER",
@@ -54,7 +55,6 @@ _NINE_ID = re.compile(r"[A-Za-z0-9]{9}")
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")
 _MAX_NAME_CHARS = 64
-_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 _remembered_limit = 4096
 
 
@@ -221,25 +221,16 @@ def _filled(message: Message) -> Content:
     """The content, or a placeholder where a provider would refuse that there is none."""
     placeholder = "" if message.tool_calls else _EMPTY.get(message.role, "")
     if isinstance(message.content, str):
-        return _encodable(message.content) if message.content.strip() else placeholder
+        return normalize_text(message.content) if message.content.strip() else placeholder
     parts = (_encodable_part(part) for part in message.content)
     return tuple(part for part in parts if part.get("type") != "text" or part.get("text")) or placeholder
 
 
 def _encodable_part(part: JsonObject) -> JsonObject:
     text = part.get("text")
-    if not isinstance(text, str) or _encodable(text) is text:
+    if not isinstance(text, str) or normalize_text(text) is text:
         return part
-    return {**part, "text": _encodable(text)}
-
-
-def _encodable(text: str) -> str:
-    """Half a surrogate pair, as a cut or a file name may leave it, cannot be sent as UTF-8."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return _LONE_SURROGATE.sub("\ufffd", text)
-    return text
+    return {**part, "text": normalize_text(text)}
 
 
 def _sendable(call: ToolCall) -> ToolCall:
@@ -265,7 +256,7 @@ def _json_object(arguments: str) -> str:
     """`arguments` where they are a JSON object that can be sent, else an object that holds them."""
     if not arguments.strip():
         return "{}"
-    text = _encodable(arguments)
+    text = normalize_text(arguments)
     try:
         parsed = read_json(text)
     except ValueError:
@@ -274,7 +265,7 @@ def _json_object(arguments: str) -> str:
         return json.dumps({"arguments": text}, ensure_ascii=False)
     # half a pair may also be there as an escape, and comes out where the arguments are parsed on the way
     written = json.dumps(parsed, ensure_ascii=False)
-    return text if _encodable(written) is written else _encodable(written)
+    return text if normalize_text(written) is written else normalize_text(written)
 
 
 def _place_of(entries: Sequence[_Entry], place: int) -> int | None:

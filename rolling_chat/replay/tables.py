@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from rolling_chat.context import Fate
+from rolling_chat.figures import plural
 from rolling_chat.messages import Json
 from rolling_chat.replay.run import Replayed
 from rolling_chat.replay.transcripts import Transcript
@@ -173,7 +174,7 @@ def refusals_line(tallies: Sequence[Tally]) -> str:
     if not whole.overflows:
         return ""
     return (
-        f"refused: {whole.overflows:,} of {whole.requests:,} {_plural('request', whole.requests)}; "
+        f"refused: {whole.overflows:,} of {plural(whole.requests, 'request')}; "
         f"a window of {whole.smallest_window:,} tokens would do for all of them\n"
         f"the first: {one_line(whole.first_overflow)}"
     )
@@ -187,10 +188,6 @@ def repairs_line(tallies: Sequence[Tally]) -> str:
     conversations = sum(tally.repaired > 0 for tally in tallies)
     what = ", ".join(f"{count:,} × {reason or 'repaired'}" for reason, count in whole.reasons.most_common(4))
     return (
-        f"repaired in the prompts: {whole.repaired:,} {_plural('message', whole.repaired)} "
-        f"of {conversations:,} {_plural('conversation', conversations)} ({what})"
+        f"repaired in the prompts: {plural(whole.repaired, 'message')} "
+        f"of {plural(conversations, 'conversation')} ({what})"
     )
-
-
-def _plural(word: str, count: int) -> str:
-    return word if count == 1 else f"{word}s"

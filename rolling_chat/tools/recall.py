@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from rolling_chat.figures import plural
 from rolling_chat.messages import Json, JsonObject, Message
 from rolling_chat.text import one_line
 from rolling_chat.tools.arguments import read_count, read_text
@@ -230,8 +231,7 @@ class _Reader:
         if message.id in self.memory.excluded:
             raise ToolError(f"r{place} was excluded by the user and cannot be read back.")
         lines = piece_lines(message)
-        plural = "" if len(lines) == 1 else "s"
-        return f"[r{place}: {speaker_of(message)}, {len(lines):,} line{plural}]", lines
+        return f"[r{place}: {speaker_of(message)}, {plural(len(lines), 'line')}]", lines
 
     def _room(self, head: str) -> int:
         return self.memory.cap - self.memory.count_text(head) - 2 * _FRAMING

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rolling_chat.commands import figures
+from rolling_chat import figures
 from rolling_chat.commands.base import Choice
 from rolling_chat.tools.children import CHILDREN, end_children
 from rolling_chat.tui.screens.pickers import Picker

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from rolling_chat.commands import figures
+from rolling_chat import figures
 from rolling_chat.text import typed
 
 # Brackets that no keyboard has and that `clean` takes out of everything that comes in: what looks like

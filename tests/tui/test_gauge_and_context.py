@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
+from rolling_chat import figures
 from rolling_chat.agent import Chat
-from rolling_chat.commands import figures
 from rolling_chat.context.report import PromptReport
 from rolling_chat.messages import Message, Usage
 from rolling_chat.providers.protocol import Finished, TextDelta, ToolCallDelta

@@ -12,7 +12,6 @@ from rolling_chat.agent.models import address_of
 from rolling_chat.agent.request.planner import as_summary
 from rolling_chat.agent.runtime import Runtime
 from rolling_chat.agent.session_state import SessionState
-from rolling_chat.agent.text import normalize_text
 from rolling_chat.agent.turn.running import TurnGate
 from rolling_chat.context import (
     ContextConfig,
@@ -23,6 +22,7 @@ from rolling_chat.context import (
 )
 from rolling_chat.events import Listener, SummaryBegan, SummaryEnded, SummaryEvent
 from rolling_chat.sessions.records import StoredSummary, StoreError
+from rolling_chat.text import normalize_text
 
 log = logging.getLogger("rolling_chat.agent.memory.summaries")
 

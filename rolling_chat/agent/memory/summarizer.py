@@ -18,7 +18,6 @@ from rolling_chat.agent.request.inputs import RequestInputs, canonical
 from rolling_chat.agent.request.model_limits import context_config, knowledge_of, window_of
 from rolling_chat.agent.request.planner import as_summary
 from rolling_chat.agent.runtime import Runtime
-from rolling_chat.agent.text import normalize_text
 from rolling_chat.agent.turn.batching import batches
 from rolling_chat.agent.turn.running import TurnGate
 from rolling_chat.context import (
@@ -44,6 +43,7 @@ from rolling_chat.providers.background import in_background
 from rolling_chat.providers.protocol import Finished, ProviderError, Request
 from rolling_chat.providers.side_by_side import answers_side_by_side, server_of
 from rolling_chat.sessions.records import StoredSummary
+from rolling_chat.text import normalize_text
 
 log = logging.getLogger("rolling_chat.agent.memory.summarizer")
 

@@ -7,7 +7,6 @@ from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 
 from rolling_chat.agent.conversation import Conversation
-from rolling_chat.agent.text import normalize_text, split_whole
 from rolling_chat.agent.turn.batching import batches
 from rolling_chat.events import (
     CallForming,
@@ -31,6 +30,7 @@ from rolling_chat.providers.protocol import (
     TextDelta,
     ToolCallDelta,
 )
+from rolling_chat.text import normalize_text, split_whole
 
 
 @dataclass(slots=True)

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 
 from rolling_chat.agent.conversation import Conversation
 from rolling_chat.agent.permissions import Permissions, refused_by_user
-from rolling_chat.agent.text import normalize_text
 from rolling_chat.events import (
     Emit,
     Noticed,
@@ -25,7 +24,7 @@ from rolling_chat.events import (
 from rolling_chat.foreign_json import read_json
 from rolling_chat.messages import Ending, JsonObject, ToolCall
 from rolling_chat.permissions.rules import propose_rule
-from rolling_chat.text import one_line
+from rolling_chat.text import normalize_text, one_line
 from rolling_chat.tools import Tool, ToolContext, ToolError, ToolResult
 
 log = logging.getLogger("rolling_chat.agent.turn.tool_calls")

@@ -12,6 +12,7 @@ from pygments.formatters import HtmlFormatter
 from pygments.lexers import get_lexer_by_name
 from pygments.util import ClassNotFound
 
+from rolling_chat.figures import plural
 from rolling_chat.messages import Message
 from rolling_chat.sessions.export.as_markdown import (
     ENDINGS,
@@ -103,8 +104,7 @@ def _section(message: Message, called: str) -> Iterator[str]:
         yield _MARKDOWN.render(text)
     elif message.role == "tool" and text.strip():
         lines = text.count("\n") + (not text.endswith("\n"))
-        size = f"{lines:,} line{'' if lines == 1 else 's'}"
-        yield f"<details><summary>{size}</summary><pre>{escape(text)}</pre></details>\n"
+        yield f"<details><summary>{plural(lines, 'line')}</summary><pre>{escape(text)}</pre></details>\n"
     elif text.strip():
         yield f"<pre>{escape(text)}</pre>\n"
     for call in message.tool_calls:

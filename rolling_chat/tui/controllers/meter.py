@@ -6,8 +6,8 @@ import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from rolling_chat import figures
 from rolling_chat.agent import ChatError
-from rolling_chat.commands import figures
 from rolling_chat.context.report import Fate
 from rolling_chat.events import (
     CallForming,

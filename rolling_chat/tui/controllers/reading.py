@@ -11,7 +11,7 @@ from textual import events
 from textual.widget import Widget
 
 from rolling_chat.commands.copy import code_block_at
-from rolling_chat.commands.figures import plural
+from rolling_chat.figures import plural
 from rolling_chat.text import visible
 from rolling_chat.tui.external import ExternalError, edit_text, page_text
 from rolling_chat.tui.state.items import FOLDED_KINDS, Item, Kind

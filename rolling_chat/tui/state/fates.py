@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from rolling_chat.commands import figures
+from rolling_chat import figures
 from rolling_chat.commands.context import size_of
 from rolling_chat.context.report import Fate, PromptReport, Row
 from rolling_chat.context.turns import opens_turn

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, cast
 
-from rolling_chat.commands import figures
+from rolling_chat import figures
 from rolling_chat.commands.marks import Mark, mark_of
 from rolling_chat.messages import Ending, Message, ToolCall
 from rolling_chat.packing import text_slot

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
-from rolling_chat.commands import figures
+from rolling_chat import figures
 from rolling_chat.commands.marks import Mark
 from rolling_chat.events import (
     CallForming,

@@ -8,7 +8,7 @@ from rich.cells import cell_len
 from rich.segment import Segment
 from rich.style import Style
 
-from rolling_chat.commands import figures
+from rolling_chat import figures
 from rolling_chat.commands.marks import Mark
 from rolling_chat.text import one_line
 from rolling_chat.tui.state.items import Item, Kind, Status

@@ -11,7 +11,7 @@ from textual.geometry import Size
 from textual.message import Message
 from textual.widget import Widget
 
-from rolling_chat.commands.figures import plural
+from rolling_chat.figures import plural
 from rolling_chat.text import max_cells
 
 _ROWS_FOR_A_COUNT = 3  # one of the beginning, the count, one of the end

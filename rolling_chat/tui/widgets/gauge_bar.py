@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from rolling_chat.commands import figures
+from rolling_chat import figures
 from rolling_chat.commands.context import band_of, left_out, sign_of, turns_left
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from textual.containers import Vertical
 from textual.message import Message
 from textual.widgets import Static
 
-from rolling_chat.commands.figures import plural
+from rolling_chat.figures import plural
 from rolling_chat.text import exact_spans, one_line, visible
 from rolling_chat.tui.widgets.detail import Detail
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from rolling_chat.commands import figures
+from rolling_chat import figures
 from rolling_chat.events import Permission
 from rolling_chat.text import exact, one_line
 from rolling_chat.tui.widgets.question import Answer, Question

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rolling_chat.commands import figures
+from rolling_chat import figures
 
 
 @pytest.mark.parametrize(
