@@ -188,8 +188,8 @@ def _open(
         info = store.session(options.file)
         model = model or info.model
         known = knowledge_of(model, _address(info, model, settings), store)
-        basis = newest_inputs(store, info.id)
-        system, tools = (basis.system, basis.tools) if basis else ("", ())
+        inputs = newest_inputs(store, info.id)
+        system, tools = (inputs.system, inputs.tools) if inputs else ("", ())
         branch = store.branch(info.id)
         return model, [session_transcript(info, branch, model, system=system, tools=tools)], known
     except (SessionNotFound, SessionAmbiguous) as error:

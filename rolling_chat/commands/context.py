@@ -159,7 +159,7 @@ def lead(report: PromptReport, cost: float | None = None) -> list[str]:
 def inspection(context: CommandContext) -> Inspection:
     """The next request as it is now."""
     chat, report = context.chat, context.report
-    messages = message_table(report.rows, chat.session.messages, chat.session.pins.held)
+    messages = message_table(report.rows, chat.session.messages, chat.session.pins.scope)
     places = range(len(report.rows) - 1, -1, -1)  # a row's place is that of its message
     lines = lead(report, chat.usage.cost)
     return Inspection(tuple(lines), (category_table(report), messages), places)

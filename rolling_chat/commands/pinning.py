@@ -68,7 +68,7 @@ def entry_choices(entries: Iterable[PinEntry]) -> list[Choice]:
 def message_choices(context: CommandContext) -> list[Choice]:
     """One entry a message that may still be pinned or excluded, the newest first."""
     chat = context.chat
-    gone = chat.session.pins.held.excluded
+    gone = chat.session.pins.scope.excluded
     sent = [
         (place, message) for place, message in enumerate(chat.session.messages, 1) if message.id not in gone
     ]

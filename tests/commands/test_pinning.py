@@ -40,7 +40,7 @@ async def test_pin_says_the_price_and_what_comes_along(tmp_path: Path) -> None:
     assert context.done == ["report"]
     await _run(context, "/unpin r2")
     assert context.said[-1].endswith("tokens, free to leave the prompt. /pin r2 takes it back.")
-    assert not context.chat.session.pins.held
+    assert not context.chat.session.pins.scope
 
 
 async def test_exclude_says_what_the_next_request_becomes(tmp_path: Path) -> None:
@@ -89,14 +89,14 @@ async def test_what_is_to_be_taken_back_is_picked_and_esc_changes_nothing(tmp_pa
     await _run(context, "/pin r2")
     await _run(context, "/unpin")
     assert [choice.value for choice in context.offered] == ["r2"]
-    assert context.chat.session.pins.held.pinned
+    assert context.chat.session.pins.scope.pinned
     await _run(context, "/unpin")
-    assert not context.chat.session.pins.held.pinned
+    assert not context.chat.session.pins.scope.pinned
     await _run(context, "/exclude")
     assert [choice.value for choice in context.offered] == ["r4", "r3", "r2", "r1"]
-    assert context.chat.session.pins.held.excluded == {context.chat.session.messages[3].id}
+    assert context.chat.session.pins.scope.excluded == {context.chat.session.messages[3].id}
     await _run(context, "/include")
-    assert not context.chat.session.pins.held
+    assert not context.chat.session.pins.scope
 
 
 async def test_context_marks_what_is_pinned_and_excluded_by_sign_and_word(tmp_path: Path) -> None:

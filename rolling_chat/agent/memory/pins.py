@@ -95,9 +95,9 @@ class SessionPins:
         self._state = state
 
     @property
-    def held(self) -> PinScope:
+    def scope(self) -> PinScope:
         """What is pinned and excluded on the branch, by message id, and all that comes along."""
-        return self._state.planner.held(self._state.conversation.messages)
+        return self._state.planner.pin_scope(self._state.conversation.messages)
 
     def price(self, change: PinChange, words: str) -> PinPrice:
         """What a change would cost; nothing is changed."""

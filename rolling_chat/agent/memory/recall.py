@@ -38,7 +38,7 @@ class BranchMemory:
     @property
     def excluded(self) -> frozenset[str]:
         """What the user keeps from the model now, all that goes with it included."""
-        return self.planner.held(self.branch).excluded
+        return self.planner.pin_scope(self.branch).excluded
 
     def count_text(self, text: str) -> int:
         """The tokens of `text`, as the cap counts them."""

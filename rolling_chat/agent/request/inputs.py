@@ -25,10 +25,10 @@ class RequestInputs:
         return [Message("system", self.system), *wire.for_model(branch, model)]
 
     def to_json(self) -> dict[str, Json]:
-        """The basis as plain JSON values.
+        """The inputs as plain JSON values.
 
         Of the calibration only what messages are cut by belongs to it: the rest moves sizes, which the
-        record of a request keeps for itself, and would make a basis of every request.
+        record of a request keeps for itself, and would make every request's inputs differ.
         """
         shape = {"shape": self.config.calibration.shape}
         config = asdict(self.config) | {"tools": dict(self.config.tools), "calibration": shape}
@@ -36,7 +36,7 @@ class RequestInputs:
 
     @classmethod
     def from_json(cls, data: JsonObject) -> RequestInputs:
-        """Read a basis back; keys of the configuration that there are no longer are passed over."""
+        """Read inputs back; keys that the configuration no longer has are ignored."""
         known = {field.name for field in fields(ContextConfig)}
         config = {key: value for key, value in data["config"].items() if key in known}
         config["calibration"] = Calibration(**config.get("calibration", {}))

@@ -153,7 +153,7 @@ class Planner:
         self._scope = ("", PinScope())
         self._revision += 1
 
-    def held(self, branch: Sequence[Message]) -> PinScope:
+    def pin_scope(self, branch: Sequence[Message]) -> PinScope:
         """What the pins come to on a branch of this session."""
         head = branch[-1].id if branch else ""
         if self._scope[0] != head:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from functools import partial
-from typing import Literal
 
 from rolling_chat.agent.errors import in_words
-from rolling_chat.agent.request.builder import PlannedRequest
+from rolling_chat.agent.request.builder import PlannedRequest, ToolChoice
 from rolling_chat.agent.request.counting import uncounted
 from rolling_chat.agent.request.planner import Preview
 from rolling_chat.agent.session_state import SessionState
@@ -82,7 +81,7 @@ class RequestPreview:
         async with self._making:
             pass
 
-    async def plan(self, tool_choice: Literal["auto", "none"], most: int) -> PlannedRequest:
+    async def plan(self, tool_choice: ToolChoice, most: int) -> PlannedRequest:
         """Plan the next request, to be sent now; off the event loop where there is much to look at.
 
         `most` as for `Planner.plan`. Raises ContextOverflowError and StoreError.
@@ -98,7 +97,7 @@ class RequestPreview:
         planner.take(planned)
         return planned
 
-    async def _plan_in_background(self, tool_choice: Literal["auto", "none"], most: int) -> PlannedRequest:
+    async def _plan_in_background(self, tool_choice: ToolChoice, most: int) -> PlannedRequest:
         planner, conversation = self._planner, self._conversation
         async with self._making:
             while True:

@@ -8,10 +8,9 @@ import logging
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import Literal
 
 from rolling_chat.agent.conversation import Conversation
-from rolling_chat.agent.request.builder import PlannedRequest
+from rolling_chat.agent.request.builder import PlannedRequest, ToolChoice
 from rolling_chat.agent.request.counting import count_long
 from rolling_chat.agent.request.planner import Planner
 from rolling_chat.agent.turn.overflow import OverflowAdvice, is_near_limit, read_refusal
@@ -51,7 +50,7 @@ class AgentLoop:
 
     conversation: Conversation
     planner: Planner
-    plan: Callable[[Literal["auto", "none"], int], Awaitable[PlannedRequest]]
+    plan: Callable[[ToolChoice, int], Awaitable[PlannedRequest]]
     provider: Provider
     calls: CallRunner
     emit: Emit
@@ -72,6 +71,9 @@ class AgentLoop:
             outcome = Outcome.CANCELLED
         except Exception as failure:
             outcome, error = self._explain(failure)
+        except BaseException:  # the process is being ended
+            self._settle(Outcome.CANCELLED, [])
+            raise
         settled: list[ReplyEnded | ToolEnded] = []
         try:
             self._settle(outcome, settled)
@@ -107,7 +109,7 @@ class AgentLoop:
             return f"The model made {self.calls.max_calls:,} calls (agent.max_tool_calls)"
         return ""
 
-    async def _ask(self, iteration: int, tool_choice: Literal["auto", "none"]) -> Message:
+    async def _ask(self, iteration: int, tool_choice: ToolChoice) -> Message:
         """Return the reply; a request refused as too long is planned and sent again, at most twice."""
         advice, refused = OverflowAdvice(), 0
         for attempt in itertools.count():
@@ -143,9 +145,7 @@ class AgentLoop:
         self._doubted = True
         return ProviderError(ErrorKind.TOO_LONG, str(error), detail=error.detail)
 
-    async def _plan_below(
-        self, most: int, refused: int, tool_choice: Literal["auto", "none"]
-    ) -> PlannedRequest:
+    async def _plan_below(self, most: int, refused: int, tool_choice: ToolChoice) -> PlannedRequest:
         """Plan a request of `most` tokens, or the least there is, where that is less than was `refused`.
 
         Raises ContextOverflowError.
@@ -158,9 +158,7 @@ class AgentLoop:
             least = error.current
         return await self.plan(tool_choice, least)
 
-    async def _may_resend(
-        self, advice: OverflowAdvice, refused: int, tool_choice: Literal["auto", "none"]
-    ) -> bool:
+    async def _may_resend(self, advice: OverflowAdvice, refused: int, tool_choice: ToolChoice) -> bool:
         """Whether less can be sent; with rolling off only a shorter answer can be asked for."""
         if self.planner.setup.rolling and not advice.most:
             return True

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import deque
 from collections.abc import AsyncIterator
 
@@ -10,6 +11,8 @@ from rolling_chat.agent.errors import ChatError
 from rolling_chat.agent.turn.loop import AgentLoop
 from rolling_chat.events import Event, Outcome, TurnEnded
 from rolling_chat.messages import Usage
+
+log = logging.getLogger("rolling_chat.agent.turn.running")
 
 MAX_UNREAD = 1_000
 """Events that may wait for the listener; a turn whose events nobody reads stands still there."""
@@ -91,6 +94,10 @@ class RunningTurn:
             yield event
         if self._task.cancelled():
             yield TurnEnded(Outcome.CANCELLED, Usage(), 0.0)
+            return
+        if failure := self._task.exception():
+            log.error("the turn could not be ended", exc_info=failure)
+            yield TurnEnded(Outcome.FAILED, self.usage, 0.0, "The turn broke on a fault of the program.")
             return
         end = self._task.result()
         for event in end.settled:

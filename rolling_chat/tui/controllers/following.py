@@ -50,7 +50,7 @@ class Following:
     def mark(self) -> None:
         """Take over what the person pinned and what they left out."""
         if self._chat.session.conversation.is_whole:
-            self._state.mark(item_marks(self._chat.session.messages, self._chat.session.pins.held))
+            self._state.mark(item_marks(self._chat.session.messages, self._chat.session.pins.scope))
 
     async def catch_up(self) -> None:
         """Read what is above the newest part, make the report, show both; a fault is one line."""

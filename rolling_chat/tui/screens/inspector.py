@@ -132,7 +132,7 @@ class InspectorScreen(TablesScreen):
         return True
 
     def _change(self, key: str, place: int) -> PinChange:
-        message_id, held = self._chat.session.messages[place - 1].id, self._chat.session.pins.held
+        message_id, held = self._chat.session.messages[place - 1].id, self._chat.session.pins.scope
         if key == "p":
             return PinChange.UNPIN if message_id in held.pinned else PinChange.PIN
         return PinChange.INCLUDE if message_id in held.excluded else PinChange.EXCLUDE

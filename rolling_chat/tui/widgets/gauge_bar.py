@@ -63,7 +63,7 @@ def sizes(report: PromptReport) -> dict[str, int]:
         "current": report.current,
         "draft": report.draft,
     }
-    free = report.window - sum(used.values()) - report.reserve - report.margin
+    free = report.room - sum(used.values())
     return {**used, "free": max(0, free), "reserve": report.reserve, "margin": report.margin}
 
 

@@ -73,10 +73,10 @@ async def test_the_price_is_all_that_comes_along_and_the_undo_is_one_command(ope
     assert (price.name, price.along) == ("r3", "its request, call and other result")
     assert price.tokens == sum(rows[place].tokens_before for place in (1, 2, 3, 4))
     assert price.undo == "/unpin r3"
-    assert not chat.session.pins.held
+    assert not chat.session.pins.scope
     assert make(chat, "pin r3") == price
     assert make(chat, price.undo[1:]).undo == "/pin r3"
-    assert not chat.session.pins.held
+    assert not chat.session.pins.scope
 
 
 @pytest.mark.parametrize(
@@ -126,7 +126,7 @@ async def test_what_there_is_not_is_said_in_one_line_and_changes_nothing(
     assert said in str(refusal.value)
     assert "\n" not in str(refusal.value)
     assert "\x1b" not in str(refusal.value)
-    assert not chat.session.pins.held
+    assert not chat.session.pins.scope
 
 
 async def test_nothing_can_be_named_before_anything_was_said(opened: Opened) -> None:
@@ -228,13 +228,13 @@ async def test_an_excluded_message_cannot_be_pinned_and_a_pin_waits_for_it(opene
     with pytest.raises(ChatError, match="r5 is pinned already"):
         make(chat, "pin r5")
     price = make(chat, "exclude r5")
-    assert chat.session.pins.held.pinned == frozenset()
+    assert chat.session.pins.scope.pinned == frozenset()
     with pytest.raises(ChatError, match="r5 is excluded; /include r5 comes first"):
         make(chat, "pin r5")
     with pytest.raises(ChatError, match="r5 is excluded already"):
         make(chat, "exclude r5")
     make(chat, price.undo[1:])
-    assert chat.session.pins.held.pinned == {chat.session.messages[4].id}
+    assert chat.session.pins.scope.pinned == {chat.session.messages[4].id}
     with pytest.raises(ChatError, match="r1 is pinned along with r5: /unpin r5 takes that back"):
         make(chat, "unpin r1")
 
@@ -243,11 +243,11 @@ async def test_the_undo_of_a_turn_leaves_what_was_pinned_in_it_before(opened: Op
     chat, runtime, _ = opened(*WORK)
     await worked(chat, runtime)
     make(chat, "pin r7")
-    before = chat.session.pins.held
+    before = chat.session.pins.scope
     price = make(chat, "pin turn 2")
     assert price.undo == "/unpin r6"
     make(chat, price.undo[1:])
-    assert chat.session.pins.held == before
+    assert chat.session.pins.scope == before
 
 
 async def test_pins_that_leave_no_room_are_refused_with_the_figure(opened: Opened) -> None:
@@ -260,7 +260,7 @@ async def test_pins_that_leave_no_room_are_refused_with_the_figure(opened: Opene
         ChatError, match=r"Nothing was changed: with r2, [\d,]+ tokens could never leave .* 4,000"
     ):
         make(chat, "pin r2")
-    assert not chat.session.pins.held
+    assert not chat.session.pins.scope
     assert chat.session.preview.report() is revision
 
 
@@ -302,16 +302,16 @@ async def test_pins_stay_through_undo_fork_and_a_restart(tmp_path: Path) -> None
     await worked(chat, runtime)
     make(chat, "pin r7")
     make(chat, "exclude r3")
-    both = chat.session.pins.held
+    both = chat.session.pins.scope
     assert both.pinned == {chat.session.messages[6].id}
     chat.session.history.undo()
-    assert chat.session.pins.held.pinned == frozenset()
-    assert chat.session.pins.held.excluded == both.excluded
+    assert chat.session.pins.scope.pinned == frozenset()
+    assert chat.session.pins.scope.excluded == both.excluded
     assert chat.session.pins.listed().elsewhere == 1
     chat.session.history.redo()
-    assert chat.session.pins.held == both
+    assert chat.session.pins.scope == both
     chat.fork()
-    assert chat.session.pins.held == both
+    assert chat.session.pins.scope == both
     make(chat, "unpin r7")
     fork = chat.session.info
     chat.close()
@@ -319,9 +319,9 @@ async def test_pins_stay_through_undo_fork_and_a_restart(tmp_path: Path) -> None
     runtime = make_runtime(tmp_path, provider)
     parent = runtime.store.session(fork.parent)
     chat = Chat.open(runtime, session=parent)
-    assert chat.session.pins.held == both
+    assert chat.session.pins.scope == both
     chat.resume(fork.id)
-    assert (chat.session.pins.held.pinned, chat.session.pins.held.excluded) == (frozenset(), both.excluded)
+    assert (chat.session.pins.scope.pinned, chat.session.pins.scope.excluded) == (frozenset(), both.excluded)
     chat.close()
     runtime.close()
 
@@ -343,14 +343,14 @@ async def test_who_only_follows_sees_pins_and_cannot_change_them(tmp_path: Path)
     await worked(chat, ours)
     follower = Chat.open(theirs, session=theirs.store.session(chat.session.info.id))
     make(chat, "exclude r3")
-    assert not follower.session.pins.held
+    assert not follower.session.pins.scope
     assert follower.session.refresh()
-    assert follower.session.pins.held == chat.session.pins.held
+    assert follower.session.pins.scope == chat.session.pins.scope
     with pytest.raises(ChatError, match="open in another terminal"):
         make(follower, "include r3")
     chat.close()
     make(follower, "include r3")
-    assert not follower.session.pins.held
+    assert not follower.session.pins.scope
     follower.close()
     ours.close()
     theirs.close()
@@ -368,7 +368,7 @@ async def test_a_store_that_cannot_be_written_changes_nothing(opened: Opened) ->
     with pytest.raises(ChatError) as refusal:
         make(chat, "pin r3")
     assert "\n" not in str(refusal.value)
-    assert not chat.session.pins.held
+    assert not chat.session.pins.scope
     assert chat.session.preview.report() is before
 
 

@@ -83,21 +83,21 @@ async def _play(folder: Path, acts: list[str | tuple[PinChange, str]]) -> None:
 
 def _change(chat: Chat, change: PinChange, words: str) -> None:
     """Make a change; its undo would bring back what was before."""
-    before = chat.session.pins.held
+    before = chat.session.pins.scope
     price = chat.session.pins.make(change, words)
-    after = chat.session.pins.held
+    after = chat.session.pins.scope
     undo, _, name = price.undo[1:].partition(" ")
     chat.session.pins.make(PinChange(undo), name)
-    assert chat.session.pins.held == before
+    assert chat.session.pins.scope == before
     chat.session.pins.make(change, words)
-    assert chat.session.pins.held == after
+    assert chat.session.pins.scope == after
 
 
 def _check(chat: Chat) -> None:
     """Every message has one fate; what is pinned is whole, what is excluded is not sent."""
     branch, rows = list(chat.session.messages), chat.session.preview.report().rows
     assert [row.index for row in rows] == list(range(len(branch) + 1))
-    held = chat.session.pins.held
+    held = chat.session.pins.scope
     for row in rows[1:]:
         message = branch[row.index - 1]
         if message.id in held.excluded:

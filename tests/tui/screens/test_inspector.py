@@ -38,13 +38,13 @@ async def test_the_price_is_shown_before_a_row_is_pinned(tmp_path: Path) -> None
         await _open(pilot)
         await pilot.press("p")
         await reads(pilot, "Pin r4 with its request:", "p or enter does it, esc leaves it")
-        assert not chat.session.pins.held
+        assert not chat.session.pins.scope
         await pilot.press("p")
         await wait_until(pilot, lambda: "◆ r4" in shown(pilot) and "◇ r3" in shown(pilot))
         await reads(pilot, "Pinned r4 with its request:")
         await pilot.press("p", "enter")
         await wait_until(pilot, lambda: "◆ r4" not in shown(pilot))
-        assert not chat.session.pins.held
+        assert not chat.session.pins.scope
         await pilot.press("enter")
         await wait_until(pilot, lambda: pilot.app.screen is screen_of(pilot))
         await tells(pilot, "/unpin r4 takes it back.")
@@ -106,7 +106,7 @@ async def test_a_message_that_has_gone_meanwhile_is_not_pinned_nor_another_in_it
             pass
         await pilot.press("x")
         await reads(pilot, "The conversation has gone another way: look again.")
-        assert not chat.session.pins.held
+        assert not chat.session.pins.scope
 
 
 async def test_esc_and_another_row_leave_what_was_offered(tmp_path: Path) -> None:
@@ -121,7 +121,7 @@ async def test_esc_and_another_row_leave_what_was_offered(tmp_path: Path) -> Non
         await wait_until(pilot, lambda: "Exclude r4:" not in shown(pilot))
         await pilot.press("x")
         await reads(pilot, "Exclude r3 with the message after it:")
-        assert not chat.session.pins.held
+        assert not chat.session.pins.scope
         await pilot.press("x")
         await wait_until(pilot, lambda: "∅ r3" in shown(pilot) and "∅ r4" in shown(pilot))
         await pilot.press("up", "x")
@@ -137,7 +137,7 @@ async def test_the_system_message_always_stays(tmp_path: Path) -> None:
         await _open(pilot)
         await pilot.press("down", "down", "down", "down", "x", "x", "p")
         await reads(pilot, "The system message always stays.")
-        assert not chat.session.pins.held
+        assert not chat.session.pins.scope
 
 
 async def test_what_is_said_meanwhile_shows_and_the_cursor_stays_on_its_row(tmp_path: Path) -> None:
