@@ -15,12 +15,11 @@ from rolling_chat.providers.addresses import (
     address_in,
     is_same_provider,
     place_of,
-    provider_name,
     with_credentials,
     without_credentials,
 )
 from rolling_chat.providers.discovery import ModelChoice, check_model, choose_model
-from rolling_chat.providers.known import find_provider, missing_keys
+from rolling_chat.providers.model_ref import ModelRef, find_provider, missing_keys
 from rolling_chat.sessions.records import SessionInfo
 
 _DEMO_MODELS = ("demo/offline", "demo/offline-32k")
@@ -85,7 +84,7 @@ def address_of(
     if session is not None and session.model:
         used.pop(session.model, None)
         used[session.model] = session.api_base
-    if provider_name(model) == "demo":
+    if ModelRef.parse(model).is_demo:
         return ""
     if model in used:
         return used[model]
@@ -117,7 +116,7 @@ def known_addresses(runtime: Runtime, model: str) -> Mapping[str, str]:
 def model_warnings(runtime: Runtime, model: str, address: str | None) -> Iterator[str]:
     """Yield a line for each thing that a model lacks: a key, a window that is known."""
     if missing := missing_keys(model, address or "", runtime.environ):
-        yield f"No key for {provider_name(model)}: set {' or '.join(missing)}."
+        yield f"No key for {ModelRef.parse(model).served_by}: set {' or '.join(missing)}."
     if is_window_assumed(model, runtime.settings, runtime.catalog):
         window = window_of(model, runtime.settings, runtime.catalog)
         yield (

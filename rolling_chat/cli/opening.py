@@ -11,7 +11,7 @@ from rolling_chat.cli.options import Options
 from rolling_chat.events import AskPermission
 from rolling_chat.hardening import close_process
 from rolling_chat.providers.addresses import PROVIDERS_OWN
-from rolling_chat.providers.known import provider_of
+from rolling_chat.providers.model_ref import ModelRef
 from rolling_chat.providers.protocol import ProviderError
 from rolling_chat.providers.served import served_model
 from rolling_chat.sessions.records import SessionAmbiguous, SessionNotFound, StoreError
@@ -80,7 +80,7 @@ def _model_of(options: Options, runtime: Runtime, session: SessionInfo | None) -
     if options.model:
         # a bare name at an address of its own is a server that speaks OpenAI's language
         return options.model if "/" in options.model else f"openai/{options.model}"
-    if session is not None and session.model and provider_of(session.model) != "demo":
+    if session is not None and session.model and not ModelRef.parse(session.model).is_demo:
         return ""
     try:
         return served_model(runtime.api_base, runtime.settings.model, runtime.environ)

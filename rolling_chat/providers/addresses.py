@@ -11,14 +11,13 @@ from collections.abc import Iterable, Mapping, MutableMapping
 from types import MappingProxyType
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
-from rolling_chat.providers.known import provider_of
+from rolling_chat.providers.model_ref import ModelRef
 from rolling_chat.providers.ollama import ollama_base
 from rolling_chat.redaction import is_secret_name
 
 PROVIDERS_OWN = "default"
 """What users write for the address that a provider has by itself."""
 
-_OLLAMA = frozenset({"ollama", "ollama_chat"})
 _ENDINGS = ("_API_BASE", "_BASE_URL", "_API_URL", "_ENDPOINT", "_URL")
 
 # The variables of providers that do not go by their name and an ending, in litellm's order.
@@ -75,13 +74,14 @@ _HOSTS: Mapping[str, str] = MappingProxyType(
 
 def address_in(environ: Mapping[str, str], model: str) -> str:
     """The address that `environ` names for the provider of `model`; empty: the provider's own."""
-    provider = provider_name(model)
-    if not provider or provider == "demo":
+    ref = ModelRef.parse(model)
+    provider = ref.served_by
+    if not provider or ref.is_demo:
         return ""
     stem = re.sub(r"[^A-Z0-9]", "_", provider.upper())
     names = _VARIABLES.get(provider) or tuple(f"{stem}{ending}" for ending in _ENDINGS)
     found = next((environ[name].strip() for name in names if environ.get(name, "").strip()), "")
-    return found or (ollama_base(environ) if provider in _OLLAMA else "")
+    return found or (ollama_base(environ) if ref.is_ollama else "")
 
 
 def hide_addresses(environ: MutableMapping[str, str]) -> None:
@@ -98,14 +98,9 @@ def keep_loopback_direct(environ: MutableMapping[str, str]) -> None:
 
 def is_same_provider(model: str, other: str) -> bool:
     """Say whether two models are served by one provider, under whichever of its names."""
-    names = [provider_name(one) for one in (model, other)]
+    names = [ModelRef.parse(one).served_by for one in (model, other)]
     first, second = (_SAME_PROVIDER.get(name, name) for name in names)
     return first == second
-
-
-def provider_name(model: str) -> str:
-    """The provider that serves `model`, known or not; empty where its name says none."""
-    return provider_of(model) or (model.partition("/")[0].lower() if "/" in model else "")
 
 
 def without_credentials(address: str) -> str:
@@ -132,7 +127,8 @@ def with_credentials(address: str, known: Iterable[str]) -> str:
 
 def place_of(model: str, address: str) -> str:
     """Where requests to `model` go, for people: an address, or the host of the provider's own."""
-    provider = provider_name(model)
-    if provider == "demo":
+    ref = ModelRef.parse(model)
+    if ref.is_demo:
         return ""
+    provider = ref.served_by
     return address or _HOSTS.get(provider) or f"{provider or 'the provider'}'s own address"

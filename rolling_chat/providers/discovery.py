@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rolling_chat.providers.addresses import place_of
-from rolling_chat.providers.known import KNOWN_PROVIDERS, find_provider, unknown_model_line
+from rolling_chat.providers.known import KNOWN_PROVIDERS
+from rolling_chat.providers.model_ref import ModelRef, find_provider, unknown_model_line
 from rolling_chat.providers.offline import OFFLINE_MODEL, offline_window
 from rolling_chat.providers.ollama import probe_ollama
 from rolling_chat.providers.protocol import ErrorKind, ProviderError
@@ -81,9 +82,9 @@ def check_model(model: str, catalog: ModelCatalog) -> None:
         known = offline_window(model) is not None
         nearest = [OFFLINE_MODEL, f"{OFFLINE_MODEL}-32k"]
     else:
-        _prefix, slash, name = model.partition("/")
+        ref = ModelRef.parse(model)
         info = catalog.lookup(model)
-        known = bool(name) if provider and slash else info is not None and info.name == model
+        known = bool(ref.name) if provider and ref.prefix else info is not None and info.name == model
         nearest = (
             [] if known else list(dict.fromkeys([*([info.name] if info else []), *catalog.nearest(model)]))
         )

@@ -15,7 +15,7 @@ from time import time
 from urllib.parse import urlsplit
 
 from rolling_chat.providers.addresses import place_of, without_credentials
-from rolling_chat.providers.known import find_provider, provider_of, unknown_model_line
+from rolling_chat.providers.model_ref import ModelRef, find_provider, unknown_model_line
 from rolling_chat.providers.ollama import ollama_base
 from rolling_chat.providers.overflow import (
     NO_NUMBERS,
@@ -275,7 +275,7 @@ def _disconnected(context: ErrorContext, body: ErrorBody, provider: str, names: 
 def _is_loopback(context: ErrorContext) -> bool:
     """Whether the request went to this machine, where nobody listening means no server."""
     base = context.api_base or ""
-    if not base and provider_of(context.model) in {"ollama", "ollama_chat"}:
+    if not base and ModelRef.parse(context.model).is_ollama:
         base = (context.environ or {}).get("OLLAMA_API_BASE") or ollama_base(context.environ or {})
         base = base or "http://127.0.0.1"
     host = urlsplit(base).hostname or ""
@@ -336,7 +336,7 @@ def _timed_out(context: ErrorContext, provider: str) -> str:
 
 
 def _no_network(context: ErrorContext, provider: str) -> str:
-    if provider_of(context.model) in {"ollama", "ollama_chat"}:
+    if ModelRef.parse(context.model).is_ollama:
         return "No connection to Ollama: is it running? Start it with: ollama serve"
     if context.api_base:
         return f"No connection to {provider}: is the server running, is the address right?"
@@ -350,7 +350,8 @@ def _no_credit(provider: str) -> str:
 def _provider_label(context: ErrorContext) -> str:
     if context.api_base:
         return urlsplit(context.api_base).netloc.rpartition("@")[2] or context.api_base
-    return provider_of(context.model) or context.model.partition("/")[0] or "the provider"
+    ref = ModelRef.parse(context.model)
+    return ref.provider or ref.prefix or ref.name or "the provider"
 
 
 def _quote(body: ErrorBody) -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal, TypeAlias
 
-from rolling_chat.providers.known import provider_of
+from rolling_chat.providers.model_ref import ModelRef
 
 CallIds: TypeAlias = Literal["any", "plain", "nine"]
 
@@ -76,7 +76,7 @@ _NEED_MAX_TOKENS = frozenset({"anthropic", "bedrock", "openrouter"})
 @lru_cache(maxsize=256)
 def find_family(model: str) -> WireFamily:
     """The row for `model`: by its provider where that has rules of its own, else by its name."""
-    provider = provider_of(model)
+    provider = ModelRef.parse(model).provider
     if provider in _BY_PROVIDER:
         return _BY_PROVIDER[provider]
     name = model.lower()
@@ -93,7 +93,7 @@ def family_of(model: str) -> str:
 
 def wants_max_tokens(model: str) -> bool:
     """Whether `max_tokens` must go with every request to `model`."""
-    return find_family(model).max_tokens or provider_of(model) in _NEED_MAX_TOKENS
+    return find_family(model).max_tokens or ModelRef.parse(model).provider in _NEED_MAX_TOKENS
 
 
 def prompt_cache(model: str) -> bool:

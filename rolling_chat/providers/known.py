@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-
-from rolling_chat.redaction import is_secret_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,56 +72,3 @@ OWN_CREDENTIALS = frozenset({"azure", "azure_ai", "bedrock", "vertex_ai", "datab
 
 KEYLESS_ELSEWHERE = frozenset({"openai", "custom_openai", "litellm_proxy"})
 """At an address of one's own these need no key."""
-
-_BY_NAME: Mapping[str, KnownProvider] = {provider.name: provider for provider in KNOWN_PROVIDERS}
-
-# Names that litellm takes without a provider in front, by how they begin.
-_BARE_NAMES = (
-    ("claude", "anthropic"),
-    ("gpt-", "openai"),
-    ("chatgpt-", "openai"),
-    ("o1", "openai"),
-    ("o3", "openai"),
-    ("o4", "openai"),
-    ("gemini", "gemini"),
-    ("command", "cohere_chat"),
-    ("deepseek", "deepseek"),
-    ("mistral", "mistral"),
-)
-
-
-def provider_of(model: str) -> str:
-    """The provider's name in front of `model`, or the one that its bare name stands for; else ""."""
-    prefix, slash, _rest = model.partition("/")
-    if slash and prefix.lower() in _BY_NAME:
-        return prefix.lower()
-    if slash:
-        return ""
-    lowered = model.lower()
-    return next((provider for stem, provider in _BARE_NAMES if lowered.startswith(stem)), "")
-
-
-def find_provider(model: str) -> KnownProvider | None:
-    """The row of the provider that serves `model`, None where nothing is known of it."""
-    return _BY_NAME.get(provider_of(model))
-
-
-def missing_keys(model: str, address: str, environ: Mapping[str, str]) -> Sequence[str]:
-    """The variables that a key for `model` is looked for in, where none of them is set and one is needed."""
-    provider = find_provider(model)
-    if provider is None or provider.name in OWN_CREDENTIALS or any(map(environ.get, provider.keys)):
-        return ()
-    stem = f"{provider.name.upper()}_"
-    if any(name.startswith(stem) and is_secret_name(name) for name in environ):
-        return ()  # one that litellm knows and this table does not, as ANTHROPIC_AUTH_TOKEN
-    return () if address and provider.name in KEYLESS_ELSEWHERE else provider.keys
-
-
-def unknown_model_line(model: str, nearest: Sequence[str]) -> str:
-    """The line for a model that nobody knows, with the names that come nearest."""
-    advice = (
-        f"nearest: {', '.join(nearest)}" if nearest else "give it as provider/model, with --model or /model"
-    )
-    if provider_of(model) in {"ollama", "ollama_chat"}:
-        advice = f"get it with: ollama pull {model.partition('/')[2]}"
-    return f'Unknown model "{model}"; {advice}.'

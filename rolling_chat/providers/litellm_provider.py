@@ -19,8 +19,9 @@ from rolling_chat.messages import Json, Usage
 from rolling_chat.providers.addresses import hide_addresses, keep_loopback_direct
 from rolling_chat.providers.background import in_background
 from rolling_chat.providers.families import find_family
-from rolling_chat.providers.known import KEYLESS_ELSEWHERE, OWN_CREDENTIALS, find_provider, provider_of
+from rolling_chat.providers.known import KEYLESS_ELSEWHERE, OWN_CREDENTIALS
 from rolling_chat.providers.litellm_loading import close_connections, load_litellm, timeouts, warm_up
+from rolling_chat.providers.model_ref import ModelRef, find_provider
 from rolling_chat.providers.offline import OFFLINE_MODEL
 from rolling_chat.providers.protocol import (
     Delta,
@@ -42,7 +43,6 @@ if TYPE_CHECKING:
 _log = logging.getLogger("rolling_chat.providers.litellm")
 # Servers on one's own machine ask for no key, but the client asks for a string.
 _NO_KEY = "no-key-needed"
-_OLLAMA = frozenset({"ollama", "ollama_chat"})
 
 
 class LiteLLMProvider:
@@ -164,9 +164,9 @@ class LiteLLMProvider:
         yield Finished(reply.message(made_by(request.model)), self._usage(request, figures.usage))
 
     def _arguments(self, request: Request) -> dict[str, Any]:
-        provider = provider_of(request.model)
+        model = ModelRef.parse(request.model)
         arguments: dict[str, Any] = {
-            "model": _litellm_name(request.model),
+            "model": _litellm_name(model),
             "messages": to_wire(request),
             "stream": True,
             "stream_options": {"include_usage": True},
@@ -177,12 +177,12 @@ class LiteLLMProvider:
             "drop_params": True,
         }
         # to Ollama `tool_choice` is unknown: without tools it cannot call any
-        if request.tools and not (provider in _OLLAMA and request.tool_choice == "none"):
+        if request.tools and not (model.is_ollama and request.tool_choice == "none"):
             arguments["tools"] = tools_to_wire(request)
             arguments["tool_choice"] = request.tool_choice
         if request.max_tokens is not None:
             arguments["max_tokens"] = request.max_tokens
-        if provider in _OLLAMA and request.window > 0:
+        if model.is_ollama and request.window > 0:
             arguments["num_ctx"] = request.window  # else its server cuts at its own default in silence
         if request.api_base:
             arguments["api_base"] = request.api_base
@@ -202,7 +202,7 @@ class LiteLLMProvider:
         return key
 
     def _usage(self, request: Request, usage: Usage) -> Usage:
-        if provider_of(request.model) == "demo":
+        if ModelRef.parse(request.model).is_demo:
             return replace(usage, cost=0.0)
         return with_cost(usage, self._catalog.lookup(request.model))
 
@@ -239,7 +239,7 @@ class LiteLLMProvider:
         return ProviderError(error.kind, f"{line}. It has: {listed(names)}.", detail=error.detail)
 
     def _nearest(self, model: str) -> Sequence[str]:
-        return (OFFLINE_MODEL,) if provider_of(model) == "demo" else self._catalog.nearest(model)
+        return (OFFLINE_MODEL,) if ModelRef.parse(model).is_demo else self._catalog.nearest(model)
 
 
 def _has_finish_reason(response: Any) -> bool:
@@ -251,13 +251,12 @@ def _has_finish_reason(response: Any) -> bool:
 
 
 def _server_of(request: Request) -> tuple[str, str | None]:
-    return provider_of(request.model), request.api_base
+    return ModelRef.parse(request.model).provider, request.api_base
 
 
-def _litellm_name(model: str) -> str:
+def _litellm_name(model: ModelRef) -> str:
     """Route Ollama models to the chat endpoint; the completion endpoint supports neither roles nor tools."""
-    provider, slash, name = model.partition("/")
-    return f"ollama_chat/{name}" if slash and provider == "ollama" else model
+    return f"ollama_chat/{model.name}" if model.prefix == "ollama" else model.given
 
 
 def _is_openai(api_base: str | None) -> bool:

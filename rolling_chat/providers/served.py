@@ -10,7 +10,7 @@ from urllib.parse import unquote, urlsplit
 
 from rolling_chat.foreign_json import read_json
 from rolling_chat.providers.addresses import without_credentials
-from rolling_chat.providers.known import find_provider
+from rolling_chat.providers.model_ref import ModelRef, find_provider
 from rolling_chat.providers.protocol import ErrorKind, ProviderError
 from rolling_chat.text import one_line
 
@@ -31,7 +31,7 @@ def served_model(address: str, wanted: str, environ: Mapping[str, str]) -> str:
             ErrorKind.MODEL_UNKNOWN,
             f"{without_credentials(address)} did not list its models ({error}); name one with --model",
         ) from error
-    if wanted and wanted.partition("/")[2] in names:
+    if wanted and (ref := ModelRef.parse(wanted)).prefix and ref.name in names:
         return wanted
     if wanted in names or len(names) == 1:
         return f"openai/{wanted if wanted in names else names[0]}"

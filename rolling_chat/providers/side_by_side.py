@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from urllib.parse import urlsplit
 
-from rolling_chat.providers.known import KNOWN_PROVIDERS, provider_of
+from rolling_chat.providers.known import KNOWN_PROVIDERS
+from rolling_chat.providers.model_ref import ModelRef
 
 # Servers that people run themselves: how many requests they take at once is up to their machine.
 _SELF_HOSTED = frozenset(
@@ -23,7 +24,7 @@ _HOSTED_DOMAINS = (
 
 def server_of(model: str, address: str | None) -> str:
     """The server that answers for `model`: its address, or its provider's name where that is all there is."""
-    return address or provider_of(model)
+    return address or ModelRef.parse(model).provider
 
 
 def answers_side_by_side(server: str) -> bool:

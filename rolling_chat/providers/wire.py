@@ -24,7 +24,7 @@ from rolling_chat.providers.families import (
     prompt_cache,
     wants_max_tokens,
 )
-from rolling_chat.providers.known import provider_of
+from rolling_chat.providers.model_ref import ModelRef
 from rolling_chat.providers.protocol import Request
 from rolling_chat.text import normalize_text
 
@@ -60,7 +60,8 @@ _remembered_limit = 4096
 
 def made_by(model: str) -> MadeBy:
     """Who writes the replies of `model`, for `Message.made_by`."""
-    return MadeBy(provider_of(model) or model.partition("/")[0], model)
+    ref = ModelRef.parse(model)
+    return MadeBy(ref.provider or ref.prefix or ref.name, model)
 
 
 def for_model(messages: Sequence[Message], model: str) -> tuple[Message, ...]:

@@ -13,7 +13,7 @@ from rolling_chat.context.windows import knows_context_limit
 from rolling_chat.context_keys import ContextKeys, Truncation
 from rolling_chat.messages import JsonObject
 from rolling_chat.providers import wire
-from rolling_chat.providers.known import provider_of
+from rolling_chat.providers.model_ref import ModelRef
 from rolling_chat.providers.offline import offline_window
 from rolling_chat.sessions.records import Learned
 from rolling_chat.sessions.store import SessionStore
@@ -24,7 +24,6 @@ from rolling_chat.tools.memory import RECALL
 NOTHING_LEARNED = Learned()
 NOTHING_MEASURED = Measurements()
 
-_OLLAMA = frozenset({"ollama", "ollama_chat"})
 _OLLAMA_WINDOW = 16_384
 """What an Ollama server is asked to hold where nobody said: it takes memory, whatever the model could do."""
 
@@ -70,7 +69,7 @@ def window_of(
     window = settings.for_model(model).max_input_tokens or offline_window(model) or 0
     if not window:
         window = (info.max_input_tokens if info else 0) or get_context_limit(model)
-        if provider_of(model) in _OLLAMA:
+        if ModelRef.parse(model).is_ollama:
             window = min(window, _OLLAMA_WINDOW)
     for cap in (settings.context.max_context_tokens, learned.limit):
         window = min(window, cap) if cap else window
@@ -79,7 +78,7 @@ def window_of(
 
 def is_window_assumed(model: str, settings: Settings, catalog: ModelCatalog) -> bool:
     """Say whether nothing and no one knows the window of `model`, so that a default stands for it."""
-    if settings.for_model(model).max_input_tokens or offline_window(model) or provider_of(model) in _OLLAMA:
+    if settings.for_model(model).max_input_tokens or offline_window(model) or ModelRef.parse(model).is_ollama:
         return False
     info = _known(model, catalog)
     return not (info and info.max_input_tokens) and not knows_context_limit(model)

@@ -1,0 +1,93 @@
+"""Parse what users write for a model: the provider that serves it, and the provider's name for it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from rolling_chat.providers.known import KEYLESS_ELSEWHERE, KNOWN_PROVIDERS, OWN_CREDENTIALS, KnownProvider
+from rolling_chat.redaction import is_secret_name
+
+_BY_NAME: Mapping[str, KnownProvider] = {provider.name: provider for provider in KNOWN_PROVIDERS}
+_OLLAMA = frozenset({"ollama", "ollama_chat"})  # its completion endpoint and its chat endpoint
+
+# Names that litellm takes without a provider in front, by how they begin.
+_BARE_NAMES = (
+    ("claude", "anthropic"),
+    ("gpt-", "openai"),
+    ("chatgpt-", "openai"),
+    ("o1", "openai"),
+    ("o3", "openai"),
+    ("o4", "openai"),
+    ("gemini", "gemini"),
+    ("command", "cohere_chat"),
+    ("deepseek", "deepseek"),
+    ("mistral", "mistral"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRef:
+    """A model as it was `given`: `provider/name`, or a bare name.
+
+    `prefix` is what stands before the first slash, as given; empty for a bare name. `provider` is the known
+    provider that the prefix or the bare name stands for, empty where nothing is known of it.
+    """
+
+    given: str
+    prefix: str
+    name: str
+    provider: str
+
+    @classmethod
+    @lru_cache(maxsize=256)
+    def parse(cls, given: str) -> ModelRef:
+        """Take a model's name apart; any text will do."""
+        prefix, slash, name = given.partition("/")
+        if not slash:
+            lowered = given.lower()
+            provider = next((provider for stem, provider in _BARE_NAMES if lowered.startswith(stem)), "")
+            return cls(given, "", given, provider)
+        return cls(given, prefix, name, prefix.lower() if prefix.lower() in _BY_NAME else "")
+
+    @property
+    def served_by(self) -> str:
+        """The name of the provider that serves the model, known or not; empty where nothing says it."""
+        return self.provider or self.prefix.lower()
+
+    @property
+    def is_ollama(self) -> bool:
+        """Whether Ollama serves the model, by either of its endpoints."""
+        return self.provider in _OLLAMA
+
+    @property
+    def is_demo(self) -> bool:
+        """Whether the model is the built-in demo."""
+        return self.provider == "demo"
+
+
+def find_provider(model: str) -> KnownProvider | None:
+    """The row of the provider that serves `model`, None where nothing is known of it."""
+    return _BY_NAME.get(ModelRef.parse(model).provider)
+
+
+def missing_keys(model: str, address: str, environ: Mapping[str, str]) -> Sequence[str]:
+    """The variables that a key for `model` is looked for in, where none of them is set and one is needed."""
+    provider = find_provider(model)
+    if provider is None or provider.name in OWN_CREDENTIALS or any(map(environ.get, provider.keys)):
+        return ()
+    stem = f"{provider.name.upper()}_"
+    if any(name.startswith(stem) and is_secret_name(name) for name in environ):
+        return ()  # one that litellm knows and this table does not, as ANTHROPIC_AUTH_TOKEN
+    return () if address and provider.name in KEYLESS_ELSEWHERE else provider.keys
+
+
+def unknown_model_line(model: str, nearest: Sequence[str]) -> str:
+    """The line for a model that nobody knows, with the names that come nearest."""
+    advice = (
+        f"nearest: {', '.join(nearest)}" if nearest else "give it as provider/model, with --model or /model"
+    )
+    if ModelRef.parse(model).is_ollama:
+        advice = f"get it with: ollama pull {ModelRef.parse(model).name}"
+    return f'Unknown model "{model}"; {advice}.'
