@@ -1,9 +1,9 @@
-"""A sequence whose entries are made when they are asked for."""
+"""Values that are made when they are read: sequences whose entries are, and texts that stay elsewhere."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TypeVar, overload
+from typing import Protocol, TypeVar, overload
 
 Entry = TypeVar("Entry")
 
@@ -38,3 +38,30 @@ class Lazily(Sequence[Entry]):
         if entry is None:
             entry = self._made[place] = self._make(place)
         return entry
+
+
+class HasText(Protocol):
+    """What a `LazyText` reads."""
+
+    @property
+    def text(self) -> str:
+        """The text."""
+        ...
+
+
+class LazyText:
+    """The text of its owner, read whenever it is needed, so that it is in memory once."""
+
+    __slots__ = ("_owner",)
+
+    def __init__(self, owner: HasText) -> None:
+        self._owner = owner
+
+    def __str__(self) -> str:
+        return self._owner.text
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, LazyText | str) and str(self) == str(other)
+
+    def __hash__(self) -> int:
+        return hash(str(self))

@@ -10,7 +10,9 @@ import zlib
 from array import array
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from typing import Any, Protocol
+from typing import Any
+
+from rolling_chat.lazily import HasText
 
 _SHORTEST = 100  # characters: below it the place in a page costs what the text does
 _LONGEST = 65_536  # characters: above it unpacking would be felt, and few are
@@ -45,15 +47,6 @@ class Packed:
         """The text as it was; some microseconds, where a neighbour was read lately one."""
         page, at = self._page, self._at
         return _opened(page)[page.ends[at] : page.ends[at + 1]].decode("utf-8", "surrogatepass")
-
-
-class HasText(Protocol):
-    """What can stand for a text in a slot."""
-
-    @property
-    def text(self) -> str:
-        """The text."""
-        ...
 
 
 class TextSlot:

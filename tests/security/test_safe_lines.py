@@ -75,7 +75,7 @@ def test_no_character_gets_past_markdown(place: str, text: str) -> None:
 def test_no_character_gets_past_any_kind_of_item(
     kind: Kind, status: Status, text: str, is_open: bool
 ) -> None:
-    item = Item("a", kind, text, status, detail=text)
+    item = Item("a", kind, text, status, result=text)
     assert not steers(drawn(item, is_open=is_open, rule=text))
 
 

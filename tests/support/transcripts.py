@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from rolling_chat.tui.state.fates import Fates
 from rolling_chat.tui.state.items import Item
 from rolling_chat.tui.transcript.colors import Look
-from rolling_chat.tui.transcript.document import ItemFacts, Place
-from rolling_chat.tui.transcript.layout import ItemLayout, LineCache
+from rolling_chat.tui.transcript.layout import Around, ItemLayout, LineCache, Place
 from rolling_chat.tui.transcript.lines import Line
 from rolling_chat.tui.transcript.render import gap_before
 
@@ -25,16 +25,8 @@ def drawn_item(
     item: Item, look: Look, *, is_open: bool = False, gap: int = 0, rule: str = "", note: str | None = None
 ) -> list[list[Line]]:
     """The lines of every piece of an item, drawn with nothing kept from before."""
-    layout = ItemLayout(
-        item,
-        look,
-        LineCache(),
-        lambda: 0.0,
-        is_open=is_open,
-        gap=gap,
-        rule=rule,
-        note=item.note if note is None else note,
-    )
+    around = Around(gap, rule, item.note if note is None else note)
+    layout = ItemLayout(item, look, LineCache(), lambda: 0.0, is_open=is_open, around=around)
     while layout.advance(60):
         pass
     return [list(layout.lines(at)) for at in range(len(layout.pieces))]
@@ -52,15 +44,21 @@ def naive_rows(
     *,
     first: int = 0,
     is_open: Callable[[Item], bool] = lambda _: False,
-    facts: Callable[[str], ItemFacts] = lambda _: ItemFacts(),
+    fates: Fates | None = None,
 ) -> list[NaiveRow]:
     """Every row of a conversation; `first` is the ordinal of its first item."""
     rows: list[NaiveRow] = []
     for at, item in enumerate(items):
-        said = facts(item.id)
+        fate = fates.items.get(item.id) if fates is not None else None
+        rule = fates.rule if fates is not None and fates.boundary == item.id else ""
         gap = gap_before(item, items[at - 1] if at else None)
         pieces = drawn_item(
-            item, look, is_open=is_open(item), gap=gap, rule=said.rule, note=said.note or item.note
+            item,
+            look,
+            is_open=is_open(item),
+            gap=gap,
+            rule=rule,
+            note=(fate.note if fate is not None else "") or item.note,
         )
         rows += [
             NaiveRow(Place(first + at, piece, n), line)

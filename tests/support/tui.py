@@ -169,7 +169,7 @@ def draft(pilot: Pilot[None]) -> str:
 def transcript(pilot: Pilot[None]) -> str:
     """Every line of the transcript, drawn."""
     view = screen_of(pilot).query_one(Transcript)
-    view.viewport.sync()
+    view.viewport.update()
     rows = chain.from_iterable(view.document.stretches(view.document.first))
     return "\n".join(row.line.drawn.rstrip() for row in rows)
 

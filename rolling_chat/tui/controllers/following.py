@@ -102,4 +102,4 @@ class Following:
     def _put_above(self, older: Sequence[Message]) -> None:
         self._state.prepend(older)
         # part by part: all of a long session at once would hold the keys up, and its texts are packed by then
-        self._screen.transcript.take_in()
+        self._screen.transcript.document.sync()

@@ -12,9 +12,9 @@ from rolling_chat.tui.state.items import Item, items_of
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """What is not as it was: `is_new` everything, else what stands at `cut` and below, and `changed`.
+    """Changes since the last read: the whole list (`is_new`), or everything from `cut` on, plus `changed`.
 
-    What was added at either end is told by the ordinals.
+    What was added at either end is seen in the ordinals.
     """
 
     is_new: bool
@@ -36,6 +36,7 @@ class ItemList(Sequence[Item]):
         self._is_new = True
         self._cut: int | None = None
         self._changed: set[int] = set()
+        self._taken = range(0)  # the ordinals when changes were last taken
         self.clear(items)
 
     def __len__(self) -> int:
@@ -128,9 +129,13 @@ class ItemList(Sequence[Item]):
         """Somebody looks who never looked before: everything is new."""
         self._is_new = True
 
-    def take_changes(self) -> Changes:
-        """What has changed since this was last asked."""
+    def take_changes(self) -> Changes | None:
+        """What has changed since this was last asked; None for nothing."""
+        is_same = self._cut is None and not self._changed and self.ordinals == self._taken
+        if is_same and not self._is_new:
+            return None
         self._join()
+        self._taken = self.ordinals
         taken = Changes(self._is_new, self._cut, frozenset(self._changed))
         self._is_new, self._cut = False, None
         self._changed.clear()
@@ -139,7 +144,7 @@ class ItemList(Sequence[Item]):
     def _join(self) -> None:
         for ordinal, texts in self._growing.items():
             item = self._items[ordinal - self._first]
-            self._items[ordinal - self._first] = replace(item, text=item.text + "".join(texts))
+            self._items[ordinal - self._first] = replace(item, source=item.text + "".join(texts))
         self._growing.clear()
 
 

@@ -7,12 +7,12 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from rolling_chat import figures
 from rolling_chat.commands.marks import Mark, mark_of
+from rolling_chat.lazily import LazyText
 from rolling_chat.messages import Ending, Message, ToolCall
-from rolling_chat.packing import text_slot
 from rolling_chat.text import one_line
 from rolling_chat.tools.run_command import outcome_of
 
@@ -57,25 +57,31 @@ class Status(StrEnum):
 class Item:
     """One entry of the transcript.
 
-    `text` is the source as it came; `detail` is what opening the item shows (a tool's result);
+    `source` is its text as it came, `result` what opening the item shows (a tool's result); both may be read
+    from a message when they are needed.
     `note` is at the right of a tool's line, after its `outcome` where that is no plain success (`exit 1`,
     why a file could not be read) and before how long it `took`; `mark` is what the user did to its message.
     """
 
     id: str
     kind: Kind
-    text: str
+    source: str | LazyText
     status: Status = Status.DONE
-    detail: str = ""
+    result: str | LazyText = ""
     note: str = ""
     outcome: str = ""
     took: str = ""
     mark: Mark = Mark.NONE
 
+    @property
+    def text(self) -> str:
+        """Its text."""
+        return str(self.source)
 
-# an item takes its message for a text, so that a text is held once, and packed where the message's is
-text_slot(Item, "text", Message)
-text_slot(Item, "detail", Message)
+    @property
+    def detail(self) -> str:
+        """What opening it shows."""
+        return str(self.result)
 
 
 _STRONGER = (Mark.NONE, Mark.ALONG, Mark.PINNED, Mark.EXCLUDED)
@@ -152,7 +158,7 @@ def place_of(messages: Sequence[Message], message_id: str) -> tuple[str, bool]:
 
 def user_item(message: Message) -> Item:
     """The item of the person's message."""
-    return Item(message.id, Kind.USER, _text_of(message))
+    return Item(message.id, Kind.USER, LazyText(message))
 
 
 def reply_items(message: Message) -> list[Item]:
@@ -163,7 +169,7 @@ def reply_items(message: Message) -> list[Item]:
     if thought:
         items.append(Item(reasoning_id(message.id), Kind.REASONING, thought))
     if message.text.strip() or status is not Status.DONE:
-        items.append(Item(message.id, Kind.ASSISTANT, _text_of(message), status))
+        items.append(Item(message.id, Kind.ASSISTANT, LazyText(message), status))
     for index, call in enumerate(message.tool_calls):
         items.append(Item(call_id(message.id, index), Kind.TOOL, describe_call(call), Status.FORMING))
     return items
@@ -190,7 +196,7 @@ def answered(item: Item, message: Message, seconds: float | None = None) -> Item
     return replace(
         item,
         status=status_of(message.ending),
-        detail=_text_of(message),
+        result=LazyText(message),
         note=result_note(message),
         outcome=_outcome(message),
         took=f"{seconds:.0f} s" if seconds is not None and seconds >= 1 else "",
@@ -230,11 +236,6 @@ def describe_call(call: ToolCall) -> str:
     parts = [call.name, *(_plain(arguments[key]) for key in main)]
     parts += [f"{key}={_plain(arguments[key])}" for key in rest]
     return " ".join(parts)
-
-
-def _text_of(message: Message) -> str:
-    """What stands for the text of a message in a slot of its item."""
-    return cast(str, message)
 
 
 def _plain(value: object) -> str:

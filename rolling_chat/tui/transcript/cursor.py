@@ -9,7 +9,8 @@ from typing import Literal, TypeAlias
 from rich.cells import cell_len, split_graphemes
 
 from rolling_chat.tui.state.items import Item, Kind
-from rolling_chat.tui.transcript.document import Document, Place, Row
+from rolling_chat.tui.transcript.document import Document
+from rolling_chat.tui.transcript.layout import Place, Row
 from rolling_chat.tui.transcript.selection import Point
 
 By: TypeAlias = Literal["character", "word", "edge"]
@@ -164,8 +165,7 @@ class Cursor:
         document = self.document
         rows = document.forward(place, 1).rows
         if place.ordinal in document.ordinals and (not rows or rows[0].place.ordinal != place.ordinal):
-            pieces = document.layout(place.ordinal).pieces
-            rows = document.backward(Place(place.ordinal, len(pieces)), 1) or rows
+            rows = document.backward(document.end_of(place.ordinal), 1) or rows
         rows = rows or document.backward(document.end, 1)
         return rows[0] if rows else None
 

@@ -5,36 +5,19 @@ from __future__ import annotations
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import NamedTuple
 
-from rolling_chat.tui.state.item_list import Changes, ItemList
+from rolling_chat.tui.state.fates import Fates
+from rolling_chat.tui.state.item_list import ItemList
 from rolling_chat.tui.state.items import FOLDED_KINDS, Item
 from rolling_chat.tui.transcript.colors import Look
 from rolling_chat.tui.transcript.heights import Heights
-from rolling_chat.tui.transcript.layout import ItemLayout, LineCache, height_about
-from rolling_chat.tui.transcript.lines import Line
+from rolling_chat.tui.transcript.layout import Around, ItemLayout, LineCache, Place, Row, height_about
 from rolling_chat.tui.transcript.render import gap_before
 
 _KEPT_LAYOUTS = 256
 SLICE = 0.008  # seconds of laying out at a time, so that keys are answered in between
 _STRETCH = 24  # rows: to draw so much code takes as long
-
-
-class Place(NamedTuple):
-    """A line: of which item, which piece of it, and which line of that. Places grow downwards."""
-
-    ordinal: int
-    piece: int = 0
-    line: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """A line and where it stands."""
-
-    place: Place
-    line: Line
 
 
 class Stretch(NamedTuple):
@@ -44,34 +27,23 @@ class Stretch(NamedTuple):
     is_end: bool
 
 
-@dataclass(frozen=True, slots=True)
-class ItemFacts:
-    """What is said of an item by others: the rule above it, and the note at the right of its head."""
-
-    rule: str = ""
-    note: str = ""
-
-
 class Document:
-    """Items as rows of one look. `facts` says what stands around an item beside what it says itself.
+    """Items as rows of one look. Whoever reads it reads the items as they are now: it takes their changes in.
 
     By `clock`, in seconds, a text that takes long is laid out in slices (`unfinished`, `advance`).
     """
 
     def __init__(
-        self,
-        items: ItemList,
-        look: Look,
-        facts: Callable[[str], ItemFacts],
-        *,
-        clock: Callable[[], float] = time.perf_counter,
+        self, items: ItemList, look: Look, *, clock: Callable[[], float] = time.perf_counter
     ) -> None:
         self.items = items
         self.look = look
         self.all_open = False
-        self.heights = Heights()
         self.begun = 0  # how often all items were others
-        self._facts = facts
+        self.fates = Fates()
+        self.revision = 0  # grows with whatever may change a row
+        self._heights = Heights()
+        self._newest_change: int | None = None
         self._clock = clock
         self._turned: set[str] = set()  # items that are not as `all_open` says
         self._layouts: OrderedDict[int, ItemLayout] = OrderedDict()
@@ -79,47 +51,76 @@ class Document:
 
     # -- changes
 
-    def sync(self) -> Changes:
-        """Take in what has changed in the items; returns it."""
-        changes, ordinals = self.items.take_changes(), self.items.ordinals
+    def sync(self) -> None:
+        """Take in what has changed in the items."""
+        changes = self.items.take_changes()
+        if changes is None:
+            return
+        self.revision += 1
+        heights, ordinals, before = self._heights, self.items.ordinals, self._heights.end
         if changes.is_new:
             self._drop_from(None)
-            self.heights = Heights()
+            heights = self._heights = Heights()
             self.begun += 1
         elif changes.cut is not None:
             self._drop_from(changes.cut)
-            while self.heights.end > changes.cut:
-                self.heights.pop()
-        while self.heights.end > ordinals.stop:
-            self.heights.pop()
-        for ordinal in range(self.heights.end, ordinals.stop):
-            self.heights.append(self._about(ordinal))
-        for ordinal in range(self.heights.start - 1, ordinals.start - 1, -1):
-            self.heights.prepend(self._about(ordinal))
+            heights.cut(changes.cut)
+        heights.cut(ordinals.stop)
+        for ordinal in range(heights.end, ordinals.stop):
+            heights.append(self._about(ordinal))
+        for ordinal in range(heights.start - 1, ordinals.start - 1, -1):
+            heights.prepend(self._about(ordinal))
         for ordinal in changes.changed:
             if ordinal in ordinals:
                 self._change(ordinal)
-        return changes
+        self._note_change(max(changes.changed, default=None))
+        if heights.end > before:
+            self._note_change(heights.end - 1)
+
+    def take_newest_change(self) -> int | None:
+        """The highest ordinal that was added or changed since this was last asked; None for none."""
+        self.sync()
+        taken, self._newest_change = self._newest_change, None
+        return taken
+
+    def _note_change(self, ordinal: int | None) -> None:
+        if ordinal is not None:
+            self._newest_change = max(ordinal, self._newest_change or ordinal)
 
     def set_look(self, look: Look) -> None:
-        """Another width, or other colours; heights that were right are guesses now."""
+        """Another width, or other colors; heights that were right are guesses now."""
         if look != self.look:
             self.look = look
             self._drop_from(None)
+            self.revision += 1
+
+    def set_fates(self, fates: Fates) -> None:
+        """What becomes of the items in the next request: only the lines around their text change."""
+        self.sync()
+        self.fates = fates
+        self.revision += 1
+        for ordinal, layout in self._layouts.items():
+            layout.set_around(self._around(ordinal, layout.item))
+            self._heights.set(ordinal, layout.height)
 
     def open_all(self, *, is_open: bool) -> None:
         """Open or fold all thinking and all of the tools' work."""
+        self.sync()
         self.all_open = is_open
         self._turned.clear()
+        self.revision += 1
         for ordinal, layout in self._layouts.items():
             self._take(ordinal, layout)
 
     def turn(self, ordinal: int) -> None:
         """Open what is folded, or fold what is open."""
+        if ordinal not in self.ordinals:
+            return
         item = self.items.at(ordinal)
         if item.kind not in FOLDED_KINDS:
             return
         self._turned ^= {item.id}
+        self.revision += 1
         if ordinal in self._layouts:
             self._take(ordinal, self._layouts[ordinal])
 
@@ -127,74 +128,69 @@ class Document:
         """Is an item unfolded?"""
         return self.all_open != (item.id in self._turned)
 
-    def facts_changed(self) -> None:
-        """What is said of the items is not what it was."""
-        for ordinal, layout in self._layouts.items():
-            facts = self._facts(layout.item.id)
-            layout.set_lead(self._gap(ordinal), facts.rule)
-            layout.set_note(facts.note or layout.item.note)
-            self.heights.set(ordinal, layout.height)
-
     # -- places
+
+    @property
+    def ordinals(self) -> range:
+        """The ordinals of the items."""
+        self.sync()
+        return self._heights.ordinals
+
+    @property
+    def total(self) -> int:
+        """How many rows there are, as far as they are known."""
+        return self._heights.total
 
     @property
     def first(self) -> Place:
         """The first line."""
         return Place(self.ordinals.start)
 
+    @property
+    def end(self) -> Place:
+        """The place below the last line."""
+        return Place(self.ordinals.stop)
+
     def forward(self, place: Place, count: int) -> Stretch:
         """`count` rows from a place on, drawn; fewer at the end, or where a long text is not laid out yet."""
         rows: list[Row] = []
         ordinals = self.ordinals
-        ordinal, at, skip = max(place.ordinal, ordinals.start), place.piece, place.line
-        if ordinal != place.ordinal:
-            at = skip = 0
-        while ordinal < ordinals.stop and len(rows) < count:
-            layout = self.layout(ordinal)
-            while at < len(layout.pieces) and len(rows) < count:
-                lines = self._lines(ordinal, layout, at)
-                until = skip + count - len(rows)
-                rows += [Row(Place(ordinal, at, n), lines[n]) for n in range(skip, min(len(lines), until))]
-                at, skip = at + 1, 0
-            if at < len(layout.pieces) or not layout.is_whole:
+        place = max(place, Place(ordinals.start))
+        while place.ordinal < ordinals.stop and len(rows) < count:
+            layout = self._layout(place.ordinal)
+            more, is_all = layout.rows_from(place, count - len(rows))
+            self._heights.set(place.ordinal, layout.height)
+            rows += more
+            if not is_all:
                 return Stretch(rows, is_end=False)
-            ordinal, at = ordinal + 1, 0
-        return Stretch(rows, is_end=ordinal >= ordinals.stop)
+            place = Place(place.ordinal + 1)
+        return Stretch(rows, is_end=place.ordinal >= ordinals.stop)
 
     def backward(self, place: Place, count: int) -> list[Row]:
         """`count` rows that end above a place, drawn, the uppermost first."""
         rows: list[Row] = []
         ordinals = self.ordinals
-        ordinal, at, end = place
-        if ordinal >= ordinals.stop:
-            ordinal, at, end = ordinals.stop, 0, 0
-        elif ordinal in ordinals and at >= len(self.layout(ordinal).pieces):  # it was folded
-            at, end = len(self.layout(ordinal).pieces), 0
-        while len(rows) < count:
-            if end:
-                layout = self.layout(ordinal)
-                lines = self._lines(ordinal, layout, at)
-                first = max(0, min(end, len(lines)) - (count - len(rows)))
-                part = [Row(Place(ordinal, at, n), lines[n]) for n in range(first, min(end, len(lines)))]
-                rows = part + rows
-            if at:
-                at -= 1
-            else:
-                ordinal -= 1
-                if ordinal < ordinals.start:
-                    break
-                layout = self.layout(ordinal)
-                if not layout.is_whole and ordinal != ordinals.stop - 1:
-                    break
-                at = len(layout.pieces) - 1
-            end = len(self._lines(ordinal, self.layout(ordinal), at))
+        place = min(place, Place(ordinals.stop))
+        if place.ordinal in ordinals:
+            rows = self._rows_above(place, count)
+        for ordinal in range(place.ordinal - 1, ordinals.start - 1, -1):
+            layout = self._layout(ordinal)
+            if len(rows) >= count or (not layout.is_whole and ordinal != ordinals.stop - 1):
+                break
+            rows = self._rows_above(layout.end_of(ordinal), count - len(rows)) + rows
+        return rows
+
+    def _rows_above(self, place: Place, count: int) -> list[Row]:
+        layout = self._layout(place.ordinal)
+        rows = layout.rows_above(place, count)
+        self._heights.set(place.ordinal, layout.height)
         return rows
 
     def stretches(self, place: Place) -> Iterator[list[Row]]:
         """All rows from a place on, some at a time, none where more of a long text was laid out instead."""
         while place.ordinal < self.ordinals.stop:
             ordinal = max(place.ordinal, self.ordinals.start)
-            layout = self.layout(ordinal)
+            layout = self._layout(ordinal)
             # what ends an unfinished text is drawn below what there is of it
             stop = Place(ordinal + 1) if layout.is_whole else Place(ordinal, len(layout.pieces) - 1)
             rows = [row for row in self.forward(place, _STRETCH).rows if row.place < stop]
@@ -206,110 +202,97 @@ class Document:
                 self.advance(ordinal, SLICE)
             yield rows
 
-    @property
-    def ordinals(self) -> range:
-        """The ordinals of the items that were taken in."""
-        return range(self.heights.start, self.heights.end)
-
-    @property
-    def end(self) -> Place:
-        """The place below the last line."""
-        return Place(self.ordinals.stop)
-
     def row(self, place: Place) -> int:
         """About how many rows are above a place; exact where all of them were drawn once."""
         if place.ordinal >= self.ordinals.stop:
-            return self.heights.total
-        within = (
-            self._layouts[place.ordinal].heights.before(place.piece) if place.ordinal in self._layouts else 0
-        )
-        return self.heights.before(place.ordinal) + within + place.line
+            return self.total
+        layout = self._layouts.get(place.ordinal)
+        within = layout.heights.before(place.piece) if layout is not None else 0
+        return self._heights.before(place.ordinal) + within + place.line
 
     def place(self, row: int) -> Place:
         """The place of a row, as far as it is known."""
-        ordinal, left = self.heights.find(row)
-        if ordinal >= self.ordinals.stop:
+        ordinals = self.ordinals
+        ordinal, left = self._heights.find(row)
+        if ordinal >= ordinals.stop:
             return self.end
-        layout = self.layout(ordinal)
-        if layout.height <= left:
-            left = max(0, layout.height - 1)
-        at, line = layout.heights.find(left)
-        at = min(at, len(layout.pieces) - 1)
-        return Place(ordinal, at, min(line, max(0, len(self._lines(ordinal, layout, at)) - 1)))
+        layout = self._layout(ordinal)
+        place = layout.place_of(ordinal, left)
+        self._heights.set(ordinal, layout.height)
+        return place
 
     def beginning(self, ordinal: int) -> Place:
         """Where an item begins, below the empty line above it."""
         if ordinal not in self.ordinals:
             return self.end
-        is_gap = self.layout(ordinal).heights[0] == 1  # nothing but the empty line
-        return Place(ordinal, 1 if is_gap else 0, 0)
+        return Place(ordinal, 1 if self._layout(ordinal).begins_with_gap else 0)
+
+    def end_of(self, ordinal: int) -> Place:
+        """The place below an item's last line."""
+        return self.layout(ordinal).end_of(ordinal)
 
     def at_source(self, place: Place, source: int) -> Place:
         """The line of a piece in which a place of the source stands: the text at the top stays there."""
         if place.ordinal not in self.ordinals:
             return place
-        layout = self.layout(place.ordinal)
-        at = min(place.piece, len(layout.pieces) - 1)
-        lines = self._lines(place.ordinal, layout, at)
-        found = [n for n, line in enumerate(lines) if line.at <= source]
-        return Place(place.ordinal, at, found[-1] if found else 0)
+        layout = self._layout(place.ordinal)
+        found = layout.place_of_source(place, source)
+        self._heights.set(place.ordinal, layout.height)
+        return found
 
     # -- layouts
 
     def layout(self, ordinal: int) -> ItemLayout:
         """The layout of an item."""
-        layout = self._layouts.get(ordinal)
-        if layout is not None:
-            self._layouts.move_to_end(ordinal)
-            return layout
-        item = self.items.at(ordinal)
-        facts = self._facts(item.id)
-        layout = ItemLayout(
-            item, self.look, self._cache, self._clock, is_open=self.is_open(item),
-            gap=self._gap(ordinal), rule=facts.rule, note=facts.note or item.note,
-        )  # fmt: skip
-        self._layouts[ordinal] = layout
-        self.heights.set(ordinal, layout.height)
-        if len(self._layouts) > _KEPT_LAYOUTS:
-            _, oldest = self._layouts.popitem(last=False)
-            oldest.drop()
-        return layout
+        self.sync()
+        return self._layout(ordinal)
 
-    def unfinished(self) -> Iterator[int]:
-        """The items whose text is not all laid out, among those that are kept."""
-        return (ordinal for ordinal, layout in list(self._layouts.items()) if not layout.is_whole)
+    def unfinished(self) -> int | None:
+        """An item whose text is not all laid out, among those that are kept; None for none."""
+        return next((ordinal for ordinal, layout in self._layouts.items() if not layout.is_whole), None)
 
     def advance(self, ordinal: int, seconds: float) -> None:
         """Lay out more of a long text, for about so long."""
         layout = self._layouts.get(ordinal)
         if layout is not None and layout.advance(seconds):
-            self.heights.set(ordinal, layout.height)
+            self._heights.set(ordinal, layout.height)
+            self.revision += 1
 
-    def _lines(self, ordinal: int, layout: ItemLayout, at: int) -> list[Line]:
-        before = layout.heights[at]
-        lines = layout.lines(at)
-        if len(lines) != before:
-            self.heights.set(ordinal, layout.height)
-        return lines
+    def _layout(self, ordinal: int) -> ItemLayout:
+        layout = self._layouts.get(ordinal)
+        if layout is not None:
+            self._layouts.move_to_end(ordinal)
+            return layout
+        item = self.items.at(ordinal)
+        layout = ItemLayout(
+            item, self.look, self._cache, self._clock,
+            is_open=self.is_open(item), around=self._around(ordinal, item),
+        )  # fmt: skip
+        self._layouts[ordinal] = layout
+        self._heights.set(ordinal, layout.height)
+        if len(self._layouts) > _KEPT_LAYOUTS:
+            _, oldest = self._layouts.popitem(last=False)
+            oldest.drop()
+        return layout
 
     def _change(self, ordinal: int) -> None:
         layout = self._layouts.get(ordinal)
         if layout is None:
-            self.heights.set(ordinal, self._about(ordinal))
+            self._heights.set(ordinal, self._about(ordinal))
         else:
             self._take(ordinal, layout)
 
     def _take(self, ordinal: int, layout: ItemLayout) -> None:
         item = self.items.at(ordinal)
-        facts = self._facts(item.id)
-        layout.take(item, is_open=self.is_open(item))
-        layout.set_lead(self._gap(ordinal), facts.rule)
-        layout.set_note(facts.note or item.note)
-        self.heights.set(ordinal, layout.height)
+        layout.take(item, self._around(ordinal, item), is_open=self.is_open(item))
+        self._heights.set(ordinal, layout.height)
 
-    def _gap(self, ordinal: int) -> int:
-        above = self.items.at(ordinal - 1) if ordinal > self.ordinals.start else None
-        return gap_before(self.items.at(ordinal), above)
+    def _around(self, ordinal: int, item: Item) -> Around:
+        above = self.items.at(ordinal - 1) if ordinal > self.items.ordinals.start else None
+        fate = self.fates.items.get(item.id)
+        rule = self.fates.rule if item.id == self.fates.boundary else ""
+        note = (fate.note if fate is not None else "") or item.note
+        return Around(gap_before(item, above), rule, note)
 
     def _about(self, ordinal: int) -> int:
         item = self.items.at(ordinal)

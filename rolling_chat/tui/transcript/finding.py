@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 from rolling_chat.text import visible
 from rolling_chat.tui.state.items import Item, Kind
-from rolling_chat.tui.transcript.document import Document, Place, Row
-from rolling_chat.tui.transcript.layout import text_when_open
+from rolling_chat.tui.transcript.document import Document
+from rolling_chat.tui.transcript.layout import Place, Row, text_when_open
 from rolling_chat.tui.transcript.selection import Point
 
 MAX_LETTERS = 400

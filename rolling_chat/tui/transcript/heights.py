@@ -97,9 +97,15 @@ class Heights:
         """One more on top."""
         self._above.append(height)
 
-    def pop(self) -> None:
-        """Forget the last one; it must not be one that was put on top."""
-        self._below.pop()
+    def cut(self, ordinal: int) -> None:
+        """Forget all from an ordinal on; none of them may have been put on top."""
+        while len(self._below) > ordinal:
+            self._below.pop()
+
+    @property
+    def ordinals(self) -> range:
+        """The ordinals there are."""
+        return range(-len(self._above), len(self._below))
 
     def set(self, ordinal: int, height: int) -> None:
         """Change one height."""

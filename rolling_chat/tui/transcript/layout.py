@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable
+from dataclasses import dataclass
 from enum import Enum
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from rolling_chat.text import visible, waits
 from rolling_chat.tui.state.items import FOLDED_KINDS, Item, Kind, Status
@@ -31,6 +32,31 @@ class _Flow(Protocol):
     def end(self) -> None: ...
     def step(self) -> bool: ...
     def tail(self) -> list[Block]: ...
+
+
+class Place(NamedTuple):
+    """The index of a line: its item, the piece of that, the line of that; places grow downwards."""
+
+    ordinal: int
+    piece: int = 0
+    line: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A line and its place."""
+
+    place: Place
+    line: Line
+
+
+@dataclass(frozen=True, slots=True)
+class Around:
+    """What is drawn around an item: empty lines and a rule above it, a note at the right of its head."""
+
+    gap: int = 0
+    rule: str = ""
+    note: str = ""
 
 
 class Part(Enum):
@@ -78,10 +104,7 @@ class LineCache:
 
 
 class ItemLayout:
-    """The pieces of one item at one look. Its text is laid out as it comes, a slice at a time.
-
-    `rule` are the words of the rule above it, `note` what stands at the right of its head.
-    """
+    """The pieces of one item at one look. Its text is laid out as it comes, a slice at a time."""
 
     def __init__(
         self,
@@ -91,9 +114,7 @@ class ItemLayout:
         clock: Callable[[], float],
         *,
         is_open: bool,
-        gap: int,
-        rule: str,
-        note: str,
+        around: Around,
     ) -> None:
         self.item = item
         self.is_open = is_open
@@ -102,8 +123,7 @@ class ItemLayout:
         self._look = look
         self._cache = cache
         self._clock = clock
-        self._lead = (gap, rule)
-        self._note = note
+        self._around = around
         self._source = ""
         self._shown = 0  # characters of the source that were fed
         self._held = ""  # the end of it, which more text may turn into something else
@@ -134,30 +154,80 @@ class ItemLayout:
         self._cache.keep(piece)
         return piece.lines
 
-    def take(self, item: Item, *, is_open: bool) -> None:
+    def take(self, item: Item, around: Around, *, is_open: bool) -> None:
         """The item as it is now: what only grew is laid out from where it was."""
         before, self.item = self.item, item
         source = _source(item, is_open=is_open)
         grew = is_open == self.is_open and item.kind is before.kind and source.startswith(self._source)
         self.is_open = is_open
         if not grew or (len(source) > len(self._source) and before.status is not Status.LIVE):
+            self._around = around
             self._begin()
             return
         self._source = source
         self._redo(Part.HEAD)
         self._advance(_SOON)
+        self.set_around(around)
 
-    def set_lead(self, gap: int, rule: str) -> None:
-        """Other lines above the item."""
-        if self._lead != (gap, rule):
-            self._lead = (gap, rule)
+    def set_around(self, around: Around) -> None:
+        """Other lines above the item, or another note at the right of its head."""
+        before, self._around = self._around, around
+        if (before.gap, before.rule) != (around.gap, around.rule):
             self._redo(Part.LEAD)
-
-    def set_note(self, note: str) -> None:
-        """Another note at the right of its head."""
-        if note != self._note:
-            self._note = note
+        if before.note != around.note:
             self._redo(Part.HEAD)
+
+    # -- rows
+
+    def rows_from(self, place: Place, count: int) -> tuple[list[Row], bool]:
+        """At most `count` rows from a place on, and whether they go to the end of the item."""
+        rows: list[Row] = []
+        ordinal, at, skip = place
+        while at < len(self.pieces) and len(rows) < count:
+            lines = self.lines(at)
+            until = min(len(lines), skip + count - len(rows))
+            rows += [Row(Place(ordinal, at, n), lines[n]) for n in range(skip, until)]
+            at, skip = at + 1, 0
+        return rows, at >= len(self.pieces) and self.is_whole
+
+    def rows_above(self, place: Place, count: int) -> list[Row]:
+        """At most `count` rows that end above a place, the uppermost first."""
+        rows: list[Row] = []
+        ordinal, at, end = place
+        if at >= len(self.pieces):  # it was folded
+            at, end = len(self.pieces), 0
+        while len(rows) < count:
+            if end:
+                lines = self.lines(at)
+                end = min(end, len(lines))
+                first = max(0, end - (count - len(rows)))
+                rows = [Row(Place(ordinal, at, n), lines[n]) for n in range(first, end)] + rows
+            if not at:
+                break
+            at -= 1
+            end = len(self.lines(at))
+        return rows
+
+    def end_of(self, ordinal: int) -> Place:
+        """The place below its last row, where `ordinal` is its own."""
+        return Place(ordinal, len(self.pieces))
+
+    def place_of(self, ordinal: int, row: int) -> Place:
+        """The place of one of its rows, as far as it is known."""
+        at, line = self.heights.find(min(row, max(0, self.height - 1)))
+        at = min(at, len(self.pieces) - 1)
+        return Place(ordinal, at, min(line, max(0, len(self.lines(at)) - 1)))
+
+    def place_of_source(self, place: Place, source: int) -> Place:
+        """The line of a piece in which a place of the source stands."""
+        at = min(place.piece, len(self.pieces) - 1)
+        found = [n for n, line in enumerate(self.lines(at)) if line.at <= source]
+        return Place(place.ordinal, at, found[-1] if found else 0)
+
+    @property
+    def begins_with_gap(self) -> bool:
+        """Is nothing but an empty line above its own lines?"""
+        return self.heights[0] == 1
 
     def advance(self, seconds: float) -> bool:
         """Lay out more of a long text, for about so long; whether there was more."""
@@ -271,9 +341,9 @@ class ItemLayout:
         item, look = self.item, self._look
         match piece.part:
             case Part.LEAD:
-                return lead_lines(*self._lead, look)
+                return lead_lines(self._around.gap, self._around.rule, look)
             case Part.HEAD:
-                return head_lines(item, look, is_open=self.is_open, note=self._note)
+                return head_lines(item, look, is_open=self.is_open, note=self._around.note)
             case Part.FOOT:
                 return foot_lines(item, look)
             case Part.BODY if piece.block is not None:

@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain
 
-from rolling_chat.tui.transcript.document import Document, Place, Row
+from rolling_chat.tui.transcript.document import Document
+from rolling_chat.tui.transcript.layout import Place, Row
 
 _PIECES, _LINES = 24, 16  # bits of a place's key
 _LOWEST = 1 << 32  # ordinals may be below zero, keys may not

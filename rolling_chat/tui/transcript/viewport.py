@@ -6,7 +6,8 @@ from collections.abc import Collection
 
 from rolling_chat.tui.state.items import Kind
 from rolling_chat.tui.transcript.colors import Look
-from rolling_chat.tui.transcript.document import Document, Place, Row
+from rolling_chat.tui.transcript.document import Document
+from rolling_chat.tui.transcript.layout import Place, Row
 
 MESSAGES = (Kind.USER, Kind.ASSISTANT)
 
@@ -28,6 +29,8 @@ class Viewport:
         self._anchor = document.end
         self._anchor_id = ""
         self._source: int | None = None  # what stood at the top before the size changed, since the last move
+        self._begun = document.begun
+        self._prepared = -1  # the revision of the document that `rows` are of
 
     @property
     def top(self) -> int:
@@ -39,35 +42,35 @@ class Viewport:
     @property
     def total(self) -> int:
         """How many rows there are, as far as they are known."""
-        return self.document.heights.total
+        return self.document.total
 
     @property
     def anchor(self) -> Place:
         """The place at the top row."""
         return self.rows[0].place if self.rows else self._anchor
 
-    def sync(self) -> None:
-        """Take in what changed in the items; what is looked at stays."""
-        self._take_in()
-        self.prepare()
+    def update(self) -> None:
+        """Lay out the rows that are looked at as the document is now; what is looked at stays."""
+        self._follow_changes()
+        if self._prepared != self.document.revision:
+            self._prepare()
 
-    def _look(self) -> None:
-        """What moves begins from what is there now."""
+    def _begin_move(self) -> None:
+        """Whatever moves begins from what is there now."""
         if self.rows:
-            self.sync()
+            self.update()
 
-    def _take_in(self) -> None:
-        """Whoever asks the document without this looks at items that are not there any more."""
-        before = self.document.ordinals.stop
-        changes = self.document.sync()
-        if changes.is_new:
+    def _follow_changes(self) -> None:
+        newest = self.document.take_newest_change()
+        if self._begun != self.document.begun:
+            self._begun = self.document.begun
             self._find_again()
         lowest = self.rows[-1].place.ordinal if self.rows else 0
-        grew = self.document.ordinals.stop > before or any(at >= lowest for at in changes.changed)
-        self.is_new_below = not self.follow and (self.is_new_below or grew)
+        is_new = newest is not None and newest >= lowest
+        self.is_new_below = not self.follow and (self.is_new_below or is_new)
 
-    def prepare(self) -> None:
-        """Draw the rows that are looked at."""
+    def _prepare(self) -> None:
+        """Lay out the rows that are looked at."""
         document = self.document
         is_end = self.follow
         if not self.follow:
@@ -80,6 +83,7 @@ class Viewport:
         self._anchor = self.rows[0].place if self.rows else document.end
         ordinal = self._anchor.ordinal
         self._anchor_id = document.items.at(ordinal).id if ordinal in document.ordinals else ""
+        self._prepared = document.revision
 
     def _find_again(self) -> None:
         """Of other items, what is looked at is the one of the same name, else the end."""
@@ -91,7 +95,7 @@ class Viewport:
 
     def resize(self, look: Look, height: int) -> None:
         """Another size: the text at the top row stays at the top row."""
-        self._take_in()
+        self._follow_changes()
         self.height = height
         if look != self.document.look:
             if self.rows and self._source is None:
@@ -99,13 +103,13 @@ class Viewport:
             self.document.set_look(look)
             if self._source is not None and not self.follow:
                 self._anchor = self.document.at_source(self._anchor, self._source)
-        self.prepare()
+        self._prepare()
 
     # -- moving
 
     def move(self, lines: int) -> None:
         """Move by lines; whoever comes to the end follows it."""
-        self._look()
+        self._begin_move()
         if not self.rows or not lines:
             return
         if lines < 0:
@@ -119,28 +123,31 @@ class Viewport:
 
     def hold(self) -> None:
         """Stay where it is, also at the end, until somebody moves."""
-        self._look()
+        self._begin_move()
         self.follow, self._is_held = False, True
-        self.prepare()
+        self._prepare()
 
     def let_go(self) -> None:
         """Who holds at the end follows it again, and who holds above it does once that is in sight."""
         self._is_held = False
-        self._look()
+        if self.rows:
+            self._follow_changes()
+            self._prepare()
 
     def to_start(self) -> None:
         """The first line."""
-        self._look()
+        self._begin_move()
         self._go(self.document.first)
 
     def to_end(self) -> None:
         """The end, and follow it; the items may be others by now."""
         self.follow, self.is_new_below, self._source, self._is_held = True, False, None, False
-        self.sync()
+        self._follow_changes()
+        self._prepare()
 
     def to_row(self, row: int) -> None:
         """A row as the scroll bar has it."""
-        self._look()
+        self._begin_move()
         if row >= self.total - self.height:
             self.to_end()
         else:
@@ -148,13 +155,13 @@ class Viewport:
 
     def to_place(self, place: Place, above: int = 0) -> None:
         """A place, with some rows above it."""
-        self._look()
+        self._begin_move()
         before = self.document.backward(place, above) if above else []
         self._go(before[0].place if before else place)
 
     def by_items(self, step: int, kinds: Collection[Kind] = MESSAGES) -> None:
         """To the beginning of the next or the previous item of some kinds; past the last to the end."""
-        self._look()
+        self._begin_move()
         items, here = self.document.items, self.anchor
         ordinal = here.ordinal
         inside = bool(self.rows) and here != self.document.beginning(ordinal)
@@ -171,7 +178,7 @@ class Viewport:
     def _go(self, place: Place) -> None:
         """Have a place at the top, or the end where there is less below it than the screen has rows."""
         self.follow, self._anchor, self._source, self._is_held = False, place, None, False
-        self.prepare()
+        self._prepare()
         if not self._is_below():
             self.to_end()
 

@@ -14,8 +14,8 @@ from textual.filter import LineFilter
 from textual.strip import Strip
 
 from rolling_chat.tui.transcript.colors import Look, Palette
-from rolling_chat.tui.transcript.document import Place
 from rolling_chat.tui.transcript.finding import Marked
+from rolling_chat.tui.transcript.layout import Place
 from rolling_chat.tui.transcript.lines import Line
 from rolling_chat.tui.transcript.render import LIVE_MARK
 from rolling_chat.tui.transcript.selection import key_of

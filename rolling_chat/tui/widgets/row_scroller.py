@@ -13,7 +13,8 @@ from textual.scrollbar import ScrollBar
 from textual.selection import Selection
 from textual.widget import Widget
 
-from rolling_chat.tui.transcript.document import SLICE, Document, Row
+from rolling_chat.tui.transcript.document import SLICE, Document
+from rolling_chat.tui.transcript.layout import Row
 from rolling_chat.tui.transcript.selection import (
     Point,
     Taking,
@@ -121,10 +122,6 @@ class SelectableRows(RowScroller):
         """The items as rows."""
         raise NotImplementedError
 
-    def take_in(self) -> bool:
-        """Take in what has changed in the items; False where there is no room to show any."""
-        raise NotImplementedError
-
     def focus_on_click(self) -> bool:
         """A click leaves the keys where they go."""
         return False
@@ -136,7 +133,6 @@ class SelectableRows(RowScroller):
 
     def get_selection(self, selection: Selection) -> tuple[str, str] | None:
         """The text under a selection."""
-        self.take_in()
         return selected_text(self.document, _point(selection.start), _point(selection.end)), "\n"
 
     def takes_long(self, then: Callable[[str | None], None]) -> bool:
@@ -144,7 +140,6 @@ class SelectableRows(RowScroller):
         selection = self.text_selection
         if selection is None:
             return False
-        self.take_in()
         taking = Taking(self.document, _point(selection.start), _point(selection.end))
         if taking.goes_on(SLICE):
             self._take_more(taking, then)
@@ -155,7 +150,6 @@ class SelectableRows(RowScroller):
     async def _take_more(self, taking: Taking, then: Callable[[str | None], None]) -> None:
         while True:
             await asyncio.sleep(_BREATH)
-            self.take_in()
             if taking.is_lost(self.document):
                 then(None)
                 return

@@ -18,8 +18,9 @@ from rolling_chat.tui.state.items import FOLDED_KINDS, Item, Kind, Status
 from rolling_chat.tui.theming import palette_of
 from rolling_chat.tui.transcript.colors import Look, Palette
 from rolling_chat.tui.transcript.cursor import Cursor
-from rolling_chat.tui.transcript.document import SLICE, Document, ItemFacts, Place, Row
+from rolling_chat.tui.transcript.document import SLICE, Document
 from rolling_chat.tui.transcript.finding import Found, Marked, marks_in, words_pattern
+from rolling_chat.tui.transcript.layout import Place, Row
 from rolling_chat.tui.transcript.selection import key_of
 from rolling_chat.tui.transcript.viewport import MESSAGES, Viewport
 from rolling_chat.tui.widgets.row_drawer import RowDrawer, Shown
@@ -64,8 +65,7 @@ class Transcript(SelectableRows, can_focus=True):
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self.paint_cost = 0.0
-        self._fates = Fates()
-        self._document = Document(ItemList(), Look(0, Palette()), self._facts)
+        self._document = Document(ItemList(), Look(0, Palette()))
         self.viewport = Viewport(self._document)
         self._drawer = RowDrawer()
         self._drawn: list[tuple[Row, Item]] = []
@@ -97,39 +97,35 @@ class Transcript(SelectableRows, can_focus=True):
         """Show `items`, and what has changed in them since the last time."""
         began = time.perf_counter()
         if items is not self._document.items:
-            self._document = Document(items, self._document.look, self._facts)
+            self._document = Document(items, self._document.look)
             self.viewport = Viewport(self._document, self.viewport.height)
             items.is_seen_anew()
-        self._prepare()
+        self._update()
         self.paint_cost = time.perf_counter() - began
 
     def show_fates(self, fates: Fates) -> None:
         """Show what becomes of the items in the next request; nothing is laid out again but heads."""
-        self._fates = fates
-        self.take_in()
-        self._document.facts_changed()
-        self._prepare(all_rows=True)
+        self._document.set_fates(fates)
+        self._update(all_rows=True)
 
     def set_details(self, shown: bool) -> None:
         """Open or fold all reasoning and tool results."""
-        self.take_in()
         self._document.open_all(is_open=shown)
-        self._prepare()
+        self._update()
 
     def mark_found(self, found: Found) -> None:
         """Mark what was found."""
         self._found = found
-        self._prepare()
+        self._update()
 
     def turn(self, ordinal: int) -> None:
         """Open an item, or fold it."""
-        self.take_in()
         if ordinal not in self._document.ordinals:
             return
         self._document.turn(ordinal)
         if self.cursor is not None and self.cursor.point.place.ordinal == ordinal:
             self.cursor.to(self._document.beginning(ordinal))
-        self._prepare()
+        self._update()
 
     # -- moving
 
@@ -191,7 +187,7 @@ class Transcript(SelectableRows, can_focus=True):
     def cursor_moved(self) -> None:
         """Have the cursor in sight, and draw it."""
         if self.cursor is not None:
-            self._prepare()
+            self._update()
             self.refresh()
 
     def _have_in_sight(self, place: Place) -> None:
@@ -272,7 +268,7 @@ class Transcript(SelectableRows, can_focus=True):
 
     def _shown(self, y: int, selection: Selection | None) -> Shown:
         row, item = self._drawn[y]
-        fate, cursor = self._fates.items.get(item.id), self.cursor
+        fate, cursor = self._document.fates.items.get(item.id), self.cursor
         return Shown(
             row.place,
             is_live=item.kind is Kind.ASSISTANT and item.status is Status.LIVE and row.line.gutter > 0,
@@ -305,18 +301,10 @@ class Transcript(SelectableRows, can_focus=True):
         """While it is read the keys are whoever's asked for them."""
         if self.takes_key is None:
             return
-        self._prepare()  # the cursor moves over what is there now
+        self._update()  # the cursor moves over what is there now
         if self.takes_key(event):
             event.stop()
             event.prevent_default()
-
-    # -- drawing
-
-    def _facts(self, item_id: str) -> ItemFacts:
-        fates = self._fates
-        fate = fates.items.get(item_id)
-        rule = fates.rule if item_id == fates.boundary else ""
-        return ItemFacts(rule, fate.note if fate is not None else "")
 
     # -- keeping the screen right
 
@@ -339,16 +327,11 @@ class Transcript(SelectableRows, can_focus=True):
             self._have_in_sight(self.cursor.point.place)
         self._settle(all_rows=True)
 
-    def take_in(self) -> bool:
-        """Take in what has changed in the items; False where there is no room to show any."""
-        if self._document.look.width > 0:
-            self.viewport.sync()
-        return self._document.look.width > 0
-
-    def _prepare(self, *, all_rows: bool = False) -> None:
+    def _update(self, *, all_rows: bool = False) -> None:
         """Take in what has changed, and draw it; the cursor stays in its text, and in sight."""
-        if not self.take_in():
+        if self._document.look.width <= 0:  # there is no room to show anything yet
             return
+        self.viewport.update()
         if self.cursor is not None:
             before = self.cursor.point
             self.cursor.find_again(self._document)
@@ -359,10 +342,10 @@ class Transcript(SelectableRows, can_focus=True):
 
     def _lay_out_more(self) -> None:
         """A slice of the long texts that are looked at."""
-        for ordinal in self._document.unfinished():
+        ordinal = self._document.unfinished()
+        if ordinal is not None:
             self._document.advance(ordinal, SLICE)
-            break
-        self._prepare()
+        self._update()
 
     def _settle(self, *, all_rows: bool = False) -> None:
         """Tell the scroll bar where we are, and draw the rows that are not as they were."""
@@ -371,7 +354,7 @@ class Transcript(SelectableRows, can_focus=True):
         were_marked, self._marks = self._marks, marks_in(self._document, viewport.rows, self._found)
         self.tell_scroll_bar(self._document.look.width, viewport.height, viewport.top, viewport.total)
         if self._backlog is not None:
-            more = any(True for _ in self._document.unfinished())
+            more = self._document.unfinished() is not None
             (self._backlog.resume if more else self._backlog.pause)()
         news = viewport.is_new_below != self._had_news
         if news or viewport.follow != self._followed:

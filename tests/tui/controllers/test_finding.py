@@ -65,7 +65,7 @@ async def test_what_is_folded_is_found_and_opens_when_it_is_gone_to(tmp_path: Pa
     async with make_app(make_chat(tmp_path), tmp_path).run_test(size=(80, 24)) as pilot:
         await idle(pilot)
         long = "row of the result\n" * 5_000 + "the needle\n" + "row of the result\n" * 5_000
-        fill(pilot, *_many(9), Item("t", Kind.TOOL, "run_command cat", detail=long), *_many(30)[9:])
+        fill(pilot, *_many(9), Item("t", Kind.TOOL, "run_command cat", result=long), *_many(30)[9:])
         await tells(pilot, "run_command cat")
         assert "the needle" not in transcript(pilot)
         await pilot.press("ctrl+f", *"needle")

@@ -33,7 +33,7 @@ ITEMS = (
         Kind.ASSISTANT,
         "Here:\n\n- a list\n\n  ```python\n" + indent(CODE, "  ") + "\n  ```\n\nSee the end.",
     ),
-    Item("t", Kind.TOOL, "read_file a.py", detail="result one\nresult two"),
+    Item("t", Kind.TOOL, "read_file a.py", result="result one\nresult two"),
     Item("v", Kind.USER, "another"),
     Item("b", Kind.ASSISTANT, "the last answer"),
 )

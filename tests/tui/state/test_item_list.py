@@ -27,11 +27,11 @@ def test_ordinals_stay_when_older_items_are_put_on_top() -> None:
 def test_changes_are_told_once() -> None:
     items = ItemList([_item("a"), _item("b")])
     assert items.take_changes().is_new
-    items.put(0, replace(items.at(0), text="other"))
+    items.put(0, replace(items.at(0), source="other"))
     items.put(1, items.at(1))
     changes = items.take_changes()
     assert (changes.is_new, changes.cut, changes.changed) == (False, None, frozenset({0}))
-    assert not items.take_changes().changed
+    assert items.take_changes() is None
 
 
 def test_what_was_popped_and_put_again_is_another() -> None:

@@ -10,7 +10,8 @@ from rolling_chat.tui.state.item_list import ItemList
 from rolling_chat.tui.state.items import Item, Kind
 from rolling_chat.tui.transcript.colors import Look, Palette
 from rolling_chat.tui.transcript.cursor import Cursor
-from rolling_chat.tui.transcript.document import Document, ItemFacts, Place
+from rolling_chat.tui.transcript.document import Document
+from rolling_chat.tui.transcript.layout import Place
 from rolling_chat.tui.transcript.selection import Point, selected_text
 
 ITEMS = (
@@ -20,7 +21,7 @@ ITEMS = (
         "t",
         Kind.TOOL,
         "read_file a.py",
-        detail="the first of its lines\nthe second, longer than what is below",
+        result="the first of its lines\nthe second, longer than what is below",
     ),
     Item("v", Kind.USER, "another"),
     Item("b", Kind.ASSISTANT, "the end"),
@@ -28,9 +29,7 @@ ITEMS = (
 
 
 def _document(*items: Item, width: int = 40) -> Document:
-    document = Document(ItemList(items or ITEMS), Look(width, Palette()), lambda _: ItemFacts())
-    document.sync()
-    return document
+    return Document(ItemList(items or ITEMS), Look(width, Palette()))
 
 
 def test_it_goes_by_characters_and_never_into_the_middle_of_one() -> None:
@@ -86,7 +85,6 @@ def test_it_stands_in_its_text_at_another_width_and_when_older_items_come_above(
         row = document.forward(cursor.point.place, 1).rows[0]
         assert row.line.at <= source
     document.items.prepend([Item(f"o{n}", Kind.USER, "older") for n in range(9)])
-    document.sync()
     cursor.find_again(document)
     assert cursor.item.id == "a"
 
@@ -122,8 +120,7 @@ def test_wherever_it_goes_it_stands_on_a_character_of_a_row(seed: int, *, is_tol
 
 
 def test_there_is_none_where_there_is_nothing() -> None:
-    document = Document(ItemList(), Look(40, Palette()), lambda _: ItemFacts())
-    document.sync()
+    document = Document(ItemList(), Look(40, Palette()))
     cursor = Cursor(document, document.first)
     cursor.by_rows(1)
     cursor.along(1, "word")

@@ -8,7 +8,7 @@ from rolling_chat.text import visible
 from rolling_chat.tui.state.item_list import ItemList
 from rolling_chat.tui.state.items import Item, Kind
 from rolling_chat.tui.transcript.colors import Look, Palette
-from rolling_chat.tui.transcript.document import Document, ItemFacts, Place
+from rolling_chat.tui.transcript.document import Document
 from rolling_chat.tui.transcript.finding import (
     Found,
     body_begins,
@@ -19,11 +19,11 @@ from rolling_chat.tui.transcript.finding import (
     searched,
     windows,
 )
+from rolling_chat.tui.transcript.layout import Place
 
 
 def _document(*items: Item, width: int = 40) -> Document:
-    document = Document(ItemList(items), Look(width, Palette()), lambda _: ItemFacts())
-    document.sync()
+    document = Document(ItemList(items), Look(width, Palette()))
     document.open_all(is_open=True)
     return document
 
@@ -70,8 +70,8 @@ def test_nothing_is_found_by_nothing(words: str) -> None:
             "a", Kind.ASSISTANT, "# needle\n\n- a **needle** in\n- a needle\n\n```py\nneedle = 1\n```\n\n" * 6
         ),
         Item("a", Kind.ASSISTANT, "日本needle語 \u202e needle\r\nneedle\x1b needle " * 9),
-        Item("t", Kind.TOOL, "read_file needle", detail="no\nneedle\n" * 90),
-        Item("t", Kind.TOOL, "run needle " + "x" * 80, detail="no\nneedle\n" * 90),
+        Item("t", Kind.TOOL, "read_file needle", result="no\nneedle\n" * 90),
+        Item("t", Kind.TOOL, "run needle " + "x" * 80, result="no\nneedle\n" * 90),
         Item("r", Kind.REASONING, "needle, needle\nneedle"),
     ],
     ids=lambda item: item.kind + item.text[:9].strip(),

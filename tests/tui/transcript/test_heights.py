@@ -25,7 +25,7 @@ def test_rows_and_ordinals_are_found_as_by_counting(steps: list[tuple[str, int, 
                 known.insert(0, height)
                 first -= 1
             case "pop" if first + len(known) > 0:
-                heights.pop()
+                heights.cut(heights.end - 1)
                 known.pop()
             case "set" if known:
                 at = where % len(known)

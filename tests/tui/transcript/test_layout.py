@@ -8,10 +8,11 @@ import pytest
 
 from rolling_chat.tui.state.items import Item, Kind, Status
 from rolling_chat.tui.transcript.colors import Look, Palette
-from rolling_chat.tui.transcript.layout import ItemLayout, LineCache
+from rolling_chat.tui.transcript.layout import Around, ItemLayout, LineCache
 from tests.support.transcripts import drawn_item
 from tests.tui.transcript.test_looks import ANSWER
 
+AROUND = Around(gap=1)
 LOOK = Look(60, Palette())
 LONG = "".join(f"{ANSWER}\nPart {n} of it.\n\n" for n in range(40))
 TEXTS = {
@@ -22,7 +23,7 @@ TEXTS = {
 
 
 def _layout(item: Item, cache: LineCache | None = None) -> ItemLayout:
-    return ItemLayout(item, LOOK, cache or LineCache(), lambda: 0.0, is_open=True, gap=1, rule="", note="")
+    return ItemLayout(item, LOOK, cache or LineCache(), lambda: 0.0, is_open=True, around=AROUND)
 
 
 def _lines(layout: ItemLayout) -> list[str]:
@@ -36,12 +37,12 @@ def test_every_prefix_is_drawn_as_if_it_had_been_there_at_once(name: str, kind: 
     item = Item("a", kind, "", Status.LIVE)
     layout = _layout(item)
     for end in range(1, len(text) + 1, 7):
-        item = replace(item, text=text[:end])
-        layout.take(item, is_open=True)
+        item = replace(item, source=text[:end])
+        layout.take(item, AROUND, is_open=True)
         fresh = [line.drawn for piece in drawn_item(item, LOOK, is_open=True, gap=1) for line in piece]
         assert _lines(layout) == fresh
-    done = replace(item, text=text, status=Status.DONE)
-    layout.take(done, is_open=True)
+    done = replace(item, source=text, status=Status.DONE)
+    layout.take(done, AROUND, is_open=True)
     assert _lines(layout) == [
         line.drawn for piece in drawn_item(done, LOOK, is_open=True, gap=1) for line in piece
     ]
@@ -52,7 +53,7 @@ def test_what_settled_is_not_drawn_again_when_more_comes() -> None:
     layout = _layout(item)
     _lines(layout)
     before = {id(layout.lines(at)) for at in range(len(layout.pieces))}
-    layout.take(replace(item, text=item.text + " and more\n"), is_open=True)
+    layout.take(replace(item, source=item.text + " and more\n"), AROUND, is_open=True)
     drawn_anew = [at for at in range(len(layout.pieces)) if id(layout.lines(at)) not in before]
     assert len(drawn_anew) <= 4
 
@@ -69,9 +70,7 @@ def test_lines_that_nobody_looked_at_for_long_are_let_go_and_drawn_again() -> No
 def test_a_text_that_takes_long_is_laid_out_in_slices() -> None:
     ticks = iter(range(10**9))
     item = Item("a", Kind.ASSISTANT, "A line of it.\n\n" * 20_000)
-    layout = ItemLayout(
-        item, LOOK, LineCache(), lambda: next(ticks) / 1000, is_open=True, gap=0, rule="", note=""
-    )
+    layout = ItemLayout(item, LOOK, LineCache(), lambda: next(ticks) / 1000, is_open=True, around=Around())
     assert not layout.is_whole
     slices = 0
     while layout.advance(0.01):

@@ -44,7 +44,7 @@ ITEMS = [
     Item("u", Kind.USER, "Why does it drop trailing tabs?", mark=Mark.PINNED),
     Item("r", Kind.REASONING, "Let me see. " * 9),
     Item("t1", Kind.TOOL, "read_file lexer.py", note="4,963 → 898 tokens · shortened", took="3 s"),
-    Item("t2", Kind.TOOL, "run_command git diff", detail=DIFF, note="70 tokens"),
+    Item("t2", Kind.TOOL, "run_command git diff", result=DIFF, note="70 tokens"),
     Item("t3", Kind.TOOL, "run_command pytest", Status.FAILED, note="12 tokens"),
     Item("t4", Kind.TOOL, "write_file lexer.py", Status.REFUSED),
     Item("t5", Kind.TOOL, "run_command make", Status.CANCELLED),

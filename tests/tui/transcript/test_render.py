@@ -51,7 +51,7 @@ def _answer(text: str, status: Status = Status.DONE) -> Item:
 @pytest.mark.parametrize("text", HOSTILE)
 def test_hostile_text_stays_within_the_width_and_steers_nothing(text: str, width: int, kind: Kind) -> None:
     for is_open in (False, True):
-        for line in _lines(Item("x", kind, text, detail=text), width, is_open=is_open):
+        for line in _lines(Item("x", kind, text, result=text), width, is_open=is_open):
             assert cell_len(line.drawn) <= width
             assert not any(ord(char) < 0x20 or 0x7F <= ord(char) < 0xA0 for char in line.drawn)
             for segment in line.segments:
@@ -128,16 +128,16 @@ def test_a_reply_that_did_not_end_well_says_how(status: Status, words: str) -> N
 
 def test_an_opened_tool_shows_its_whole_result_and_a_long_call_its_arguments() -> None:
     result = "\n".join(f"line {n}" for n in range(500))
-    drawn = _rendered(Item("t", Kind.TOOL, "read_file a", detail=result), is_open=True).split("\n")
+    drawn = _rendered(Item("t", Kind.TOOL, "read_file a", result=result), is_open=True).split("\n")
     assert drawn[0].startswith("⚙ read_file a")
     assert drawn[1:] == [f"  │ line {n}" for n in range(500)]
-    drawn_call = _rendered(Item("t", Kind.TOOL, "run_command " + "x" * 100, detail="done"), is_open=True)
+    drawn_call = _rendered(Item("t", Kind.TOOL, "run_command " + "x" * 100, result="done"), is_open=True)
     assert drawn_call.replace("\n  │ ", "").count("x" * 100) == 1
 
 
 def test_a_diff_in_a_result_tells_what_came_from_what_went() -> None:
     diff = "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-old\n+new"
-    lines = _lines(Item("t", Kind.TOOL, "run_command git diff", detail=diff), is_open=True)
+    lines = _lines(Item("t", Kind.TOOL, "run_command git diff", result=diff), is_open=True)
     colors = {line.text: line.segments[-1].style.color.name for line in lines if line.text[:1] in "+-@"}
     assert (colors["-old"], colors["+new"]) == (Palette().error, Palette().success)
 

@@ -9,16 +9,15 @@ import pytest
 from rolling_chat.tui.state.item_list import ItemList
 from rolling_chat.tui.state.items import Item, Kind, Status
 from rolling_chat.tui.transcript.colors import Look, Palette
-from rolling_chat.tui.transcript.document import Document, ItemFacts, Place, Row
+from rolling_chat.tui.transcript.document import Document
+from rolling_chat.tui.transcript.layout import Place, Row
 from rolling_chat.tui.transcript.selection import Point, key_of, line_at, place_of_key, selected_text, word_at
 
 CODE = "def f(x):\n\tif x:\n\t\treturn '" + "long " * 30 + "'\n\n\treturn None"
 
 
 def _document(*items: Item, width: int = 40) -> Document:
-    document = Document(ItemList(items), Look(width, Palette()), lambda _: ItemFacts())
-    document.sync()
-    return document
+    return Document(ItemList(items), Look(width, Palette()))
 
 
 @pytest.mark.parametrize("width", [12, 40, 200])
@@ -69,11 +68,7 @@ def test_a_word_and_a_line_are_found_around_a_place() -> None:
 def _unhurried(*items: Item) -> Document:
     """A document by whose clock every text takes too long to be laid out at once."""
     seconds = count()
-    document = Document(
-        ItemList(items), Look(80, Palette()), lambda _: ItemFacts(), clock=lambda: float(next(seconds))
-    )
-    document.sync()
-    return document
+    return Document(ItemList(items), Look(80, Palette()), clock=lambda: float(next(seconds)))
 
 
 @pytest.mark.parametrize("status", [Status.DONE, Status.CUT])

@@ -8,10 +8,11 @@ from dataclasses import replace
 
 import pytest
 
+from rolling_chat.tui.state.fates import Fates, ItemFate
 from rolling_chat.tui.state.item_list import ItemList
 from rolling_chat.tui.state.items import Item, Kind, Status
 from rolling_chat.tui.transcript.colors import Look, Palette
-from rolling_chat.tui.transcript.document import Document, ItemFacts
+from rolling_chat.tui.transcript.document import Document
 from rolling_chat.tui.transcript.selection import Point, selected_text
 from rolling_chat.tui.transcript.viewport import Viewport
 from tests.support.transcripts import NaiveRow, naive_rows
@@ -31,16 +32,12 @@ class History:
     def __init__(self, seed: int) -> None:
         self.chance = random.Random(seed)
         self.items = ItemList()
-        self.facts: dict[str, ItemFacts] = {}
         # on a clock that stands still no text takes too long to be laid out at once
-        self.document = Document(self.items, Look(50, Palette()), self._facts, clock=lambda: 0.0)
+        self.document = Document(self.items, Look(50, Palette()), clock=lambda: 0.0)
         self.viewport = Viewport(self.document, 12)
         self.count = 0
         self.live: int | None = None
         self.selected: tuple[Point, Point] | None = None
-
-    def _facts(self, item_id: str) -> ItemFacts:
-        return self.facts.get(item_id, ItemFacts())
 
     def text(self) -> str:
         return "".join(self.chance.choices(PARTS, k=self.chance.randrange(1, 9)))
@@ -49,7 +46,7 @@ class History:
         self.count += 1
         kind = self.chance.choice(list(Kind))
         status = status or self.chance.choice([Status.DONE, Status.CUT, Status.CANCELLED, Status.FAILED])
-        return Item(f"i{self.count}", kind, self.text(), status, detail=self.text(), note="12 tokens")
+        return Item(f"i{self.count}", kind, self.text(), status, result=self.text(), note="12 tokens")
 
     # -- what may happen to the items: nobody who scrolled up moves
 
@@ -75,14 +72,14 @@ class History:
     def take_back(self) -> None:
         if self.live is None and self.items.ordinals.stop > 0 and self.items.ordinals:
             item = self.items.pop()
-            self.items.append(replace(item, id=item.id + "b", text=item.text + " again"))
+            self.items.append(replace(item, id=item.id + "b", source=item.text + " again"))
 
     def tell(self) -> None:
         """A trim: other items are dimmed, and the context begins elsewhere."""
-        self.facts.clear()
-        for item in self.chance.sample(list(self.items), min(4, len(self.items))):
-            self.facts[item.id] = ItemFacts(self.chance.choice(["", "3 earlier messages"]), "4 → 2 tokens")
-        self.document.facts_changed()
+        told = [item.id for item in self.chance.sample(list(self.items), min(4, len(self.items)))]
+        fates = dict.fromkeys(told, ItemFate(dimmed=True, note="4 → 2 tokens"))
+        boundary = self.chance.choice(["", *told])
+        self.document.set_fates(Fates(fates, boundary, "3 earlier messages" if boundary else ""))
 
     # -- what the person does
 
@@ -125,7 +122,7 @@ class History:
     def naive(self) -> list[NaiveRow]:
         return naive_rows(
             list(self.items), self.document.look, first=self.items.ordinals.start,
-            is_open=self.document.is_open, facts=self._facts,
+            is_open=self.document.is_open, fates=self.document.fates,
         )  # fmt: skip
 
     def check(self) -> None:
@@ -171,9 +168,9 @@ def _play(seed: int, steps: int) -> None:
             _of_items(history)
         else:
             if history.chance.random() < 0.5:
-                history.viewport.sync()
+                history.viewport.update()
             history.chance.choice(OF_THE_PERSON)(history)
-            history.viewport.sync()
+            history.viewport.update()
         history.check()
     rows = history.document.forward(history.document.first, 10**6).rows
     assert history.viewport.total == len(rows) == len(history.naive())
@@ -181,14 +178,14 @@ def _play(seed: int, steps: int) -> None:
 
 def _of_items(history: History) -> None:
     """What happens to the items moves nobody who has scrolled up."""
-    history.viewport.sync()
+    history.viewport.update()
     viewport = history.viewport
     left_alone = not viewport.follow and viewport.rows
     before = [(row.place, row.line.drawn) for row in viewport.rows]
     top = history.items.at(before[0][0].ordinal) if before else None
     happened = history.chance.choice(OF_ITEMS)
     happened(history)
-    viewport.sync()
+    viewport.update()
     if left_alone and happened is not History.tell and not viewport.follow:
         place, drawn = before[0]
         assert viewport.rows[0].place.ordinal == place.ordinal
@@ -210,12 +207,12 @@ def test_after_anything_thousands_of_times(thousand: int) -> None:
 
 
 def _held_above_the_end() -> tuple[ItemList, Viewport]:
-    items = ItemList([Item("t", Kind.TOOL, "read_file a", detail="row\n" * 40), Item("v", Kind.USER, "x")])
-    document = Document(items, Look(40, Palette()), lambda _: ItemFacts())
+    items = ItemList([Item("t", Kind.TOOL, "read_file a", result="row\n" * 40), Item("v", Kind.USER, "x")])
+    document = Document(items, Look(40, Palette()))
     viewport = Viewport(document, 10)
-    viewport.sync()
+    viewport.update()
     document.open_all(is_open=True)
-    viewport.prepare()
+    viewport.update()
     viewport.move(-20)
     viewport.hold()
     return items, viewport
@@ -228,10 +225,10 @@ def test_who_let_go_above_the_end_follows_once_that_is_in_sight(height: int) -> 
     viewport.let_go()
     assert not viewport.follow
     viewport.document.open_all(is_open=False)
-    viewport.prepare()
+    viewport.update()
     assert viewport.follow
     items.append(Item("n", Kind.USER, "more"))
-    viewport.sync()
+    viewport.update()
     assert viewport.rows[-1].line.text == "more"
     assert not viewport.is_new_below
 
@@ -239,15 +236,15 @@ def test_who_let_go_above_the_end_follows_once_that_is_in_sight(height: int) -> 
 def test_who_holds_stays_when_the_end_comes_in_sight() -> None:
     _, viewport = _held_above_the_end()
     viewport.document.open_all(is_open=False)
-    viewport.prepare()
+    viewport.update()
     assert not viewport.follow
 
 
 def _loaded_anew(*, count: int) -> tuple[ItemList, Viewport]:
     """Looked at in the middle; then all items are others, fewer of them above, and nobody was told."""
     items = ItemList([Item(f"i{n}", Kind.USER, f"message {n}") for n in range(60)])
-    viewport = Viewport(Document(items, Look(40, Palette()), lambda _: ItemFacts()), 10)
-    viewport.sync()
+    viewport = Viewport(Document(items, Look(40, Palette())), 10)
+    viewport.update()
     viewport.to_place(viewport.document.beginning(30))
     items.clear([Item(f"i{n}", Kind.USER, f"message {n}") for n in range(60 - count, 60)])
     return items, viewport
@@ -257,7 +254,7 @@ def test_another_size_leaves_the_same_text_at_the_top_of_items_that_were_loaded_
     _, viewport = _loaded_anew(count=45)
     viewport.resize(Look(50, Palette()), 10)
     assert viewport.rows[0].line.text == "message 30"
-    viewport.sync()
+    viewport.update()
     assert viewport.rows[0].line.text == "message 30"
 
 

@@ -131,7 +131,7 @@ async def test_the_wheel_moves_by_three_lines_and_the_scroll_bar_to_a_row() -> N
 
 
 async def test_a_click_opens_and_folds_a_tools_work() -> None:
-    tool = Item("t", Kind.TOOL, "read_file a", detail="the result\nof it", note="3 tokens")
+    tool = Item("t", Kind.TOOL, "read_file a", result="the result\nof it", note="3 tokens")
     app = ViewApp(Item("u", Kind.USER, "go"), tool)
     async with app.run_test(size=(60, 12)) as pilot:
         line = next(at for at, row in enumerate(await _shown(pilot)) if "read_file" in row)

@@ -16,7 +16,7 @@ from rolling_chat.tui.widgets import row_scroller
 from rolling_chat.tui.widgets.transcript import Transcript
 from tests.support.tui import idle, make_app, make_chat, screen_of, transcript, wait_until
 
-TOOL = Item("t", Kind.TOOL, "read_file a.py", detail="a long result line of the tool, many words long\n" * 3)
+TOOL = Item("t", Kind.TOOL, "read_file a.py", result="a long result line of the tool, many words long\n" * 3)
 ITEMS = (Item("u", Kind.USER, "q"), TOOL, Item("v", Kind.USER, "hi"), Item("b", Kind.ASSISTANT, "last"))
 LONG = "paragraph of *many* words\n\n" * 400
 
