@@ -13,12 +13,12 @@ from textual.app import App
 from textual.binding import Binding, BindingType
 from textual.filter import LineFilter, NoColor
 
-from rolling_chat.tui.clipboard import Clipboard
 from rolling_chat.tui.focus import keep_focus
-from rolling_chat.tui.hangup import die_of_hangup, terminal_is_gone
-from rolling_chat.tui.terminal_modes import TerminalModes
+from rolling_chat.tui.terminal.clipboard import Clipboard
+from rolling_chat.tui.terminal.hangup import die_of_hangup, terminal_is_gone
+from rolling_chat.tui.terminal.terminal_modes import TerminalModes
+from rolling_chat.tui.terminal.watchdog import Watchdog
 from rolling_chat.tui.theming import textual_theme
-from rolling_chat.tui.watchdog import Watchdog
 
 if TYPE_CHECKING:
     from rolling_chat.agent import Chat
@@ -160,7 +160,7 @@ class RollingChatApp(App[None]):
 
     async def action_quit(self) -> None:
         """Stop what runs, wait for its end, leave; ask once about what commands left running."""
-        from rolling_chat.tui.leftovers import quit_question  # noqa: PLC0415  # not before the first paint
+        from rolling_chat.tui.dialogs.quitting import quit_question  # noqa: PLC0415  # not before the first paint
 
         await self._settle()
         if self._quits_unasked:
@@ -176,7 +176,7 @@ class RollingChatApp(App[None]):
         await self.push_screen(question, self._quit_with)
 
     async def _quit_with(self, answer: str | None) -> None:
-        from rolling_chat.tui.leftovers import obey  # noqa: PLC0415
+        from rolling_chat.tui.dialogs.quitting import obey  # noqa: PLC0415
 
         self._quits_unasked = False
         if answer is not None:
@@ -189,7 +189,7 @@ class RollingChatApp(App[None]):
         await self.action_quit()
 
     async def _end_leftovers(self) -> None:
-        from rolling_chat.tui.leftovers import end_leftovers  # noqa: PLC0415
+        from rolling_chat.tui.dialogs.quitting import end_leftovers  # noqa: PLC0415
 
         await self._settle()
         await end_leftovers()

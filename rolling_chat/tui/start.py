@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 from textual import events, work
 
 from rolling_chat.tui.app import RollingChatApp
-from rolling_chat.tui.bracketed import keep_pastes_whole
 from rolling_chat.tui.screens.start import StartScreen
+from rolling_chat.tui.terminal.bracketed import keep_pastes_whole
 
 if TYPE_CHECKING:
     from textual.app import ComposeResult

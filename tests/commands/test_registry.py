@@ -9,7 +9,7 @@ from textual.widgets import Static
 
 from rolling_chat.commands import all_commands, complete, find_command, nearest_command, parse
 from rolling_chat.commands.registry import unknown_command
-from rolling_chat.tui.screens.help import HelpScreen
+from rolling_chat.tui.dialogs.help_screen import HelpScreen
 from tests.support.tui import make_app, make_chat, screen_of, shown, wait_until
 
 NAMES = [command.name for command in all_commands()]

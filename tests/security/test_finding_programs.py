@@ -15,7 +15,7 @@ from rolling_chat.programs import find_program, trusted_path
 from rolling_chat.tools import ToolContext
 from rolling_chat.tools.run_command import RunCommand
 from rolling_chat.tools.search_files import SearchFiles
-from rolling_chat.tui import clipboard, external
+from rolling_chat.tui.terminal import clipboard, external
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="programs are scripts with an x bit here")
 MARK = "it-ran"

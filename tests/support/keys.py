@@ -15,12 +15,12 @@ from textual.pilot import Pilot
 
 from rolling_chat.commands.base import Choice, Column, Table
 from rolling_chat.tui.controllers import reading
-from rolling_chat.tui.screens.confirm import ConfirmScreen
-from rolling_chat.tui.screens.editor import EditorScreen
-from rolling_chat.tui.screens.help import HelpScreen
-from rolling_chat.tui.screens.pickers import Picker
-from rolling_chat.tui.screens.tables import TablesScreen
-from rolling_chat.tui.screens.text import TextScreen
+from rolling_chat.tui.dialogs.confirm_screen import ConfirmScreen
+from rolling_chat.tui.dialogs.editor_screen import EditorScreen
+from rolling_chat.tui.dialogs.help_screen import HelpScreen
+from rolling_chat.tui.dialogs.pickers import Picker
+from rolling_chat.tui.dialogs.tables_screen import TablesScreen
+from rolling_chat.tui.dialogs.text_screen import TextScreen
 from rolling_chat.tui.widgets.question import Answer, Question
 from tests.support.terminal import PATIENCE_SECONDS
 from tests.support.tui import (

@@ -23,7 +23,7 @@ from rolling_chat.settings.themes import load_themes
 from rolling_chat.tui.app import RollingChatApp
 from rolling_chat.tui.screens.chat import ChatScreen
 from rolling_chat.tui.state.items import Item
-from rolling_chat.tui.widgets.prompt import PromptBox
+from rolling_chat.tui.widgets.prompt_box import PromptBox
 from rolling_chat.tui.widgets.question import Question
 from rolling_chat.tui.widgets.transcript import Transcript
 

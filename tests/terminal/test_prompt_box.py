@@ -36,7 +36,7 @@ PAGING = """
 import sys
 from textual.app import App
 from textual.widgets import Static
-from rolling_chat.tui.external import page_text
+from rolling_chat.tui.terminal.external import page_text
 class Reader(App):
     BINDINGS = [("p", "page", "page")]
     def compose(self):

@@ -14,7 +14,7 @@ _F1 = "\x1bOP"
 # what f1 does then, in the thread that turns the loop
 _STALL = """
 import re, time
-from rolling_chat.tui import watchdog
+from rolling_chat.tui.terminal import watchdog
 watchdog.STALL = 1.0
 from rolling_chat.tui.screens.chat import ChatScreen
 def spins():

@@ -19,7 +19,7 @@ from rolling_chat.messages import Message, Usage
 from rolling_chat.providers.protocol import Finished, TextDelta, ToolCallDelta
 from rolling_chat.settings.schema import ContextSettings, ModelSettings, Settings
 from rolling_chat.tui.controllers import painting
-from rolling_chat.tui.screens.inspector import InspectorScreen
+from rolling_chat.tui.dialogs.inspector import InspectorScreen
 from rolling_chat.tui.widgets.gauge import Gauge
 from tests.support.tui import (
     MODEL,

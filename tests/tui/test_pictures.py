@@ -18,9 +18,9 @@ from rolling_chat.agent.request.preview import RequestPreview
 from rolling_chat.context.report import PromptReport
 from rolling_chat.messages import Usage
 from rolling_chat.tui.controllers.meter import Meter
-from rolling_chat.tui.screens.help import HelpScreen
-from rolling_chat.tui.screens.inspector import InspectorScreen
-from rolling_chat.tui.widgets.prompt import PromptBox
+from rolling_chat.tui.dialogs.help_screen import HelpScreen
+from rolling_chat.tui.dialogs.inspector import InspectorScreen
+from rolling_chat.tui.widgets.prompt_box import PromptBox
 from rolling_chat.tui.widgets.question import Question
 from tests.support.tui import (
     Clock,

@@ -13,13 +13,13 @@ from rolling_chat.agent import ChatError
 from rolling_chat.commands import ParsedCommand, run_command
 from rolling_chat.settings.schema import SettingsError
 from rolling_chat.settings.write import save_setting
-from rolling_chat.tui.screens.confirm import ConfirmScreen
-from rolling_chat.tui.screens.editor import EditorScreen
-from rolling_chat.tui.screens.help import HelpScreen
-from rolling_chat.tui.screens.inspector import InspectorScreen
-from rolling_chat.tui.screens.pickers import Picker
-from rolling_chat.tui.screens.tables import TablesScreen
-from rolling_chat.tui.screens.text import TextScreen
+from rolling_chat.tui.dialogs.confirm_screen import ConfirmScreen
+from rolling_chat.tui.dialogs.editor_screen import EditorScreen
+from rolling_chat.tui.dialogs.help_screen import HelpScreen
+from rolling_chat.tui.dialogs.inspector import InspectorScreen
+from rolling_chat.tui.dialogs.pickers import Picker
+from rolling_chat.tui.dialogs.tables_screen import TablesScreen
+from rolling_chat.tui.dialogs.text_screen import TextScreen
 
 if TYPE_CHECKING:
     from rolling_chat.agent import Chat

@@ -7,12 +7,12 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from rolling_chat.commands import Completer, complete, parse
-from rolling_chat.tui.controllers.beside import OneAtATime
-from rolling_chat.tui.controllers.history import History
-from rolling_chat.tui.external import ExternalError, edit_text
-from rolling_chat.tui.keeping import DraftFiles, PasteFiles, Place, save_quietly
-from rolling_chat.tui.pastes import Draft
-from rolling_chat.tui.widgets.prompt import PromptBox
+from rolling_chat.tui.controllers.background import OneAtATime
+from rolling_chat.tui.drafts.draft_files import DraftFiles, PasteFiles, Place, save_quietly
+from rolling_chat.tui.drafts.pastes import Draft
+from rolling_chat.tui.drafts.prompt_history import History
+from rolling_chat.tui.terminal.external import ExternalError, edit_text
+from rolling_chat.tui.widgets.prompt_box import PromptBox
 
 if TYPE_CHECKING:
     from textual.timer import Timer
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from rolling_chat.tui.controllers.turns import TurnController
     from rolling_chat.tui.screens.chat import ChatScreen
     from rolling_chat.tui.widgets.completion import Completion
-    from rolling_chat.tui.widgets.search import SearchLine
+    from rolling_chat.tui.widgets.search_line import SearchLine
 
 _COUNT_PAUSE = 0.12  # seconds without a key before the draft is counted
 _SAVE_WITHIN = 0.3  # seconds after a key in which the draft is on disk

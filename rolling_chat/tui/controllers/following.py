@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rolling_chat.agent import ChatError
-from rolling_chat.tui.controllers.beside import OneAtATime
+from rolling_chat.tui.controllers.background import OneAtATime
 from rolling_chat.tui.state.items import item_marks
 
 if TYPE_CHECKING:

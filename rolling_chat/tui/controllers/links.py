@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from rolling_chat.programs import trusted_path
 from rolling_chat.text import exact
-from rolling_chat.tui.screens.confirm import ConfirmScreen
+from rolling_chat.tui.dialogs.confirm_screen import ConfirmScreen
 
 if TYPE_CHECKING:
     from rolling_chat.tui.screens.reader import ReaderScreen

@@ -34,7 +34,7 @@ from rolling_chat.tui.widgets.questions import (
 if TYPE_CHECKING:
     from rolling_chat.agent import Chat
     from rolling_chat.agent.turn.oversized import LargeMessage, Obstacle
-    from rolling_chat.tui.controllers.beside import Work
+    from rolling_chat.tui.controllers.background import Work
     from rolling_chat.tui.controllers.meter import Meter
     from rolling_chat.tui.widgets.question import Question, Reply
 

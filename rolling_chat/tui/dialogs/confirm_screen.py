@@ -12,7 +12,7 @@ from textual.containers import Vertical, VerticalScroll
 from textual.widgets import Static
 
 from rolling_chat.text import one_line, visible
-from rolling_chat.tui.screens.framed import FramedScreen
+from rolling_chat.tui.dialogs.framed import FramedScreen
 from rolling_chat.tui.widgets.question import GRACE, IN_GRACE
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from textual.containers import Vertical
 from textual.widgets import Static, TextArea
 
 from rolling_chat.text import one_line, typed, visible
-from rolling_chat.tui.screens.framed import FramedScreen
+from rolling_chat.tui.dialogs.framed import FramedScreen
 
 if TYPE_CHECKING:
     from textual.app import ComposeResult

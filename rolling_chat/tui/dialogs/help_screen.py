@@ -11,7 +11,7 @@ from textual.containers import Vertical, VerticalScroll
 from textual.widgets import Static
 
 from rolling_chat.commands import all_commands
-from rolling_chat.tui.screens.framed import FramedScreen
+from rolling_chat.tui.dialogs.framed import FramedScreen
 from rolling_chat.tui.widgets.gauge_bar import GLYPHS, LABELS, TICK
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from textual.widgets import Static
 from rolling_chat.agent import Chat, ChatError, PinChange
 from rolling_chat.commands.pinning import done_line, price_line
 from rolling_chat.text import one_line
-from rolling_chat.tui.screens.tables import TablesScreen
+from rolling_chat.tui.dialogs.tables_screen import TablesScreen
 from rolling_chat.tui.widgets.row_table import RowTable
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from textual.widgets import Input, OptionList
 from textual.widgets.option_list import Option
 
 from rolling_chat.text import one_line
-from rolling_chat.tui.screens.framed import FramedScreen
+from rolling_chat.tui.dialogs.framed import FramedScreen
 from rolling_chat.tui.widgets.header import cut
 
 if TYPE_CHECKING:

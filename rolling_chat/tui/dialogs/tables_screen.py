@@ -12,7 +12,7 @@ from textual.containers import Vertical
 from textual.widgets import Static
 
 from rolling_chat.text import one_line
-from rolling_chat.tui.screens.framed import FramedScreen
+from rolling_chat.tui.dialogs.framed import FramedScreen
 from rolling_chat.tui.widgets.row_table import RowTable
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from typing import Any
 from rolling_chat.processes import Process, this_process
 from rolling_chat.settings.schema import SettingsError
 from rolling_chat.settings.toml_file import replace_file
-from rolling_chat.tui.pastes import Draft, restored
+from rolling_chat.tui.drafts.pastes import Draft, restored
 
 _log = logging.getLogger("rolling_chat.tui")
 

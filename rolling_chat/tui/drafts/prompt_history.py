@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rolling_chat.settings.schema import SettingsError
-from rolling_chat.tui.keeping import PasteFiles
-from rolling_chat.tui.pastes import Draft
+from rolling_chat.tui.drafts.draft_files import PasteFiles
+from rolling_chat.tui.drafts.pastes import Draft
 
 if TYPE_CHECKING:
     from pathlib import Path

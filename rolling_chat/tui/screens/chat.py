@@ -17,14 +17,14 @@ from textual.widgets import Static, TextArea
 
 from rolling_chat.commands import ParsedCommand
 from rolling_chat.garbage import spare_what_is_loaded, tidy_up
-from rolling_chat.tui.controllers.asking import Asking
 from rolling_chat.tui.controllers.commands import CommandController
 from rolling_chat.tui.controllers.drafts import DraftController
 from rolling_chat.tui.controllers.following import Following
 from rolling_chat.tui.controllers.meter import Meter
 from rolling_chat.tui.controllers.painting import Painter
+from rolling_chat.tui.controllers.question_slot import Asking
 from rolling_chat.tui.controllers.turns import TurnController
-from rolling_chat.tui.screens.help import HelpScreen
+from rolling_chat.tui.dialogs.help_screen import HelpScreen
 from rolling_chat.tui.screens.reader import ReaderScreen
 from rolling_chat.tui.state.items import place_of
 from rolling_chat.tui.state.screen_state import ScreenState
@@ -36,9 +36,9 @@ from rolling_chat.tui.widgets.frame import PromptFrame
 from rolling_chat.tui.widgets.gauge import Gauge
 from rolling_chat.tui.widgets.header import Header
 from rolling_chat.tui.widgets.keys import KeyBar, Moment
-from rolling_chat.tui.widgets.prompt import PromptBox
+from rolling_chat.tui.widgets.prompt_box import PromptBox
 from rolling_chat.tui.widgets.question import Question, Reply
-from rolling_chat.tui.widgets.search import SearchLine
+from rolling_chat.tui.widgets.search_line import SearchLine
 from rolling_chat.tui.widgets.status import StatusLine
 from rolling_chat.tui.widgets.transcript import Transcript
 

@@ -18,7 +18,7 @@ from rolling_chat.tui.controllers.links import ask_and_open
 from rolling_chat.tui.controllers.moving import MOVE_KEYS, Moves
 from rolling_chat.tui.controllers.reading import ReadingController
 from rolling_chat.tui.widgets.find import FindBar
-from rolling_chat.tui.widgets.prompt import PromptBox
+from rolling_chat.tui.widgets.prompt_box import PromptBox
 from rolling_chat.tui.widgets.transcript import Transcript
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from rolling_chat.agent import Chat
     from rolling_chat.tui.app import RollingChatApp
-    from rolling_chat.tui.controllers.beside import Work
+    from rolling_chat.tui.controllers.background import Work
     from rolling_chat.tui.state.screen_state import ScreenState
 
 _LOST = "The conversation was loaded anew while it was copied: nothing was copied."

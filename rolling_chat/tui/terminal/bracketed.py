@@ -22,7 +22,7 @@ from textual.keys import Keys
 from textual.message import Message
 
 from rolling_chat.text import typed
-from rolling_chat.tui.sequences import Sequences, proper_text
+from rolling_chat.tui.terminal.sequences import Sequences, proper_text
 
 if sys.platform == "win32":
     from textual.drivers import win32 as reader

@@ -12,7 +12,7 @@ from textual.document._document import EditResult, Location, Selection
 from textual.document._edit import Edit
 from textual.widgets import TextArea
 
-from rolling_chat.tui.pastes import (
+from rolling_chat.tui.drafts.pastes import (
     Draft,
     clean,
     drawn,

@@ -11,14 +11,14 @@ from textual import events
 from textual.binding import Binding, BindingType
 from textual.message import Message
 
-from rolling_chat.tui.pastes import Draft
+from rolling_chat.tui.drafts.pastes import Draft
 from rolling_chat.tui.widgets.folding import FoldingArea
 
 if TYPE_CHECKING:
     from rolling_chat.commands import Offer
-    from rolling_chat.tui.controllers.history import History
+    from rolling_chat.tui.drafts.prompt_history import History
     from rolling_chat.tui.widgets.completion import Completion
-    from rolling_chat.tui.widgets.search import SearchLine
+    from rolling_chat.tui.widgets.search_line import SearchLine
 
 _MAX_ROWS = 6
 _FEW_ROWS, _SCREEN_SHARE = 20, 5

@@ -8,11 +8,11 @@ from rich.text import Text
 from textual.widget import Widget
 
 from rolling_chat.text import one_line, typed
-from rolling_chat.tui.pastes import Draft
+from rolling_chat.tui.drafts.pastes import Draft
 from rolling_chat.tui.widgets.header import cut
 
 if TYPE_CHECKING:
-    from rolling_chat.tui.controllers.history import History
+    from rolling_chat.tui.drafts.prompt_history import History
 
 _MAX_WORDS = 200  # characters
 _KEYS = "ctrl+r older · enter take · esc back"

@@ -9,7 +9,7 @@ import pytest
 from textual.pilot import Pilot
 
 from rolling_chat.tui.controllers.links import may_be_opened
-from rolling_chat.tui.screens.confirm import ConfirmScreen
+from rolling_chat.tui.dialogs.confirm_screen import ConfirmScreen
 from rolling_chat.tui.state.items import Item, Kind, Status
 from rolling_chat.tui.widgets.transcript import Transcript
 from tests.support.tui import (

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from rolling_chat.agent import Chat
-from rolling_chat.tui.screens.pickers import Picker
+from rolling_chat.tui.dialogs.pickers import Picker
 from tests.support.keys import echoes
 from tests.support.terminal import PATIENCE_SECONDS
 from tests.support.tui import draft, idle, make_app, make_chat, reads, says, shown, type_line, wait_until

@@ -8,7 +8,7 @@ from pathlib import Path
 from textual import events
 
 from rolling_chat.providers.protocol import TextDelta
-from rolling_chat.tui.widgets.prompt import PromptBox
+from rolling_chat.tui.widgets.prompt_box import PromptBox
 from tests.support.tui import (
     idle,
     make_app,

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
-from rolling_chat.tui.screens.inspector import InspectorScreen
+from rolling_chat.tui.dialogs.inspector import InspectorScreen
 from tests.support.tui import (
     idle,
     make_app,

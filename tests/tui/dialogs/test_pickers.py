@@ -8,7 +8,7 @@ import pytest
 from textual.widgets import OptionList
 
 from rolling_chat.commands import Choice
-from rolling_chat.tui.screens.pickers import Picker
+from rolling_chat.tui.dialogs.pickers import Picker
 from tests.support.tui import make_app, make_chat, reads, wait_until
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from rich.cells import cell_len
 
-from rolling_chat.tui.screens.text import TextScreen, folded
+from rolling_chat.tui.dialogs.text_screen import TextScreen, folded
 from tests.support.tui import make_app, make_chat, reads, says, screen_of, shown, type_line, wait_until
 
 

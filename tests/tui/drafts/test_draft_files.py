@@ -16,8 +16,8 @@ import pytest
 
 from rolling_chat.processes import this_process
 from rolling_chat.settings.schema import SettingsError
-from rolling_chat.tui.keeping import DraftFiles, PasteFiles, Place, save_quietly
-from rolling_chat.tui.pastes import Draft, drawn, token
+from rolling_chat.tui.drafts.draft_files import DraftFiles, PasteFiles, Place, save_quietly
+from rolling_chat.tui.drafts.pastes import Draft, drawn, token
 from tests.support.cases import Cases
 
 LOG = "a line of a log\n" * 500
@@ -27,8 +27,8 @@ NEW = Place("session-2", "/work", is_new=True)
 LEAVE_A_DRAFT = """
 import os, signal, sys
 from pathlib import Path
-from rolling_chat.tui.keeping import DraftFiles, PasteFiles, Place
-from rolling_chat.tui.pastes import Draft, token
+from rolling_chat.tui.drafts.draft_files import DraftFiles, PasteFiles, Place
+from rolling_chat.tui.drafts.pastes import Draft, token
 home, session, is_new, text, paste = sys.argv[1:]
 files = DraftFiles(Path(home, "drafts"), PasteFiles(Path(home, "pastes")))
 draft = Draft(text + token(1, paste, 0), {1: paste}) if paste else Draft(text)

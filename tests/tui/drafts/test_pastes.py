@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rolling_chat.tui.pastes import (
+from rolling_chat.tui.drafts.pastes import (
     Draft,
     clean,
     drawn,

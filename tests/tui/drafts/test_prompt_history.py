@@ -7,16 +7,16 @@ import subprocess
 import sys
 from pathlib import Path
 
-from rolling_chat.tui.controllers.history import History
-from rolling_chat.tui.keeping import PasteFiles
-from rolling_chat.tui.pastes import Draft, token
+from rolling_chat.tui.drafts.draft_files import PasteFiles
+from rolling_chat.tui.drafts.pastes import Draft, token
+from rolling_chat.tui.drafts.prompt_history import History
 
 LOG = "a line of a log\n" * 500
 
 APPEND = """
 import sys
 from pathlib import Path
-from rolling_chat.tui.controllers.history import History
+from rolling_chat.tui.drafts.prompt_history import History
 history = History(Path(sys.argv[1]))
 for number in range(200):
     history.add(f"{sys.argv[2]} {number} " + "x" * 5000)

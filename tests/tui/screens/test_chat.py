@@ -11,10 +11,10 @@ from textual import events
 
 from rolling_chat.messages import Ending, Usage
 from rolling_chat.providers.protocol import ErrorKind, ProviderError, Retrying, TextDelta
-from rolling_chat.tui.screens.help import HelpScreen
+from rolling_chat.tui.dialogs.help_screen import HelpScreen
 from rolling_chat.tui.widgets.gauge import Gauge
 from rolling_chat.tui.widgets.keys import KeyBar
-from rolling_chat.tui.widgets.prompt import PromptBox
+from rolling_chat.tui.widgets.prompt_box import PromptBox
 from rolling_chat.tui.widgets.question import Question
 from rolling_chat.tui.widgets.transcript import Transcript
 from tests.support.tui import (

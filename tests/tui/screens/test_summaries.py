@@ -12,9 +12,9 @@ from textual.widgets import TextArea
 from rolling_chat.agent import Chat
 from rolling_chat.events import SummaryBegan, SummaryEnded
 from rolling_chat.settings.schema import ContextSettings, ModelSettings, Settings
-from rolling_chat.tui.screens import confirm
-from rolling_chat.tui.screens.confirm import ConfirmScreen
-from rolling_chat.tui.screens.editor import EditorScreen
+from rolling_chat.tui.dialogs import confirm_screen as confirm
+from rolling_chat.tui.dialogs.confirm_screen import ConfirmScreen
+from rolling_chat.tui.dialogs.editor_screen import EditorScreen
 from tests.support.tui import (
     MODEL,
     Reply,

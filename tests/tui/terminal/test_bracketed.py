@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from textual import events
 from textual.message import Message
 
-from rolling_chat.tui.bracketed import PasteParser, _lenient_decoder
+from rolling_chat.tui.terminal.bracketed import PasteParser, _lenient_decoder
 
 START, END = "\x1b[200~", "\x1b[201~"
 # what could be taken for keys, for marks, or for parts of them

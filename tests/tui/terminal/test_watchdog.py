@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from rolling_chat.tui import watchdog
-from rolling_chat.tui.watchdog import Watchdog
+from rolling_chat.tui.terminal import watchdog
+from rolling_chat.tui.terminal.watchdog import Watchdog
 from tests.support.terminal import PATIENCE_SECONDS
 
 

@@ -11,8 +11,8 @@ from textual.pilot import Pilot
 
 from rolling_chat.processes import Process
 from rolling_chat.providers.protocol import TextDelta
-from rolling_chat.tui.pastes import drawn
-from rolling_chat.tui.widgets.prompt import PromptBox
+from rolling_chat.tui.drafts.pastes import drawn
+from rolling_chat.tui.widgets.prompt_box import PromptBox
 from rolling_chat.tui.widgets.question import Question
 from rolling_chat.tui.widgets.transcript import Transcript
 from tests.support.tui import (

@@ -1,0 +1,1 @@
+"""The terminal itself: its modes, its clipboard, its pastes, programs that borrow it, and its end."""
