@@ -155,7 +155,6 @@ class RollingChatApp(App[None]):
         line = self._terminal_clipboard.put(text)
         if line and self._chat_screen is not None:
             self._chat_screen.state.notice(f"{line}.", warning=True)
-            self._chat_screen.paint()
         return not line
 
     async def action_quit(self) -> None:

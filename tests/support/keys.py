@@ -84,7 +84,7 @@ async def asks(pilot: Pilot[None]) -> list[str]:
     question = Question("Run a command", "touch made\n" * 30, _ANSWERS, screen._clock)
 
     async def ask() -> None:
-        answers.append((await screen.ask(question)).value)
+        answers.append((await screen._asking.ask(question)).value)
 
     screen.work(ask)
     await wait_until(pilot, lambda: question.has_focus)

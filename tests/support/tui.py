@@ -207,8 +207,7 @@ def fill(pilot: Pilot[None], *items: Item) -> None:
     """Put these items into the transcript in place of what stands there."""
     screen = screen_of(pilot)
     screen.state.items.clear(items)
-    screen.state.revision += 1
-    screen.paint()
+    screen._painter.paint()
 
 
 async def idle(pilot: Pilot[None]) -> None:

@@ -119,7 +119,7 @@ async def _ask(pilot: Pilot[None], text: str) -> None:
     await idle(pilot)
     state = screen_of(pilot).state
     state.last = "done in 4.1 s · 52 tokens/s · 3.1k in, 180 out"
-    screen_of(pilot).paint()
+    screen_of(pilot)._painter.paint()
 
 
 async def _draft(pilot: Pilot[None]) -> None:

@@ -1,23 +1,28 @@
-"""Work that is done beside the keys: what it is, and how it is not done twice at once."""
+"""Background work: what it is, and how it is never done twice at once."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 from textual.css.query import NoMatches
-
-if TYPE_CHECKING:
-    from rolling_chat.tui.screens.chat import ChatScreen
 
 Work: TypeAlias = Callable[[], Coroutine[Any, Any, None]]
 """Not begun yet: a coroutine would be left over where the screen goes before it is."""
 
 
-class OneAtATime:
-    """Does a work again as often as it is asked for, never twice at once, at last for what stands then."""
+class Workplace(Protocol):
+    """Where background work is done: a screen."""
+
+    def work(self, work: Work) -> object:
+        """Begin some work; a fault of ours in it ends the program."""
+        ...
+
+
+class Coalesced:
+    """Coalesce requests: run the job serially, and once more if it was requested while running."""
 
     def __init__(self, work: Work) -> None:
         self._work = work
@@ -25,12 +30,12 @@ class OneAtATime:
         self._free = asyncio.Event()
         self._free.set()
 
-    def ask(self, screen: ChatScreen) -> None:
+    def ask(self, place: Workplace) -> None:
         """Do it once more."""
         self._asked = True
         if self._free.is_set():
             self._free.clear()
-            screen.work(self._run)
+            place.work(self._run)
 
     async def ended(self) -> None:
         """Wait until nothing is being done."""

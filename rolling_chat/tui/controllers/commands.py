@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from rolling_chat.agent import ChatError
 from rolling_chat.commands import ParsedCommand, run_command
@@ -20,16 +20,22 @@ from rolling_chat.tui.dialogs.inspector import InspectorScreen
 from rolling_chat.tui.dialogs.pickers import Picker
 from rolling_chat.tui.dialogs.tables_screen import TablesScreen
 from rolling_chat.tui.dialogs.text_screen import TextScreen
+from rolling_chat.tui.state.items import place_of
 
 if TYPE_CHECKING:
+    from textual.screen import Screen
+
     from rolling_chat.agent import Chat
     from rolling_chat.commands import Choice, Table
     from rolling_chat.commands.base import Inspection
     from rolling_chat.context.report import PromptReport
     from rolling_chat.settings.paths import Paths
-    from rolling_chat.tui.app import RollingChatApp
+    from rolling_chat.tui.controllers.following import Following
     from rolling_chat.tui.controllers.meter import Meter
-    from rolling_chat.tui.screens.chat import ChatScreen
+    from rolling_chat.tui.controllers.turns import TurnController
+    from rolling_chat.tui.state.screen_state import ScreenState
+    from rolling_chat.tui.widgets.prompt_box import PromptBox
+    from rolling_chat.tui.widgets.transcript import Transcript
 
 _log = logging.getLogger("rolling_chat.tui")
 
@@ -38,24 +44,84 @@ Result = TypeVar("Result")
 _AT_ONCE = {"help", "quit"}  # no word of them is about the conversation
 
 
+class Shell(Protocol):
+    """What commands and screens need of the app."""
+
+    theme: str
+    theme_names: Sequence[str]
+    touched_at: float
+
+    def push_screen(self, screen: Screen[Any], /) -> object:
+        """Open a screen over what is there."""
+        ...
+
+    def push_screen_wait(self, screen: Screen[Result], /) -> Awaitable[Result]:
+        """Open a screen over what is there, and wait for its answer."""
+        ...
+
+    def call_later(self, callback: Callable[[], Any], /) -> bool:
+        """Do something once what is being done is done."""
+        ...
+
+    def copied(self, text: str) -> bool:
+        """Copy `text`; whether it is on the clipboard."""
+        ...
+
+    def fault(self, what: str, error: Exception) -> str:
+        """Log a fault of ours; one line for the user, naming it and the log."""
+        ...
+
+    async def action_quit(self) -> None:
+        """Stop what runs, and leave."""
+        ...
+
+
+class CommandStage(Protocol):
+    """What commands need of the screen."""
+
+    chat: Chat
+    state: ScreenState
+
+    @property
+    def transcript(self) -> Transcript:
+        """What shows the conversation."""
+        ...
+
+    @property
+    def prompt(self) -> PromptBox:
+        """What takes what is typed."""
+        ...
+
+    def load(self) -> None:
+        """Show the chat's conversation, at its end."""
+        ...
+
+    async def settle(self) -> None:
+        """Stop what runs and wait for its end."""
+        ...
+
+
 class CommandController:
     """What a command may do to the screen: `rolling_chat.commands.CommandContext`."""
 
     def __init__(
         self,
-        app: RollingChatApp,
-        screen: ChatScreen,
+        app: Shell,
+        screen: CommandStage,
+        following: Following,
         meter: Meter,
+        turns: TurnController,
+        *,
         paths: Paths | None,
-        fault: Callable[[str, Exception], str],
     ) -> None:
         self._app = app
         self._screen = screen
+        self._following = following
         self._meter = meter
+        self._turns = turns
         self._paths = paths
-        self._fault = fault
         self._canceled: asyncio.Event | None = None
-        self.doing = ""  # what a command is waiting for
+        self.chat = screen.chat
 
     async def run(self, parsed: ParsedCommand) -> None:
         """Run a command; a fault of ours is one line."""
@@ -65,12 +131,7 @@ class CommandController:
                     await self.chat.session.preview.ready()
             await run_command(parsed, self, busy=self._screen.state.busy)
         except Exception as error:  # a fault of ours must not take the screen with it
-            self.say(self._fault(f"/{parsed.name} broke", error), warning=True)
-
-    @property
-    def chat(self) -> Chat:
-        """The open session."""
-        return self._app.chat
+            self.say(self._app.fault(f"/{parsed.name} broke", error), warning=True)
 
     @property
     def report(self) -> PromptReport:
@@ -90,7 +151,6 @@ class CommandController:
     def say(self, text: str, *, warning: bool = False) -> None:
         """One line in the transcript."""
         self._screen.state.notice(text, warning=warning)
-        self._screen.paint()
 
     def show_tables(self, title: str, lead: Sequence[str], tables: Sequence[Table]) -> None:
         """Lines and tables on a screen of their own."""
@@ -109,12 +169,12 @@ class CommandController:
         self._app.push_screen(TextScreen(title, text))
 
     async def confirm(self, title: str, question: str, text: str, answer: str) -> bool:
-        """Let the person take a text or leave it, whatever they were typing when it came."""
+        """Let the user take a text or leave it, whatever they were typing when it came."""
         typed = self._screen.prompt.take_in
         return await self._app.push_screen_wait(ConfirmScreen(title, question, text, answer, typed=typed))
 
     async def edit(self, title: str, lead: str, text: str) -> str | None:
-        """Let the person edit a text."""
+        """Let the user edit a text."""
         return await self._app.push_screen_wait(EditorScreen(title, lead, text))
 
     def show_help(self) -> None:
@@ -125,10 +185,10 @@ class CommandController:
         """Run `work` in a thread until it is done or `cancel` is called, which sets its event."""
         self.cancel()
         stop, canceled = threading.Event(), asyncio.Event()
-        self._canceled, self.doing = canceled, doing
+        self._canceled, self._screen.state.doing = canceled, doing
         running = asyncio.ensure_future(asyncio.to_thread(work, stop))
         waiting = asyncio.ensure_future(canceled.wait())
-        self._screen.paint_rows()
+        self._screen.state.changed()
         try:
             await asyncio.wait((running, waiting), return_when=asyncio.FIRST_COMPLETED)
             return None if canceled.is_set() else running.result()
@@ -137,8 +197,8 @@ class CommandController:
             waiting.cancel()
             running.add_done_callback(_heard)  # whatever comes of it now is for nobody
             if self._canceled is canceled:
-                self._canceled, self.doing = None, ""
-                self._screen.paint_rows()
+                self._canceled, self._screen.state.doing = None, ""
+                self._screen.state.changed()
 
     def cancel(self) -> bool:
         """Wait no longer for what a command does; whether there was anything."""
@@ -148,7 +208,7 @@ class CommandController:
         return True
 
     async def pick(self, title: str, choices: Sequence[Choice], *, current: str = "") -> str | None:
-        """Let the person choose."""
+        """Let the user choose."""
         return await self._app.push_screen_wait(Picker(title, choices, current=current))
 
     def reload(self) -> None:
@@ -157,15 +217,23 @@ class CommandController:
 
     def refresh_title(self) -> None:
         """In the title row."""
-        self._screen.paint()
+        self._screen.state.changed()
 
     def offer_draft(self, text: str) -> bool:
         """Into the prompt box, unless something stands there."""
-        return self._screen.offer_draft(text)
+        if self._screen.prompt.text.strip():
+            return False
+        self._screen.prompt.offer(text)
+        return True
 
     def show_message(self, message_id: str, words: str = "") -> None:
-        """Scroll to a message."""
-        self._screen.show_message(message_id, words)
+        """Scroll to a message, with `words` marked in it; of a result that is folded, all is opened."""
+        item_id, is_folded = place_of(self.chat.session.messages, message_id)
+        transcript = self._screen.transcript
+        if is_folded and not transcript.details:
+            transcript.set_details(True)
+        transcript.show_found(item_id, words)
+        self._screen.state.changed()
 
     async def stop_turn(self) -> None:
         """Stop the turn that runs."""
@@ -173,11 +241,12 @@ class CommandController:
 
     async def carry_on(self) -> None:
         """Answer what the conversation ends with."""
-        await self._screen.carry_on()
+        await self._turns.carry_on()()
 
     def refresh_report(self) -> None:
         """The next request has changed."""
-        self._screen.refresh_report()
+        self._following.mark()
+        self._screen.state.changed()
 
     def set_theme(self, name: str) -> None:
         """In force at once; kept in the settings where they can be written."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
 
 from rolling_chat.commands import Completer, complete, parse
-from rolling_chat.tui.controllers.background import OneAtATime
+from rolling_chat.tui.controllers.background import Coalesced, Workplace
 from rolling_chat.tui.drafts.draft_files import DraftFiles, PasteFiles, Place, save_quietly
 from rolling_chat.tui.drafts.pastes import Draft
 from rolling_chat.tui.drafts.prompt_history import History
@@ -15,13 +15,18 @@ from rolling_chat.tui.terminal.external import ExternalError, edit_text
 from rolling_chat.tui.widgets.prompt_box import PromptBox
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from textual.app import App
     from textual.timer import Timer
 
+    from rolling_chat.agent import Chat
     from rolling_chat.settings.paths import Paths
     from rolling_chat.tui.controllers.commands import CommandController
     from rolling_chat.tui.controllers.meter import Meter
+    from rolling_chat.tui.controllers.question_slot import Asking
     from rolling_chat.tui.controllers.turns import TurnController
-    from rolling_chat.tui.screens.chat import ChatScreen
+    from rolling_chat.tui.state.screen_state import ScreenState
     from rolling_chat.tui.widgets.completion import Completion
     from rolling_chat.tui.widgets.search_line import SearchLine
 
@@ -30,18 +35,42 @@ _SAVE_WITHIN = 0.3  # seconds after a key in which the draft is on disk
 _BACK = "The draft that was not sent is back; ctrl+c clears it."
 
 
+class DraftStage(Workplace, Protocol):
+    """What drafts need of the screen."""
+
+    chat: Chat
+    state: ScreenState
+
+    @property
+    def app(self) -> App[Any]:
+        """What lends the terminal to an editor."""
+        ...
+
+    @property
+    def prompt(self) -> PromptBox:
+        """Where the draft stands."""
+        ...
+
+    def set_timer(self, delay: float, callback: Callable[[], None] | None = None) -> Timer:
+        """Do something a little later."""
+        ...
+
+
 class DraftController:
     """Between the prompt box and the rest; `paths` None keeps nothing on disk."""
 
     def __init__(
         self,
-        screen: ChatScreen,
+        screen: DraftStage,
+        asking: Asking,
         turns: TurnController,
         commands: CommandController,
         meter: Meter,
+        *,
         paths: Paths | None,
     ) -> None:
         self._screen = screen
+        self._asking = asking
         self._turns = turns
         self._commands = commands
         self._meter = meter
@@ -52,8 +81,8 @@ class DraftController:
         self._session = ""
         self._count_timer: Timer | None = None
         self._save_timer: Timer | None = None
-        self._counting = OneAtATime(self._count)
-        self._saving = OneAtATime(self._save)
+        self._counting = Coalesced(self._count)
+        self._saving = Coalesced(self._save)
 
     def make_box(self, completion: Completion, search: SearchLine) -> PromptBox:
         """The prompt box, with its history and its completion."""
@@ -70,11 +99,11 @@ class DraftController:
         """Run a command, send a message, queue it while the model works; Enter alone may go on."""
         text, state = draft.whole, self._screen.state
         parsed = parse(text)
-        if parsed is None and self._screen.takes_words(text.strip()):
+        if parsed is None and self._asking.give_words(text.strip()):
             self._sent(draft, is_next=False)
             return
         if text.strip():
-            self._screen.leave_question()
+            self._asking.leave()
         if parsed is not None:
             self._sent(draft, is_next=False)
             self._screen.work(partial(self._commands.run, parsed))
@@ -95,14 +124,12 @@ class DraftController:
         else:
             self._sent(draft, is_next=False)
             state.queue(draft.whole)
-        self._screen.paint()
 
     def take_back(self) -> None:
         """Put the queued message into the box again."""
         state = self._screen.state
         self._prompt.put(state.queued)
         state.queue("")
-        self._screen.paint()
 
     def give_back(self, text: str) -> None:
         """Put text that was not sent above what is in the box."""
@@ -139,7 +166,7 @@ class DraftController:
         tokens = 0 if is_command else await asyncio.to_thread(self._meter.weigh, text)
         if self._prompt.text or not tokens:  # it may have been sent meanwhile
             self._meter.show_draft(text, tokens)
-        self._screen.paint_rows()
+        self._screen.state.changed()
 
     # -- kept
 
@@ -211,7 +238,6 @@ class DraftController:
             text = await edit_text(self._screen.app, before)
         except ExternalError as error:
             state.notice(str(error), warning=True)
-            self._screen.paint()
             return
         now = prompt.draft.whole
         # a message that could not be sent may have come back meanwhile, above what was edited

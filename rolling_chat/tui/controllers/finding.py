@@ -8,8 +8,9 @@ from bisect import bisect_right
 from functools import partial
 from itertools import accumulate
 from re import Pattern
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
+from rolling_chat.tui.controllers.background import Workplace
 from rolling_chat.tui.state.items import FOLDED_KINDS
 from rolling_chat.tui.transcript.finding import (
     Found,
@@ -27,7 +28,8 @@ from rolling_chat.tui.widgets.find import FindBar
 from rolling_chat.tui.widgets.transcript import Transcript
 
 if TYPE_CHECKING:
-    from rolling_chat.tui.screens.reader import ReaderScreen
+    from rolling_chat.agent import Chat
+    from rolling_chat.tui.state.screen_state import ScreenState
 
 _TYPING_PAUSE = 0.06  # seconds without a key before it is looked for
 _LOOK_AGAIN = 0.3  # seconds in which what streams in is looked through
@@ -37,11 +39,37 @@ _MAX_BEFORE = 5_000  # hits that one piece of an item may hold
 _STILL_READING = "older messages are still being read"
 
 
+class FindStage(Workplace, Protocol):
+    """What finding needs of the screen."""
+
+    chat: Chat
+    state: ScreenState
+
+    @property
+    def transcript(self) -> Transcript:
+        """What is searched."""
+        ...
+
+    @property
+    def find_bar(self) -> FindBar:
+        """Where the words are typed."""
+        ...
+
+    @property
+    def is_mounted(self) -> bool:
+        """Is the screen there?"""
+        ...
+
+    def take_focus(self) -> None:
+        """Give the keys to whoever should have them now."""
+        ...
+
+
 class FindController:
     """Between the find bar and the transcript. What was found of an item is kept until that changes."""
 
-    def __init__(self, screen: ReaderScreen) -> None:
-        self._screen = screen
+    def __init__(self, stage: FindStage) -> None:
+        self._stage = stage
         self._pattern: Pattern[str] | None = None
         self._known: dict[int, Hits] = {}
         self._ordinals: list[int] = []  # of the items with hits, in order
@@ -70,11 +98,11 @@ class FindController:
 
     @property
     def _bar(self) -> FindBar:
-        return self._screen.query_one(FindBar)
+        return self._stage.find_bar
 
     @property
     def _view(self) -> Transcript:
-        return self._screen.transcript
+        return self._stage.transcript
 
     def open(self) -> None:
         """Show the row, and take the keys."""
@@ -85,7 +113,7 @@ class FindController:
             self.look_for(self._bar.words)
         else:
             self._bar.open()
-        self._screen.paint_rows()
+        self._stage.state.changed()
 
     def close(self) -> None:
         """Hide the row and the marks; what is looked at stays."""
@@ -93,8 +121,8 @@ class FindController:
         self._forget()
         self._view.mark_found(Found())
         self._view.let_go()
-        self._screen.take_focus()
-        self._screen.paint_rows()
+        self._stage.take_focus()
+        self._stage.state.changed()
 
     def look_for(self, words: str) -> None:
         """Other words: from what was looked at when the row was opened."""
@@ -105,7 +133,7 @@ class FindController:
 
     def look_again(self) -> None:
         """The conversation may have changed."""
-        if self.is_open and self._is_done and self._seen != self._screen.state.revision:
+        if self.is_open and self._is_done and self._seen != self._stage.state.items.revision:
             self._look(_LOOK_AGAIN)
 
     def step(self, step: int) -> None:
@@ -130,12 +158,13 @@ class FindController:
         self._search += 1
         self._is_done = self._pattern is None
         if self._pattern is not None:
-            self._screen.work(partial(self._look_through, self._search, self._pattern, pause))
+            self._stage.work(partial(self._look_through, self._search, self._pattern, pause))
         self._say()
 
     async def _look_through(self, search: int, pattern: Pattern[str], pause: float) -> None:
         await asyncio.sleep(pause)
-        items, self._seen = self._screen.state.items, self._screen.state.revision
+        items = self._stage.state.items
+        self._seen = items.revision
         self._began = time.perf_counter()
         known: dict[int, Hits] = {}
         for ordinal in items.ordinals:
@@ -151,7 +180,7 @@ class FindController:
                     await self._breathe()
             known[ordinal] = hits
             await self._breathe()
-        if search != self._search or not self._screen.is_mounted:
+        if search != self._search or not self._stage.is_mounted:
             return
         self._known, self._is_done = known, True
         self._ordinals = [ordinal for ordinal, hits in known.items() if hits]
@@ -182,7 +211,7 @@ class FindController:
         self._walk += 1
         self._say()
         if self._pattern is not None:
-            self._screen.work(partial(self._show, self._walk, ordinal, nth, self._pattern))
+            self._stage.work(partial(self._show, self._walk, ordinal, nth, self._pattern))
 
     async def _show(self, walk: int, ordinal: int, nth: int, pattern: Pattern[str]) -> None:
         """Open what is folded, lay out what is long, have the hit in sight."""
@@ -229,7 +258,7 @@ class FindController:
         if self._current is None:
             return None
         item_id, nth = self._current
-        ordinal = self._screen.state.items.ordinal(item_id)
+        ordinal = self._stage.state.items.ordinal(item_id)
         if ordinal is None or ordinal not in self._known:
             return None
         index = bisect_right(self._ordinals, ordinal) - 1
@@ -246,6 +275,6 @@ class FindController:
                 parts.append(f"{1 if at is None else at + 1:,} of {self._sums[-1]:,}")
             else:
                 parts.append("not found" if self._is_done else "…")
-            if not self._screen.chat.session.conversation.is_whole:
+            if not self._stage.chat.session.conversation.is_whole:
                 parts.append(_STILL_READING)
         self._bar.say(" · ".join(parts))

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from rolling_chat.agent import ChatError
-from rolling_chat.tui.controllers.background import OneAtATime
+from rolling_chat.tui.controllers.background import Coalesced, Workplace
 from rolling_chat.tui.state.items import item_marks
 
 if TYPE_CHECKING:
@@ -13,22 +13,31 @@ if TYPE_CHECKING:
 
     from rolling_chat.agent import Chat
     from rolling_chat.messages import Message
-    from rolling_chat.tui.screens.chat import ChatScreen
     from rolling_chat.tui.state.screen_state import ScreenState
+    from rolling_chat.tui.widgets.transcript import Transcript
+
+
+class FollowingStage(Workplace, Protocol):
+    """What following needs of the screen."""
+
+    @property
+    def transcript(self) -> Transcript:
+        """What shows the conversation."""
+        ...
 
 
 class Following:
     """Takes the chat's messages, marks and notices over into the screen's state."""
 
-    def __init__(self, chat: Chat, state: ScreenState, screen: ChatScreen) -> None:
+    def __init__(self, chat: Chat, state: ScreenState, stage: FollowingStage) -> None:
         self._chat = chat
         self._state = state
-        self._screen = screen
+        self._stage = stage
         self._held_line = ""
         self._coming = False
         self._fault = ""
         self._unread = ""  # why the report could not be made
-        self._catching_up = OneAtATime(self.catch_up)
+        self._catching_up = Coalesced(self.catch_up)
         chat.listener.on_older = self._put_above
 
     def load(self) -> None:
@@ -55,13 +64,16 @@ class Following:
     async def catch_up(self) -> None:
         """Read what is above the newest part, make the report, show both; a fault is one line."""
         try:
-            await self._chat.session.preview.warm()
+            # what was painted while it was made has asked for it once more
+            if not self._chat.session.preview.is_ready:
+                await self._chat.session.preview.warm()
             self._unread = ""
         except ChatError as error:
             if str(error) != self._unread:
                 self._unread = str(error)
                 self._state.notice(self._unread, warning=True)
-        self._screen.refresh_report()
+        self.mark()
+        self._state.changed()
 
     def look(self) -> None:
         """Show what another terminal wrote; the rows that are looked at stay. A fault is one line, once."""
@@ -72,7 +84,6 @@ class Following:
             if str(error) != self._fault:
                 self._fault = str(error)
                 self._state.notice(self._fault, warning=True)
-                self._screen.paint()
 
     def _look(self) -> None:
         chat, holder = self._chat, self._chat.session.holder
@@ -92,14 +103,15 @@ class Following:
         if chat.session.model_line != model:
             self._state.notice(chat.session.model_line)
         if chat.session.conversation.is_whole:
-            self._screen.refresh_report()
+            self.mark()
+        self._state.changed()
 
     def catch_up_beside(self) -> None:
         """Catch up while keys are answered, where there is much to read or to look at."""
         if not self._chat.session.preview.is_ready and not self._unread:
-            self._catching_up.ask(self._screen)
+            self._catching_up.ask(self._stage)
 
     def _put_above(self, older: Sequence[Message]) -> None:
         self._state.prepend(older)
         # part by part: all of a long session at once would hold the keys up, and its texts are packed by then
-        self._screen.transcript.document.sync()
+        self._stage.transcript.document.sync()

@@ -3,16 +3,28 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import Any, Protocol
+
+from textual.app import App
 
 from rolling_chat.programs import trusted_path
 from rolling_chat.text import exact
 from rolling_chat.tui.dialogs.confirm_screen import ConfirmScreen
 
-if TYPE_CHECKING:
-    from rolling_chat.tui.screens.reader import ReaderScreen
-
 _OPENED = re.compile(r"(?:https?://|mailto:)\S+", re.IGNORECASE)
+
+
+class LinkStage(Protocol):
+    """What a link needs of the screen."""
+
+    @property
+    def app(self) -> App[Any]:
+        """What asks, and opens."""
+        ...
+
+    def copy(self, text: str) -> bool:
+        """Put `text` on the clipboard; whether it is there."""
+        ...
 
 
 def may_be_opened(address: str) -> bool:
@@ -20,7 +32,7 @@ def may_be_opened(address: str) -> bool:
     return _OPENED.fullmatch(address) is not None and exact(address) == address
 
 
-async def ask_and_open(screen: ReaderScreen, address: str) -> None:
+async def ask_and_open(stage: LinkStage, address: str) -> None:
     """Show the whole address; open it, or where no browser may have it copy it, if the person says so."""
     opens = may_be_opened(address)
     question = (
@@ -28,10 +40,10 @@ async def ask_and_open(screen: ReaderScreen, address: str) -> None:
     )
     answer = "open it" if opens else "copy it"
     title = "Open a link" if opens else "Copy a link"
-    if not await screen.app.push_screen_wait(ConfirmScreen(title, question, exact(address), answer)):
+    if not await stage.app.push_screen_wait(ConfirmScreen(title, question, exact(address), answer)):
         return
     if opens:
         with trusted_path():
-            screen.app.open_url(address)
+            stage.app.open_url(address)
     else:
-        screen.copy(address)
+        stage.copy(address)

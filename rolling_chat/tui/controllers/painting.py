@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from textual.css.query import NoMatches
+from textual.widget import Widget
 
 from rolling_chat.tui.state.fates import Places, item_fates
 from rolling_chat.tui.widgets.banner import Banner
@@ -18,20 +19,65 @@ from rolling_chat.tui.widgets.status import StatusLine
 if TYPE_CHECKING:
     from textual.timer import Timer
 
+    from rolling_chat.agent import Chat
     from rolling_chat.context.report import PromptReport
+    from rolling_chat.tui.controllers.finding import FindController
     from rolling_chat.tui.controllers.meter import Meter
-    from rolling_chat.tui.screens.chat import ChatScreen
+    from rolling_chat.tui.state.screen_state import ScreenState
+    from rolling_chat.tui.widgets.keys import Moment
+    from rolling_chat.tui.widgets.prompt_box import PromptBox
     from rolling_chat.tui.widgets.transcript import Transcript
+
+Painted = TypeVar("Painted", bound=Widget)
 
 _FRAME = 1 / 25
 _ROWS_EVERY = 0.12  # seconds between two looks at what stands below the transcript while a turn runs
 _PAINT_SHARE = 4  # a paint is followed by at least so many times its own cost of nothing
 
 
-class Painter:
-    """Draws a chat screen's state. `clock` is monotonic, in seconds."""
+class Canvas(Protocol):
+    """What painting needs of the screen."""
 
-    def __init__(self, screen: ChatScreen, meter: Meter, clock: Callable[[], float]) -> None:
+    chat: Chat
+    state: ScreenState
+    finding: FindController
+
+    @property
+    def transcript(self) -> Transcript:
+        """What shows the conversation."""
+        ...
+
+    @property
+    def prompt(self) -> PromptBox:
+        """What takes what is typed."""
+        ...
+
+    def query_one(self, selector: type[Painted], /) -> Painted:
+        """The widget of a kind; raises NoMatches when the screen is being left."""
+        ...
+
+    def moment(self) -> Moment:
+        """What the keys mean now."""
+        ...
+
+    def set_interval(
+        self, interval: float, callback: Callable[[], None] | None = None, *, pause: bool = False
+    ) -> Timer:
+        """Do something again and again."""
+        ...
+
+    def call_later(self, callback: Callable[[], None]) -> bool:
+        """Do something once what is being done is done."""
+        ...
+
+
+class Painter:
+    """Paints a screen's state whenever that tells of a change. `clock` is monotonic, in seconds.
+
+    While a turn runs changes are painted frame by frame, else once what made them is done.
+    """
+
+    def __init__(self, screen: Canvas, meter: Meter, clock: Callable[[], float]) -> None:
         self._screen = screen
         self._meter = meter
         self._clock = clock
@@ -41,18 +87,28 @@ class Painter:
         self._paint_after = 0.0
         self._rows_after = 0.0
         self._frames: Timer | None = None
+        self._is_due = False
 
     def begin(self) -> None:
-        """Be ready to paint frame after frame; the screen is mounted."""
+        """Listen to the state from now on; the screen is mounted."""
         self._frames = self._screen.set_interval(_FRAME, self._frame, pause=True)
+        self._screen.state.listener = self._changed
 
-    def wake(self) -> None:
-        """Paint frame after frame until there is nothing new."""
-        if self._frames is not None:
+    def _changed(self) -> None:
+        if self._keeps_painting(self._clock()) and self._frames is not None:
             self._frames.resume()
+        if not self._is_due and not self._screen.state.is_streaming:
+            self._is_due = True
+            self._screen.call_later(self.paint)
+
+    def _keeps_painting(self, now: float) -> bool:
+        """Is there something to paint frame after frame?"""
+        state = self._screen.state
+        return state.busy or now < state.quit_until
 
     def paint(self) -> None:
         """Draw everything that has changed."""
+        self._is_due = False
         with suppress(NoMatches):  # the screen may be going already
             self._paint_transcript()
             self._paint_around()
@@ -74,8 +130,8 @@ class Painter:
         now, screen = self._clock(), self._screen
         busy = screen.state.busy
         # what a key has just come to is read whole, the draft's price before it and after
-        hints = () if screen.reading.said else self._meter.draft_hints(busy=busy)
-        screen.query_one(StatusLine).show(screen.status(now), hints, busy=busy, now=now)
+        hints = () if screen.state.said else self._meter.draft_hints(busy=busy)
+        screen.query_one(StatusLine).show(screen.state.status(now), hints, busy=busy, now=now)
         screen.query_one(Gauge).show(self._meter.reading(), self._meter.cost)
         self.hint_keys()
 
@@ -109,7 +165,7 @@ class Painter:
         Keys are answered between the two.
         """
         now, screen = self._clock(), self._screen
-        still = not screen.keeps_painting(now) and screen.state.revision == self._painted
+        still = not self._keeps_painting(now) and screen.state.revision == self._painted
         if still and self._frames is not None:
             self._frames.pause()
         if still:

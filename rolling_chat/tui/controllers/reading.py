@@ -1,11 +1,11 @@
-"""Reading: a cursor in the transcript that keys move, select by and take from."""
+"""Moving in the transcript, and reading it by keys: a cursor that they move, select by and take from."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
 
 from textual import events
 from textual.widget import Widget
@@ -13,6 +13,7 @@ from textual.widget import Widget
 from rolling_chat.commands.copy import code_block_at
 from rolling_chat.figures import plural
 from rolling_chat.text import visible
+from rolling_chat.tui.controllers.background import Workplace
 from rolling_chat.tui.state.items import FOLDED_KINDS, Item, Kind
 from rolling_chat.tui.terminal.external import ExternalError, edit_text, page_text
 from rolling_chat.tui.transcript.cursor import By, Cursor
@@ -22,7 +23,11 @@ from rolling_chat.tui.widgets.keys import KeyHint
 from rolling_chat.tui.widgets.transcript import Transcript
 
 if TYPE_CHECKING:
-    from rolling_chat.tui.screens.reader import ReaderScreen
+    from textual.app import App
+
+    from rolling_chat.tui.controllers.finding import FindController
+    from rolling_chat.tui.state.screen_state import ScreenState
+    from rolling_chat.tui.widgets.prompt_box import PromptBox
 
 _ROWS = {"up": -1, "k": -1, "down": 1, "j": 1}
 _EDGES = {"home": -1, "g": -1, "ctrl+home": -1, "end": 1, "G": 1, "ctrl+end": 1}
@@ -46,14 +51,72 @@ _NO_CODE = "There is no code block under the cursor."
 _A_COPY = "What the editor opened was a copy: the message is as it was."
 
 
-class ReadingController:
-    """Takes the transcript's keys while `is_on`; what is typed otherwise goes to the prompt box."""
+class ReadingStage(Workplace, Protocol):
+    """What reading needs of the screen."""
 
-    def __init__(self, screen: ReaderScreen) -> None:
-        self._screen = screen
+    state: ScreenState
+    finding: FindController
+    selections: Any
+
+    @property
+    def app(self) -> App[Any]:
+        """What lends the terminal to an editor."""
+        ...
+
+    @property
+    def transcript(self) -> Transcript:
+        """What is read."""
+        ...
+
+    @property
+    def prompt(self) -> PromptBox:
+        """What takes whatever else is typed."""
+        ...
+
+    @property
+    def focused(self) -> Widget | None:
+        """Who takes the keys."""
+        ...
+
+    def set_focus(self, widget: Widget | None, scroll_visible: bool = True) -> None:
+        """Give the keys to a widget."""
+        ...
+
+    def take_focus(self) -> None:
+        """Give the keys to whoever should have them now."""
+        ...
+
+    def takes_keys(self) -> Widget:
+        """Return the default focus."""
+        ...
+
+    def get_selected_text(self) -> str | None:
+        """The text that is selected."""
+        ...
+
+    def clear_selection(self) -> None:
+        """Select nothing."""
+        ...
+
+    def copies_later(self, copy: Callable[[str], object]) -> bool:
+        """Where what is selected takes long, copy it in the background; False where it is had at once."""
+        ...
+
+    def copy(self, text: str) -> bool:
+        """Put `text` on the clipboard; whether it is there."""
+        ...
+
+
+class ReadingController:
+    """Moves what is looked at, and takes the transcript's keys while `is_on`.
+
+    What is typed otherwise goes to the prompt box.
+    """
+
+    def __init__(self, stage: ReadingStage) -> None:
+        self._stage = stage
         self._mark: Point | None = None  # where a selection by keys began
         self._extends = False  # do the plain keys select, too?
-        self.said = ""  # what came of the last key, until the next
         self._takes: dict[str, Callable[[Cursor], None]] = {
             "enter": self._fold,
             "v": self._select_by_keys,
@@ -92,7 +155,7 @@ class ReadingController:
 
     @property
     def _view(self) -> Transcript:
-        return self._screen.transcript
+        return self._stage.transcript
 
     def begin(self) -> None:
         """Put the cursor on the last row in sight; a second time ends it."""
@@ -103,44 +166,44 @@ class ReadingController:
             return
         view.read_from(rows[-1].place)
         view.takes_key = self.key
-        self._screen.set_focus(view, scroll_visible=False)
-        self._screen.paint_rows()
+        self._stage.set_focus(view, scroll_visible=False)
+        self._stage.state.changed()
 
     def end(self) -> None:
         """Back to the prompt box; what is looked at stays."""
         self._let_go()
-        self._screen.take_focus()
-        self._screen.paint_rows()
+        self._stage.take_focus()
+        self._stage.state.changed()
 
     def focus_moved(self, widget: Widget) -> None:
         """Whoever takes the keys away, but to find something, ends it."""
-        if self.is_on and widget is not self._view and not self._screen.finding.is_open:
+        if self.is_on and widget is not self._view and not self._stage.finding.is_open:
             self._let_go()
 
     def _write_on(self) -> Widget:
         """Back to where one writes, also while something is found; who takes the keys there."""
         self.end()
-        owner = self._screen.takes_keys()
-        self._screen.set_focus(owner, scroll_visible=False)
+        owner = self._stage.takes_keys()
+        self._stage.set_focus(owner, scroll_visible=False)
         return owner
 
     def _let_go(self) -> None:
-        self._mark, self._extends, self.said = None, False, ""
+        self._mark, self._extends, self._stage.state.said = None, False, ""
         self._view.read_from(None)
         self._view.refresh()
 
     def key(self, event: events.Key) -> bool:
         """What a key does; whether it does anything."""
         cursor, key = self._view.cursor, event.character if event.is_printable else event.key
-        self.said = ""
-        owner = self._screen.focused
+        self._stage.state.said = ""
+        owner = self._stage.focused
         if cursor is None or owner is not self._view:  # typed before the focus had moved
             # never back to the transcript, which handed it to us
             return self._hand_on(event, self._write_on() if owner in (None, self._view) else owner)
         if key == "escape":
             self._leave()
         elif key == "/":
-            self._screen.finding.open()
+            self._stage.finding.open()
         elif key in self._takes:
             self._takes[key](cursor)
         elif self._moves(cursor, key or ""):
@@ -149,14 +212,14 @@ class ReadingController:
             return self._hand_on(event, self._write_on())
         else:
             return False
-        self._screen.paint_rows()
+        self._stage.state.changed()
         return True
 
     def pasted(self, text: str) -> None:
         """What is pasted is meant for the prompt box."""
         if self.is_on:
             self._write_on()
-            self._screen.prompt.take_in(text)
+            self._stage.prompt.take_in(text)
 
     def page(self, pages: int) -> None:
         """A page up or down, the cursor with it."""
@@ -170,7 +233,7 @@ class ReadingController:
         cursor.by_rows(view.viewport.top - above if not left else pages * view.viewport.height)
         self._after(cursor)
 
-    def move(self, how: Callable[[Cursor], object]) -> None:
+    def _move(self, how: Callable[[Cursor], object]) -> None:
         """Move the cursor by a key that works also outside."""
         cursor = self._view.cursor
         if cursor is not None:
@@ -185,7 +248,30 @@ class ReadingController:
         self._copy_selected(self._view.cursor)
         return True
 
-    # -- moving and selecting
+    # -- moving
+
+    def move_by(self, how: str, step: int) -> None:
+        """Move by pages, lines, messages, the user's own messages, or to an edge, and the cursor with it."""
+        view = self._view
+        kinds = MESSAGES if how == "messages" else (Kind.USER,)
+        match how:
+            case "lines":
+                view.move_lines(step)
+            case "pages" if self.is_on:
+                self.page(step)
+            case "pages":
+                view.scroll_pages(step)
+            case "edge" if self.is_on:
+                self._move(lambda cursor: cursor.to_edge(step))
+            case "edge":
+                (view.scroll_to_start if step < 0 else view.scroll_to_newest)()
+            case _ if self.is_on:
+                self._move(lambda cursor: cursor.by_items(step, kinds))
+            case _:
+                view.scroll_items(step, kinds)
+        self._stage.state.changed()
+
+    # -- moving the cursor and selecting
 
     def _moves(self, cursor: Cursor, key: str) -> bool:
         if key in ("pageup", "pagedown"):
@@ -212,13 +298,13 @@ class ReadingController:
 
     def _before(self, cursor: Cursor, *, selects: bool) -> None:
         """A selection begins where the cursor stands, and ends when the cursor moves without one."""
-        if not self._screen.selections:
+        if not self._stage.selections:
             self._mark = self._mark if self._extends else None
         if selects:
             self._mark = self._mark or cursor.point
         elif self._mark is not None:
             self._mark = None
-            self._screen.clear_selection()
+            self._stage.clear_selection()
 
     def _after(self, cursor: Cursor) -> None:
         if self._mark is not None:
@@ -247,22 +333,22 @@ class ReadingController:
             self._view.cursor_moved()
 
     def _copy_selected(self, cursor: Cursor) -> None:
-        if self._screen.copies_later(self._copy_taken):
+        if self._stage.copies_later(self._copy_taken):
             self._end_selection()
             return
-        text = self._screen.get_selected_text()
+        text = self._stage.get_selected_text()
         if not text:
             rows = self._view.document.forward(cursor.point.place, 1).rows
             if not rows:
                 return
             self._view.select(*line_at(self._view.document, rows[0]))
-            text = self._screen.get_selected_text() or ""
+            text = self._stage.get_selected_text() or ""
         self._end_selection()
         self._copy_taken(text)
 
     def _end_selection(self) -> None:
         self._mark, self._extends = None, False
-        self._screen.clear_selection()
+        self._stage.clear_selection()
 
     def _copy_taken(self, text: str) -> None:
         self._copy(text, f"Copied {plural(len(text), 'character')}.")
@@ -278,7 +364,7 @@ class ReadingController:
         if "\r" in shown:
             drawn = drawn.replace("␍", "\n")  # Markdown ends a line there
         line = drawn.count("\n", 0, cursor.source)
-        self._screen.work(partial(self._copy_code_at, shown, line))
+        self._stage.work(partial(self._copy_code_at, shown, line))
 
     async def _copy_code_at(self, text: str, line: int) -> None:
         code = await asyncio.to_thread(code_block_at, text, line)
@@ -288,24 +374,24 @@ class ReadingController:
             self._copy(code, f"Copied the code block ({plural(len(code), 'character')}).")
 
     def _copy(self, text: str, line: str) -> None:
-        if text and self._screen.copy(text):
+        if text and self._stage.copy(text):
             self._say(line)
 
     def _open(self, cursor: Cursor, *, is_editor: bool) -> None:
-        self._screen.work(partial(self._open_outside, _text_of(cursor.item), is_editor=is_editor))
+        self._stage.work(partial(self._open_outside, _text_of(cursor.item), is_editor=is_editor))
 
     async def _open_outside(self, text: str, *, is_editor: bool) -> None:
         try:
             if not is_editor:
-                await page_text(self._screen.app, text)
-            elif await edit_text(self._screen.app, text) != text:
+                await page_text(self._stage.app, text)
+            elif await edit_text(self._stage.app, text) != text:
                 self._say(_A_COPY)
         except ExternalError as error:
             self._say(str(error))
 
     def _say(self, line: str) -> None:
-        self.said = line
-        self._screen.paint_rows()
+        self._stage.state.said = line
+        self._stage.state.changed()
 
 
 def _text_of(item: Item) -> str:

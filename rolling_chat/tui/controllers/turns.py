@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from rolling_chat.agent.turn.oversized import LargeMessage, Obstacle
     from rolling_chat.tui.controllers.background import Work
     from rolling_chat.tui.controllers.meter import Meter
-    from rolling_chat.tui.widgets.question import Question, Reply
+    from rolling_chat.tui.controllers.question_slot import Asking
 
 _log = logging.getLogger("rolling_chat.tui")
 
@@ -46,16 +46,8 @@ _STOP_SECONDS = 5.0
 class Stage(Protocol):
     """What a turn needs of the screen."""
 
-    def turn_began(self) -> None:
-        """A turn runs: keep painting."""
-        ...
-
     def turn_over(self) -> None:
-        """The turn is over: paint it once more."""
-        ...
-
-    async def ask(self, question: Question) -> Reply:
-        """Show a question and wait for its answer; cancelling takes it away."""
+        """The turn is over: show what became of its messages."""
         ...
 
     def give_back(self, text: str) -> None:
@@ -75,6 +67,7 @@ class TurnController:
         chat: Chat,
         state: ScreenState,
         meter: Meter,
+        asking: Asking,
         stage: Stage,
         *,
         clock: Callable[[], float],
@@ -83,6 +76,7 @@ class TurnController:
         self._chat = chat
         self._state = state
         self._meter = meter
+        self._asking = asking
         self._stage = stage
         self._clock = clock
         self._fault = fault
@@ -113,14 +107,13 @@ class TurnController:
 
     async def ask_permission(self, request: PermissionRequest) -> PermissionAnswer:
         """Ask the user whether a call may run."""
-        reply = await self._stage.ask(permission_question(request, self._clock))
+        reply = await self._asking.ask(permission_question(request, self._clock))
         return PermissionAnswer(Permission(reply.value), reply.words)
 
     def _begun(self, begin: Callable[[], AsyncGenerator[Event]], text: str = "") -> Work:
         """Begin at once what the work goes on with: the next Enter may be among the same keys."""
         self._idle.clear()
         self._state.begin(self._clock())
-        self._stage.turn_began()
         return partial(self._run, begin, text)
 
     async def _run(self, begin: Callable[[], AsyncGenerator[Event]], text: str) -> None:
@@ -173,7 +166,7 @@ class TurnController:
         chat = self._chat
         if chat.session.address is not None or chat.session.holder:
             return
-        reply = await self._stage.ask(
+        reply = await self._asking.ask(
             address_question(chat.session.model, chat.session.known_addresses, self._clock)
         )
         if reply.value:
@@ -195,7 +188,7 @@ class TurnController:
             return await self._shorten(obstacle.message)
         if obstacle.line:
             self._state.notice(obstacle.line)
-        if not obstacle.rolling_helps or (await self._stage.ask(full_question(self._clock))).value != ROLL:
+        if not obstacle.rolling_helps or (await self._asking.ask(full_question(self._clock))).value != ROLL:
             return None
         warning = self._chat.session.overrides.set_rolling(True)
         self._state.notice("Rolling context is on; new sessions begin with it on.")
@@ -206,7 +199,7 @@ class TurnController:
     async def _shorten(self, large: LargeMessage) -> Work | None:
         """Ask what to send for a message that is too large by itself, and take that message back."""
         chat, stage = self._chat, self._stage
-        way = (await stage.ask(large_message_question(large, self._clock))).value
+        way = (await self._asking.ask(large_message_question(large, self._clock))).value
         if way == EDIT and chat.session.conversation.recent[-1].id == large.id:
             text = chat.session.history.undo().text
             stage.load()

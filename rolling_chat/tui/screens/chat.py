@@ -26,7 +26,6 @@ from rolling_chat.tui.controllers.question_slot import Asking
 from rolling_chat.tui.controllers.turns import TurnController
 from rolling_chat.tui.dialogs.help_screen import HelpScreen
 from rolling_chat.tui.screens.reader import ReaderScreen
-from rolling_chat.tui.state.items import place_of
 from rolling_chat.tui.state.screen_state import ScreenState
 from rolling_chat.tui.transcript.render import warm_up
 from rolling_chat.tui.widgets.banner import Banner
@@ -37,7 +36,7 @@ from rolling_chat.tui.widgets.gauge import Gauge
 from rolling_chat.tui.widgets.header import Header
 from rolling_chat.tui.widgets.keys import KeyBar, Moment
 from rolling_chat.tui.widgets.prompt_box import PromptBox
-from rolling_chat.tui.widgets.question import Question, Reply
+from rolling_chat.tui.widgets.question import Question
 from rolling_chat.tui.widgets.search_line import SearchLine
 from rolling_chat.tui.widgets.status import StatusLine
 from rolling_chat.tui.widgets.transcript import Transcript
@@ -46,9 +45,8 @@ if TYPE_CHECKING:
     from textual.app import ComposeResult
 
     from rolling_chat.agent import Chat
-    from rolling_chat.events import SummaryEvent
     from rolling_chat.settings.paths import Paths
-    from rolling_chat.tui.app import RollingChatApp
+    from rolling_chat.tui.controllers.commands import Shell
 
 _log = logging.getLogger("rolling_chat.tui")
 
@@ -59,7 +57,7 @@ _MIN_WIDTH, _MIN_HEIGHT, _LOW_HEIGHT, _SHORT_HEIGHT = 40, 10, 16, 28
 
 
 class ChatScreen(ReaderScreen):
-    """The state is the truth; `paint` draws it."""
+    """The state is the truth; a painter listens to it."""
 
     CSS_PATH = "chat.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -72,7 +70,7 @@ class ChatScreen(ReaderScreen):
 
     def __init__(
         self,
-        app: RollingChatApp,
+        app: Shell,
         chat: Chat,
         paths: Paths | None,
         clock: Callable[[], float],
@@ -85,13 +83,16 @@ class ChatScreen(ReaderScreen):
         self._first_message = first_message
         self._following = Following(chat, self.state, self)
         self._meter = Meter(chat, self._following.catch_up_beside)
-        self._turns = TurnController(chat, self.state, self._meter, self, clock=clock, fault=app.fault)
-        self._commands = CommandController(app, self, self._meter, paths, app.fault)
-        self._drafts = DraftController(self, self._turns, self._commands, self._meter, paths)
-        self._painter = Painter(self, self._meter, clock)
         self._asking = Asking(self)
+        self._turns = TurnController(
+            chat, self.state, self._meter, self._asking, self, clock=clock, fault=app.fault
+        )
+        self._commands = CommandController(app, self, self._following, self._meter, self._turns, paths=paths)
+        self._drafts = DraftController(
+            self, self._asking, self._turns, self._commands, self._meter, paths=paths
+        )
+        self._painter = Painter(self, self._meter, clock)
         self._newline_key = "ctrl+j"
-        self._quit_until = 0.0
 
     def compose(self) -> ComposeResult:
         """From the top: title, banner, transcript, question, commands, status, gauge, prompt box, keys."""
@@ -112,7 +113,7 @@ class ChatScreen(ReaderScreen):
     def on_mount(self) -> None:
         """Show the conversation, take keys; what is heavy waits for the first paint."""
         self.chat.listener.ask = self._turns.ask_permission
-        self.chat.listener.on_summary = self._summary_changed
+        self.chat.listener.on_summary = self.state.summary
         self._painter.begin()
         self.prompt.focus()
         self._show()
@@ -123,7 +124,7 @@ class ChatScreen(ReaderScreen):
 
     def load(self) -> None:
         """Show the chat's conversation, at its end."""
-        self.leave_question()  # it was about another
+        self._asking.leave()  # it was about another
         self._show()
         self._following.catch_up_beside()
 
@@ -131,31 +132,7 @@ class ChatScreen(ReaderScreen):
         self._following.load()
         self._drafts.session_opened()
         self.transcript.scroll_to_newest()
-        self.paint()
-
-    def paint(self) -> None:
-        """Draw everything that has changed."""
         self._painter.paint()
-
-    def paint_rows(self) -> None:
-        """Draw what stands below the transcript."""
-        self._painter.paint_rows()
-
-    def keeps_painting(self, now: float) -> bool:
-        """Is there something to paint frame after frame?"""
-        return self.state.busy or now < self._quit_until
-
-    def status(self, now: float) -> str:
-        """What the status line says."""
-        if now < self._quit_until:
-            return "ctrl+c again quits"
-        if self.reading.said:
-            return self.reading.said
-        if self._commands.doing:
-            return f"{self._commands.doing} · esc cancels"
-        if self.state.can_carry_on:
-            return f"{self.state.last} · enter on an empty prompt goes on"
-        return self.state.status(now) or "ready"
 
     def moment(self) -> Moment:
         """What the keys mean now."""
@@ -183,60 +160,18 @@ class ChatScreen(ReaderScreen):
     @on(Banner.Dismissed)
     def _dismiss_banner(self) -> None:
         self.chat.session.summaries.dismiss()
-        self.paint()
-
-    def _summary_changed(self, event: SummaryEvent) -> None:
-        """In the background a summary was begun, or has ended."""
-        self.state.summary(event)
-        self.paint()
-
-    def refresh_report(self) -> None:
-        """The next request has changed."""
-        self._following.mark()
-        self.paint()
-
-    # -- what a command needs of the screen (`controllers.commands.CommandController`)
-
-    def offer_draft(self, text: str) -> bool:
-        """Put `text` into the prompt box if nothing stands there; whether it was put."""
-        if self.prompt.text.strip():
-            return False
-        self.prompt.offer(text)
-        return True
-
-    def show_message(self, message_id: str, words: str = "") -> None:
-        """Scroll to a message, with `words` marked in it; of a result that is folded, all is opened."""
-        item_id, is_folded = place_of(self.chat.session.messages, message_id)
-        transcript = self.transcript
-        if is_folded and not transcript.details:
-            transcript.set_details(True)
-        transcript.show_found(item_id, words)
-        self.paint_rows()
-
-    async def carry_on(self) -> None:
-        """Let the model answer what the conversation ends with."""
-        await self._turns.carry_on()()
+        self.state.changed()
 
     # -- what a turn needs of the screen (`controllers.turns.Stage`)
 
-    def turn_began(self) -> None:
-        """Keep painting, from after what began it."""
-        self._painter.wake()
-        self.call_later(self.paint)
-
     def turn_over(self) -> None:
-        """Paint the end of it."""
+        """Show what became of its messages."""
         self._following.mark()
-        self.paint()
-
-    async def ask(self, question: Question) -> Reply:
-        """Show a question and wait for its answer."""
-        return await self._asking.ask(question)
+        self.state.changed()
 
     def give_back(self, text: str) -> None:
         """Put text that was not sent back above what is in the box."""
         self._drafts.give_back(text)
-        self.paint()
 
     @on(Question.Answered)
     def _answered(self, event: Question.Answered) -> None:
@@ -245,21 +180,7 @@ class ChatScreen(ReaderScreen):
     @on(Question.WordsWanted)
     def _words_wanted(self) -> None:
         self.take_focus()
-        self.paint_rows()
-
-    def takes_words(self, text: str) -> bool:
-        """Send `text` with the answer that the user is giving; False where no answer takes words."""
-        question = self._asking.question
-        if question is None or not question.takes_words:
-            return False
-        question.give_words(text)
-        return True
-
-    def leave_question(self) -> None:
-        """Whoever writes on has answered a question between turns: leave it; one of a turn stays."""
-        question = self._asking.question
-        if question is not None and not self.state.busy:
-            self._asking.answer(question, Reply(""))
+        self.state.changed()
 
     @on(Question.Typed)
     def _typed_elsewhere(self, event: Question.Typed) -> None:
@@ -289,26 +210,25 @@ class ChatScreen(ReaderScreen):
     @on(PromptBox.Said)
     def _prompt_said(self, event: PromptBox.Said) -> None:
         self.state.notice(event.line)
-        self.paint()
 
     @on(PromptBox.NewlineKeySeen)
     def _newline_key_seen(self) -> None:
         self._newline_key = "shift+enter"
-        self.paint()
+        self.state.changed()
 
     @on(TextArea.Changed, "#prompt")
     def _draft_changed(self) -> None:
-        self._quit_until = 0.0
+        self.state.quit_until = 0.0
         self._drafts.changed()
         if self._asking.question is not None:
             self.take_focus()
-        self.paint_rows()
+        self.state.changed()
 
     @on(TextArea.SelectionChanged, "#prompt")
     @on(Completion.Toggled)
     def _keys_changed(self) -> None:
         self.fit_question()
-        self._painter.hint_keys()
+        self.state.changed()
 
     # -- keys
 
@@ -327,13 +247,12 @@ class ChatScreen(ReaderScreen):
             self.finding.close()
         elif self.prompt.text:
             self.prompt.wipe()
-        elif self._clock() < self._quit_until:
+        elif self._clock() < self.state.quit_until:
             self.app.call_later(self.app.action_quit)
         else:
             self._turns.stop()
-            self._quit_until = self._clock() + _QUIT_TWICE
-            self._painter.wake()
-        self.paint_rows()
+            self.state.quit_until = self._clock() + _QUIT_TWICE
+        self.state.changed()
 
     def action_stop(self) -> None:
         """Stop finding, else leave the question, else stop what is being made; else hide what was read."""
@@ -351,7 +270,7 @@ class ChatScreen(ReaderScreen):
             if self.query_one(Banner).shown:
                 self._dismiss_banner()
         self._turns.stop()
-        self.paint_rows()
+        self.state.changed()
 
     def action_move(self, how: str, step: int) -> None:
         """Move in a long question that has the keys, else in the transcript."""
@@ -400,6 +319,10 @@ class ChatScreen(ReaderScreen):
 
         self.fit_question()
 
+    def question_slot(self) -> Widget:
+        """The widget that takes a question."""
+        return self.query_one("#question-slot")
+
     def fit_question(self) -> None:
         """Give the question the rows that it can have."""
         question = self._asking.question
@@ -412,24 +335,24 @@ class ChatScreen(ReaderScreen):
             super().take_focus()
 
     def takes_keys(self) -> Widget:
-        """The question that is asked, but for a draft that stands in the prompt box; else that."""
+        """Return the default focus: the open question unless a draft is being typed; else the prompt box."""
         question = self._asking.question
         is_written = self.prompt.text or self.prompt.searching or self._asking.takes_words
         return question if question is not None and not is_written else self.prompt
 
     @on(Question.HintsChanged)
     def _hints_changed(self) -> None:
-        self.paint_rows()
+        self.state.changed()
 
     def _after_first_paint(self) -> None:
         self.prompt.painted_at = Message().time
         self.set_interval(_FOLLOW_EVERY, self._following.look)
         self.set_interval(_QUIET, self._tidy_up)
-        self.paint()
+        self.state.changed()
         self.work(self._warm_up)
 
     def _tidy_up(self) -> None:
-        if not self.state.busy and self._clock() - cast("RollingChatApp", self.app).touched_at > _QUIET:
+        if not self.state.busy and self._clock() - cast("Shell", self.app).touched_at > _QUIET:
             tidy_up()
 
     async def _warm_up(self) -> None:
@@ -439,7 +362,7 @@ class ChatScreen(ReaderScreen):
             await self._following.catch_up()
             self._meter.begin()
             self._drafts.count()
-            self.paint()
+            self.state.changed()
             if self._first_message.strip():
                 self.work(self._turns.say(self._first_message))
             await asyncio.to_thread(warm_up)

@@ -15,7 +15,6 @@ from textual.widget import Widget
 
 from rolling_chat.tui.controllers.finding import FindController
 from rolling_chat.tui.controllers.links import ask_and_open
-from rolling_chat.tui.controllers.moving import MOVE_KEYS, Moves
 from rolling_chat.tui.controllers.reading import ReadingController
 from rolling_chat.tui.widgets.find import FindBar
 from rolling_chat.tui.widgets.prompt_box import PromptBox
@@ -25,11 +24,28 @@ if TYPE_CHECKING:
     from textual.worker import Worker
 
     from rolling_chat.agent import Chat
-    from rolling_chat.tui.app import RollingChatApp
     from rolling_chat.tui.controllers.background import Work
+    from rolling_chat.tui.controllers.commands import Shell
     from rolling_chat.tui.state.screen_state import ScreenState
 
 _LOST = "The conversation was loaded anew while it was copied: nothing was copied."
+
+
+_STEPS = (
+    ("pageup", "pages", -1),
+    ("pagedown", "pages", 1),
+    ("ctrl+up", "lines", -1),
+    ("ctrl+down", "lines", 1),
+    ("ctrl+home", "edge", -1),
+    ("ctrl+end", "edge", 1),
+    ("alt+up", "messages", -1),
+    ("alt+down", "messages", 1),
+    ("alt+shift+up,alt+p", "yours", -1),
+    ("alt+shift+down,alt+n", "yours", 1),
+)
+MOVE_KEYS = tuple(
+    Binding(keys, f"move('{how}', {step})", show=False, priority=True) for keys, how, step in _STEPS
+)
 
 
 class ReaderScreen(Screen[None]):
@@ -48,7 +64,6 @@ class ReaderScreen(Screen[None]):
         super().__init__()
         self.finding = FindController(self)
         self.reading = ReadingController(self)
-        self._moves = Moves(self, self.reading)
 
     @property
     def transcript(self) -> Transcript:
@@ -60,13 +75,14 @@ class ReaderScreen(Screen[None]):
         """The prompt box."""
         return self.query_one(PromptBox)
 
+    @property
+    def find_bar(self) -> FindBar:
+        """Where the words are typed that are looked for."""
+        return self.query_one(FindBar)
+
     def takes_keys(self) -> Widget:
         """Who takes the keys where nothing is read or looked for."""
         return self.prompt
-
-    def paint_rows(self) -> None:
-        """Draw what stands below the transcript."""
-        raise NotImplementedError
 
     def take_focus(self) -> None:
         """Give the keys to whoever should have them now: who looks for something keeps them."""
@@ -80,7 +96,7 @@ class ReaderScreen(Screen[None]):
 
     def copy(self, text: str) -> bool:
         """Put `text` on the clipboard; whether it is there, else a line in the transcript says why."""
-        return cast("RollingChatApp", self.app).copied(text)
+        return cast("Shell", self.app).copied(text)
 
     def copies_later(self, copy: Callable[[str], object]) -> bool:
         """Where what is selected takes long, copy it beside the keys; False where it is had at once."""
@@ -90,7 +106,6 @@ class ReaderScreen(Screen[None]):
                 copy(text)
                 return
             self.state.notice(_LOST, warning=True)
-            self.transcript.show(self.state.items)
 
         return self.transcript.takes_long(taken)
 
@@ -110,7 +125,7 @@ class ReaderScreen(Screen[None]):
 
     def action_move(self, how: str, step: int) -> None:
         """Move in the transcript."""
-        self._moves.move(how, step)
+        self.reading.move_by(how, step)
 
     def action_find(self) -> None:
         """Find a text in the transcript."""
@@ -122,7 +137,7 @@ class ReaderScreen(Screen[None]):
 
     @on(Transcript.Moved)
     def _moved(self) -> None:
-        self.paint_rows()
+        self.state.changed()
 
     @on(Transcript.LinkClicked)
     def _link_clicked(self, event: Transcript.LinkClicked) -> None:
@@ -145,7 +160,7 @@ class ReaderScreen(Screen[None]):
         self.reading.focus_moved(event.widget)
         if event.widget is not self.prompt:
             self.prompt.end_search()
-        self.paint_rows()
+        self.state.changed()
 
     def on_paste(self, event: events.Paste) -> None:
         """What is pasted while it is read is meant for the prompt box."""

@@ -29,6 +29,7 @@ class ItemList(Sequence[Item]):
     """
 
     def __init__(self, items: Iterable[Item] = ()) -> None:
+        self.revision = 0  # grows with every change
         self._first = 0  # the ordinal of the first
         self._items: list[Item] = []
         self._by_id: dict[str, int] = {}
@@ -36,7 +37,7 @@ class ItemList(Sequence[Item]):
         self._is_new = True
         self._cut: int | None = None
         self._changed: set[int] = set()
-        self._taken = range(0)  # the ordinals when changes were last taken
+        self._taken = -1  # the revision when changes were last taken
         self.clear(items)
 
     def __len__(self) -> int:
@@ -72,6 +73,7 @@ class ItemList(Sequence[Item]):
 
     def clear(self, items: Iterable[Item] = ()) -> None:
         """Other items in place of all."""
+        self.revision += 1
         self._items, self._first = list(items), 0
         self._by_id = {item.id: at for at, item in enumerate(self._items)}
         self._growing.clear()
@@ -79,6 +81,7 @@ class ItemList(Sequence[Item]):
 
     def append(self, item: Item) -> int:
         """One more at the end; its ordinal."""
+        self.revision += 1
         ordinal = self._first + len(self._items)
         self._items.append(item)
         self._by_id[item.id] = ordinal
@@ -86,6 +89,7 @@ class ItemList(Sequence[Item]):
 
     def pop(self) -> Item:
         """Take the last one away; it must have been appended."""
+        self.revision += 1
         self._join()
         item = self._items.pop()
         end = self._first + len(self._items)
@@ -101,6 +105,7 @@ class ItemList(Sequence[Item]):
 
     def prepend(self, items: Sequence[Item]) -> None:
         """More items on top, in their order."""
+        self.revision += 1
         self._items[:0] = items
         self._first -= len(items)
         for at, item in enumerate(items):
@@ -114,6 +119,7 @@ class ItemList(Sequence[Item]):
         before = self._items[ordinal - self._first]
         if before == item:
             return
+        self.revision += 1
         self._items[ordinal - self._first] = item
         if before.id != item.id:
             del self._by_id[before.id]
@@ -122,20 +128,21 @@ class ItemList(Sequence[Item]):
 
     def grow(self, ordinal: int, text: str) -> None:
         """More text at the end of one."""
+        self.revision += 1
         self._growing.setdefault(ordinal, []).append(text)
         self._changed.add(ordinal)
 
     def is_seen_anew(self) -> None:
         """Somebody looks who never looked before: everything is new."""
+        self.revision += 1
         self._is_new = True
 
     def take_changes(self) -> Changes | None:
         """What has changed since this was last asked; None for nothing."""
-        is_same = self._cut is None and not self._changed and self.ordinals == self._taken
-        if is_same and not self._is_new:
+        if self._taken == self.revision:
             return None
         self._join()
-        self._taken = self.ordinals
+        self._taken = self.revision
         taken = Changes(self._is_new, self._cut, frozenset(self._changed))
         self._is_new, self._cut = False, None
         self._changed.clear()

@@ -7,7 +7,7 @@ seconds of one monotonic clock.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
@@ -70,7 +70,9 @@ class Activity(StrEnum):
 class ScreenState:
     """All that the screen shows of the conversation and of the turn that runs.
 
-    `revision` grows with every change. `can_carry_on`: the last answer was cut at its limit, or broke off.
+    `revision` grows with every change, and `listener` is called: whoever paints listens. `can_carry_on`: the
+    last answer was cut at its limit, or broke off. `said` came of the last key, `doing` is what a command
+    waits for, and until `quit_until` another ctrl+c quits. `is_streaming`: the change is a running turn's.
     """
 
     items: ItemList = field(default_factory=ItemList)
@@ -84,7 +86,12 @@ class ScreenState:
     can_carry_on: bool = False
     queued: str = ""
     is_summarising: bool = False
+    said: str = ""
+    doing: str = ""
+    quit_until: float = 0.0
+    is_streaming: bool = False
     revision: int = 0
+    listener: Callable[[], None] | None = field(default=None, repr=False, compare=False)
     _retry_at: float = 0.0
     _notices: int = 0
     _is_marked: bool = False
@@ -100,6 +107,12 @@ class ScreenState:
         """Does a turn run?"""
         return self.activity is not Activity.IDLE
 
+    def changed(self) -> None:
+        """Something that the screen shows is not as it was."""
+        self.revision += 1
+        if self.listener is not None:
+            self.listener()
+
     def load(self, messages: Sequence[Message]) -> None:
         """Show another conversation."""
         self._loaded.load(messages)
@@ -108,12 +121,12 @@ class ScreenState:
         self.can_carry_on, self.last = False, ""
         if self.queued:
             self.items.append(Item(QUEUED_ID, Kind.USER, self.queued, Status.QUEUED))
-        self.revision += 1
+        self.changed()
 
     def prepend(self, messages: Sequence[Message]) -> None:
         """Show older messages above those that are shown; they end where the others' turn begins."""
         self._loaded.prepend(messages)
-        self.revision += 1
+        self.changed()
 
     def mark(self, marks: Mapping[str, Mark]) -> None:
         """Mark the items of messages that are pinned or excluded, and no others."""
@@ -124,7 +137,7 @@ class ScreenState:
             mark = marks.get(item.id, Mark.NONE)
             if item.mark is not mark:
                 self.items.put(at, replace(item, mark=mark))
-                self.revision += 1
+                self.changed()
         self._is_marked = bool(marks)
 
     def notice(self, text: str, *, warning: bool = False) -> None:
@@ -140,7 +153,7 @@ class ScreenState:
         self.queued = text
         if text:
             self.items.append(Item(QUEUED_ID, Kind.USER, text, Status.QUEUED))
-        self.revision += 1
+        self.changed()
 
     def summary(self, event: SummaryEvent) -> None:
         """A summary is being made, or no longer; the turn that may run goes on."""
@@ -151,7 +164,7 @@ class ScreenState:
                 self.is_summarising = False
                 if notice:
                     self.notice(notice)
-        self.revision += 1
+        self.changed()
 
     def begin(self, now: float) -> None:
         """A turn was asked for; its first event is still to come."""
@@ -166,7 +179,15 @@ class ScreenState:
             self._do(Activity.STOPPING, "")
 
     def apply(self, event: Event, now: float) -> None:
-        """Fold one event in."""
+        """Fold one event of a turn in."""
+        self.is_streaming = True
+        try:
+            self._apply(event, now)
+            self.changed()
+        finally:
+            self.is_streaming = False
+
+    def _apply(self, event: Event, now: float) -> None:
         match event:
             case TurnStarted(message):
                 self._add(user_item(message))
@@ -184,7 +205,6 @@ class ScreenState:
                 self._apply_tool(event)
             case ReasoningAdded() | TextAdded() | CallForming() | ReplyEnded():
                 self._apply_reply(event, now)
-        self.revision += 1
 
     def _apply_reply(self, event: ReasoningAdded | TextAdded | CallForming | ReplyEnded, now: float) -> None:
         match event:
@@ -226,18 +246,26 @@ class ScreenState:
                 continue
             if (item.kind, item.status) == (Kind.ASSISTANT, Status.CANCELLED):
                 self.items.put(at, replace(item, status=Status.LIVE))
-                self.revision += 1
+                self.changed()
             return
 
     def status(self, now: float) -> str:
         """The status line's words: what is being done, for how long, how fast."""
+        if now < self.quit_until:
+            return "ctrl+c again quits"
+        if self.said:
+            return self.said
+        if self.doing:
+            return f"{self.doing} · esc cancels"
+        if self.can_carry_on:
+            return f"{self.last} · enter on an empty prompt goes on"
         parts = [self.last]
         if self.busy:
             took = f"{max(0.0, now - self.turn_began):.0f} s"
             parts = [self._doing(now), took, self.tokens_per_second(now)]
         if self.is_summarising:
             parts.append("summarising older messages")
-        return " · ".join(filter(None, parts))
+        return " · ".join(filter(None, parts)) or "ready"
 
     def tokens_per_second(self, now: float) -> str:
         """How fast the reply comes; `~` while it is reckoned from characters."""
@@ -261,7 +289,7 @@ class ScreenState:
 
     def _do(self, activity: Activity, subject: str) -> None:
         self.activity, self.subject = activity, subject
-        self.revision += 1
+        self.changed()
 
     def _request(self, model: str) -> None:
         self._reply_items.clear()
@@ -365,7 +393,7 @@ class ScreenState:
         self._open_calls.clear()
         self.last = last
         self.activity, self.subject = Activity.IDLE, ""
-        self.revision += 1
+        self.changed()
 
     def _add(self, item: Item) -> int:
         """Add an item, above a message that is queued; its place."""
@@ -373,7 +401,7 @@ class ScreenState:
         ordinal = self.items.append(item)
         if queued is not None:
             self.items.append(queued)
-        self.revision += 1
+        self.changed()
         return ordinal
 
 

@@ -87,6 +87,11 @@ class Document:
         if ordinal is not None:
             self._newest_change = max(ordinal, self._newest_change or ordinal)
 
+    def _sync_layouts(self) -> None:
+        """Sync before the layouts are changed, if there are any: then none is of an item that is gone."""
+        if self._layouts:
+            self.sync()
+
     def set_look(self, look: Look) -> None:
         """Another width, or other colors; heights that were right are guesses now."""
         if look != self.look:
@@ -96,7 +101,7 @@ class Document:
 
     def set_fates(self, fates: Fates) -> None:
         """What becomes of the items in the next request: only the lines around their text change."""
-        self.sync()
+        self._sync_layouts()
         self.fates = fates
         self.revision += 1
         for ordinal, layout in self._layouts.items():
@@ -105,7 +110,7 @@ class Document:
 
     def open_all(self, *, is_open: bool) -> None:
         """Open or fold all thinking and all of the tools' work."""
-        self.sync()
+        self._sync_layouts()
         self.all_open = is_open
         self._turned.clear()
         self.revision += 1
@@ -114,8 +119,7 @@ class Document:
 
     def turn(self, ordinal: int) -> None:
         """Open what is folded, or fold what is open."""
-        if ordinal not in self.ordinals:
-            return
+        self._sync_layouts()
         item = self.items.at(ordinal)
         if item.kind not in FOLDED_KINDS:
             return
@@ -174,8 +178,10 @@ class Document:
         if place.ordinal in ordinals:
             rows = self._rows_above(place, count)
         for ordinal in range(place.ordinal - 1, ordinals.start - 1, -1):
+            if len(rows) >= count:
+                break
             layout = self._layout(ordinal)
-            if len(rows) >= count or (not layout.is_whole and ordinal != ordinals.stop - 1):
+            if not layout.is_whole and ordinal != ordinals.stop - 1:
                 break
             rows = self._rows_above(layout.end_of(ordinal), count - len(rows)) + rows
         return rows

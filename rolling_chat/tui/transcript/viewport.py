@@ -26,10 +26,10 @@ class Viewport:
         self.rows: list[Row] = []
         self.is_new_below = False
         self._is_held = False  # does it stay although there is nothing below?
-        self._anchor = document.end
+        self._anchor = Place(0)
         self._anchor_id = ""
         self._source: int | None = None  # what stood at the top before the size changed, since the last move
-        self._begun = document.begun
+        self._begun = 0
         self._prepared = -1  # the revision of the document that `rows` are of
 
     @property
@@ -177,6 +177,9 @@ class Viewport:
 
     def _go(self, place: Place) -> None:
         """Have a place at the top, or the end where there is less below it than the screen has rows."""
+        if self._prepared < 0:  # nothing was shown yet: the view may have no size
+            self.to_end()
+            return
         self.follow, self._anchor, self._source, self._is_held = False, place, None, False
         self._prepare()
         if not self._is_below():

@@ -108,10 +108,10 @@ async def test_messages_that_are_still_being_read_are_told(
         await idle(pilot)
         screen = screen_of(pilot)
         fill(pilot, *_many(9))
-        monkeypatch.setattr(type(screen.chat), "is_whole", property(lambda _: False))
+        monkeypatch.setattr(type(screen.chat.session.conversation), "is_whole", property(lambda _: False))
         await pilot.press("ctrl+f", *"message")
         await reads(pilot, "1 of 9 · older messages are still being read")
-        monkeypatch.setattr(type(screen.chat), "is_whole", property(lambda _: True))
+        monkeypatch.setattr(type(screen.chat.session.conversation), "is_whole", property(lambda _: True))
         screen.state.items.prepend([Item("old", Kind.USER, "an old message")])
         screen.state.revision += 1
         screen.finding.look_again()

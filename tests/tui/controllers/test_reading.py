@@ -138,7 +138,7 @@ async def test_an_answer_that_grows_leaves_the_cursor_where_it_is(tmp_path: Path
         screen = screen_of(pilot)
         for _ in range(40):
             screen.state.items.grow(4, "\n\nmore of it")
-            screen.paint()
+            screen._painter.paint()
         assert _row(pilot) == "❯ another"
         assert screen.transcript.cursor.point == place  # type: ignore[union-attr]
 
@@ -158,8 +158,7 @@ async def test_an_empty_conversation_is_read_without_harm(tmp_path: Path) -> Non
         await idle(pilot)
         screen = screen_of(pilot)
         screen.state.items.clear()
-        screen.state.revision += 1
-        screen.paint()
+        screen._painter.paint()
         await pilot.press("f6", "ctrl+f", "a", "enter", "escape", "f6", "x")
         assert draft(pilot) == "x"
 

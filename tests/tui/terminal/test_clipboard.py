@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from rolling_chat.tui import clipboard as clipboard_module
+from rolling_chat.tui.terminal import clipboard as clipboard_module
 from rolling_chat.tui.terminal.clipboard import MOST_BYTES, Clipboard, osc52
 from tests.support.tui import (
     idle,

@@ -24,8 +24,7 @@ LONG = "paragraph of *many* words\n\n" * 400
 def _fill(pilot: Pilot[None], *items: Item) -> Transcript:
     screen = screen_of(pilot)
     screen.state.items.clear(items)
-    screen.state.revision += 1
-    screen.paint()
+    screen._painter.paint()
     return screen.transcript
 
 
@@ -81,9 +80,9 @@ async def test_all_of_a_long_selection_is_copied_beside_the_keys(
         await idle(pilot)
         _fill(pilot, Item("a", Kind.ASSISTANT, LONG), Item("v", Kind.USER, "LAST"))
         await pilot.press("f6", "g", "v", "G", "y")
-        await wait_until(pilot, lambda: screen_of(pilot).reading.said.startswith("Copied"))
+        await wait_until(pilot, lambda: screen_of(pilot).state.said.startswith("Copied"))
         copied = pilot.app.clipboard
-        assert screen_of(pilot).reading.said == f"Copied {len(copied):,} characters."
+        assert screen_of(pilot).state.said == f"Copied {len(copied):,} characters."
         assert copied == LONG.replace("*", "") + "LAST"
 
 
