@@ -22,7 +22,7 @@ class Rule:
     ends allowed but `below`. `choices` are the words allowed, for a tuple the words that may
     stand in place of the list. `project` says whether a project's own file may set the key:
     only what can neither run code nor send data elsewhere. `never_project`: not even in a trusted folder.
-    `adds`: what a project sets is added to the user's own list. `item` reads one text of a list, and raises
+    `one`: a lone text stands for a list of it. `adds`: what a project sets is added to the user's own list. `item` reads one text of a list, and raises
     ValueError with the reason where it cannot; `example` is one that it takes.
     """
 
@@ -35,6 +35,7 @@ class Rule:
     url: bool = False
     project: bool = False
     never_project: bool = False
+    one: bool = False
     adds: bool = False
     item: Callable[[str], object] | None = None
     example: str = ""
@@ -42,7 +43,7 @@ class Rule:
     @property
     def takes_text(self) -> bool:
         """Whether a plain word is a value of this key."""
-        return self.kind is str or bool(self.choices)
+        return self.kind is str or self.one or bool(self.choices)
 
     @property
     def allowed(self) -> str:
@@ -50,6 +51,8 @@ class Rule:
         words = " or ".join(f'"{choice}"' for choice in self.choices)
         if self.example:
             return f'a list of rules such as "{self.example}"'
+        if self.one:
+            return "a text or a list of texts"
         if self.kind is tuple:
             return f"{words} or a list of names" if words else "a list of texts"
         if words:
@@ -64,6 +67,8 @@ class Rule:
         """Return `value` as the settings hold it. Raises ValueError if it is not allowed."""
         if not self._allows(value):
             raise ValueError(self.allowed)
+        if self.one and isinstance(value, str):
+            return (value,)
         if isinstance(value, list | tuple):
             self._check_items(value)
             return tuple(value)
@@ -108,6 +113,8 @@ class Rule:
     def _allows_text(self, value: str) -> bool:
         if self.choices:
             return value in self.choices
+        if self.one:
+            return _plain(value)
         if self.kind is not str or not _plain(value):
             return False
         return not self.url or value == "" or is_address(value)

@@ -19,6 +19,7 @@ from rolling_chat.commands.registry import all_commands
 from rolling_chat.context import ContextConfig
 from rolling_chat.settings.schema import AgentSettings, ContextSettings, SessionsSettings, Settings
 from rolling_chat.tools import all_tools
+from rolling_chat.tui.keymap import KEYS, Keymap
 from tests.support.servers import AnthropicServer, Call, OpenAIServer, Reply
 
 ROOT = Path(__file__).parents[1]
@@ -53,6 +54,16 @@ def test_the_command_table_is_the_registry() -> None:
         for command in all_commands()
     ]
     assert rows == expected
+
+
+def test_the_key_table_is_the_programs() -> None:
+    table = re.search(r"<!-- keys -->\n(.*?)<!-- end of keys -->", README, re.DOTALL)
+    assert table
+    names = [", ".join(f"`{action.name}`" for action in row.actions) for row in KEYS]
+    rows = [
+        f"| {keys} | {help} | {name} |" for (keys, help), name in zip(Keymap().help(), names, strict=True)
+    ]
+    assert table.group(1).splitlines()[2:] == rows
 
 
 def test_the_tool_table_is_the_registry() -> None:

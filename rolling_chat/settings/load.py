@@ -120,7 +120,7 @@ def find_rule(path: KeyPath) -> Rule | None:
 def split_key(text: str) -> KeyPath:
     """Split a dotted key. A model's or a tool's own name needs no quotes: shells take them away."""
     for pattern in RULES:
-        if ANY not in pattern:
+        if ANY not in pattern[:-1]:
             continue
         start, end = ".".join(pattern[:-2]) + ".", "." + pattern[-1]
         name = text[len(start) : -len(end)]
@@ -258,8 +258,9 @@ def _name_in(path: KeyPath) -> str:
 def _with_any(path: KeyPath) -> KeyPath:
     """Replace a name that the user chose by ANY, where the schema has one in that position."""
     for known in RULES:
-        if ANY in known and len(known) == len(path) and known[:-2] == path[:-2]:
-            return (*path[:-2], ANY, path[-1])
+        is_like = len(known) == len(path) and known[0] == path[0]
+        if ANY in known and is_like:
+            return tuple(ANY if want == ANY else part for want, part in zip(known, path, strict=True))
     return path
 
 

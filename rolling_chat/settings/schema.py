@@ -23,6 +23,12 @@ def _table(of: type) -> Any:
     return field(default_factory=lambda: MappingProxyType({}), metadata={"table_of": of})
 
 
+def _by_name(kind: type, **rule: Any) -> Any:
+    """A table whose keys are names that are checked by whoever reads it."""
+    metadata = {"values": Rule(kind, **rule)}
+    return field(default_factory=lambda: MappingProxyType({}), metadata=metadata)
+
+
 @dataclass(frozen=True, slots=True)
 class ModelSettings:
     """What is known of one model, sizes in tokens; 0: ask the catalogue, "": the provider's own."""
@@ -100,6 +106,8 @@ class Settings:
     context: ContextSettings = field(default_factory=ContextSettings, metadata={"group": ContextSettings})
     models: Mapping[str, ModelSettings] = _table(ModelSettings)
     agent: AgentSettings = field(default_factory=AgentSettings, metadata={"group": AgentSettings})
+    # by the actions of `rolling_chat.tui.keymap`
+    keys: Mapping[str, tuple[str, ...]] = _by_name(tuple, one=True)
     sessions: SessionsSettings = field(default_factory=SessionsSettings, metadata={"group": SessionsSettings})
     origins: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}), compare=False)
     warnings: tuple[str, ...] = field(default=(), compare=False)
@@ -122,6 +130,8 @@ def _rules(of: type, prefix: KeyPath = ()) -> Iterator[tuple[KeyPath, Rule]]:
             yield from _rules(item.metadata["group"], path)
         elif "table_of" in item.metadata:
             yield from _rules(item.metadata["table_of"], (*path, ANY))
+        elif "values" in item.metadata:
+            yield (*path, ANY), item.metadata["values"]
 
 
 RULES: Mapping[KeyPath, Rule] = MappingProxyType(dict(_rules(Settings)))
@@ -151,4 +161,7 @@ def _build(of: type, values: Mapping[KeyPath, Any], prefix: KeyPath, **more: Any
             names = dict.fromkeys(key[depth + 1] for key in inside if key[: depth + 1] == path)
             made = {name: _build(item.metadata["table_of"], inside, (*path, name)) for name in names}
             parts[item.name] = MappingProxyType(made)
+        elif "values" in item.metadata:
+            named = {key[-1]: value for key, value in inside.items() if key[:-1] == path}
+            parts[item.name] = MappingProxyType(named)
     return of(**parts)

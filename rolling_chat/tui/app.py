@@ -10,15 +10,17 @@ from typing import TYPE_CHECKING, ClassVar
 
 from textual import events
 from textual.app import App
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.filter import LineFilter, NoColor
 
 from rolling_chat.tui.focus import keep_focus
+from rolling_chat.tui.keymap import Keymap
 from rolling_chat.tui.terminal.clipboard import Clipboard
 from rolling_chat.tui.terminal.hangup import die_of_hangup, terminal_is_gone
 from rolling_chat.tui.terminal.terminal_modes import TerminalModes
 from rolling_chat.tui.terminal.watchdog import Watchdog
 from rolling_chat.tui.theming import textual_theme
+from rolling_chat.tui.widgets.keys import bindings_of
 
 if TYPE_CHECKING:
     from rolling_chat.agent import Chat
@@ -40,10 +42,7 @@ class RollingChatApp(App[None]):
 
     TITLE = "rolling-chat"
     ENABLE_COMMAND_PALETTE = False
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("ctrl+q", "quit", show=False, priority=True),
-        Binding("ctrl+z", "suspend_process", show=False, priority=True),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings_of("app")]
 
     def __init__(
         self,
@@ -52,11 +51,14 @@ class RollingChatApp(App[None]):
         theme: str,
         themes: Mapping[str, ThemeSpec],
         paths: Paths | None = None,
+        keymap: Keymap | None = None,
         first_message: str = "",
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         super().__init__()
         self._chat = chat
+        self.keymap = keymap or Keymap()
+        self.set_keymap({name: ",".join(keys) for name, keys in self.keymap.changed.items()})
         self._chat_screen: ChatScreen | None = None
         self._quits_unasked = False
         self._terminal_clipboard: Clipboard | None = None

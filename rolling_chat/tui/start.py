@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from textual import events, work
 
 from rolling_chat.tui.app import RollingChatApp
+from rolling_chat.tui.keymap import Keymap
 from rolling_chat.tui.screens.start import StartScreen
 from rolling_chat.tui.terminal.bracketed import keep_pastes_whole
 
@@ -169,6 +170,7 @@ def run_app(
         theme=settings.theme,
         themes=themes,
         paths=paths,
+        keymap=Keymap.of(settings.keys),
         first_message=first_message,
     )
     keep_pastes_whole()

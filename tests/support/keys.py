@@ -21,6 +21,7 @@ from rolling_chat.tui.dialogs.help_screen import HelpScreen
 from rolling_chat.tui.dialogs.pickers import Picker
 from rolling_chat.tui.dialogs.tables_screen import TablesScreen
 from rolling_chat.tui.dialogs.text_screen import TextScreen
+from rolling_chat.tui.keymap import Keymap
 from rolling_chat.tui.widgets.question import Answer, Question
 from tests.support.terminal import PATIENCE_SECONDS
 from tests.support.tui import (
@@ -132,7 +133,7 @@ MODES = (
     Mode("find-while-reading", _by("f6", "slash", "q", "enter"), _READING),
     Mode("answering", _answering, _IN_THE_BOX),
     Mode("question", asks, ("home", "end", "pageup", "pagedown")),
-    Mode("help", _opens(HelpScreen)),
+    Mode("help", _opens(lambda: HelpScreen(Keymap()))),
     Mode("inspector", _by("ctrl+g")),
     Mode("tables", _opens(lambda: TablesScreen("Tables", ["lead"], _TABLES))),
     Mode("text", _opens(lambda: TextScreen("Text", "line\n" * 100))),

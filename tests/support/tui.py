@@ -21,6 +21,7 @@ from rolling_chat.settings.paths import Paths
 from rolling_chat.settings.schema import ModelSettings, Settings
 from rolling_chat.settings.themes import load_themes
 from rolling_chat.tui.app import RollingChatApp
+from rolling_chat.tui.keymap import Keymap
 from rolling_chat.tui.screens.chat import ChatScreen
 from rolling_chat.tui.state.items import Item
 from rolling_chat.tui.widgets.prompt_box import PromptBox
@@ -143,7 +144,12 @@ def asking_chat(
 
 
 def make_app(
-    chat: Chat, home: Path, *, clock: Callable[[], float] | None = None, first: str = ""
+    chat: Chat,
+    home: Path,
+    *,
+    clock: Callable[[], float] | None = None,
+    first: str = "",
+    keymap: Keymap | None = None,
 ) -> RollingChatApp:
     """The app over a chat, with the shipped themes."""
     return RollingChatApp(
@@ -151,6 +157,7 @@ def make_app(
         theme="midnight",
         themes=load_themes(home / "themes"),
         paths=make_paths(home),
+        keymap=keymap,
         first_message=first,
         **({"clock": clock} if clock else {}),
     )

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from rolling_chat.tui.controllers.following import Following
     from rolling_chat.tui.controllers.meter import Meter
     from rolling_chat.tui.controllers.turns import TurnController
+    from rolling_chat.tui.keymap import Keymap
     from rolling_chat.tui.state.screen_state import ScreenState
     from rolling_chat.tui.widgets.prompt_box import PromptBox
     from rolling_chat.tui.widgets.transcript import Transcript
@@ -47,6 +48,7 @@ _AT_ONCE = {"help", "quit"}  # no word of them is about the conversation
 class Shell(Protocol):
     """What commands and screens need of the app."""
 
+    keymap: Keymap
     theme: str
     theme_names: Sequence[str]
     touched_at: float
@@ -179,7 +181,7 @@ class CommandController:
 
     def show_help(self) -> None:
         """Keys and commands."""
-        self._app.push_screen(HelpScreen())
+        self._app.push_screen(HelpScreen(self._app.keymap))
 
     async def wait_for(self, work: Callable[[threading.Event], Result], doing: str) -> Result | None:
         """Run `work` in a thread until it is done or `cancel` is called, which sets its event."""

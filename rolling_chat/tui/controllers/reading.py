@@ -14,12 +14,12 @@ from rolling_chat.commands.copy import code_block_at
 from rolling_chat.figures import plural
 from rolling_chat.text import visible
 from rolling_chat.tui.controllers.background import Workplace
+from rolling_chat.tui.keymap import KeyHint
 from rolling_chat.tui.state.items import FOLDED_KINDS, Item, Kind
 from rolling_chat.tui.terminal.external import ExternalError, edit_text, page_text
 from rolling_chat.tui.transcript.cursor import By, Cursor
 from rolling_chat.tui.transcript.selection import Point, line_at
 from rolling_chat.tui.transcript.viewport import MESSAGES
-from rolling_chat.tui.widgets.keys import KeyHint
 from rolling_chat.tui.widgets.transcript import Transcript
 
 if TYPE_CHECKING:

@@ -34,7 +34,7 @@ from rolling_chat.tui.widgets.find import FindBar
 from rolling_chat.tui.widgets.frame import PromptFrame
 from rolling_chat.tui.widgets.gauge import Gauge
 from rolling_chat.tui.widgets.header import Header
-from rolling_chat.tui.widgets.keys import KeyBar, Moment
+from rolling_chat.tui.widgets.keys import KeyBar, Moment, bindings_of
 from rolling_chat.tui.widgets.prompt_box import PromptBox
 from rolling_chat.tui.widgets.question import Question
 from rolling_chat.tui.widgets.search_line import SearchLine
@@ -63,9 +63,7 @@ class ChatScreen(ReaderScreen):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("ctrl+c", "interrupt", show=False, priority=True),
         Binding("escape", "stop", show=False),
-        Binding("ctrl+o", "details", show=False, priority=True),
-        Binding("f1", "help", show=False, priority=True),
-        Binding("ctrl+g", "context", show=False, priority=True),
+        *bindings_of("chat"),
     ]
 
     def __init__(
@@ -80,6 +78,7 @@ class ChatScreen(ReaderScreen):
         self.chat = chat
         self.state = ScreenState()
         self._clock = clock
+        self._keymap = app.keymap
         self._first_message = first_message
         self._following = Following(chat, self.state, self)
         self._meter = Meter(chat, self._following.catch_up_beside)
@@ -117,6 +116,8 @@ class ChatScreen(ReaderScreen):
         self._painter.begin()
         self.prompt.focus()
         self._show()
+        for line in self._keymap.warnings:
+            self.state.notice(line, warning=True)
         self._drafts.tidy()
         self.call_after_refresh(self._after_first_paint)
 
@@ -151,6 +152,7 @@ class ChatScreen(ReaderScreen):
             beside_paste=self.prompt.is_beside_paste,
             scrolled_up=not self.transcript.follow,
             newline_key=self._newline_key,
+            keymap=self._keymap,
             answers=question.hints if question else (),
             escapes=harmless.label.lower() if harmless is not None else "",
             sends_words=self._asking.takes_words,
@@ -290,7 +292,7 @@ class ChatScreen(ReaderScreen):
 
     def action_help(self) -> None:
         """Keys and commands."""
-        self.app.push_screen(HelpScreen())
+        self.app.push_screen(HelpScreen(self._keymap))
 
     def action_context(self) -> None:
         """The next request, message by message."""

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, ClassVar, cast
 
 from textual import events, on
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.css.query import NoMatches
 from textual.geometry import Offset, clamp
 from textual.screen import Screen
@@ -17,6 +17,7 @@ from rolling_chat.tui.controllers.finding import FindController
 from rolling_chat.tui.controllers.links import ask_and_open
 from rolling_chat.tui.controllers.reading import ReadingController
 from rolling_chat.tui.widgets.find import FindBar
+from rolling_chat.tui.widgets.keys import bindings_of
 from rolling_chat.tui.widgets.prompt_box import PromptBox
 from rolling_chat.tui.widgets.transcript import Transcript
 
@@ -31,31 +32,10 @@ if TYPE_CHECKING:
 _LOST = "The conversation was loaded anew while it was copied: nothing was copied."
 
 
-_STEPS = (
-    ("pageup", "pages", -1),
-    ("pagedown", "pages", 1),
-    ("ctrl+up", "lines", -1),
-    ("ctrl+down", "lines", 1),
-    ("ctrl+home", "edge", -1),
-    ("ctrl+end", "edge", 1),
-    ("alt+up", "messages", -1),
-    ("alt+down", "messages", 1),
-    ("alt+shift+up,alt+p", "yours", -1),
-    ("alt+shift+down,alt+n", "yours", 1),
-)
-MOVE_KEYS = tuple(
-    Binding(keys, f"move('{how}', {step})", show=False, priority=True) for keys, how, step in _STEPS
-)
-
-
 class ReaderScreen(Screen[None]):
     """Has a transcript, a find bar and a prompt box; who extends it says who takes the keys otherwise."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("ctrl+f", "find", show=False, priority=True),
-        Binding("f6,shift+tab", "read", show=False, priority=True),
-        *MOVE_KEYS,
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings_of("reader")]
 
     chat: Chat
     state: ScreenState

@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from rich.cells import cell_len
 from rich.text import Text
+from textual.binding import Binding
 from textual.color import Color
 from textual.widget import Widget
 
-KeyHint = tuple[str, str]
+from rolling_chat.tui.keymap import ACTIONS, KeyHint, Keymap, Owner
+
+
+def bindings_of(owner: Owner) -> list[Binding]:
+    """Textual's bindings of an owner's actions; by their ids the app's keymap gives them other keys."""
+    return [
+        Binding(",".join(action.keys), action.action, id=action.name, show=False, priority=True)
+        for action in ACTIONS.values()
+        if action.owner == owner
+    ]
 
 
 class KeyBar(Widget):
@@ -62,39 +72,41 @@ class Moment:
     answers: tuple[KeyHint, ...] = ()
     escapes: str = ""  # what esc answers to a question that has not the keys
     sends_words: bool = False  # Enter sends the draft with the answer to a question
+    keymap: Keymap = field(default_factory=Keymap)
 
 
 def key_hints(moment: Moment) -> list[KeyHint]:
     """The keys that work at this moment, the most needed first."""
+    hint = moment.keymap.hint
     if moment.answers:
-        return [*moment.answers, ("ctrl+q", "quit")]
+        return [*moment.answers, hint("quit")]
     if moment.finding:
-        return [("enter", "next"), ("↑↓", "previous, next"), ("esc", "close"), ("ctrl+q", "quit")]
+        return [("enter", "next"), ("↑↓", "previous, next"), ("esc", "close"), hint("quit")]
     if moment.completing:
         return [("tab", "complete"), ("enter", "run"), ("↑↓", "choose"), ("esc", "close")]
     if moment.searching:
         return [("ctrl+r", "older"), ("enter", "take"), ("esc", "back")]
     if moment.reading:
-        return [*moment.reading, ("ctrl+q", "quit")]
+        return [*moment.reading, hint("quit")]
     close = "close find" if moment.beside_find else ""
-    down = [("ctrl+end", "newest")] if moment.scrolled_up else []
+    down = [hint("end")] if moment.scrolled_up else []
     unfold = [("tab", "unfold")] if moment.beside_paste else []
     rest = [
         *unfold,
         *down,
         (moment.newline_key, "newline"),
         ("/", "commands"),
-        ("f1", "help"),
-        ("ctrl+o", "details"),
+        hint("help"),
+        hint("details"),
     ]
-    context, sends = ("ctrl+g", "context"), _sending(moment)
+    context, sends = hint("context"), _sending(moment)
     if moment.escapes:
         return [("tab", "answer"), ("esc", close or moment.escapes), *sends, *rest, context]
     if moment.busy:
         return [("esc", close or "stop"), *sends, *rest, context]
     stops = close or ("stop the summary" if moment.summarising else "")
     escape = [("esc", stops)] if stops else []
-    return [*sends, *escape, *rest, ("ctrl+q", "quit"), context, ("ctrl+f", "find"), ("f6", "read")]
+    return [*sends, *escape, *rest, hint("quit"), context, hint("find"), hint("read")]
 
 
 def _sending(moment: Moment) -> list[KeyHint]:

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from rolling_chat.commands import Choice, Table
-from rolling_chat.tui.screens.framed import FramedScreen
-from rolling_chat.tui.screens.pickers import Picker
-from rolling_chat.tui.screens.tables import TablesScreen
-from rolling_chat.tui.screens.text import TextScreen
+from rolling_chat.tui.dialogs.framed import FramedScreen
+from rolling_chat.tui.dialogs.pickers import Picker
+from rolling_chat.tui.dialogs.tables_screen import TablesScreen
+from rolling_chat.tui.dialogs.text_screen import TextScreen
 from tests.support.tui import make_app, make_chat, reads, wait_until
 
 

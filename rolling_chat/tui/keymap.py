@@ -1,0 +1,224 @@
+"""The one table of keys: what each does and in which words; from it come bindings, hints, help and README.
+
+`[keys]` in the settings binds the actions that have a name to other keys.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Literal, TypeAlias
+
+from rolling_chat.settings.load import nearest
+from rolling_chat.text import one_line
+
+KeyHint: TypeAlias = tuple[str, str]
+Owner: TypeAlias = Literal["app", "chat", "reader"]
+
+_SHOWN = {"escape": "esc", "ctrl+underscore": "ctrl+_"}
+_MAX_CHARS = 40  # of what somebody wrote, in a warning
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """What a key does that settings may change.
+
+    `name` is its name in `[keys]`, `keys` are its keys unless that says otherwise, `action` is Textual's and
+    `owner` has it; `hint` is its word in the last row.
+    """
+
+    name: str
+    keys: tuple[str, ...]
+    owner: Owner
+    action: str
+    hint: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class KeyRow:
+    """One line of the help: actions, or keys that are always the same, in `shown` as they are written."""
+
+    help: str
+    actions: tuple[Action, ...] = ()
+    fixed: tuple[str, ...] = ()
+    shown: str = ""
+
+
+def _fixed(shown: str, help: str, *keys: str) -> KeyRow:
+    return KeyRow(help, fixed=keys, shown=shown)
+
+
+def _move(name: str, how: str, step: int, *keys: str) -> Action:
+    return Action(name, keys, "reader", f"move('{how}', {step})", "newest" if name == "end" else "")
+
+
+KEYS: tuple[KeyRow, ...] = (
+    _fixed("enter", "send; on a slash command, run it; queued while the model works", "enter"),
+    _fixed(
+        "shift+enter, ctrl+j", "new line (shift+enter where the terminal can say so)", "shift+enter", "ctrl+j"
+    ),
+    _fixed("up, down", "the history of what was sent, from the first and the last line", "up", "down"),
+    _fixed("ctrl+r", "search the history; again for older, enter takes, esc returns the draft", "ctrl+r"),
+    _fixed("tab", "complete a slash command; beside a folded paste, unfold it; go to a question", "tab"),
+    _fixed("ctrl+x ctrl+e", "edit the draft in $VISUAL or $EDITOR", "ctrl+x"),
+    _fixed(
+        "1-5, up, down",
+        "in a question: choose an answer; enter gives it, pages show the rest of a long one",
+    ),
+    _fixed(
+        "esc",
+        "say no to a question, else stop the answer or /compact; hide the line about a summary",
+        "escape",
+    ),
+    _fixed("ctrl+c", "copy the selection, else clear the draft, else stop; twice quits", "ctrl+c"),
+    KeyRow(
+        "open or fold thinking and tool results",
+        (Action("details", ("ctrl+o",), "chat", "details", "details"),),
+    ),
+    KeyRow(
+        "the next request, message by message, as /context",
+        (Action("context", ("ctrl+g",), "chat", "context", "context"),),
+    ),
+    KeyRow(
+        "scroll; at the end it follows again",
+        (_move("page_up", "pages", -1, "pageup"), _move("page_down", "pages", 1, "pagedown")),
+    ),
+    KeyRow(
+        "scroll by a line",
+        (_move("line_up", "lines", -1, "ctrl+up"), _move("line_down", "lines", 1, "ctrl+down")),
+    ),
+    KeyRow(
+        "to the beginning, to the end",
+        (_move("start", "edge", -1, "ctrl+home"), _move("end", "edge", 1, "ctrl+end")),
+    ),
+    KeyRow(
+        "the previous, the next message",
+        (_move("previous", "messages", -1, "alt+up"), _move("next", "messages", 1, "alt+down")),
+    ),
+    KeyRow(
+        "your previous, your next message",
+        (
+            _move("previous_own", "yours", -1, "alt+p", "alt+shift+up"),
+            _move("next_own", "yours", 1, "alt+n", "alt+shift+down"),
+        ),
+    ),
+    KeyRow(
+        "find in the conversation; enter or down next, up or shift+enter previous, esc closes",
+        (Action("find", ("ctrl+f",), "reader", "find", "find"),),
+    ),
+    KeyRow(
+        "read by keys, with a cursor; what else is typed goes to the prompt",
+        (Action("read", ("f6", "shift+tab"), "reader", "read", "read"),),
+    ),
+    KeyRow("this help", (Action("help", ("f1",), "chat", "help", "help"),)),
+    _fixed("ctrl+_, ctrl+y", "undo and redo in the prompt box", "ctrl+underscore", "ctrl+y"),
+    _fixed("ctrl+a, ctrl+e", "to the beginning, the end of the line", "ctrl+a", "ctrl+e"),
+    _fixed("alt+b, alt+f", "a word back, a word on", "alt+b", "alt+f"),
+    _fixed("ctrl+w, alt+d", "delete the word before, after the cursor", "ctrl+w", "alt+d"),
+    _fixed("ctrl+u, ctrl+k", "delete to the beginning, the end of the line", "ctrl+u", "ctrl+k"),
+    KeyRow("back to the shell; fg returns", (Action("suspend", ("ctrl+z",), "app", "suspend_process"),)),
+    KeyRow("quit; the session is kept", (Action("quit", ("ctrl+q",), "app", "quit", "quit"),)),
+)
+
+READING_KEYS: tuple[tuple[str, str], ...] = (
+    ("up, down, j, k", "a line; left, right, ctrl+left, ctrl+right: a character, a word"),
+    ("home, end, g, G", "to the beginning, to the end; pages as ever"),
+    ("p, n", "the previous, the next message"),
+    ("u, U", "your previous, your next message"),
+    ("shift+arrows", "select; with ctrl words; shift+home, shift+end to the ends of the row"),
+    ("v", "select with the plain keys; esc ends it"),
+    ("y, ctrl+c", "copy the selection, or the line"),
+    ("c, m", "copy the code block, the message under the cursor"),
+    ("e, o", "open the message in $VISUAL or $EDITOR, as a copy; in $PAGER"),
+    ("enter", "open or fold thinking and a tool's work"),
+    ("/", "find"),
+    ("esc", "back to the prompt"),
+)
+
+ACTIONS: Mapping[str, Action] = MappingProxyType(
+    {action.name: action for row in KEYS for action in row.actions}
+)
+_FIXED = frozenset(key for row in KEYS for key in row.fixed)
+
+
+@dataclass(frozen=True)
+class Keymap:
+    """Which keys the actions have; `warnings` are lines about settings that could not be followed."""
+
+    changed: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: MappingProxyType({}))
+    warnings: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, wanted: Mapping[str, Iterable[str]]) -> Keymap:
+        """Follow `wanted` (keys by action) as far as every key does one thing; the rest keeps its keys."""
+        changed: dict[str, tuple[str, ...]] = {}
+        warnings: list[str] = []
+        for name, texts in wanted.items():
+            keys = tuple(map(_normalized, texts))
+            fault = _fault(name, keys)
+            if fault:
+                warnings.append(fault)
+            else:
+                changed[name] = keys
+        while clash := _clash(changed):
+            name, key, other = clash
+            del changed[name]
+            warnings.append(f"[keys] {name}: {_written(key)} is {other}'s already; {name} keeps its keys.")
+        return cls(MappingProxyType(changed), tuple(warnings))
+
+    def keys(self, name: str) -> tuple[str, ...]:
+        """The keys of an action."""
+        return self.changed.get(name) or ACTIONS[name].keys
+
+    def hint(self, name: str) -> KeyHint:
+        """The key of an action and its word in the last row."""
+        return _written(self.keys(name)[0]), ACTIONS[name].hint
+
+    def help(self) -> Iterator[tuple[str, str]]:
+        """The lines of the help: keys, and what they do."""
+        for row in KEYS:
+            keys = [self.keys(action.name) for action in row.actions]
+            if len(keys) <= 1:
+                yield row.shown or ", ".join(map(_written, keys[0])), row.help
+                continue
+            others = [_written(key) for own in keys for key in own[1:]]
+            also = f"; also {', '.join(others)}" if others else ""
+            yield ", ".join(_written(own[0]) for own in keys), row.help + also
+
+
+def _normalized(text: str) -> str:
+    key = text.strip()
+    key = key.lower() if len(key) > 1 else key
+    return {"esc": "escape", "ctrl+_": "ctrl+underscore"}.get(key, key)
+
+
+def _written(key: str) -> str:
+    return _SHOWN.get(key, key)
+
+
+def _fault(name: str, keys: tuple[str, ...]) -> str:
+    """What is wrong with one line of the settings by itself, in one line; empty for nothing."""
+    if name not in ACTIONS:
+        near = nearest(name, list(ACTIONS))
+        hint = f"did you mean {near}?" if near else f"there are {', '.join(ACTIONS)}."
+        return f"[keys] {one_line(name, _MAX_CHARS)}: no such action; {hint}"
+    if not keys or not all(keys):
+        return f"[keys] {name}: no key is given; it keeps its keys."
+    typed = next((key for key in keys if len(key) == 1 or "," in key), "")
+    if typed:
+        return f"[keys] {name}: {one_line(typed, _MAX_CHARS)} is text; take a key such as ctrl+t or f5."
+    taken = next((key for key in keys if key in _FIXED), "")
+    return f"[keys] {name}: {_written(taken)} cannot be changed; {name} keeps its keys." if taken else ""
+
+
+def _clash(changed: Mapping[str, tuple[str, ...]]) -> tuple[str, str, str] | None:
+    """An action that was changed, one of its keys, and the other action that has it, too; None for none."""
+    owners: dict[str, str] = {}
+    # what was changed comes last, so that it is what gives way
+    for name in sorted(ACTIONS, key=lambda name: name in changed):
+        for key in changed.get(name) or ACTIONS[name].keys:
+            other = owners.setdefault(key, name)
+            if other != name:
+                return name, key, other
+    return None
