@@ -22,8 +22,9 @@ class Rule:
     ends allowed but `below`. `choices` are the words allowed, for a tuple the words that may
     stand in place of the list. `project` says whether a project's own file may set the key:
     only what can neither run code nor send data elsewhere. `never_project`: not even in a trusted folder.
-    `one`: a lone text stands for a list of it. `adds`: what a project sets is added to the user's own list. `item` reads one text of a list, and raises
-    ValueError with the reason where it cannot; `example` is one that it takes.
+    `one`: a lone text stands for a list of it. `adds`: what a project sets is added to the user's own list.
+    `item` reads one text of a list, and raises ValueError with the reason where it cannot; `example` is one
+    that it takes.
     """
 
     kind: type

@@ -61,7 +61,7 @@ def test_the_key_table_is_the_programs() -> None:
     assert table
     names = [", ".join(f"`{action.name}`" for action in row.actions) for row in KEYS]
     rows = [
-        f"| {keys} | {help} | {name} |" for (keys, help), name in zip(Keymap().help(), names, strict=True)
+        f"| {keys} | {what} | {name} |" for (keys, what), name in zip(Keymap().help(), names, strict=True)
     ]
     assert table.group(1).splitlines()[2:] == rows
 

@@ -17,8 +17,8 @@ from rolling_chat.sessions.store import SessionStore
 from rolling_chat.settings.schema import Settings
 from rolling_chat.settings.themes import load_themes
 from rolling_chat.tui.app import RollingChatApp
+from rolling_chat.tui.controllers.painting import Painter
 from rolling_chat.tui.screens import chat as chat_screen
-from rolling_chat.tui.screens.chat import ChatScreen
 from rolling_chat.tui.start import run_app
 from rolling_chat.tui.state.screen_state import ScreenState
 from rolling_chat.tui.widgets.find import FindBar
@@ -82,13 +82,13 @@ async def test_a_fault_in_a_turn_is_one_line_and_the_screen_stays(
 def test_a_fault_of_the_screen_is_one_line_and_no_traceback(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def broken(_: ChatScreen) -> None:
+    def broken(_: Painter) -> None:
         raise ZeroDivisionError("a bug")
 
     def headless(app: RollingChatApp) -> None:
         RollingChatApp.__base__.run(app, headless=True)  # type: ignore[union-attr]  # it has one
 
-    monkeypatch.setattr(ChatScreen, "paint", broken)
+    monkeypatch.setattr(Painter, "paint", broken)
     monkeypatch.setattr(RollingChatApp, "run", headless)
     paths = make_paths(tmp_path)
     chat = make_chat(tmp_path)

@@ -46,6 +46,7 @@ class Following:
         self._state.load(self._chat.session.conversation.recent)
         if not self._chat.session.conversation.recent:
             self._state.notice(self._chat.session.model_line)
+            self._state.welcome()
         holder = self._chat.session.holder
         for line in self._chat.session.notices:
             if holder and holder in line:

@@ -50,6 +50,12 @@ from rolling_chat.tui.state.items import (
 
 _MIN_SECONDS = 0.5  # below this a rate says nothing
 QUEUED_ID = "queued"
+WELCOME = (
+    "The bar below shows what the next request takes of the model's window.",
+    "/rolling-context lets old messages leave a full prompt; they stay on disk.",
+    "Connect a model with its API key or a local Ollama; /model chooses one.",
+)
+_WELCOME_ID = "welcome"
 
 
 class Activity(StrEnum):
@@ -146,6 +152,16 @@ class ScreenState:
         status = Status.WARNING if warning else Status.DONE
         self._add(Item(f"notice:{self._notices}", Kind.NOTICE, text, status))
 
+    def welcome(self) -> None:
+        """Say what is new to whoever has not said anything yet; gone with the first message."""
+        for index, line in enumerate(WELCOME):
+            self._add(Item(f"{_WELCOME_ID}:{index}", Kind.NOTICE, line))
+
+    def _end_welcome(self) -> None:
+        rest = [item for item in self.items if not item.id.startswith(_WELCOME_ID)]
+        if len(rest) < len(self.items):
+            self.items.clear(rest)
+
     def queue(self, text: str) -> None:
         """Keep a message until the turn that runs is over; "" takes it back."""
         if self.queued:
@@ -190,6 +206,7 @@ class ScreenState:
     def _apply(self, event: Event, now: float) -> None:
         match event:
             case TurnStarted(message):
+                self._end_welcome()
                 self._add(user_item(message))
             case PromptPlanned():
                 pass

@@ -26,7 +26,7 @@ from rolling_chat.events import (
 from rolling_chat.messages import Ending, Message, ToolCall, Usage
 from rolling_chat.permissions.rules import PermissionRule
 from rolling_chat.tui.state.items import Kind, Status
-from rolling_chat.tui.state.screen_state import Activity, ScreenState
+from rolling_chat.tui.state.screen_state import WELCOME, Activity, ScreenState
 
 CALL = ToolCall("c1", "run_command", '{"command": "ls"}')
 REQUEST = PermissionRequest(CALL, "run", "ls", PermissionRule("run_command"))
@@ -201,3 +201,13 @@ def test_loading_another_session_forgets_the_offer_of_the_last() -> None:
     state = _after(ASKED, _ended(Outcome.CUT))
     state.load([Message("user", "other", id="u9")])
     assert (state.can_carry_on, [item.text for item in state.items]) == (False, ["other"])
+
+
+def test_the_welcome_is_gone_with_the_first_message() -> None:
+    state = ScreenState()
+    state.notice("model: a model")
+    state.welcome()
+    state.notice("the draft is back")
+    assert [item.text for item in state.items][1:-1] == list(WELCOME)
+    state.apply(ASKED, 0.0)
+    assert [item.text for item in state.items] == ["model: a model", "the draft is back", "hello"]
