@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Literal, TypeAlias, cast
 
-from rolling_chat.message_shapes import sound_message, sound_role
+from rolling_chat.message_validation import normalize_message, normalize_role
 from rolling_chat.packing import Packed, pack, text_slot
 
 Json: TypeAlias = Any
@@ -23,7 +23,7 @@ class Ending(StrEnum):
 
     COMPLETE = "complete"
     LENGTH = "length"  # a reply cut at its output limit
-    CANCELLED = "cancelled"  # stopped by the person, or the program died
+    CANCELLED = "cancelled"  # stopped by the user, or the program died
     FAILED = "failed"  # a tool or a provider broke
     REFUSED = "refused"  # a tool that was not given leave
 
@@ -59,7 +59,7 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One entry of the OpenAI chat format, with what we know besides.
+    """One normalized message of the OpenAI chat format, with what we know besides.
 
     `id` is the store's, empty for a message that was never stored. `extras` are fields of a
     provider's own (signed reasoning, for one), kept unread for the model in `made_by`.
@@ -93,13 +93,13 @@ class Message:
     def from_dict(cls, data: JsonObject, *, id: str = "") -> Message:
         """Read one OpenAI-format message. Fields that are not the format's go to `extras`.
 
-        Takes any dictionary: fields of a wrong type are made the format's own, see `message_shapes`.
+        Takes any dictionary: fields of a wrong type are made the format's own, see `message_validation`.
         """
-        data = sound_message(data)
+        data = normalize_message(data)
         content = data.get("content") or ""
         extras = {key: value for key, value in data.items() if key not in _KNOWN_FIELDS}
         return cls(
-            role=cast(Role, sound_role(data)),
+            role=cast(Role, normalize_role(data)),
             content=content if isinstance(content, str) else tuple(content),
             tool_calls=tuple(map(_tool_call, data.get("tool_calls") or ())),
             tool_call_id=data.get("tool_call_id"),

@@ -92,7 +92,7 @@ def size_of(row: Row) -> str:
 def _fate(row: Row) -> str:
     if row.fate is Fate.SENT:
         return row.fate.value
-    layer = f" (layer {row.layer})" if row.layer and row.fate is not Fate.SUMMARISED else ""
+    layer = f" (layer {row.layer})" if row.layer and row.fate is not Fate.SUMMARIZED else ""
     return f"{row.fate.value}{layer}{': ' + row.reason if row.reason else ''}"
 
 
@@ -122,7 +122,7 @@ def band_of(report: PromptReport) -> str:
 
 def left_out(report: PromptReport) -> int:
     """How many messages are not sent, whoever or whatever took them out."""
-    return report.count(Fate.SUMMARISED, Fate.OMITTED, Fate.EXCLUDED)
+    return report.count(Fate.SUMMARIZED, Fate.OMITTED, Fate.EXCLUDED)
 
 
 def turns_left(report: PromptReport) -> str:

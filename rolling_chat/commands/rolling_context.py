@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rolling_chat.agent import Chat
 
 _BINDS = 0.8  # the budget goes by upper bounds: what is nearer to the room there is, is all of it
-_GONE = {Fate.SUMMARISED: "summarised", Fate.OMITTED: "omitted"}
+_GONE = {Fate.SUMMARIZED: "summarised", Fate.OMITTED: "omitted"}
 _SMALLER = {Fate.MASKED: "masked", Fate.SHORTENED: "shortened"}
 _NAME = "/rolling-context"
 _RULES: dict[str, Rule] = {

@@ -11,14 +11,14 @@ from rolling_chat.context.pins import Pins
 from rolling_chat.context.plan import ContextPlan
 from rolling_chat.context.prompt import FinalPrompt, build_final_prompt
 from rolling_chat.context.report import Fate, PromptReport, Row
-from rolling_chat.context.summarising import (
-    Summarised,
+from rolling_chat.context.summarize import (
+    Summarized,
     SummaryError,
     SummaryOptions,
     summarize_context,
     summary_steps,
 )
-from rolling_chat.context.summary import DuePass, Summary, due_pass, most_summary_tokens
+from rolling_chat.context.summary import DuePass, Summary, due_pass, max_summary_tokens
 from rolling_chat.context.tokens import (
     TokenEstimator,
     count_tokens,
@@ -29,6 +29,10 @@ from rolling_chat.context.tokens import (
 from rolling_chat.context.trimming import LimitedMessages, enforce_context_limit, trim_conversation
 from rolling_chat.context.turns import group_into_turns
 from rolling_chat.context.windows import get_context_limit
+
+# The names of earlier versions.
+Summarised = Summarized
+most_summary_tokens = max_summary_tokens
 
 __all__ = [
     "Calibration",
@@ -45,6 +49,7 @@ __all__ = [
     "PromptReport",
     "Row",
     "Summarised",
+    "Summarized",
     "Summary",
     "SummaryError",
     "SummaryOptions",
@@ -57,6 +62,7 @@ __all__ = [
     "estimate_tokens",
     "get_context_limit",
     "group_into_turns",
+    "max_summary_tokens",
     "most_summary_tokens",
     "prompt_bound",
     "register_estimator",

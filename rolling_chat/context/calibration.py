@@ -20,9 +20,9 @@ KEPT_GROUPS = 64
 # Until so many groups are known the family's prior holds as well.
 GROUPS_TO_TRUST = 8
 # A ratio beyond these is no count of this text: a sum of several requests, bytes, somebody else's.
-LEAST_RATIO, MOST_RATIO = 0.3, 6.0
+MIN_RATIO, MAX_RATIO = 0.3, 6.0
 # Of a few tokens framing is the most, and says nothing about the next thousand.
-_LEAST_GROUP = 32
+_MIN_GROUP_TOKENS = 32
 # The largest of a few is rarely the largest of all: what is still to come gets this much on top, divided
 # by how many are known.
 _UNSEEN = 0.25
@@ -39,7 +39,7 @@ class Group(NamedTuple):
     @property
     def is_plausible(self) -> bool:
         """Can the one be a count of the other?"""
-        return self.estimated > 0 and LEAST_RATIO <= self.reported / self.estimated <= MOST_RATIO
+        return self.estimated > 0 and MIN_RATIO <= self.reported / self.estimated <= MAX_RATIO
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ class Measurements:
     def add(self, group: Group | None) -> Measurements:
         """The measurements after one more reply, which may have taught nothing about ratios."""
         replies = self.replies + 1
-        if group is None or not group.is_plausible or group.estimated < _LEAST_GROUP:
+        if group is None or not group.is_plausible or group.estimated < _MIN_GROUP_TOKENS:
             return Measurements(self.groups, replies, self.shape)
         groups = (*self.groups, group)[-KEPT_GROUPS:]
         estimate = _middle(groups)
@@ -118,7 +118,7 @@ class Measurements:
         return cls(
             groups[-KEPT_GROUPS:],
             max(len(groups), replies) if isinstance(replies, int) else len(groups),
-            shape if isinstance(shape, float) and LEAST_RATIO <= shape <= MOST_RATIO else 1.0,
+            shape if isinstance(shape, float) and MIN_RATIO <= shape <= MAX_RATIO else 1.0,
         )
 
 

@@ -12,8 +12,8 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from rolling_chat.context.calibration import Group
-from rolling_chat.context.pieces import Confirmed, Size, characters_of
 from rolling_chat.context.plan import ContextPlan, SentPrompt
+from rolling_chat.context.prompt_items import Confirmed, Size, characters_of
 from rolling_chat.context.tokens import bounding_estimator, count_images
 
 
@@ -34,53 +34,55 @@ def confirm_count(plan: ContextPlan, reported: int) -> Confirmation:
     if sent is None or reported <= 0:
         return Confirmation(plan, None)
     before = plan.confirmed if plan.confirmed and plan.confirmed.model == sent.model else None
-    fresh = [at for at, piece in enumerate(sent.pieces) if not piece.measured]
-    known = sum(piece.tokens for piece in sent.pieces if piece.measured)
+    fresh = [position for position, item in enumerate(sent.items) if not item.measured]
+    known = sum(item.tokens for item in sent.items if item.measured)
     stands = (
         before is not None and before.estimate == sent.fixed_estimate and known + before.fixed == before.total
     )
-    sizes = [piece.tokens for piece in sent.pieces]
+    sizes = [item.tokens for item in sent.items]
     if before is not None and stands:
         group = Group(_plain(sent, fresh), reported - before.total)
         if group.is_plausible:
-            for at, share in zip(fresh, _shares(group.reported, [sizes[at] for at in fresh]), strict=True):
-                sizes[at] = share
+            for position, share in zip(
+                fresh, _shares(group.reported, [sizes[position] for position in fresh]), strict=True
+            ):
+                sizes[position] = share
             return Confirmation(_measured(plan, sent, before.fixed, sizes), _telling(sent, fresh, group))
     # the prefix is another, or was counted otherwise: all of it is as large as was said just now
-    places = range(len(sizes))
-    whole = Group(sent.fixed_estimate + _plain(sent, places), reported)
+    indexes = range(len(sizes))
+    whole = Group(sent.fixed_estimate + _plain(sent, indexes), reported)
     if not whole.is_plausible:
         return Confirmation(plan, None)
     fixed, *sizes = _shares(reported, [sent.fixed, *sizes])
     measured = _measured(plan, sent, fixed, sizes)
-    return Confirmation(measured, None if before else _telling(sent, places, whole))
+    return Confirmation(measured, None if before else _telling(sent, indexes, whole))
 
 
 def _measured(plan: ContextPlan, sent: SentPrompt, fixed: int, sizes: Sequence[int]) -> ContextPlan:
-    pieces, measured = [], dict[int, Size]()
-    for piece, size in zip(sent.pieces, sizes, strict=True):
-        is_same = piece.measured and piece.tokens == size
-        pieces.append(piece if is_same else replace(piece, tokens=size, bound=size, measured=True))
-        is_whole = piece.message is piece.source and not piece.excluded
-        if not is_same and piece.index >= 0 and is_whole:
-            measured[piece.index] = Size(size, characters_of(piece.message))
+    items, measured = [], dict[int, Size]()
+    for item, size in zip(sent.items, sizes, strict=True):
+        is_same = item.measured and item.tokens == size
+        items.append(item if is_same else replace(item, tokens=size, bound=size, measured=True))
+        is_whole = item.message is item.source and not item.excluded
+        if not is_same and item.index >= 0 and is_whole:
+            measured[item.index] = Size(size, characters_of(item.message))
     confirmed = Confirmed(sent.model, fixed + sum(sizes), fixed, sent.fixed_estimate)
     index = plan.index
     if index is not None:
         # what only closes the branch stands at its end, and is made anew for every prompt
-        index = replace(index, pieces=tuple(pieces[: len(index.pieces)]))
+        index = replace(index, items=tuple(items[: len(index.items)]))
     known = plan.measured.of(sent.model).add(measured)
     return replace(plan, confirmed=confirmed, measured=known, index=index, sent=None)
 
 
-def _telling(sent: SentPrompt, places: Sequence[int], group: Group) -> Group | None:
+def _telling(sent: SentPrompt, indexes: Sequence[int], group: Group) -> Group | None:
     """The group, unless an image is in it: those are known by a ceiling only."""
-    return None if any(count_images(sent.pieces[at].message) for at in places) else group
+    return None if any(count_images(sent.items[position].message) for position in indexes) else group
 
 
-def _plain(sent: SentPrompt, places: Sequence[int]) -> int:
+def _plain(sent: SentPrompt, indexes: Sequence[int]) -> int:
     estimator = bounding_estimator(sent.model)
-    return sum(estimator.count_message(sent.pieces[at].message) for at in places)
+    return sum(estimator.count_message(sent.items[position].message) for position in indexes)
 
 
 def _shares(total: int, weights: Sequence[int]) -> list[int]:

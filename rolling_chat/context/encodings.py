@@ -23,7 +23,7 @@ _FILES = {
     "cl100k_base": "9b5ad71b2ce5302211f9c61530b329a4922fc6a4",
     "o200k_base": "fb374d419588a4632f3f557e76b4b70aebbca790",
 }
-# The o200k pattern panics on some runs of a million characters, so text is encoded in pieces.
+# The o200k pattern panics on some runs of a million characters, so text is encoded in items.
 _PIECE_CHARS = 100_000
 _load_lock = threading.Lock()
 _log = logging.getLogger(__name__)
@@ -55,11 +55,11 @@ def find_encoding(name: str) -> Encoding | None:
 
 
 def count_encoded(encoding: Encoding, text: str) -> int:
-    """Tokens of `text`; cutting it into pieces adds at most a token a piece."""
+    """Tokens of `text`; cutting it into items adds at most a token a item."""
     if len(text) <= _PIECE_CHARS:
         return len(encoding.encode_ordinary(text))
-    pieces = (text[start : start + _PIECE_CHARS] for start in range(0, len(text), _PIECE_CHARS))
-    return sum(len(encoding.encode_ordinary(piece)) for piece in pieces)
+    parts = (text[start : start + _PIECE_CHARS] for start in range(0, len(text), _PIECE_CHARS))
+    return sum(len(encoding.encode_ordinary(part)) for part in parts)
 
 
 def _folder_with(file_name: str) -> Path | None:

@@ -4,34 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rolling_chat.context.pieces import Piece
+from rolling_chat.context.prompt_items import PromptItem
 
 
-def split_iterations(turn: Sequence[Piece]) -> list[list[Piece]]:
+def split_iterations(turn: Sequence[PromptItem]) -> list[list[PromptItem]]:
     """The iterations of `turn`, oldest first: each call with all of its results.
 
     User messages and answers without calls belong to none and are left out.
     """
-    found: list[list[Piece]] = []
+    found: list[list[PromptItem]] = []
     inside = False
-    for piece in turn:
-        if piece.message.tool_calls:
-            found.append([piece])
+    for item in turn:
+        if item.message.tool_calls:
+            found.append([item])
             inside = True
-        elif piece.message.role == "tool" and inside:
-            found[-1].append(piece)
+        elif item.message.role == "tool" and inside:
+            found[-1].append(item)
         else:
             inside = False
     return found
 
 
-def maskable_results(turn: Sequence[Piece], keep_first: int, keep_last: int) -> list[Piece]:
+def maskable_results(turn: Sequence[PromptItem], keep_first: int, keep_last: int) -> list[PromptItem]:
     """The results of `turn` between its first `keep_first` and its last `keep_last`.
 
     Never one of the newest iteration, which the model has not seen; none where both windows hold all.
     """
-    results = [piece for piece in turn if piece.message.role == "tool" and piece.index >= 0]
+    results = [item for item in turn if item.message.role == "tool" and item.index >= 0]
     between = results[keep_first : max(keep_first, len(results) - keep_last)]
     iterations = split_iterations(turn)
-    newest = {piece.index for piece in iterations[-1]} if iterations else set()
-    return [piece for piece in between if piece.index not in newest]
+    newest = {item.index for item in iterations[-1]} if iterations else set()
+    return [item for item in between if item.index not in newest]

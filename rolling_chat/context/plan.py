@@ -10,11 +10,18 @@ from types import MappingProxyType
 
 from rolling_chat.context.calibration import Calibration
 from rolling_chat.context.config import ContextConfig
-from rolling_chat.context.pieces import NOTHING_MEASURED, Confirmed, Decisions, MeasuredSizes, Piece, Size
-from rolling_chat.context.pins import Held, Pins
-from rolling_chat.context.ranges import Ranges
+from rolling_chat.context.index_ranges import IndexRanges
+from rolling_chat.context.pins import PinEffects, Pins
+from rolling_chat.context.prompt_items import (
+    NOTHING_MEASURED,
+    Confirmed,
+    Decisions,
+    MeasuredSizes,
+    PromptItem,
+    Size,
+)
 from rolling_chat.context.summary import Summary
-from rolling_chat.context.turns import Mender
+from rolling_chat.context.turns import Repairer
 from rolling_chat.messages import Json, JsonObject, Message
 
 PLAN_VERSION = 3
@@ -24,25 +31,29 @@ PLAN_VERSION = 3
 class PlanIndex:
     """What the pipeline has seen, so that the next request looks only at what is new.
 
-    `pieces` is what was kept of the first `seen` messages, `given` the messages that they were made
-    of and `last` the newest of all; `unfit` are the places of messages that no prompt can carry. It is
+    `items` is what was kept of the first `seen` messages, `given` the messages that they were made
+    of and `last` the newest of all; `unfit` are the indexes of messages that no prompt can carry. It is
     not stored: a plan that comes from a store builds it again, once. One that was built while rolling was
     off is of no use once it is on, nor the other way round.
     """
 
     config: ContextConfig
     model: str
-    held: Held
+    pin_effects: PinEffects
     seen: int
     last: Message | JsonObject | None
-    pieces: tuple[Piece, ...]
+    items: tuple[PromptItem, ...]
     given: tuple[Message | JsonObject, ...]
-    mender: Mender
+    repairer: Repairer
     task: int
     unfit: tuple[int, ...]
 
     def holds(
-        self, messages: Sequence[Message | JsonObject], model: str | None, config: ContextConfig, held: Held
+        self,
+        messages: Sequence[Message | JsonObject],
+        model: str | None,
+        config: ContextConfig,
+        pin_effects: PinEffects,
     ) -> bool:
         """Were the kept messages these, sized for this model, shaped by this configuration and these pins?
 
@@ -52,11 +63,11 @@ class PlanIndex:
             return False
         if messages[self.seen - 1] != self.last:
             return False
-        if held.before(self.seen) != self.held.before(self.seen):
+        if pin_effects.before(self.seen) != self.pin_effects.before(self.seen):
             return False
         if config != self.config and _shaping(config) != _shaping(self.config):
             return False
-        real = (piece.index for piece in self.pieces if piece.index >= 0)
+        real = (item.index for item in self.items if item.index >= 0)
         return all(
             messages[index] is given or messages[index] == given
             for index, given in zip(real, self.given, strict=True)
@@ -65,11 +76,11 @@ class PlanIndex:
 
 @dataclass(frozen=True, slots=True)
 class SentPrompt:
-    """What a prompt was made of, until the provider has counted it: its pieces, the best estimate of
+    """What a prompt was made of, until the provider has counted it: its items, the best estimate of
     system message and tools (`fixed`), and their plain estimate."""
 
     model: str
-    pieces: tuple[Piece, ...]
+    items: tuple[PromptItem, ...]
     fixed: int
     fixed_estimate: int
 
@@ -78,9 +89,9 @@ class SentPrompt:
 class ContextPlan:
     """What leaves the prompt and what is shortened, for one branch, model and window.
 
-    Messages are known by their place in the branch. `seen` is the length of the branch when the plan
+    Messages are known by their index in the branch. `seen` is the length of the branch when the plan
     was taken, `fingerprint` that of its last message: a plan that does not match is set aside. `pins`
-    are the person's part in it, which holds until they give others; `summary` is the one in force, its
+    are the user's part in it, which holds until they give others; `summary` is the active one, its
     text as it is sent.
     `is_cold` tells the pipeline that the provider's cache has nothing of this branch, so that a trim
     costs nothing. `confirmed` is what the model counted last, `measured` what of it every message is;
@@ -130,12 +141,12 @@ class ContextPlan:
             "omitted": [list(part) for part in decisions.omitted.parts],
             "masked": sorted(decisions.masked),
             "arguments": sorted(decisions.arguments),
-            "levels": {str(place): tokens for place, tokens in decisions.levels.items()},
+            "levels": {str(index): tokens for index, tokens in decisions.levels.items()},
             "pinned": sorted(self.pins.pinned),
             "excluded": sorted(self.pins.excluded),
             "summary": asdict(self.summary) if self.summary else None,
             "confirmed": asdict(self.confirmed) if self.confirmed else None,
-            "measured": [self.measured.model, *([place, *size] for place, size in sizes.items())],
+            "measured": [self.measured.model, *([index, *size] for index, size in sizes.items())],
         }
 
     @classmethod
@@ -149,10 +160,10 @@ class ContextPlan:
             seen=data["seen"],
             fingerprint=data["fingerprint"],
             decisions=Decisions(
-                Ranges(tuple((start, stop, layer) for start, stop, layer in data["omitted"])),
+                IndexRanges(tuple((start, stop, layer) for start, stop, layer in data["omitted"])),
                 frozenset(data["masked"]),
                 frozenset(data["arguments"]),
-                MappingProxyType({int(place): tokens for place, tokens in data["levels"].items()}),
+                MappingProxyType({int(index): tokens for index, tokens in data["levels"].items()}),
             ),
             pins=Pins(frozenset(data["pinned"]), frozenset(data["excluded"])),
             summary=Summary(**data["summary"]) if data["summary"] else None,
@@ -162,11 +173,11 @@ class ContextPlan:
 
 
 def _measured_sizes(model: str, *sizes: Sequence[int]) -> MeasuredSizes:
-    return MeasuredSizes(model).add({place: Size(tokens, length) for place, tokens, length in sizes})
+    return MeasuredSizes(model).add({index: Size(tokens, length) for index, tokens, length in sizes})
 
 
 def _shaping(config: ContextConfig) -> ContextConfig:
-    """What of a configuration pieces are shaped by; what replies teach moves only their sizes."""
+    """What of a configuration items are shaped by; what replies teach moves only their sizes."""
     return replace(config, safety_margin=0.0, calibration=Calibration(shape=config.calibration.shape))
 
 

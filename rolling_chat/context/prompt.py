@@ -6,23 +6,23 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+from rolling_chat.context.assembled import AssembledPrompt
 from rolling_chat.context.budget import smallest_window
 from rolling_chat.context.config import ContextConfig
-from rolling_chat.context.draft import Draft
 from rolling_chat.context.errors import ContextOverflowError
-from rolling_chat.context.kept import kept_of, without_their_call
-from rolling_chat.context.ladder import Ladder
-from rolling_chat.context.pieces import SUMMARISED, Decisions, Piece, Sizes
-from rolling_chat.context.pins import EXCLUDED_RESULT, Pins, hold, request_of
+from rolling_chat.context.pins import EXCLUDED_RESULT, Pins, request_of, resolve_pins
 from rolling_chat.context.plan import ContextPlan, PlanIndex, SentPrompt, fingerprint
-from rolling_chat.context.preamble import Preamble
+from rolling_chat.context.prompt_items import SUMMARIZED, Decisions, PromptItem, Sizes
 from rolling_chat.context.report import Fate, PromptReport
-from rolling_chat.context.reporting import draw_report
-from rolling_chat.context.summary import Summary, at_turn_end, most_summary_tokens
+from rolling_chat.context.report_builder import draw_report
+from rolling_chat.context.summary import Summary, at_turn_end, max_summary_tokens
+from rolling_chat.context.surviving import surviving_of, without_their_call
+from rolling_chat.context.system_notice import SystemNotice
 from rolling_chat.context.tokens import TURN
 from rolling_chat.context.tool_results import first_lines
-from rolling_chat.context.turns import ODD_FIELD, Entry, Mender, opens_with_system, said_content
-from rolling_chat.message_shapes import sound_message
+from rolling_chat.context.trim_order import Trimmer
+from rolling_chat.context.turns import ODD_FIELD, NormalizedMessage, Repairer, opens_with_system, said_content
+from rolling_chat.message_validation import normalize_message
 from rolling_chat.messages import Json, JsonObject, Message
 
 
@@ -53,10 +53,10 @@ def build_final_prompt(
     `messages` are a whole branch, the system message first, as `Message`s or as OpenAI-format
     dictionaries; what comes back is of the same kind, ready for JSON in the second case, and a
     message that was not changed is as it was given. Decisions of `plan` are kept, and more are taken
-    only when the prompt no longer fits, so that the prefix stands still. `pins` are places in `messages`
+    only when the prompt no longer fits, so that the prefix stands still. `pins` are indexes in `messages`
     that stay or are not sent; without them those of the plan hold. `summary` is the newest there is: it
     comes in at a trim, as soon as anything that it covers has left and no summary tells of it, when nothing
-    that it covers is sent, or with `take_summary` at once; until then the plan's is in force. With
+    that it covers is sent, or with `take_summary` at once; until then the plan's is active. With
     `config.enabled` False nothing leaves: results are capped, what does not fit is refused, and `plan` comes
     back as it was. No messages make a prompt without messages.
     Raises ContextOverflowError when the request cannot be made to fit.
@@ -70,8 +70,8 @@ class _Outcome(NamedTuple):
     """What was decided: the decisions, what is left of every turn, what is said of the rest."""
 
     decisions: Decisions
-    turns: list[list[Piece]]
-    preamble: Preamble
+    turns: list[list[PromptItem]]
+    notice: SystemNotice
 
 
 def rebuild_final_prompt(
@@ -111,57 +111,57 @@ class _Build:
         self._laid_aside = plan
         self._plan = plan if plan is not None and plan.fits(messages, model, self._window) else None
         self._pins = pins if pins is not None else (plan.pins if plan is not None else Pins())
-        self._held = hold(messages, self._pins)
+        self._pin_effects = resolve_pins(messages, self._pins)
         self._ready = at_turn_end(summary, messages) if summary is not None else None
-        self._takes = take
+        self._takes_summary = take
         self._system = _system_of(messages)
         self._index = self._resume()
 
     def run(self) -> FinalPrompt:
         before = self._decisions_before()
-        pieces, closing = self._walk(before)
-        outcome = self._decide(_turns([*pieces, *closing]), before)
+        items, closing = self._walk(before)
+        outcome = self._decide(_turns([*items, *closing]), before)
         turns = outcome.turns
         if turns and _is_answered(turns[-1]):
             # nothing runs: to the request that comes next, all that was said is history
             turns = [*turns, []]
-        draft = Draft(
+        assembled = AssembledPrompt(
             given=self._given,
-            system=outcome.preamble.added_to(self._system),
-            history=[piece for turn in turns[:-1] for piece in turn],
+            system=outcome.notice.added_to(self._system),
+            history=[item for turn in turns[:-1] for item in turn],
             current=turns[-1] if turns else [],
             decisions=outcome.decisions,
             before=before,
-            unfit=tuple(place for place in self._index.unfit if place not in outcome.decisions.omitted),
-            held=self._held,
-            summary=outcome.preamble.summary,
+            unfit=tuple(index for index in self._index.unfit if index not in outcome.decisions.omitted),
+            pin_effects=self._pin_effects,
+            summary=outcome.notice.summary,
         )
-        report = draw_report(draft, self._sizes)
+        report = draw_report(assembled, self._sizes)
         if not report.within_budget and not self._is_settled:
-            plan = self._laid_aside if self._config.enabled else self._next_plan(draft, closing)
-            raise self._overflow(report, draft, plan)
-        sent = [self._system_as_given(draft.system)] if draft.system else []
-        sent += [self._as_given(piece) for piece in draft.pieces]
-        return FinalPrompt(sent, report.token_count, True, report, self._next_plan(draft, closing))
+            plan = self._laid_aside if self._config.enabled else self._next_plan(assembled, closing)
+            raise self._overflow(report, assembled, plan)
+        sent = [self._system_as_given(assembled.system)] if assembled.system else []
+        sent += [self._as_given(item) for item in assembled.items]
+        return FinalPrompt(sent, report.token_count, True, report, self._next_plan(assembled, closing))
 
     def _resume(self) -> PlanIndex:
         """What the plan has seen already, where it is still so; else nothing."""
         # with rolling off a plan's decisions are laid aside, and what it has seen is as good as ever
         plan = self._plan if self._config.enabled else self._laid_aside
         index = plan.index if plan is not None else None
-        if index is not None and index.holds(self._given, self._sizes.model, self._config, self._held):
+        if index is not None and index.holds(self._given, self._sizes.model, self._config, self._pin_effects):
             return index if index.config == self._config else self._measured_anew(index)
         # a system message that says nothing is refused by some: it is left out and reported
         is_first, unfit = opens_with_system(self._given), () if self._system else (0,)
         return PlanIndex(
             self._config,
             self._sizes.model or "",
-            self._held,
+            self._pin_effects,
             int(is_first),
             self._given[0] if is_first else None,
             (),
             (),
-            Mender(),
+            Repairer(),
             -1,
             unfit if is_first else (),
         )
@@ -171,129 +171,137 @@ class _Build:
         plan = self._plan
         if plan is None or not self._config.enabled:
             return Decisions()
-        decisions = plan.decisions.without(self._held.kept | self._held.left_out)
+        decisions = plan.decisions.without(self._pin_effects.pinned | self._pin_effects.excluded)
         if plan.pins == self._pins:
             return decisions
         # what is no longer excluded goes where the request of its turn went
-        back = hold(self._given, plan.pins).left_out - self._held.left_out - self._held.kept
-        layers = ((place, decisions.omitted.get(request_of(self._given, place))) for place in sorted(back))
-        omitted = decisions.omitted.add((place, layer) for place, layer in layers if layer)
+        back = (
+            resolve_pins(self._given, plan.pins).excluded
+            - self._pin_effects.excluded
+            - self._pin_effects.pinned
+        )
+        layers = ((index, decisions.omitted.get(request_of(self._given, index))) for index in sorted(back))
+        omitted = decisions.omitted.add((index, layer) for index, layer in layers if layer)
         return replace(decisions, omitted=omitted)
 
     def _measured_anew(self, index: PlanIndex) -> PlanIndex:
         """The index after replies have taught more: what was measured stays as large as it is."""
         again = self._sizes.measure_again
-        pieces = tuple(piece if piece.measured else again(piece) for piece in index.pieces)
-        return replace(index, config=self._config, pieces=pieces)
+        items = tuple(item if item.measured else again(item) for item in index.items)
+        return replace(index, config=self._config, items=items)
 
-    def _walk(self, decisions: Decisions) -> tuple[list[Piece], list[Piece]]:
-        """The pieces of the branch, and those that only close it; looks at nothing that was seen before."""
+    def _walk(self, decisions: Decisions) -> tuple[list[PromptItem], list[PromptItem]]:
+        """The items of the branch, and those that only close it; looks at nothing that was seen before."""
         index, omitted = self._index, decisions.omitted
-        mender, task, unfit = index.mender.copy(), index.task, list(index.unfit)
-        fresh: list[Entry] = []
-        # what is invented for a message that has left says nothing: only the person's excluding all that
+        repairer, task, unfit = index.repairer.copy(), index.task, list(index.unfit)
+        fresh: list[NormalizedMessage] = []
+        # what is invented for a message that has left says nothing: only the user's excluding all that
         # came after it can let a message leave before that is known
-        stands_on = index.mender.last
+        stands_on = index.repairer.last
         messages, odd = self._messages_from(index.seen)
-        for mended in mender.walk(messages, index.seen, self._held.left_out):
-            if mended.left_out:
-                unfit.append(mended.index)
+        for repaired in repairer.walk(messages, index.seen, self._pin_effects.excluded):
+            if repaired.is_unsendable:
+                unfit.append(repaired.index)
                 continue
-            if mended.index < 0 and not fresh and stands_on in omitted:
+            if repaired.index < 0 and not fresh and stands_on in omitted:
                 continue
-            entry = mended
-            if mended.index in odd and not mended.repair:
-                entry = replace(mended, repair=ODD_FIELD)
-            if task < 0 and entry.opens_turn:
-                task = entry.index
-            fresh.append(_emptied(entry) if entry.index in self._held.emptied else entry)
+            normalized = repaired
+            if repaired.index in odd and not repaired.repair:
+                normalized = replace(repaired, repair=ODD_FIELD)
+            if task < 0 and normalized.opens_turn:
+                task = normalized.index
+            fresh.append(
+                _emptied(normalized) if normalized.index in self._pin_effects.emptied else normalized
+            )
         # what follows what the plan has seen was never omitted, and may begin amid a turn
-        kept = fresh if omitted.end <= index.seen else list(kept_of(fresh, omitted))
+        kept = fresh if omitted.end <= index.seen else list(surviving_of(fresh, omitted))
         if kept is not fresh:
             unfit += without_their_call(fresh, kept, omitted)
-        self._index = replace(index, mender=mender.copy(), task=task, unfit=tuple(unfit))
+        self._index = replace(index, repairer=repairer.copy(), task=task, unfit=tuple(unfit))
         shape = self._sizes.shape
-        pieces = [*index.pieces, *(shape(entry, decisions) for entry in kept)]
-        closing = mender.finish() if self._given and mender.last not in omitted else ()
-        return pieces, [shape(entry, decisions) for entry in closing]
+        items = [*index.items, *(shape(normalized, decisions) for normalized in kept)]
+        closing = repairer.finish() if self._given and repairer.last not in omitted else ()
+        return items, [shape(normalized, decisions) for normalized in closing]
 
     def _messages_from(self, first: int) -> tuple[list[Message], set[int]]:
-        """The messages from `first` on, and the places of those that cannot go out as they were given."""
+        """The messages from `first` on, and the indexes of those that cannot go out as they were given."""
         messages, odd = [], set()
-        for place, given in enumerate(self._given[first:], first):
+        for index, given in enumerate(self._given[first:], first):
             if isinstance(given, Message):
                 messages.append(given)
                 continue
-            sound = sound_message(given)
+            sound = normalize_message(given)
             if sound is not given:
-                odd.add(place)
+                odd.add(index)
             messages.append(Message.from_dict(sound))
         return messages, odd
 
-    def _decide(self, turns: list[list[Piece]], before: Decisions) -> _Outcome:
+    def _decide(self, turns: list[list[PromptItem]], before: Decisions) -> _Outcome:
         """What leaves so that the prompt fits, and what is left of every turn."""
         if not self._config.enabled:
-            return _Outcome(before, turns, self._preamble(before, None))
-        in_force = self._plan.summary if self._plan is not None else None
+            return _Outcome(before, turns, self._notice(before, None))
+        active = self._plan.summary if self._plan is not None else None
         if self._is_settled:
-            return _Outcome(before, turns, self._preamble(before, in_force))
-        is_newer = self._ready is not None and self._ready.is_newer_than(in_force)
-        ready = self._ready if is_newer else in_force
-        ladder = self._ladder(turns, before, in_force)
-        if is_newer and ready is not None and self._comes_in(ready, turns, before, in_force):
-            in_force = next(self._shorter(ready))
-            ladder = self._ladder(turns, before, in_force)
+            return _Outcome(before, turns, self._notice(before, active))
+        is_newer = self._ready is not None and self._ready.is_newer_than(active)
+        ready = self._ready if is_newer else active
+        trimmer = self._trimmer(turns, before, active)
+        if is_newer and ready is not None and self._comes_in(ready, turns, before, active):
+            active = next(self._shorter(ready))
+            trimmer = self._trimmer(turns, before, active)
         is_cold = self._plan is not None and self._plan.is_cold
-        early = is_cold and ladder.is_over(self._config.usage_threshold)
-        if early or self._is_over(ladder, in_force):
+        early = is_cold and trimmer.is_over(self._config.usage_threshold)
+        if early or self._is_over(trimmer, active):
             # a trim: what is ready comes in; where nothing else helps, the summary gives way as well
             for summary in self._shorter(ready):
-                ladder, in_force = self._ladder(turns, before, summary), summary
-                ladder.descend(early=early)
-                if ladder.fits:
+                trimmer, active = self._trimmer(turns, before, summary), summary
+                trimmer.trim(early=early)
+                if trimmer.fits:
                     break
-        decisions = _relabelled(ladder.decisions, in_force)
-        return _Outcome(decisions, ladder.turns, self._preamble(decisions, in_force))
+        decisions = _relabeled(trimmer.decisions, active)
+        return _Outcome(decisions, trimmer.turns, self._notice(decisions, active))
 
-    def _ladder(self, turns: list[list[Piece]], before: Decisions, summary: Summary | None) -> Ladder:
-        """The ladder under `summary`, which stands for the turns that it covers."""
-        before = _relabelled(before, summary)
-        longest = self._preamble(before, summary).at_its_longest()
+    def _trimmer(self, turns: list[list[PromptItem]], before: Decisions, summary: Summary | None) -> Trimmer:
+        """The trim order under `summary`, which stands for the turns that it covers."""
+        before = _relabeled(before, summary)
+        longest = self._notice(before, summary).at_its_longest()
         budget = self._sizes.budget(longest.added_to(self._system))
-        ladder = Ladder(turns, budget, self._sizes, before, task=self._index.task, kept=self._held.kept)
+        trimmer = Trimmer(
+            turns, budget, self._sizes, before, task=self._index.task, pinned=self._pin_effects.pinned
+        )
         if summary is not None:
-            ladder.cover(summary.through)
+            trimmer.cover(summary.through)
         if self._masks_exactly:
-            ladder.mask_current_turn()
-        return ladder
+            trimmer.mask_current_turn()
+        return trimmer
 
-    def _is_over(self, ladder: Ladder, summary: Summary | None) -> bool:
+    def _is_over(self, trimmer: Trimmer, summary: Summary | None) -> bool:
         """Must something leave? Only what is decided then needs room for a notice that may become longer."""
-        if not ladder.is_over():
+        if not trimmer.is_over():
             return False
-        notice = self._preamble(ladder.decisions, summary)
+        notice = self._notice(trimmer.decisions, summary)
         now, longest = (
             self._sizes.budget(said.added_to(self._system)).available
             for said in (notice, notice.at_its_longest())
         )
-        return ladder.is_over(spare=now - longest)
+        return trimmer.is_over(spare=now - longest)
 
     def _comes_in(
-        self, ready: Summary, turns: list[list[Piece]], before: Decisions, in_force: Summary | None
+        self, ready: Summary, turns: list[list[PromptItem]], before: Decisions, active: Summary | None
     ) -> bool:
-        """Is a summary that is ready in force at once? As soon as it tells of anything that left untold."""
-        untold = _untold(_relabelled(before, in_force), in_force)
+        """Is a summary that is ready active at once? As soon as it tells of anything that left untold."""
+        untold = _untold(_relabeled(before, active), active)
         return (
-            self._takes
+            self._takes_summary
             or any(start <= ready.through for start, _, _ in untold)
             or self._has_left(turns, ready.through)
         )
 
-    def _has_left(self, turns: list[list[Piece]], through: int) -> bool:
+    def _has_left(self, turns: list[list[PromptItem]], through: int) -> bool:
         """Is nothing sent of what a summary covers, but for what stays in any case?"""
-        stays = {*self._held.kept, self._index.task}
+        stays = {*self._pin_effects.pinned, self._index.task}
         return not any(
-            0 <= piece.index <= through and piece.index not in stays for turn in turns for piece in turn
+            0 <= item.index <= through and item.index not in stays for turn in turns for item in turn
         )
 
     def _shorter(self, summary: Summary | None) -> Iterator[Summary | None]:
@@ -301,27 +309,27 @@ class _Build:
         if summary is None:
             yield None
             return
-        most = most_summary_tokens(self._window)
-        for cap in (most, most // 2, 0):
+        limit = max_summary_tokens(self._window)
+        for cap in (limit, limit // 2, 0):
             yield replace(summary, text=first_lines(summary.text, cap, self._sizes.estimate.count_text))
 
-    def _preamble(self, decisions: Decisions, summary: Summary | None) -> Preamble:
+    def _notice(self, decisions: Decisions, summary: Summary | None) -> SystemNotice:
         unsaid = _untold(decisions, summary)
         if not unsaid:
-            return Preamble(summary=summary, recall=self._config.recall)
+            return SystemNotice(summary=summary, recall=self._config.recall)
         count = sum(stop - start for start, stop, _ in unsaid)
-        return Preamble(count, unsaid[0][0], unsaid[-1][1] - 1, summary, self._config.recall)
+        return SystemNotice(count, unsaid[0][0], unsaid[-1][1] - 1, summary, self._config.recall)
 
     @property
     def _masks_exactly(self) -> bool:
         masking = self._config.tool_result_masking
         return masking == "exact" or (masking == "auto" and not self._config.prompt_cache)
 
-    def _next_plan(self, draft: Draft, closing: Sequence[Piece]) -> ContextPlan:
+    def _next_plan(self, assembled: AssembledPrompt, closing: Sequence[PromptItem]) -> ContextPlan:
         sizes, confirmed = self._sizes, self._sizes.confirmed
-        fixed, estimate = sizes.fixed(draft.system), sizes.fixed_estimate(draft.system)
-        sent = SentPrompt(sizes.model or "", tuple(draft.pieces), fixed.system + fixed.tools, estimate)
-        index = self._next_index(draft, closing)
+        fixed, estimate = sizes.fixed(assembled.system), sizes.fixed_estimate(assembled.system)
+        sent = SentPrompt(sizes.model or "", tuple(assembled.items), fixed.system + fixed.tools, estimate)
+        index = self._next_index(assembled, closing)
         if not self._config.enabled:
             aside = self._laid_aside or ContextPlan()
             return replace(
@@ -337,41 +345,43 @@ class _Build:
             window=self._window,
             seen=len(self._given),
             fingerprint=fingerprint(self._given[-1]) if self._given else "",
-            decisions=draft.decisions,
+            decisions=assembled.decisions,
             pins=self._pins,
-            summary=draft.summary,
+            summary=assembled.summary,
             confirmed=confirmed,
             measured=sizes.measured,
             sent=sent,
             index=index,
         )
 
-    def _next_index(self, draft: Draft, closing: Sequence[Piece]) -> PlanIndex:
-        last = {id(piece) for piece in closing}
-        pieces = tuple(piece for piece in draft.pieces if id(piece) not in last)
+    def _next_index(self, assembled: AssembledPrompt, closing: Sequence[PromptItem]) -> PlanIndex:
+        last = {id(item) for item in closing}
+        items = tuple(item for item in assembled.items if id(item) not in last)
         return replace(
             self._index,
-            held=self._held,
+            pin_effects=self._pin_effects,
             seen=len(self._given),
             last=self._given[-1] if self._given else None,
-            pieces=pieces,
-            given=tuple(self._given[piece.index] for piece in pieces if piece.index >= 0),
+            items=items,
+            given=tuple(self._given[item.index] for item in items if item.index >= 0),
         )
 
     def _system_as_given(self, system: Message) -> Message | dict[str, Json]:
         return system if self._given and isinstance(self._given[0], Message) else system.to_dict()
 
-    def _as_given(self, piece: Piece) -> Message | dict[str, Json]:
+    def _as_given(self, item: PromptItem) -> Message | dict[str, Json]:
         """The message as it goes out: what was given itself, where nothing was changed."""
         if self._given and isinstance(self._given[0], Message):
-            return piece.message
-        given = self._given[piece.index] if piece.index >= 0 else None
-        sent = given if isinstance(given, Mapping) and piece.fate is Fate.SENT else piece.message.to_dict()
+            return item.message
+        given = self._given[item.index] if item.index >= 0 else None
+        sent = given if isinstance(given, Mapping) and item.fate is Fate.SENT else item.message.to_dict()
         return {key: value for key, value in sent.items() if key != TURN}
 
-    def _overflow(self, report: PromptReport, draft: Draft, plan: ContextPlan | None) -> ContextOverflowError:
-        budget = self._sizes.budget(draft.system)
-        parts = sorted(draft.parts(budget).items(), key=lambda part: -part[1])
+    def _overflow(
+        self, report: PromptReport, assembled: AssembledPrompt, plan: ContextPlan | None
+    ) -> ContextOverflowError:
+        budget = self._sizes.budget(assembled.system)
+        parts = sorted(assembled.parts(budget).items(), key=lambda part: -part[1])
         return ContextOverflowError(
             current=report.bound,
             maximum=budget.room,
@@ -385,20 +395,20 @@ class _Build:
 def _untold(decisions: Decisions, summary: Summary | None) -> list[tuple[int, int, str]]:
     """The parts of the branch that left and that `summary` does not stand for."""
     is_told = summary is not None and bool(summary.text)
-    return [part for part in decisions.omitted.parts if not (is_told and part[2] == SUMMARISED)]
+    return [part for part in decisions.omitted.parts if not (is_told and part[2] == SUMMARIZED)]
 
 
-def _relabelled(decisions: Decisions, summary: Summary | None) -> Decisions:
+def _relabeled(decisions: Decisions, summary: Summary | None) -> Decisions:
     """The same decisions, where what `summary` covers has left for its sake."""
     if summary is None:
         return decisions
-    return replace(decisions, omitted=decisions.omitted.relabelled(summary.through + 1, SUMMARISED))
+    return replace(decisions, omitted=decisions.omitted.relabeled(summary.through + 1, SUMMARIZED))
 
 
-def _emptied(entry: Entry) -> Entry:
-    """A result that the person excluded: its call stays, and what came of it is not sent."""
-    message = replace(entry.message, content=EXCLUDED_RESULT, counts={})
-    return replace(entry, message=message, repair="", excluded=True)
+def _emptied(normalized: NormalizedMessage) -> NormalizedMessage:
+    """A result that the user excluded: its call stays, and what came of it is not sent."""
+    message = replace(normalized.message, content=EXCLUDED_RESULT, counts={})
+    return replace(normalized, message=message, repair="", excluded=True)
 
 
 def _system_of(messages: Sequence[Message | JsonObject]) -> Message | None:
@@ -413,15 +423,15 @@ def _system_of(messages: Sequence[Message | JsonObject]) -> Message | None:
     return message if content is given else replace(message, content=content, counts={})
 
 
-def _turns(pieces: Sequence[Piece]) -> list[list[Piece]]:
-    turns: list[list[Piece]] = []
-    for piece in pieces:
-        if not turns or piece.opens_turn:
+def _turns(items: Sequence[PromptItem]) -> list[list[PromptItem]]:
+    turns: list[list[PromptItem]] = []
+    for item in items:
+        if not turns or item.opens_turn:
             turns.append([])
-        turns[-1].append(piece)
+        turns[-1].append(item)
     return turns
 
 
-def _is_answered(turn: Sequence[Piece]) -> bool:
+def _is_answered(turn: Sequence[PromptItem]) -> bool:
     last = turn[-1].message if turn else None
     return last is not None and last.role == "assistant" and not last.tool_calls

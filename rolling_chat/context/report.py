@@ -19,7 +19,8 @@ class Fate(StrEnum):
     SENT = "sent"
     SHORTENED = "shortened"
     MASKED = "masked"
-    SUMMARISED = "summarised"
+    SUMMARIZED = "summarised"
+    SUMMARISED = SUMMARIZED  # its name in earlier versions
     OMITTED = "omitted"
     EXCLUDED = "excluded"
     REPAIRED = "repaired"
@@ -29,7 +30,7 @@ class Fate(StrEnum):
 class Row:
     """One message of the branch: its fate, the layer that decided it, its tokens before and after.
 
-    `index` is its place in the messages given; `layer` is "1", "2", "3a", "3b", "3c", "arguments",
+    `index` is its position in the messages given; `layer` is "1", "2", "3a", "3b", "3c", "arguments",
     "levelled", "repair" or empty; `reason` is a short clause for people.
     """
 

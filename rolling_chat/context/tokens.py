@@ -14,10 +14,10 @@ from functools import lru_cache
 from typing import Protocol
 
 from rolling_chat.context.calibration import NOT_CALIBRATED, Calibration
+from rolling_chat.context.character_classes import count_by_class
 from rolling_chat.context.encodings import ENCODINGS, count_encoded, find_encoding
-from rolling_chat.context.fallback import count_by_class
 from rolling_chat.context.families import UNKNOWN, Family, family_of
-from rolling_chat.context.memo import TextMemo
+from rolling_chat.context.text_memo import TextMemo
 from rolling_chat.messages import Json, JsonObject, Message
 
 # The reply is primed with a few tokens of framing (OpenAI's cookbook: 3).

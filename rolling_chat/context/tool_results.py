@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from rolling_chat.context.memo import TextMemo
+from rolling_chat.context.text_memo import TextMemo
 from rolling_chat.context_keys import Truncation
 from rolling_chat.messages import JsonObject, Message
 
 CountText = Callable[[str], int]
 
-# A cut moves back to a line end when one stands in this last share of the piece that is kept.
+# A cut moves back to a line end when one stands in this last share of the item that is kept.
 _NEAR_LINE_END = 0.05
 _SEARCH_STEPS = 14
 _KEPT = {"head": "first", "tail": "last", "both": "first+last"}
@@ -136,10 +136,10 @@ def level(sizes: Sequence[int], room: int) -> list[int]:
     """
     shares = [0] * len(sizes)
     left = max(0, room)
-    order = sorted(range(len(sizes)), key=lambda at: sizes[at])
-    for position, at in enumerate(order):
-        shares[at] = min(sizes[at], left // (len(order) - position))
-        left -= shares[at]
+    order = sorted(range(len(sizes)), key=lambda index: sizes[index])
+    for rank, index in enumerate(order):
+        shares[index] = min(sizes[index], left // (len(order) - rank))
+        left -= shares[index]
     return shares
 
 

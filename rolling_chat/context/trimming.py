@@ -10,7 +10,7 @@ from rolling_chat.context.config import ContextConfig
 from rolling_chat.context.prompt import build_final_prompt
 from rolling_chat.context.report import Fate
 from rolling_chat.context.turns import group_into_turns, opens_with_system, role_of
-from rolling_chat.message_shapes import sound_message
+from rolling_chat.message_validation import normalize_message
 from rolling_chat.messages import Json, JsonObject
 
 
@@ -51,7 +51,7 @@ def trim_conversation(
     try:
         return build_final_prompt(whole, _exact(target_tokens, options)).messages
     except Exception:  # the promise: whatever a caller hands over, and whatever went wrong
-        return _least(whole)
+        return _minimum(whole)
 
 
 def _is_list(value: Json) -> bool:
@@ -70,8 +70,8 @@ def _exact(room: int, options: Mapping[str, Json] | None = None) -> ContextConfi
     return ContextConfig(**keys)
 
 
-def _least(messages: Sequence[JsonObject]) -> list[dict[str, Json]]:
+def _minimum(messages: Sequence[JsonObject]) -> list[dict[str, Json]]:
     systems = messages[:1] if opens_with_system(messages) else ()
     turns = group_into_turns(messages)
     users = [message for message in (turns[-1] if turns else []) if role_of(message) == "user"]
-    return [dict(sound_message(message)) for message in (*systems, *users)]
+    return [dict(normalize_message(message)) for message in (*systems, *users)]

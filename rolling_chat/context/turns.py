@@ -1,4 +1,4 @@
-"""Grouping messages into turns, and mending what a broken transcript tore apart.
+"""Grouping messages into turns, and repairing what a broken transcript tore apart.
 
 What comes out is an order that OpenAI, Anthropic, Gemini and Mistral take: a user first, every call
 answered, no result alone, an answer between two requests, and no content empty.
@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Protocol, TypeVar
 
-from rolling_chat.context.arguments import is_signed
-from rolling_chat.message_shapes import sound_role
+from rolling_chat.context.call_arguments import is_signed
+from rolling_chat.message_validation import normalize_role
 from rolling_chat.messages import Content, JsonObject, Message, ToolCall
 
 # What stands in for something that a transcript never recorded.
@@ -30,18 +30,18 @@ AnyMessage = TypeVar("AnyMessage", Message, JsonObject)
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class NormalizedMessage:
     """A message on its way to a prompt.
 
-    `index` is its place in the messages given, -1 where it is invented; `repair` says what was mended,
-    or is empty; `left_out` marks a message that no prompt can carry, `excluded` one that the person
+    `index` is its position in the messages given, -1 where it is invented; `repair` says what was repaired,
+    or is empty; `excluded` marks a message that no prompt can carry, `excluded` one that the user
     emptied; `tool` is the tool whose result it is.
     """
 
     index: int
     message: Message
     repair: str = ""
-    left_out: bool = False
+    is_unsendable: bool = False
     opens_turn: bool = False
     tool: str = ""
     excluded: bool = False
@@ -70,35 +70,35 @@ def opens_with_system(messages: Sequence[Message | JsonObject]) -> bool:
     return bool(messages) and role_of(messages[0]) == "system"
 
 
-def opens_turn(messages: Sequence[Message | JsonObject], place: int) -> bool:
-    """Does a turn begin at `place`? Whatever is no answer, no result and not sent into a running turn
+def opens_turn(messages: Sequence[Message | JsonObject], index: int) -> bool:
+    """Does a turn begin at `index`? Whatever is no answer, no result and not sent into a running turn
     counts as a request, but for the system message."""
-    message = messages[place]
+    message = messages[index]
     if role_of(message) in {"assistant", "tool"}:
         return False
-    if place == 0:
+    if index == 0:
         return not opens_with_system(messages)
-    return not is_same_turn(message) or not _is_turn_running(messages, place)
+    return not is_same_turn(message) or not _is_turn_running(messages, index)
 
 
-def _is_turn_running(messages: Sequence[Message | JsonObject], place: int) -> bool:
-    """Was anything said before `place` that a turn is made of? Results alone answer nothing."""
-    while place > 0 and role_of(messages[place - 1]) == "tool":
-        place -= 1
-    return place > 1 or (place == 1 and not opens_with_system(messages))
+def _is_turn_running(messages: Sequence[Message | JsonObject], index: int) -> bool:
+    """Was anything said before `index` that a turn is made of? Results alone answer nothing."""
+    while index > 0 and role_of(messages[index - 1]) == "tool":
+        index -= 1
+    return index > 1 or (index == 1 and not opens_with_system(messages))
 
 
-def mend(messages: Sequence[Message], first_index: int = 0) -> list[Entry]:
-    """The entries for `messages`, mended. Every message given has exactly one; see Mender."""
-    mender = Mender()
-    return [*mender.walk(messages, first_index), *mender.finish()]
+def repair_messages(messages: Sequence[Message], first_index: int = 0) -> list[NormalizedMessage]:
+    """The normalized messages for `messages`, repaired. Every message given has exactly one; see Repairer."""
+    repairer = Repairer()
+    return [*repairer.walk(messages, first_index), *repairer.finish()]
 
 
-class Mender:
-    """Mends a branch as it grows; remembers what was said last and which calls are open.
+class Repairer:
+    """Repairs a branch as it grows; remembers what was said last and which calls are open.
 
-    Invented entries stand where they are needed: a result for a call without one, a reply between two
-    requests, a request before a first answer. A later system message and an unknown role are taken
+    Invented messages stand where they are needed: a result for a call without one, a reply between
+    two requests, a request before a first answer. A later system message and an unknown role are taken
     for the user's. Calls of one message that share an id, or have none, are told apart by their order.
     """
 
@@ -110,28 +110,28 @@ class Mender:
         last: int = -1,
     ) -> None:
         """`open_calls` are those not yet answered, each with the id that it was given; `last` is the
-        place of the message that was walked last, -1 before the first."""
+        index of the message that was walked last, -1 before the first."""
         self._before = before
         self._open = list(open_calls)
         self._skipped = skipped
         self.last = last
 
-    def copy(self) -> Mender:
-        """The same place, to go on from twice."""
-        return Mender(self._before, self._open, self._skipped, self.last)
+    def copy(self) -> Repairer:
+        """The same index, to go on from twice."""
+        return Repairer(self._before, self._open, self._skipped, self.last)
 
     def walk(
         self, messages: Sequence[Message], first_index: int, without: Set[int] = frozenset()
-    ) -> Iterator[Entry]:
-        """The entries for the messages that come next, but for those at the places `without`."""
+    ) -> Iterator[NormalizedMessage]:
+        """The normalized messages for the messages that come next, but for those at the indexes `without`."""
         for index, message in enumerate(messages, first_index):
             if index in without:
                 self._skipped = True
                 continue
             if message.role == "tool":
-                entry = self._result(index, message)
-                self.last = self.last if entry.left_out else index
-                yield entry
+                normalized = self._result(index, message)
+                self.last = self.last if normalized.is_unsendable else index
+                yield normalized
                 continue
             yield from self.close()
             if message.role == "assistant":
@@ -140,37 +140,40 @@ class Mender:
                 yield from self._request(index, message)
             self.last = index
 
-    def finish(self) -> Iterator[Entry]:
+    def finish(self) -> Iterator[NormalizedMessage]:
         """What only this prompt needs at its end: open calls answered, a request where none was made."""
         yield from self.close()
         if not self._before:
-            yield Entry(-1, Message("user", MISSING_REQUEST), opens_turn=True)
+            yield NormalizedMessage(-1, Message("user", MISSING_REQUEST), opens_turn=True)
 
-    def close(self) -> Iterator[Entry]:
+    def close(self) -> Iterator[NormalizedMessage]:
         """Results for the calls that are open."""
         for _given, call in self._open:
             self._before = "tool"
-            yield Entry(-1, Message("tool", MISSING_RESULT, tool_call_id=call.id))
+            yield NormalizedMessage(-1, Message("tool", MISSING_RESULT, tool_call_id=call.id))
         self._open = []
 
-    def _result(self, index: int, message: Message) -> Entry:
+    def _result(self, index: int, message: Message) -> NormalizedMessage:
         wanted = message.tool_call_id
         # who does not say what it answers comes in the order of the calls
-        at = next((at for at, (given, _call) in enumerate(self._open) if not wanted or given == wanted), -1)
-        if at < 0:
-            return Entry(index, message, ANSWERS_NO_CALL, left_out=True)
+        position = next(
+            (position for position, (given, _call) in enumerate(self._open) if not wanted or given == wanted),
+            -1,
+        )
+        if position < 0:
+            return NormalizedMessage(index, message, ANSWERS_NO_CALL, is_unsendable=True)
         self._before = "tool"
-        _given, call = self._open.pop(at)
+        _given, call = self._open.pop(position)
         if call.id == wanted:
             return replace(_filled(index, message), tool=call.name)
-        entry = _filled(index, replace(message, tool_call_id=call.id, counts={}))
-        return replace(entry, repair=entry.repair or NO_ID, tool=call.name)
+        normalized = _filled(index, replace(message, tool_call_id=call.id, counts={}))
+        return replace(normalized, repair=normalized.repair or NO_ID, tool=call.name)
 
-    def _answer(self, index: int, message: Message) -> Iterator[Entry]:
+    def _answer(self, index: int, message: Message) -> Iterator[NormalizedMessage]:
         if not self._before:
-            yield Entry(-1, Message("user", MISSING_REQUEST), opens_turn=True)
+            yield NormalizedMessage(-1, Message("user", MISSING_REQUEST), opens_turn=True)
         elif self._before == "assistant":
-            yield Entry(-1, Message("user", GOES_ON))
+            yield NormalizedMessage(-1, Message("user", GOES_ON))
         calls = _with_own_ids(index, message.tool_calls)
         self._open = [(given.id, call) for given, call in zip(message.tool_calls, calls, strict=True)]
         repair = "" if self._before else "an answer before any request"
@@ -178,14 +181,14 @@ class Mender:
         if calls != message.tool_calls:
             repair = repair or NO_ID
             message = replace(message, tool_calls=calls, counts={})
-        entry = _filled(index, message)
-        yield replace(entry, repair=repair) if repair and not entry.repair else entry
+        normalized = _filled(index, message)
+        yield replace(normalized, repair=repair) if repair and not normalized.repair else normalized
 
-    def _request(self, index: int, message: Message) -> Iterator[Entry]:
+    def _request(self, index: int, message: Message) -> Iterator[NormalizedMessage]:
         # what began a branch was sent into no turn, whatever it says of itself
         same = is_same_turn(message) and bool(self._before)
         if self._before in {"user", "tool"} and not same:
-            yield Entry(-1, Message("assistant", REPLY_LEFT if self._skipped else MISSING_REPLY))
+            yield NormalizedMessage(-1, Message("assistant", REPLY_LEFT if self._skipped else MISSING_REPLY))
         is_users = message.role == "user"
         if not is_users:
             repair = (
@@ -195,8 +198,8 @@ class Mender:
             )
             message = replace(message, role="user", tool_calls=(), counts={})
         self._before, self._skipped = "user", False
-        entry = replace(_filled(index, message), opens_turn=not same)
-        yield entry if is_users else replace(entry, repair=repair)
+        normalized = replace(_filled(index, message), opens_turn=not same)
+        yield normalized if is_users else replace(normalized, repair=repair)
 
 
 def _with_own_ids(index: int, calls: tuple[ToolCall, ...]) -> tuple[ToolCall, ...]:
@@ -204,14 +207,14 @@ def _with_own_ids(index: int, calls: tuple[ToolCall, ...]) -> tuple[ToolCall, ..
     if len({call.id for call in calls} - {""}) == len(calls):
         return calls
     own: dict[str, ToolCall] = {}
-    for at, call in enumerate(calls):
+    for position, call in enumerate(calls):
         is_own = call.id and call.id not in own
-        call_id = call.id if is_own else f"call_{index}_{at}"
+        call_id = call.id if is_own else f"call_{index}_{position}"
         own[call_id] = call if is_own else replace(call, id=call_id)
     return tuple(own.values())
 
 
-def _filled(index: int, message: Message) -> Entry:
+def _filled(index: int, message: Message) -> NormalizedMessage:
     """`message`, with something said where a provider would refuse that nothing is.
 
     Text of white space alone is nothing, but in a result; beside signed reasoning it stays.
@@ -219,10 +222,10 @@ def _filled(index: int, message: Message) -> Entry:
     given = message.content
     content = said_content(message, given)
     if content is given:
-        return Entry(index, message)
+        return NormalizedMessage(index, message)
     if not content and not message.tool_calls:
         content = EMPTY_CONTENT
-    return Entry(index, replace(message, content=content, counts={}), "empty content")
+    return NormalizedMessage(index, replace(message, content=content, counts={}), "empty content")
 
 
 def said_content(message: Message, content: Content) -> Content:
@@ -240,7 +243,7 @@ def said_content(message: Message, content: Content) -> Content:
 
 
 class _Said(Protocol):
-    """An entry, or what became of it."""
+    """An normalized message, or what became of it."""
 
     @property
     def index(self) -> int: ...
@@ -278,7 +281,7 @@ def without_idle_fillers(turn: Sequence[AnySaid]) -> list[AnySaid]:
 
 def role_of(message: Message | JsonObject) -> str:
     """The role of a message in either form; a dictionary without one counts as the user's."""
-    return message.role if isinstance(message, Message) else sound_role(message)
+    return message.role if isinstance(message, Message) else normalize_role(message)
 
 
 def is_same_turn(message: Message | JsonObject) -> bool:

@@ -44,7 +44,7 @@ def as_row(replayed: Replayed, *, prompt_of: Transcript | None = None) -> dict[s
         "dropped": fates[Fate.OMITTED] + fates[Fate.EXCLUDED],
         "masked": fates[Fate.MASKED],
         "truncated": fates[Fate.SHORTENED],
-        "summarised": fates[Fate.SUMMARISED],
+        "summarised": fates[Fate.SUMMARIZED],
         "cached_prefix_tokens": replayed.cached_prefix_tokens,
     }
     if prompt_of is not None:
@@ -79,7 +79,7 @@ class Tally:
         """Take in one request."""
         fates = Counter(replayed.fates)
         self.requests += 1
-        self.dropped = max(self.dropped, fates[Fate.OMITTED] + fates[Fate.EXCLUDED] + fates[Fate.SUMMARISED])
+        self.dropped = max(self.dropped, fates[Fate.OMITTED] + fates[Fate.EXCLUDED] + fates[Fate.SUMMARIZED])
         self.masked = max(self.masked, fates[Fate.MASKED])
         self.truncated = max(self.truncated, fates[Fate.SHORTENED])
         self._add_repairs(replayed)

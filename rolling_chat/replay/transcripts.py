@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO, cast
 
-from rolling_chat.message_shapes import as_text, sound_message
+from rolling_chat.message_validation import as_text, normalize_message
 from rolling_chat.messages import Json, JsonObject, Message
 from rolling_chat.providers import wire
 from rolling_chat.replay.decoding import decode
@@ -194,7 +194,7 @@ class _File:
                 raise TranscriptError(
                     f"line {self._number} of {self._name}: message {place} is no object with a role"
                 )
-            sound = sound_message(message)
+            sound = normalize_message(message)
             mended += sound is not message
             sources.append(sound)
         tools, title = value.get("tools"), value.get("title")

@@ -11,7 +11,7 @@ import pytest
 
 from rolling_chat.agent import Chat, ChatError, Runtime, conversation
 from rolling_chat.context import Fate
-from rolling_chat.context.pieces import Sizes
+from rolling_chat.context.prompt_items import Sizes
 from rolling_chat.events import Outcome, PromptPlanned, TurnEnded, TurnStarted
 from rolling_chat.messages import _CONTENT, Message, ToolCall
 from rolling_chat.packing import Packed

@@ -124,7 +124,7 @@ def test_every_provider_takes_what_is_sent(provider: str, messages: Messages, ke
     if prompt is None:
         return
     request = Request(WIRES[provider], [Message.from_dict(message) for message in prompt.messages], TOOLS)
-    assert RULES[provider](to_wire(request, marks=False), wire=True) == []
+    assert RULES[provider](to_wire(request, targets=False), wire=True) == []
 
 
 @given(wild_conversations(), context_settings(), MODELS)
@@ -255,7 +255,7 @@ def test_with_no_plan_the_tokens_kept_never_fall_as_the_window_grows(
     large = build(messages, {**keys, "max_context_tokens": keys["max_context_tokens"] + more}, model)
     assert large is not None
     target(small.report.bound / large.report.bound)
-    # in tokens as the ladder counts them; a cut moves to a line end, so it may come out shorter
+    # in tokens as the trim order counts them; a cut moves to a line end, so it may come out shorter
     assert large.report.bound >= small.report.bound - _lost_at_cuts(large)
 
 
@@ -302,7 +302,7 @@ def _is_levelled(messages: Messages, prompt: FinalPrompt) -> bool:
     An image is sent whole or not at all, so that there is nothing to be filled with one.
     """
     rows = prompt.report.rows
-    newest = max((at for at, row in enumerate(rows) if row.role == "assistant"), default=0)
+    newest = max((position for position, row in enumerate(rows) if row.role == "assistant"), default=0)
     if any(map(_images, messages[newest:])):
         return False
     return any(row.layer == "levelled" and row.tokens_after > 100 for row in rows[newest:])

@@ -63,7 +63,10 @@ def masks_exactly(config: ContextConfig) -> bool:
 
 def is_kept(before: list[Message], after: list[Message]) -> bool:
     """Does what was sent stand at the front of what is sent now? What only closed it was never said."""
-    said = next((at for at, message in enumerate(before) if message.content == MISSING_RESULT), len(before))
+    said = next(
+        (position for position, message in enumerate(before) if message.content == MISSING_RESULT),
+        len(before),
+    )
     return after[:said] == before[:said]
 
 
@@ -127,21 +130,21 @@ def test_what_the_person_pins_stays_and_what_they_exclude_is_not_sent(
     config, branch, plan, pins = ContextConfig(**keys), with_ids(messages), None, Pins()
     for end in requests_of(messages):
         if data.draw(st.booleans()):
-            places = st.frozensets(st.integers(0, end - 1), max_size=3)
-            pins = Pins(data.draw(places), data.draw(places))
+            indexes = st.frozensets(st.integers(0, end - 1), max_size=3)
+            pins = Pins(data.draw(indexes), data.draw(indexes))
         prompt = build(branch[:end], config, model, plan, pins)
         if prompt is None:
             continue
         assert_sound(branch[:end], prompt, config, model)
-        for place, row in enumerate(prompt.report.rows):
-            if place in pins.pinned - pins.excluded:
+        for index, row in enumerate(prompt.report.rows):
+            if index in pins.pinned - pins.excluded:
                 assert row.fate not in {Fate.OMITTED, Fate.MASKED}
                 assert row.fate is not Fate.SHORTENED or row.layer == "3a"
-            if place in pins.excluded and row.fate is Fate.SENT and branch[place].role != "system":
+            if index in pins.excluded and row.fate is Fate.SENT and branch[index].role != "system":
                 # the request that waits for its answer
                 newest = branch[end - 1]
                 assert newest.role != "assistant" or newest.tool_calls
-                assert not any(map(_opens_turn, branch[place + 1 : end]))
+                assert not any(map(_opens_turn, branch[index + 1 : end]))
         again = build(branch[:end], config, model, stored(prompt.plan))
         assert again is not None
         assert (again.messages, again.plan) == (prompt.messages, prompt.plan)
@@ -215,8 +218,8 @@ def test_with_rolling_off_what_was_seen_before_changes_nothing(
             case "settings":
                 keys = data.draw(context_settings())
             case "pins":
-                places = st.frozensets(st.integers(0, len(branch)), max_size=3)
-                pins = Pins(data.draw(places), data.draw(places))
+                indexes = st.frozensets(st.integers(0, len(branch)), max_size=3)
+                pins = Pins(data.draw(indexes), data.draw(indexes))
             case "edit" if end:
                 branch[end - 1] = Message("user", f"edited {end}", id=f"edited {end}")
         config = ContextConfig(**{**keys, "enabled": change == "on"})

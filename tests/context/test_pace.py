@@ -59,15 +59,15 @@ def test_with_rolling_on_they_end_at_the_next_trim_and_begin_anew_after_it() -> 
         prompt = build_final_prompt(messages, config, model="gpt-4o", plan=plan)
         plan = prompt.plan
         seen.append((prompt.report.turns_left, prompt.report.trimmed))
-    trims = [at for at, (_, trimmed) in enumerate(seen) if trimmed]
+    trims = [position for position, (_, trimmed) in enumerate(seen) if trimmed]
     assert len(trims) > 2
-    for at in trims:
-        left, _ = seen[at]
+    for position in trims:
+        left, _ = seen[position]
         assert left is not None
         assert left > 5
-        following = next((one for one in trims if one > at), None)
+        following = next((one for one in trims if one > position), None)
         if following is not None:
-            assert following - at == left + 1
+            assert following - position == left + 1
 
 
 def test_what_was_masked_counts_for_the_pace_as_it_came_in() -> None:

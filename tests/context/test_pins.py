@@ -17,7 +17,7 @@ from rolling_chat.context import (
     Pins,
     build_final_prompt,
 )
-from rolling_chat.context.pins import EXCLUDED_RESULT, hold
+from rolling_chat.context.pins import EXCLUDED_RESULT, resolve_pins
 from rolling_chat.context.turns import REPLY_LEFT
 from tests.support.conversations import MODELS, assistant, context_settings, tool, user, wild_conversations
 from tests.support.prompt_rules import broken_rules
@@ -46,20 +46,20 @@ def build(messages: list[dict[str, Any]], config: ContextConfig, **more: Any) ->
     return prompt
 
 
-def pinned(*places: int) -> Pins:
-    return Pins(frozenset(places))
+def pinned(*indexes: int) -> Pins:
+    return Pins(frozenset(indexes))
 
 
-def excluded(*places: int) -> Pins:
-    return Pins(frozenset(), frozenset(places))
+def excluded(*indexes: int) -> Pins:
+    return Pins(frozenset(), frozenset(indexes))
 
 
 def test_a_pinned_result_brings_its_iteration_and_its_request() -> None:
-    assert hold(BRANCH, pinned(3)).kept == {1, 2, 3, 4}
+    assert resolve_pins(BRANCH, pinned(3)).pinned == {1, 2, 3, 4}
 
 
 def test_a_pinned_answer_brings_its_request() -> None:
-    assert hold(BRANCH, pinned(5)).kept == {1, 5}
+    assert resolve_pins(BRANCH, pinned(5)).pinned == {1, 5}
 
 
 def test_an_excluded_result_says_so_and_its_call_stays() -> None:
@@ -97,10 +97,10 @@ def test_what_began_the_branch_is_its_request_though_it_says_that_it_was_sent_in
     torn = [{**user("look"), "turn": "same"}, assistant("seen")]
     for branch in ([SYSTEM, *torn], torn, [SYSTEM, tool("lost", "x"), *torn]):
         request = len(branch) - 2
-        assert hold(branch, pinned(request + 1)).kept == {request, request + 1}
-        assert hold([*branch, user("now")], excluded(request)).left_out == {request, request + 1}
+        assert resolve_pins(branch, pinned(request + 1)).pinned == {request, request + 1}
+        assert resolve_pins([*branch, user("now")], excluded(request)).excluded == {request, request + 1}
     late = [SYSTEM, *torn, torn[0], assistant("again")]
-    assert hold(late, pinned(4)).kept == {1, 4}
+    assert resolve_pins(late, pinned(4)).pinned == {1, 4}
 
 
 def test_excluding_an_answer_leaves_a_reply_in_its_place() -> None:
@@ -109,7 +109,7 @@ def test_excluding_an_answer_leaves_a_reply_in_its_place() -> None:
 
 
 def test_what_is_excluded_is_not_pinned() -> None:
-    assert hold(BRANCH, Pins(frozenset({3}), frozenset({2}))).kept == {1}
+    assert resolve_pins(BRANCH, Pins(frozenset({3}), frozenset({2}))).pinned == {1}
 
 
 def test_an_excluded_result_stays_beside_a_pinned_call() -> None:
@@ -250,8 +250,8 @@ def test_what_was_invented_for_a_pinned_message_stays_with_it(pinned: int) -> No
 
 
 @st.composite
-def _pins(draw: st.DrawFn, places: int) -> Pins:
-    sets = st.frozensets(st.integers(-1, places), max_size=5)
+def _pins(draw: st.DrawFn, indexes: int) -> Pins:
+    sets = st.frozensets(st.integers(-1, indexes), max_size=5)
     return Pins(draw(sets), draw(sets))
 
 
@@ -272,10 +272,10 @@ def test_whatever_is_pinned_and_excluded_the_prompt_is_well_formed_and_as_was_as
         except ContextOverflowError:
             continue
         assert broken_rules(prompt.messages) == []
-        held, rows = hold(branch, pins), prompt.report.rows
-        assert all(rows[place].fate is Fate.EXCLUDED for place in held.left_out)
-        assert all(rows[place].layer in {"", "repair", "3a"} for place in held.kept)
-        assert all(rows[place].tokens_after > 0 or rows[place].layer == "repair" for place in held.kept)
+        held, rows = resolve_pins(branch, pins), prompt.report.rows
+        assert all(rows[index].fate is Fate.EXCLUDED for index in held.excluded)
+        assert all(rows[index].layer in {"", "repair", "3a"} for index in held.pinned)
+        assert all(rows[index].tokens_after > 0 or rows[index].layer == "repair" for index in held.pinned)
         assert len(rows) == end
         assert sum(prompt.report.fates.values()) == end
         cold = ContextPlan.from_json(prompt.plan.to_json())

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rolling_chat.context import ContextConfig, ContextOverflowError, ContextPlan, build_final_prompt
-from rolling_chat.context.pieces import Decisions, Piece, Sizes
-from rolling_chat.context.ranges import Ranges
-from rolling_chat.context.turns import Entry
+from rolling_chat.context.index_ranges import IndexRanges
+from rolling_chat.context.prompt_items import Decisions, PromptItem, Sizes
+from rolling_chat.context.turns import NormalizedMessage
 from rolling_chat.messages import Message
 from tests.support.conversations import assistant, tool, user
 from tests.support.prompt_rules import broken_rules
@@ -20,15 +20,17 @@ SYSTEM = {"role": "system", "content": "You are a careful assistant."}
 
 
 class Watched(list[Any]):
-    """A list that remembers which of its places were looked at."""
+    """A list that remembers which of its indexes were looked at."""
 
     def __init__(self, items: list[Any]) -> None:
         super().__init__(items)
         self.seen: set[int] = set()
 
-    def __getitem__(self, at: Any) -> Any:
-        self.seen.update(range(*at.indices(len(self))) if isinstance(at, slice) else [at % len(self)])
-        return super().__getitem__(at)
+    def __getitem__(self, position: Any) -> Any:
+        self.seen.update(
+            range(*position.indices(len(self))) if isinstance(position, slice) else [position % len(self)]
+        )
+        return super().__getitem__(position)
 
     def __iter__(self) -> Any:
         self.seen.update(range(len(self)))
@@ -43,7 +45,7 @@ def test_a_warm_plan_looks_only_at_what_is_kept_and_what_is_new() -> None:
     config = ContextConfig(max_context_tokens=16_000)
     messages = [*long_chat(2_000), user("now?")]
     first = build_final_prompt(messages, config, model="gpt-4o")
-    kept = {piece.index for piece in first.plan.index.pieces} if first.plan.index else set()
+    kept = {item.index for item in first.plan.index.items} if first.plan.index else set()
     watched = Watched([*messages, assistant("yes"), user("and?")])
     build_final_prompt(watched, config, model="gpt-4o", plan=first.plan)
     new = set(range(len(messages) - 1, len(watched)))
@@ -61,7 +63,7 @@ def test_with_rolling_off_as_well_also_after_a_refusal(window: int) -> None:
         counted = Shaped()
         with counted:
             plan = seen(messages, config, plan)
-        assert counted.places == {len(messages) - 2, len(messages) - 1}
+        assert counted.indexes == {len(messages) - 2, len(messages) - 1}
 
 
 def seen(messages: list[Any], config: ContextConfig, plan: ContextPlan | None) -> ContextPlan | None:
@@ -72,18 +74,18 @@ def seen(messages: list[Any], config: ContextConfig, plan: ContextPlan | None) -
 
 
 class Shaped:
-    """The places of the messages that pieces were made of while it was entered."""
+    """The indexes of the messages that items were made of while it was entered."""
 
     def __init__(self) -> None:
-        self.places: set[int] = set()
+        self.indexes: set[int] = set()
         self._patch = pytest.MonkeyPatch()
 
     def __enter__(self) -> None:
         shape = Sizes.shape
 
-        def noted(sizes: Sizes, entry: Entry, decisions: Decisions) -> Piece:
-            self.places.add(entry.index)
-            return shape(sizes, entry, decisions)
+        def noted(sizes: Sizes, normalized: NormalizedMessage, decisions: Decisions) -> PromptItem:
+            self.indexes.add(normalized.index)
+            return shape(sizes, normalized, decisions)
 
         self._patch.setattr(Sizes, "shape", noted)
 
@@ -148,9 +150,9 @@ def test_messages_and_dictionaries_give_the_same_prompt() -> None:
 
 
 def test_ranges_stay_few_however_much_they_hold() -> None:
-    ranges = Ranges()
-    for place in range(0, 10_000, 10):
-        ranges = ranges.add((at, "2") for at in range(place, place + 10))
+    ranges = IndexRanges()
+    for index in range(0, 10_000, 10):
+        ranges = ranges.add((position, "2") for position in range(index, index + 10))
     assert ranges.parts == ((0, 10_000, "2"),)
     assert len(ranges) == 10_000
     assert ranges.get(9_999) == "2"
@@ -160,8 +162,10 @@ def test_ranges_stay_few_however_much_they_hold() -> None:
 @given(st.sets(st.integers(0, 200)), st.sets(st.integers(0, 200)))
 def test_ranges_hold_what_was_put_into_them(first: set[int], second: set[int]) -> None:
     second -= first
-    ranges = Ranges().add((at, "1") for at in first).add((at, "2") for at in second)
-    assert {at: ranges.get(at) for at in range(201) if at in ranges} == {
+    ranges = (
+        IndexRanges().add((position, "1") for position in first).add((position, "2") for position in second)
+    )
+    assert {position: ranges.get(position) for position in range(201) if position in ranges} == {
         **dict.fromkeys(first, "1"),
         **dict.fromkeys(second, "2"),
     }

@@ -18,7 +18,7 @@ from rolling_chat.context import (
     Summary,
     build_final_prompt,
     due_pass,
-    most_summary_tokens,
+    max_summary_tokens,
 )
 from rolling_chat.context.turns import opens_turn
 from rolling_chat.messages import Message
@@ -32,7 +32,7 @@ TOLD = Summary("They looked at a lexer.", through=6, generation=1)
 
 
 def branch(turns: int) -> list[dict[str, Any]]:
-    """The system message, then turns of two messages: the places of turn n are 2n + 1 and 2n + 2."""
+    """The system message, then turns of two messages: the indexes of turn n are 2n + 1 and 2n + 2."""
     messages = [SYSTEM]
     for number in range(turns):
         messages += [user(f"request {number}"), assistant(f"answer {number}\n{PAGE}")]
@@ -64,8 +64,8 @@ def test_at_a_trim_it_comes_in_and_what_it_covers_leaves_but_for_the_task() -> N
     )
     assert system_of(prompt).startswith(SYSTEM["content"])
     fates = [row.fate for row in prompt.report.rows]
-    assert fates[1:7] == [Fate.SENT] + [Fate.SUMMARISED] * 5
-    assert prompt.report.count(Fate.SUMMARISED) == 5
+    assert fates[1:7] == [Fate.SENT] + [Fate.SUMMARIZED] * 5
+    assert prompt.report.count(Fate.SUMMARIZED) == 5
     assert prompt.report.summary > 20
 
 
@@ -81,7 +81,7 @@ def test_a_summary_of_messages_that_have_left_comes_in_at_the_next_request() -> 
     config = replace(CONFIG, trim_strategy="oldest-first")
     trimmed = build(messages, config)
     rows = trimmed.report.rows
-    through = next(place for place in range(2, len(rows), 2) if rows[place + 1].fate is Fate.SENT)
+    through = next(index for index in range(2, len(rows), 2) if rows[index + 1].fate is Fate.SENT)
     told = build(messages, config, plan=trimmed.plan, summary=Summary("They looked.", through, 1))
     assert "They looked." in system_of(told)
     assert told.messages[1:] == trimmed.messages[1:]
@@ -90,14 +90,14 @@ def test_a_summary_of_messages_that_have_left_comes_in_at_the_next_request() -> 
 def test_a_summary_comes_in_as_soon_as_anything_that_it_covers_has_left() -> None:
     messages = [*branch(20), user("now")]
     trimmed = build(messages)
-    omitted = [place for place, row in enumerate(trimmed.report.rows) if row.fate is Fate.OMITTED]
+    omitted = [index for index, row in enumerate(trimmed.report.rows) if row.fate is Fate.OMITTED]
     sent = max(omitted) + 2  # the end of the oldest turn that is sent, the task's aside
     covering = Summary("They looked.", sent, 1)
     assert trimmed.report.rows[sent].fate is Fate.SENT
     again = build(messages, plan=trimmed.plan, summary=covering)
     assert "They looked." in system_of(again)
     assert "omitted]" not in system_of(again)
-    assert again.report.rows[sent].fate is Fate.SUMMARISED
+    assert again.report.rows[sent].fate is Fate.SUMMARIZED
     assert again.messages[-1] == trimmed.messages[-1]
 
 
@@ -117,7 +117,7 @@ def test_a_longer_summary_waits_while_the_one_in_force_tells_of_all_that_left() 
     messages = [*branch(20), user("now")]
     first = build(messages, summary=Summary("They looked.", 24, 1))
     assert not first.report.count(Fate.OMITTED)
-    sent = next(place for place, row in enumerate(first.report.rows) if place > 24 and row.fate is Fate.SENT)
+    sent = next(index for index, row in enumerate(first.report.rows) if index > 24 and row.fate is Fate.SENT)
     longer = Summary("They looked, and saw.", sent + 3, 2)
     assert build(messages, plan=first.plan, summary=longer).messages == first.messages
 
@@ -142,7 +142,7 @@ def test_it_stays_in_force_until_a_newer_one_is_given() -> None:
 def test_it_is_cut_at_a_line_end_to_what_a_summary_may_take() -> None:
     told = Summary("\n".join(f"fact {number}" for number in range(500)), 6, 1)
     prompt = build([*branch(20), user("now")], summary=told)
-    assert prompt.report.summary <= most_summary_tokens(2_000) + 40
+    assert prompt.report.summary <= max_summary_tokens(2_000) + 40
     assert "\nfact 1\n" in system_of(prompt)
     assert "fact 499" not in system_of(prompt)
 
@@ -151,7 +151,7 @@ def test_it_gives_way_where_nothing_else_helps() -> None:
     room = "word " * 1_540
     prompt = build([*branch(20), user(room)], summary=Summary("They looked.\n" * 60, 6, 1))
     assert "They looked." not in system_of(prompt)
-    assert prompt.report.count(Fate.SUMMARISED) == 0
+    assert prompt.report.count(Fate.SUMMARIZED) == 0
     assert "[conversation truncated" in system_of(prompt)
 
 
@@ -238,8 +238,8 @@ def test_with_any_summaries_every_message_has_one_fate_and_every_prompt_fits(
 
 def _ends_of_turns(messages: list[dict[str, Any]]) -> list[int]:
     """Where a summary may end: never amid a turn."""
-    opening = [place for place in range(len(messages)) if opens_turn(messages, place)]
-    return [-1, *(place - 1 for place in opening if place), len(messages)]
+    opening = [index for index in range(len(messages)) if opens_turn(messages, index)]
+    return [-1, *(index - 1 for index in opening if index), len(messages)]
 
 
 def _refuses(

@@ -13,10 +13,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rolling_chat.context import count_tokens, estimate_tokens, fallback, prompt_bound, register_estimator
+from rolling_chat.context import (
+    character_classes,
+    count_tokens,
+    estimate_tokens,
+    prompt_bound,
+    register_estimator,
+)
 from rolling_chat.context import tokens as tokens_module
+from rolling_chat.context.character_classes import count_by_class
 from rolling_chat.context.encodings import find_encoding
-from rolling_chat.context.fallback import count_by_class
 from rolling_chat.context.tokens import FamilyEstimator, bounding_estimator, estimator_for
 from rolling_chat.messages import Message
 
@@ -140,7 +146,7 @@ def test_the_fallback_is_never_negative_and_never_above_the_bytes(text: str) -> 
 @given(st.text(max_size=100) | st.text("aB0+/=_- \n\t(中😀").map(lambda text: text * 9))
 def test_a_text_of_any_length_is_counted_alike(text: str) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(fallback, "_LONG", 0)
+        patch.setattr(character_classes, "_LONG", 0)
         counted = count_by_class(text)
     assert counted == count_by_class(text)
 
@@ -179,7 +185,7 @@ def test_without_any_encoding_file_counting_goes_on_by_class() -> None:
         "import sys, importlib.util as u; find = u.find_spec\n"
         "u.find_spec = lambda name, *rest: None if name == 'litellm' else find(name, *rest)\n"
         "from rolling_chat.context import count_tokens\n"
-        "from rolling_chat.context.fallback import count_by_class\n"
+        "from rolling_chat.context.character_classes import count_by_class\n"
         "assert count_tokens('some words', 'gpt-4o') == count_by_class('some words')\n"
         "assert 'tiktoken' not in sys.modules and 'litellm' not in sys.modules\n"
     )

@@ -44,12 +44,12 @@ def test_tail_keeps_the_end_and_says_so_before_it() -> None:
 
 def test_both_keeps_halves_and_says_so_between_them() -> None:
     lines = truncate_text(LINES, 8_000, "both", count).splitlines()
-    at = next(
+    position = next(
         number for number, line in enumerate(lines) if line.startswith("[truncated: kept first+last ~8000 of")
     )
     assert lines[0].startswith("line 0 ")
     assert lines[-1].startswith("line 7999 ")
-    assert 0.4 < at / len(lines) < 0.6
+    assert 0.4 < position / len(lines) < 0.6
 
 
 def test_the_cut_falls_on_a_line_end_where_one_is_near() -> None:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from rolling_chat.context import Pins
-from rolling_chat.context.pins import hold
+from rolling_chat.context.pins import resolve_pins
 from rolling_chat.messages import Message
 
 _SYSTEM = Message("system", "")
@@ -54,12 +54,12 @@ def held_on(branch: Sequence[Message], ids: PinnedIds) -> PinScope:
     if not pins:
         return PinScope()
     messages = placed(branch)
-    held = hold(messages, pins)
-    named = held.kept & pins.pinned
+    held = resolve_pins(messages, pins)
+    named = held.pinned & pins.pinned
     return PinScope(
         ids_at(messages, named),
-        ids_at(messages, held.kept - named),
-        ids_at(messages, held.left_out | held.emptied),
+        ids_at(messages, held.pinned - named),
+        ids_at(messages, held.excluded | held.emptied),
     )
 
 

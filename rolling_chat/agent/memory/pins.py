@@ -11,7 +11,7 @@ from rolling_chat.agent.errors import ChatError
 from rolling_chat.agent.memory.pin_scope import PinnedIds, PinScope, ids_at, placed
 from rolling_chat.agent.session_state import SessionState
 from rolling_chat.context import Pins, PromptReport
-from rolling_chat.context.pins import current_request, hold
+from rolling_chat.context.pins import current_request, resolve_pins
 from rolling_chat.messages import Message
 from rolling_chat.text import one_line
 from rolling_chat.tools.memory import place_named
@@ -115,15 +115,15 @@ class SessionPins:
         """What is pinned and excluded, oldest first, with its price."""
         messages, ids = self._messages, self._state.planner.pins
         pins, rows = ids.on(messages[1:]), self._report(ids).rows
-        kept = hold(messages, pins).kept
+        kept = resolve_pins(messages, pins).pinned
         pinned, excluded = [], []
         for place in sorted(pins.pinned):
-            stays = hold(messages, Pins(frozenset({place}))).kept & kept
+            stays = resolve_pins(messages, Pins(frozenset({place}))).pinned & kept
             tokens = sum(rows[one].tokens_after for one in stays)
             pinned.append(self._entry(PinChange.PIN, place, tokens))
         for place in sorted(pins.excluded):
-            goes = hold(messages, Pins(excluded=frozenset({place})))
-            out = goes.left_out | goes.emptied
+            goes = resolve_pins(messages, Pins(excluded=frozenset({place})))
+            out = goes.excluded | goes.emptied
             tokens = sum(rows[one].tokens_before - rows[one].tokens_after for one in out)
             excluded.append(self._entry(PinChange.EXCLUDE, place, max(0, tokens)))
         elsewhere = len(ids.pinned) + len(ids.excluded) - len(pins.pinned) - len(pins.excluded)
@@ -147,15 +147,15 @@ class SessionPins:
                 f"Nothing was changed: with {target.name}, {after.floor:,} tokens could never leave the "
                 f"prompt, and the window is {after.window:,}. /pin lists what is pinned."
             )
-        was, now = (hold(messages, ids.on(messages[1:])) for ids in (old, new))
+        was, now = (resolve_pins(messages, ids.on(messages[1:])) for ids in (old, new))
         match change:
             case PinChange.PIN:
-                stays = hold(messages, Pins(frozenset(target.places))).kept & now.kept
+                stays = resolve_pins(messages, Pins(frozenset(target.places))).pinned & now.pinned
                 tokens = sum(after.rows[place].tokens_after for place in stays)
             case PinChange.UNPIN:
-                tokens = sum(before.rows[place].tokens_after for place in was.kept - now.kept)
+                tokens = sum(before.rows[place].tokens_after for place in was.pinned - now.pinned)
             case PinChange.EXCLUDE | PinChange.INCLUDE:
-                touched = (was.left_out | was.emptied) ^ (now.left_out | now.emptied)
+                touched = (was.excluded | was.emptied) ^ (now.excluded | now.emptied)
                 less = sum(before.rows[one].tokens_after - after.rows[one].tokens_after for one in touched)
                 less += before.inserted - after.inserted  # a gap may need a message in its place
                 # what stands for a short result may be longer than it was
@@ -240,8 +240,8 @@ def _changed(messages: Sequence[Message], change: PinChange, target: Target, ids
     """The pins after a change. Raises ChatError where it makes no sense."""
     name, wanted = target.name, frozenset(target.places)
     pins = ids.on(messages[1:])
-    held = hold(messages, pins)
-    out = held.left_out | held.emptied
+    held = resolve_pins(messages, pins)
+    out = held.excluded | held.emptied
     match change:
         case PinChange.PIN:
             free = wanted - out
@@ -274,8 +274,8 @@ def _why_not(messages: Sequence[Message], change: PinChange, target: Target, pin
     word = "pinned" if is_pin else "excluded"
     for place in sorted(pins.pinned if is_pin else pins.excluded):
         one = frozenset({place})
-        held = hold(messages, Pins(one) if is_pin else Pins(excluded=one))
-        if (held.kept | held.left_out) & set(target.places):
+        held = resolve_pins(messages, Pins(one) if is_pin else Pins(excluded=one))
+        if (held.pinned | held.excluded) & set(target.places):
             return f"{target.name} is {word} along with r{place}: /{change} r{place} takes that back."
     return f"{target.name} is not {word}; /pin lists what is."
 
@@ -301,8 +301,8 @@ def _along(messages: Sequence[Message], target: Target, change: PinChange) -> st
         return ""
     (place,) = target.places
     pins = Pins(frozenset({place})) if change is PinChange.PIN else Pins(excluded=frozenset({place}))
-    held = hold(messages, pins)
-    others = [messages[one] for one in sorted((held.kept | held.left_out) - {place})]
+    held = resolve_pins(messages, pins)
+    others = [messages[one] for one in sorted((held.pinned | held.excluded) - {place})]
     if messages[place].role == "user":
         return _counted(len(others), "the message after it", "the {} messages after it")
     parts = ["request"] * any(other.role == "user" for other in others)

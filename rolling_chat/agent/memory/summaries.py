@@ -18,7 +18,7 @@ from rolling_chat.context import (
     PromptReport,
     SummaryError,
     count_tokens,
-    most_summary_tokens,
+    max_summary_tokens,
 )
 from rolling_chat.events import Listener, SummaryBegan, SummaryEnded, SummaryEvent
 from rolling_chat.sessions.records import StoredSummary, StoreError
@@ -230,7 +230,7 @@ class Summaries:
     @property
     def most_tokens(self) -> int:
         """The most that a summary takes in a request of this session, in tokens."""
-        return most_summary_tokens(self._planner.setup.config.max_context_tokens)
+        return max_summary_tokens(self._planner.setup.config.max_context_tokens)
 
     # -- in the background
 

@@ -31,12 +31,12 @@ from rolling_chat.context import (
     count_tokens,
     due_pass,
     estimate_tokens,
-    most_summary_tokens,
+    max_summary_tokens,
     summarize_context,
 )
 from rolling_chat.context.budget import window_budget
-from rolling_chat.context.pins import EXCLUDED_RESULT, hold
-from rolling_chat.context.summarising import MadeSummary, checked_steps, require_saving, without_labels
+from rolling_chat.context.pins import EXCLUDED_RESULT, resolve_pins
+from rolling_chat.context.summarize import MadeSummary, checked_steps, require_saving, without_labels
 from rolling_chat.messages import Ending, JsonObject, Message, Usage
 from rolling_chat.providers import wire
 from rolling_chat.providers.background import in_background
@@ -88,13 +88,13 @@ class SummarySource:
 
     def folded_in(self, due: DuePass) -> list[Message]:
         """The messages of a pass, without what the user excluded."""
-        held = hold(self.planned, self.pins)
+        held = resolve_pins(self.planned, self.pins)
         return [
             replace(self.planned[place], content=EXCLUDED_RESULT, counts={})
             if place in held.emptied
             else self.planned[place]
             for place in range(due.first, due.through + 1)
-            if place not in held.left_out
+            if place not in held.excluded
         ]
 
 
@@ -142,7 +142,7 @@ class Summarizer:
         """
         messages = source.folded_in(due)
         before = source.newest.text if source.newest else ""
-        most = most_summary_tokens(source.config.max_context_tokens)
+        most = max_summary_tokens(source.config.max_context_tokens)
         original = estimate_tokens(messages, source.model) + count_tokens(before, source.model)
         made_by, refused = EXTRACT, ""
         if source.config.summarize == "model":

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import partial
 
-from rolling_chat.context.pieces import MeasuredSizes, Size, characters_of
+from rolling_chat.context.prompt_items import MeasuredSizes, Size, characters_of
 from rolling_chat.context.tokens import bounding_estimator
 from rolling_chat.messages import Message
 from rolling_chat.providers.background import in_background

@@ -29,8 +29,8 @@ from rolling_chat.context import (
     confirm_count,
 )
 from rolling_chat.context.budget import window_budget
-from rolling_chat.context.pieces import NOTHING_MEASURED, MeasuredSizes
 from rolling_chat.context.plan import PlanIndex
+from rolling_chat.context.prompt_items import NOTHING_MEASURED, MeasuredSizes
 from rolling_chat.messages import Json, Message, Usage
 from rolling_chat.providers import wire
 from rolling_chat.sessions.records import Learned, StoredSummary

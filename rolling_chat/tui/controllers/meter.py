@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger("rolling_chat.tui")
 
 _NEWEST = 64  # messages among which a reply is looked for that has just been sealed
-_LEAVING = (Fate.SUMMARISED, Fate.OMITTED)
+_LEAVING = (Fate.SUMMARIZED, Fate.OMITTED)
 _SMALLER = (Fate.SHORTENED, Fate.MASKED)
 _PARTS, _PART = 8, 8_000  # parts of a long paste that are counted for its price, and their characters
 

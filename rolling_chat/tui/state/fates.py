@@ -17,8 +17,8 @@ from rolling_chat.context.turns import opens_turn
 from rolling_chat.messages import Message
 from rolling_chat.tui.state.items import call_id, items_of, reasoning_id
 
-_GONE = frozenset({Fate.SUMMARISED, Fate.OMITTED})
-_NOT_AS_SAID = (Fate.SUMMARISED, Fate.OMITTED, Fate.EXCLUDED, Fate.REPAIRED)
+_GONE = frozenset({Fate.SUMMARIZED, Fate.OMITTED})
+_NOT_AS_SAID = (Fate.SUMMARIZED, Fate.OMITTED, Fate.EXCLUDED, Fate.REPAIRED)
 _CALL, _THINKING = call_id("", 0).removesuffix("0"), reasoning_id("")
 
 

@@ -14,7 +14,7 @@ from rolling_chat.agent import Chat, ChatError, PinChange, Runtime
 from rolling_chat.agent.memory.pin_scope import ids_at, placed
 from rolling_chat.agent.request.rebuild import rebuild_request
 from rolling_chat.context import ContextPlan, Fate
-from rolling_chat.context.pins import EXCLUDED_RESULT, hold
+from rolling_chat.context.pins import EXCLUDED_RESULT, resolve_pins
 from rolling_chat.settings.schema import AgentSettings, Settings
 from tests.support.agent import ScriptedProvider, call, calls, collect, make_runtime, says
 from tests.support.prompt_rules import broken_rules
@@ -102,7 +102,7 @@ def _check(chat: Chat) -> None:
         message = branch[row.index - 1]
         if message.id in held.excluded:
             # a result that leaves with its turn has gone where the turn went
-            assert row.fate in {Fate.EXCLUDED, Fate.OMITTED, Fate.SUMMARISED}
+            assert row.fate in {Fate.EXCLUDED, Fate.OMITTED, Fate.SUMMARIZED}
             continue
         assert row.fate is not Fate.EXCLUDED
         if message.id in held.pinned | held.along:
@@ -120,10 +120,10 @@ def _check_records(chat: Chat, runtime: Runtime) -> None:
         messages = placed(runtime.store.branch(chat.session.info.id, record.head))
         plan = ContextPlan.from_json(record.plan)
         assert plan is not None
-        held = hold(messages, plan.pins)
+        held = resolve_pins(messages, plan.pins)
         sent = {message.id: message.text for message in rebuilt.messages if message.id}
-        assert not sent.keys() & ids_at(messages, held.left_out)
+        assert not sent.keys() & ids_at(messages, held.excluded)
         for place in held.emptied:
             assert sent.get(messages[place].id, EXCLUDED_RESULT) == EXCLUDED_RESULT
-        for place in held.kept - held.emptied:
+        for place in held.pinned - held.emptied:
             assert sent[messages[place].id] == messages[place].text

@@ -130,7 +130,7 @@ async def test_it_is_made_after_a_turn_and_comes_into_the_prompt(summarising: Op
     assert SHORT in sent_system(provider)
     report = chat.session.preview.report()
     assert report.summary > 0
-    assert report.count(Fate.SUMMARISED) > 0
+    assert report.count(Fate.SUMMARIZED) > 0
     assert chat.session.info.has_summary
     assert generations(chat, runtime) == [*range(1, len(provider.asked) + 1)]
     assert_well_formed(chat, runtime)
@@ -510,7 +510,7 @@ async def test_undo_goes_back_to_the_one_before_and_to_none(summarising: Opened)
     assert chat.session.summaries.undo().text == "The lexer first."
     assert chat.session.summaries.undo() is None
     assert not chat.session.info.has_summary
-    assert chat.session.preview.report().fates.get(Fate.SUMMARISED, 0) == 0
+    assert chat.session.preview.report().fates.get(Fate.SUMMARIZED, 0) == 0
     assert chat.session.preview.report().token_count > whole.token_count
     with pytest.raises(ChatError, match="no summary to undo"):
         chat.session.summaries.undo()

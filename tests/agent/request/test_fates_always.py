@@ -104,7 +104,7 @@ class Talk(RuleBasedStateMachine):
         assert sum(report.fates.values()) == len(messages) + 1
         for fate in Fate:
             assert report.count(fate) == sum(row.fate is fate for row in report.rows)
-        assert (report.summary > 0) >= (report.count(Fate.SUMMARISED) > 0)
+        assert (report.summary > 0) >= (report.count(Fate.SUMMARIZED) > 0)
 
     @invariant()
     def what_counts_is_on_the_branch(self) -> None:

@@ -22,7 +22,7 @@ from tests.support.conversations import assistant, conversations, tool, torn_con
 from tests.support.replay import SYSTEM, long_conversation
 
 _TALK = [*long_conversation(turns=12), user("and now?")]
-_GONE = {Fate.SUMMARISED, Fate.OMITTED}
+_GONE = {Fate.SUMMARIZED, Fate.OMITTED}
 
 
 def _messages(given: Sequence[dict[str, Any]]) -> list[Message]:
@@ -96,7 +96,7 @@ def test_what_the_summary_stands_for_is_told_apart_from_what_was_omitted() -> No
     summary = Summary("- they asked twice", 8, 1)
     fates, rows = _fates(_TALK, max_history_tokens=300, preserve_recent_turns=1, summary=summary)
     boundary = rows[fates.boundary].index
-    told = sum(row.fate is Fate.SUMMARISED for row in rows.values())
+    told = sum(row.fate is Fate.SUMMARIZED for row in rows.values())
     omitted = sum(row.fate is Fate.OMITTED for row in rows.values() if row.index < boundary)
     assert told == 7
     assert omitted
@@ -134,7 +134,7 @@ def test_all_that_shows_a_reply_has_its_fate() -> None:
     reply = Message("assistant", "42", extras={"reasoning_content": "hm"}, id="m2")
     messages = [Message("user", "a", id="m1"), reply, Message("user", "c", id="m3")]
     plain = _report([Message.from_dict(SYSTEM), *messages])
-    gone = [("m1", "user", Fate.SUMMARISED, 9, 0), ("m2", "assistant", Fate.SUMMARISED, 1200, 0)]
+    gone = [("m1", "user", Fate.SUMMARIZED, 9, 0), ("m2", "assistant", Fate.SUMMARIZED, 1200, 0)]
     drawn = _with_fates(plain, ("", "system", Fate.SENT, 5, 5), *gone, ("m3", "user", Fate.SENT, 4, 4))
     fates = item_fates(messages, drawn)
     fate = ItemFate(True, "1,200 → 0 tokens · summarised")

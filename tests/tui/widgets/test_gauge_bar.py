@@ -62,7 +62,7 @@ MODEL_SAID: dict[str, object] = {"exact": True, "band": 0.021, "pace": 100, "unt
 
 
 def test_the_figures_stand_in_one_order() -> None:
-    left = {"fates": {Fate.SENT: 9, Fate.OMITTED: 12, Fate.SUMMARISED: 3, Fate.EXCLUDED: 1}}
+    left = {"fates": {Fate.SENT: 9, Fate.OMITTED: 12, Fate.SUMMARIZED: 3, Fate.EXCLUDED: 1}}
     words = Figures.of(report(rolling=True, **MODEL_SAID, **left), 0.14).fit(160)
     assert words == ["1.0k ±2% / 8.2k  12 %", "≈ 23 turns left", "rolling: on", "16 left out", "$0.14"]
 

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from rolling_chat.context.arguments import shorten_arguments
+from rolling_chat.context.call_arguments import shorten_arguments
 from rolling_chat.context.tokens import estimator_for
 from rolling_chat.messages import Message, ToolCall
 

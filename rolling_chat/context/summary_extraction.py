@@ -16,8 +16,8 @@ _HEADS = (ASKED, ANSWERED, FILES, ERRORS)
 # What one line of the summary keeps of a message, in characters, and of an error.
 _ASKED, _ANSWERED, _ERROR = 300, 400, 200
 _SHORTER = 80
-_MOST_ERRORS = 12
-_MOST_LINE = 2_000
+_MAX_ERRORS = 12
+_MAX_LINE = 2_000
 
 _SENTENCE_END = re.compile(r"(?<=[.!?。！？])\s+|\n+")
 _ERROR_LINE = re.compile(r"\b(?:\w*(?:Error|Exception)|error|failed|fatal|panic)\b\s*[:(\[]")
@@ -75,19 +75,19 @@ def _take(notes: _Notes, message: Message) -> None:
             pass
 
 
-def _first(text: str, most: int) -> str:
-    """The first sentences of `text` that `most` characters hold, on one line."""
-    sentences, kept = _SENTENCE_END.split(text[: most * 4].strip()), ""
+def _first(text: str, limit: int) -> str:
+    """The first sentences of `text` that `limit` characters hold, on one line."""
+    sentences, kept = _SENTENCE_END.split(text[: limit * 4].strip()), ""
     for sentence in sentences:
         longer = f"{kept} {sentence.strip()}".strip()
-        if len(longer) > most:
+        if len(longer) > limit:
             break
         kept = longer
-    return kept or _cut(" ".join(text[:most].split()), most)
+    return kept or _cut(" ".join(text[:limit].split()), limit)
 
 
-def _cut(line: str, most: int) -> str:
-    return line if len(line) <= most else line[: most - 1].rstrip() + "…"
+def _cut(line: str, limit: int) -> str:
+    return line if len(line) <= limit else line[: limit - 1].rstrip() + "…"
 
 
 def _paths(message: Message) -> Iterator[str]:
@@ -104,18 +104,18 @@ def _paths(message: Message) -> Iterator[str]:
 
 
 def _errors(text: str) -> Iterator[str]:
-    lines = (line.strip() for line in text.splitlines() if len(line) <= _MOST_LINE)
+    lines = (line.strip() for line in text.splitlines() if len(line) <= _MAX_LINE)
     yield from (_cut(line, _ERROR) for line in lines if _ERROR_LINE.search(line))
 
 
 def _fit(notes: _Notes, cap: int, count: CountText) -> str:
-    notes.lines[ERRORS][:-_MOST_ERRORS] = []
+    notes.lines[ERRORS][:-_MAX_ERRORS] = []
     text = _written(notes)
     for head in (ERRORS, ANSWERED, ASKED):
-        for at, line in enumerate(notes.lines[head]):
+        for position, line in enumerate(notes.lines[head]):
             if count(text) <= cap:
                 return text
-            notes.lines[head][at] = _cut(line, _SHORTER)
+            notes.lines[head][position] = _cut(line, _SHORTER)
             text = _written(notes)
     for head in (ERRORS, ANSWERED, FILES, ASKED):
         while notes.lines[head] and count(text) > cap:

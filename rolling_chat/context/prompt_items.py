@@ -1,4 +1,4 @@
-"""Pieces: the messages of a branch as they may be sent, each with its cost and its fate."""
+"""Prompt items: the messages of a branch as they may be sent, each with its cost and its fate."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import NamedTuple
 
-from rolling_chat.context.arguments import KEPT_ARGUMENT_TOKENS, shorten_arguments
 from rolling_chat.context.budget import Budget, divide_window
 from rolling_chat.context.calibration import Calibration
+from rolling_chat.context.call_arguments import KEPT_ARGUMENT_TOKENS, shorten_arguments
 from rolling_chat.context.config import ContextConfig
-from rolling_chat.context.ranges import Ranges
+from rolling_chat.context.index_ranges import IndexRanges
 from rolling_chat.context.report import Fate
 from rolling_chat.context.tokens import (
     PRIMING_TOKENS,
@@ -28,51 +28,51 @@ from rolling_chat.context.tool_results import (
     recall_line,
     shorten_result,
 )
-from rolling_chat.context.turns import Entry
+from rolling_chat.context.turns import NormalizedMessage
 from rolling_chat.context_keys import Truncation
 from rolling_chat.messages import JsonObject, Message
 
 # The layer of what a summary stands for.
-SUMMARISED = "summary"
+SUMMARIZED = "summary"
 # Beside an image a result's text wants room for the line that says that it was cut.
-_LEAST_TEXT = 32
+_MIN_TEXT_TOKENS = 32
 
 
 @dataclass(frozen=True, slots=True)
 class Decisions:
-    """What leaves and what is shortened, by place in the branch.
+    """What leaves and what is shortened, by index in the branch.
 
     `omitted` names the layer that took a message; `masked` are results, `arguments` calls with long
     values, `levels` what a result or a call's values may keep, in bound tokens that no reply corrected:
     what was cut must not be cut anew when the model has taught us more.
     """
 
-    omitted: Ranges = field(default_factory=Ranges)
+    omitted: IndexRanges = field(default_factory=IndexRanges)
     masked: Set[int] = frozenset()
     arguments: Set[int] = frozenset()
     levels: Mapping[int, int] = field(default_factory=lambda: MappingProxyType({}))
 
-    def without(self, places: Set[int]) -> Decisions:
-        """These but for what was decided on `places`."""
-        if not places:
+    def without(self, indexes: Set[int]) -> Decisions:
+        """These but for what was decided on `indexes`."""
+        if not indexes:
             return self
-        levels = {place: cap for place, cap in self.levels.items() if place not in places}
+        levels = {index: cap for index, cap in self.levels.items() if index not in indexes}
         return Decisions(
-            self.omitted.without(places),
-            self.masked - places,
-            self.arguments - places,
+            self.omitted.without(indexes),
+            self.masked - indexes,
+            self.arguments - indexes,
             MappingProxyType(levels),
         )
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class PromptItem:
     """One message as it would be sent: `tokens` is the best estimate, `bound` the upper bound; both are
     the model's own count where it was `measured`.
 
-    `source` is the message as it was mended, `message` what is sent of it. `index` is -1 for an
+    `source` is the message as it was repaired, `message` what is sent of it. `index` is -1 for an
     invented one, which leaves with what it was invented for. `tool` is the tool whose result it is;
-    `repair` says what was mended of it, `excluded` that the person took it out, whatever its fate is.
+    `repair` says what was repaired of it, `excluded` that the user took it out, whatever its fate is.
     """
 
     index: int
@@ -110,7 +110,7 @@ class Size(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class MeasuredSizes:
-    """What `model` counted of messages that were sent as they were given, by place in the branch.
+    """What `model` counted of messages that were sent as they were given, by index in the branch.
 
     One of another length is another message: its size is not known.
     """
@@ -126,9 +126,9 @@ class MeasuredSizes:
         """These and `sizes`, which take the place of older ones."""
         return MeasuredSizes(self.model, MappingProxyType({**self.sizes, **sizes})) if sizes else self
 
-    def find(self, place: int, message: Message) -> int | None:
-        """The tokens of the message at `place`, None where they are not known."""
-        size = self.sizes.get(place)
+    def find(self, index: int, message: Message) -> int | None:
+        """The tokens of the message at `index`, None where they are not known."""
+        size = self.sizes.get(index)
         return size.tokens if size is not None and size.characters == characters_of(message) else None
 
 
@@ -221,22 +221,22 @@ class Sizes:
         said = self.plain.count_message(system) if system else 0
         return said + PRIMING_TOKENS + self.plain.count_tools(self.tools)
 
-    def measure(self, message: Message, place: int) -> tuple[int, int, bool]:
-        """Best estimate and upper bound of the message at `place`, sent as it is; both as it was measured,
+    def measure(self, message: Message, index: int) -> tuple[int, int, bool]:
+        """Best estimate and upper bound of the message at `index`, sent as it is; both as it was measured,
         where it was."""
-        measured = self.measured.find(place, message)
+        measured = self.measured.find(index, message)
         return (measured, measured, True) if measured is not None else (*self.estimated(message), False)
 
-    def measure_again(self, piece: Piece) -> Piece:
-        """The same piece, after replies have taught more of the model's count."""
-        tokens, bound, measured = self._measured(piece.index, piece.source, piece.message, piece.excluded)
-        return replace(piece, tokens=tokens, bound=bound, measured=measured)
+    def measure_again(self, item: PromptItem) -> PromptItem:
+        """The same item, after replies have taught more of the model's count."""
+        tokens, bound, measured = self._measured(item.index, item.source, item.message, item.excluded)
+        return replace(item, tokens=tokens, bound=bound, measured=measured)
 
     def _measured(
-        self, place: int, source: Message, message: Message, excluded: bool
+        self, index: int, source: Message, message: Message, excluded: bool
     ) -> tuple[int, int, bool]:
         is_whole = message is source and not excluded
-        return self.measure(message, place) if is_whole else (*self.estimated(message), False)
+        return self.measure(message, index) if is_whole else (*self.estimated(message), False)
 
     def estimated(self, message: Message) -> tuple[int, int]:
         """Best estimate and upper bound of `message`.
@@ -250,21 +250,26 @@ class Sizes:
         """Bound tokens in bound tokens that no reply corrected, in which levels are kept."""
         return int(bound * self.plain.prior / self.bound.prior)
 
-    def shape(self, entry: Entry, decisions: Decisions) -> Piece:
-        """The piece that `entry` becomes under `decisions`, the cap on results (layer 3a) included."""
-        message, source = entry.message, entry.message
+    def shape(self, normalized: NormalizedMessage, decisions: Decisions) -> PromptItem:
+        """The item that a message becomes under `decisions`, the cap on results (layer 3a) included."""
+        message, source = normalized.message, normalized.message
         fate, layer, reason = Fate.SENT, "", ""
-        if entry.repair:
-            fate, layer, reason = Fate.REPAIRED, "repair", entry.repair
-        if entry.excluded:
+        if normalized.repair:
+            fate, layer, reason = Fate.REPAIRED, "repair", normalized.repair
+        if normalized.excluded:
             fate, reason = Fate.EXCLUDED, "excluded by the user"
-        if message.role == "tool" and entry.index >= 0:
-            message, fate, layer, reason = self._result(entry, decisions) or (message, fate, layer, reason)
+        if message.role == "tool" and normalized.index >= 0:
+            message, fate, layer, reason = self._result(normalized, decisions) or (
+                message,
+                fate,
+                layer,
+                reason,
+            )
         elif message.tool_calls:
-            message, fate, layer, reason = self._call(entry, decisions) or (message, fate, layer, reason)
-        tokens, bound, measured = self._measured(entry.index, source, message, entry.excluded)
-        return Piece(
-            entry.index,
+            message, fate, layer, reason = self._call(normalized, decisions) or (message, fate, layer, reason)
+        tokens, bound, measured = self._measured(normalized.index, source, message, normalized.excluded)
+        return PromptItem(
+            normalized.index,
             source,
             message,
             tokens,
@@ -272,35 +277,37 @@ class Sizes:
             fate,
             layer,
             reason,
-            entry.opens_turn,
-            entry.tool,
-            entry.repair,
-            entry.excluded,
+            normalized.opens_turn,
+            normalized.tool,
+            normalized.repair,
+            normalized.excluded,
             measured,
         )
 
-    def reshape(self, piece: Piece, decisions: Decisions) -> Piece:
-        """The same piece under further decisions."""
-        entry = Entry(
-            piece.index,
-            piece.source,
-            piece.repair,
-            opens_turn=piece.opens_turn,
-            tool=piece.tool,
-            excluded=piece.excluded,
+    def reshape(self, item: PromptItem, decisions: Decisions) -> PromptItem:
+        """The same item under further decisions."""
+        normalized = NormalizedMessage(
+            item.index,
+            item.source,
+            item.repair,
+            opens_turn=item.opens_turn,
+            tool=item.tool,
+            excluded=item.excluded,
         )
-        return self.shape(entry, decisions)
+        return self.shape(normalized, decisions)
 
-    def _result(self, entry: Entry, decisions: Decisions) -> tuple[Message, Fate, str, str] | None:
-        source, style, recall = entry.message, self._style(entry), self._recall(entry)
-        if entry.index in decisions.masked:
+    def _result(
+        self, normalized: NormalizedMessage, decisions: Decisions
+    ) -> tuple[Message, Fate, str, str] | None:
+        source, style, recall = normalized.message, self._style(normalized), self._recall(normalized)
+        if normalized.index in decisions.masked:
             parts = _parts_cost(source, self.shaping)
             masked = mask_result(source, self.shaping.count_text, parts, recall)
             if masked is not source:
                 return masked, Fate.MASKED, "3b", "an older result"
         cap = self.config.max_tool_result_tokens
         capped = shorten_result(source, cap, style, self.shaping.count_text, recall)
-        share = decisions.levels.get(entry.index)
+        share = decisions.levels.get(normalized.index)
         if share is not None:
             levelled = self._levelled(source, share, style, recall)
             lost_parts = isinstance(levelled.content, str) and not isinstance(source.content, str)
@@ -314,25 +321,29 @@ class Sizes:
         """`source` within `share` bound tokens, framing and name included: its text is cut; its images
         stay where they fit."""
         others = self.plain.bound_message(replace(source, content=other_parts(source), counts={}))
-        if other_parts(source) and others + _LEAST_TEXT > share:
+        if other_parts(source) and others + _MIN_TEXT_TOKENS > share:
             source = drop_parts(source, _parts_cost(source, self.shaping), recall)
             others = self.plain.bound_message(replace(source, content="", counts={}))
         return shorten_result(source, max(1, share - others), style, self.plain.bound_text, recall)
 
-    def _call(self, entry: Entry, decisions: Decisions) -> tuple[Message, Fate, str, str] | None:
-        if entry.index in decisions.arguments:
-            cap = decisions.levels.get(entry.index, KEPT_ARGUMENT_TOKENS)
-            shorter = shorten_arguments(entry.message, cap, self.plain.bound_text, self._recall(entry))
-            if shorter is not entry.message:
+    def _call(
+        self, normalized: NormalizedMessage, decisions: Decisions
+    ) -> tuple[Message, Fate, str, str] | None:
+        if normalized.index in decisions.arguments:
+            cap = decisions.levels.get(normalized.index, KEPT_ARGUMENT_TOKENS)
+            shorter = shorten_arguments(
+                normalized.message, cap, self.plain.bound_text, self._recall(normalized)
+            )
+            if shorter is not normalized.message:
                 return shorter, Fate.SHORTENED, "arguments", "long arguments of a call already answered"
         return None
 
-    def _recall(self, entry: Entry) -> str:
+    def _recall(self, normalized: NormalizedMessage) -> str:
         """The line that says how to read a shortened message back, where the model can."""
-        return recall_line(entry.index) if self.config.recall else ""
+        return recall_line(normalized.index) if self.config.recall else ""
 
-    def _style(self, entry: Entry) -> Truncation:
-        name = entry.message.name or entry.tool
+    def _style(self, normalized: NormalizedMessage) -> Truncation:
+        name = normalized.message.name or normalized.tool
         return self.config.tools.get(name, self.config.tool_result_truncation)
 
 

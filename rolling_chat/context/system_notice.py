@@ -9,12 +9,12 @@ from rolling_chat.context.tool_results import recall_line
 from rolling_chat.messages import Message
 
 # While it is decided what leaves, the notice is taken to be as long as it can become.
-_MOST = 999_999
+_LONGEST_COUNT = 999_999
 
 
 @dataclass(frozen=True, slots=True)
-class Preamble:
-    """`omitted` messages are missing and in no summary, the first and the last of them at these places;
+class SystemNotice:
+    """`omitted` messages are missing and in no summary, the first and the last of them at these indexes;
     `recall` says that the model can read them back."""
 
     omitted: int = 0
@@ -23,9 +23,9 @@ class Preamble:
     summary: Summary | None = None
     recall: bool = False
 
-    def at_its_longest(self) -> Preamble:
+    def at_its_longest(self) -> SystemNotice:
         """The same, where nobody knows yet how much will be missing."""
-        return replace(self, omitted=_MOST, first=_MOST, last=_MOST + 1)
+        return replace(self, omitted=_LONGEST_COUNT, first=_LONGEST_COUNT, last=_LONGEST_COUNT + 1)
 
     def added_to(self, system: Message | None) -> Message | None:
         """The system message with the notice after the instructions and the summary after that."""

@@ -10,19 +10,19 @@ from typing import Generic, TypeVar
 Value = TypeVar("Value")
 
 # What leaves the prompt may be forgotten by everybody else: a memo must not keep a session in memory.
-MOST_CHARACTERS = 4_000_000
+MAX_CHARACTERS = 4_000_000
 
 
 class TextMemo(Generic[Value]):
     """Values by text and what else they hang on; the ones asked for longest ago leave first.
 
-    At most `most` characters of text are held, whatever their number; a text longer than that is
+    At most `limit` characters of text are held, whatever their number; a text longer than that is
     worked out at each call. Safe for threads.
     """
 
-    def __init__(self, most: int = MOST_CHARACTERS) -> None:
-        self._most = most
-        self._held = 0
+    def __init__(self, limit: int = MAX_CHARACTERS) -> None:
+        self._limit = limit
+        self._size = 0
         self._known: OrderedDict[tuple[str, Hashable], tuple[Value, int]] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -40,17 +40,17 @@ class TextMemo(Generic[Value]):
         return value
 
     def _keep(self, key: tuple[str, Hashable], value: Value, size: int) -> None:
-        if size > self._most:
+        if size > self._limit:
             return
         with self._lock:
             if key in self._known:
                 return
             self._known[key] = (value, size)
-            self._held += size
-            while self._held > self._most:
+            self._size += size
+            while self._size > self._limit:
                 _, (_, freed) = self._known.popitem(last=False)
-                self._held -= freed
+                self._size -= freed
 
 
-# An entry costs something beside its text.
+# An entry costs something beyond its text.
 _OVERHEAD = 200

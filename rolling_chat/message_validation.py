@@ -15,12 +15,12 @@ UNREADABLE = "[not readable]"
 _TEXT_FIELDS = ("tool_call_id", "name")
 _FORMAT_FIELDS = frozenset({"role", "content", "tool_calls", *_TEXT_FIELDS})
 # Python's own writer breaks on what is nested deeper, or soon will on what is put around it.
-_MOST_DEPTH = 100
+_MAX_DEPTH = 100
 # Python writes no integer of more than 4,300 digits.
-_MOST_BITS = 14_000
+_MAX_BITS = 14_000
 
 
-def sound_role(message: Mapping[str, Any]) -> str:
+def normalize_role(message: Mapping[str, Any]) -> str:
     """The role, `user` where it is no text; OpenAI's `developer` is what everybody calls `system`."""
     role = message.get("role")
     if not isinstance(role, str):
@@ -28,14 +28,14 @@ def sound_role(message: Mapping[str, Any]) -> str:
     return "system" if role == "developer" else role
 
 
-def sound_message(message: Mapping[str, Any]) -> Mapping[str, Any]:
+def normalize_message(message: Mapping[str, Any]) -> Mapping[str, Any]:
     """`message` with every field of the format of the format's type; itself where all are.
 
     What a field says is kept as JSON text where a text belongs. Calls stay with the assistant's
     messages alone, for no provider takes them elsewhere.
     """
     changes: dict[str, Any] = {}
-    role = sound_role(message)
+    role = normalize_role(message)
     if not isinstance(message.get("role"), str):
         changes["role"] = role
     content = message.get("content")
@@ -52,13 +52,13 @@ def sound_message(message: Mapping[str, Any]) -> Mapping[str, Any]:
         if field not in _FORMAT_FIELDS and not _can_be_written(value):
             changes[field] = UNREADABLE
     calls = message.get("tool_calls")
-    sound = _sound_calls(calls) if role == "assistant" and calls is not None else None
-    if sound is not calls or sound == []:
-        changes["tool_calls"] = sound
+    normalized = _normalize_calls(calls) if role == "assistant" and calls is not None else None
+    if normalized is not calls or normalized == []:
+        changes["tool_calls"] = normalized
     if not changes:
         return message
     whole = {**message, **changes}
-    if "tool_calls" in changes and not sound:
+    if "tool_calls" in changes and not normalized:
         del whole["tool_calls"]  # an empty list is refused
     return whole
 
@@ -73,16 +73,18 @@ def as_text(value: Any) -> str:
         return UNREADABLE
 
 
-def _sound_calls(calls: Any) -> Any:
+def _normalize_calls(calls: Any) -> Any:
     """`calls` itself where it is a list of calls."""
     if not isinstance(calls, list | tuple):
         return []
-    sound = [_sound_call(call) for call in calls if isinstance(call, Mapping)]
-    is_same = len(sound) == len(calls) and all(new is old for new, old in zip(sound, calls, strict=True))
-    return calls if is_same else sound
+    normalized = [_normalize_call(call) for call in calls if isinstance(call, Mapping)]
+    is_same = len(normalized) == len(calls) and all(
+        new is old for new, old in zip(normalized, calls, strict=True)
+    )
+    return calls if is_same else normalized
 
 
-def _sound_call(call: Mapping[str, Any]) -> Mapping[str, Any]:
+def _normalize_call(call: Mapping[str, Any]) -> Mapping[str, Any]:
     function = call.get("function")
     function = function if isinstance(function, Mapping) else {}
     fields = {"name": function.get("name"), "arguments": function.get("arguments")}
@@ -116,14 +118,14 @@ def _text_part(part: Any) -> dict[str, Any]:
 def _can_be_written(value: Any) -> bool:
     """Whether `value` can be JSON; looked at level by level, for recursion breaks where the writer does."""
     level = [value]
-    for _ in range(_MOST_DEPTH):
+    for _ in range(_MAX_DEPTH):
         inner: list[Any] = []
         for one in level:
             if isinstance(one, Mapping):
                 inner.extend(one.values())
             elif isinstance(one, list | tuple):
                 inner.extend(one)
-            elif isinstance(one, int) and one.bit_length() > _MOST_BITS:
+            elif isinstance(one, int) and one.bit_length() > _MAX_BITS:
                 return False
         if not inner:
             return True

@@ -1,4 +1,4 @@
-"""Which places of a branch were left out, as few ranges whatever the length of the branch."""
+"""Which indexes of a branch were left out, as few ranges whatever the length of the branch."""
 
 from __future__ import annotations
 
@@ -10,62 +10,62 @@ Range = tuple[int, int, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Ranges:
+class IndexRanges:
     """Places by the layer that took them: sorted, disjoint `(start, stop, layer)`, neighbours of one
     layer joined."""
 
     parts: tuple[Range, ...] = ()
 
-    def get(self, place: int) -> str | None:
-        """The layer that took `place`, or None."""
-        at = bisect_right(self.parts, place, key=lambda part: part[0]) - 1
-        if at >= 0 and place < self.parts[at][1]:
-            return self.parts[at][2]
+    def get(self, index: int) -> str | None:
+        """The layer that took `index`, or None."""
+        position = bisect_right(self.parts, index, key=lambda part: part[0]) - 1
+        if position >= 0 and index < self.parts[position][1]:
+            return self.parts[position][2]
         return None
 
     @property
     def end(self) -> int:
-        """The place behind the last one held; 0 where none is."""
+        """The index behind the last one held; 0 where none is."""
         return self.parts[-1][1] if self.parts else 0
 
-    def __contains__(self, place: object) -> bool:
-        return isinstance(place, int) and self.get(place) is not None
+    def __contains__(self, index: object) -> bool:
+        return isinstance(index, int) and self.get(index) is not None
 
     def __len__(self) -> int:
         return sum(stop - start for start, stop, _ in self.parts)
 
     def __iter__(self) -> Iterator[tuple[int, str]]:
         for start, stop, layer in self.parts:
-            for place in range(start, stop):
-                yield place, layer
+            for index in range(start, stop):
+                yield index, layer
 
     def of(self, layer: str) -> int:
-        """How many places `layer` took."""
+        """How many indexes `layer` took."""
         return sum(stop - start for start, stop, taker in self.parts if taker == layer)
 
-    def relabelled(self, end: int, layer: str) -> Ranges:
-        """The same places, those before `end` taken by `layer`."""
+    def relabeled(self, end: int, layer: str) -> IndexRanges:
+        """The same indexes, those before `end` taken by `layer`."""
         parts: list[Range] = []
         for start, stop, taker in self.parts:
             if start < end:
                 parts.append((start, min(stop, end), layer))
             if stop > end:
                 parts.append((max(start, end), stop, taker))
-        return Ranges(tuple(_joined(parts)))
+        return IndexRanges(tuple(_joined(parts)))
 
-    def without(self, places: Set[int]) -> Ranges:
-        """These but for `places`."""
-        if not any(place in self for place in places):
+    def without(self, indexes: Set[int]) -> IndexRanges:
+        """These but for `indexes`."""
+        if not any(index in self for index in indexes):
             return self
-        left = ((place, place + 1, layer) for place, layer in self if place not in places)
-        return Ranges(tuple(_joined(left)))
+        left = ((index, index + 1, layer) for index, layer in self if index not in indexes)
+        return IndexRanges(tuple(_joined(left)))
 
-    def add(self, taken: Iterable[tuple[int, str]]) -> Ranges:
-        """These and `taken`, `(place, layer)` pairs that are not among them yet."""
-        fresh = [(place, place + 1, layer) for place, layer in taken]
+    def add(self, taken: Iterable[tuple[int, str]]) -> IndexRanges:
+        """These and `taken`, `(index, layer)` pairs that are not among them yet."""
+        fresh = [(index, index + 1, layer) for index, layer in taken]
         if not fresh:
             return self
-        return Ranges(tuple(_joined(sorted((*self.parts, *fresh)))))
+        return IndexRanges(tuple(_joined(sorted((*self.parts, *fresh)))))
 
 
 def _joined(parts: Iterable[Range]) -> Iterator[Range]:

@@ -1,4 +1,4 @@
-"""Each step of the ladder, as a person would explain it."""
+"""Each step of the trim order, as a person would explain it."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ def later(*numbers: int) -> list[dict[str, Any]]:
 )
 def test_the_newest_read_of_an_edited_file_is_not_stale(meanwhile: list[dict[str, Any]], stays: bool) -> None:
     messages = [*later(0), *reading(1, "a.py"), *later(2, 3), *editing(4, "a.py"), *meanwhile, user("now?")]
-    read = next(place for place, message in enumerate(messages) if message.get("tool_call_id") == "r1") + 1
+    read = next(index for index, message in enumerate(messages) if message.get("tool_call_id") == "r1") + 1
     for preserved in (1, 3, 9):
         keys = {"preserve_recent_turns": preserved, "trim_to": 0.99}
         size = build(messages, max_history_tokens=0).report.history
@@ -200,7 +200,9 @@ def test_step_3_results_of_older_turns_are_masked_before_any_turn_leaves() -> No
     assert ("masked", "3b") in got
     assert ("omitted", "2") not in got
     first_whole = next(
-        at for at, row in enumerate(prompt.report.rows[1:]) if row.role == "tool" and row.fate is Fate.SENT
+        position
+        for position, row in enumerate(prompt.report.rows[1:])
+        if row.role == "tool" and row.fate is Fate.SENT
     )
     assert all(
         row.fate is Fate.MASKED for row in prompt.report.rows[1 : first_whole + 1] if row.role == "tool"
@@ -298,7 +300,7 @@ def test_a_long_turn_that_runs_pushes_out_no_history_for_its_number_of_messages(
     messages = [user("the task"), assistant("yes"), user("a second"), assistant("done"), user("work")]
     plan = None
     for number in range(25):
-        calls = [(f"c{number}.{at}", "run") for at in range(3)]
+        calls = [(f"c{number}.{position}", "run") for position in range(3)]
         messages += [assistant("", *calls), *(tool(one, "ok") for one, _ in calls)]
         config = ContextConfig(max_context_tokens=8_192)
         prompt = build_final_prompt([SYSTEM, *messages], config, model="gpt-4o", plan=plan)
@@ -394,7 +396,7 @@ def test_a_giant_older_result_is_cut_to_the_room_that_is_left_and_not_lost() -> 
         trim_to=1.0,
     )
     assert fates(prompt)[2] == ("shortened", "levelled")
-    assert all(fate == ("sent", "") for at, fate in enumerate(fates(prompt)) if at != 2)
+    assert all(fate == ("sent", "") for position, fate in enumerate(fates(prompt)) if position != 2)
     assert prompt.report.bound > 0.9 * (8_000 - 500 - 800)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
-from rolling_chat.context.memo import TextMemo
+from rolling_chat.context.text_memo import TextMemo
 from rolling_chat.context.tool_results import CountText, truncate_text
 from rolling_chat.messages import Json, Message, ToolCall
 

@@ -1,4 +1,4 @@
-"""Making a summary: what is asked, in what pieces, and what is taken for an answer."""
+"""Making a summary: what is asked, in what items, and what is taken for an answer."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rolling_chat.context import SummaryError, SummaryOptions, count_tokens, prompt_bound, summarize_context
-from rolling_chat.context.summarising import checked_steps
+from rolling_chat.context.summarize import checked_steps
 from rolling_chat.messages import Message
 from tests.support.conversations import assistant, tool, user, wild_conversations
 
@@ -84,13 +84,13 @@ def test_what_is_too_long_for_one_question_is_asked_in_pieces_that_build_on_each
 
 @given(wild_conversations(), st.integers(900, 3_000), st.sampled_from([None, "gpt-4o", "claude-sonnet-4-5"]))
 def test_no_question_is_longer_than_the_summariser_takes(
-    messages: list[dict[str, Any]], most: int, model: str | None
+    messages: list[dict[str, Any]], limit: int, model: str | None
 ) -> None:
     def ask(prompt: str) -> str:
-        assert prompt_bound([user(prompt)], model=model) <= most + 20
+        assert prompt_bound([user(prompt)], model=model) <= limit + 20
         return "x"
 
-    options = SummaryOptions(max_prompt_tokens=most, max_tokens=100, model=model)
+    options = SummaryOptions(max_prompt_tokens=limit, max_tokens=100, model=model)
     with contextlib.suppress(SummaryError):
         summarize_context(messages, options, ask=ask)
 
@@ -151,10 +151,10 @@ def test_an_extraction_extends_an_extraction_and_says_nothing_twice() -> None:
 
 
 @given(wild_conversations(), st.integers(1, 200))
-def test_an_extraction_never_takes_more_than_it_may(messages: list[dict[str, Any]], most: int) -> None:
-    summary, _ = summarize_context(messages, {"max_tokens": most})
-    assert count_tokens(summary) <= most
-    assert summarize_context(messages, {"max_tokens": most}).summary == summary
+def test_an_extraction_never_takes_more_than_it_may(messages: list[dict[str, Any]], limit: int) -> None:
+    summary, _ = summarize_context(messages, {"max_tokens": limit})
+    assert count_tokens(summary) <= limit
+    assert summarize_context(messages, {"max_tokens": limit}).summary == summary
 
 
 def test_nothing_to_summarise_leaves_what_there_was() -> None:

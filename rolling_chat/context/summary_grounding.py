@@ -109,19 +109,19 @@ def judge(summary: str, source: str, expected: Expected) -> Verdict:
     )
 
 
-def expect(previous: str, said: Iterable[str], most: int) -> Expected:
+def expect(previous: str, said: Iterable[str], limit: int) -> Expected:
     """What a summary has to hold of the one before and of the user's messages `said`, oldest first.
 
-    `most` bounds the characters of the names: the older summary and the messages have half of them each,
+    `limit` bounds the characters of the names: the older summary and the messages have half of them each,
     or what the other leaves.
     """
     messages = [_FENCE.sub(" ", text[: _ASKED * 2])[:_ASKED] for text in said]
     new = [name for text in messages for name in names_in(text)[:_MAX_NAMES_A_MESSAGE]]
     old = names_in(previous)
-    half = most // 2
-    room_for_old = max(half, most - sum(len(name) for name in new))
+    half = limit // 2
+    room_for_old = max(half, limit - sum(len(name) for name in new))
     kept = list(_within(old, room_for_old))
-    kept += _within([name for name in new if name not in kept], most - sum(map(len, kept)))
+    kept += _within([name for name in new if name not in kept], limit - sum(map(len, kept)))
     return Expected(tuple(dict.fromkeys(kept)), tuple(dict.fromkeys(filter(None, map(_opening, messages)))))
 
 

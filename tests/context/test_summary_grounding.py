@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rolling_chat.context.extraction import extract
-from rolling_chat.context.grounding import Expected, expect, judge, names_in
+from rolling_chat.context.summary_extraction import extract
+from rolling_chat.context.summary_grounding import Expected, expect, judge, names_in
 from rolling_chat.messages import Message
 
 SAID = [
@@ -95,10 +95,10 @@ def test_what_was_pasted_is_not_expected_word_for_word() -> None:
 
 @given(st.lists(st.text(max_size=200), max_size=6), st.text(max_size=200), st.integers(0, 200))
 def test_names_that_are_expected_are_bounded_and_in_the_text(
-    said: list[str], previous: str, most: int
+    said: list[str], previous: str, limit: int
 ) -> None:
-    names = expect(previous, said, most).names
-    assert sum(map(len, names)) <= most
+    names = expect(previous, said, limit).names
+    assert sum(map(len, names)) <= limit
     assert set(names) <= {
         name for text in (previous, *said) for name in (*names_in(text), *names_in(text[:300]))
     }

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from rolling_chat.context.pieces import Piece
+from rolling_chat.context.prompt_items import PromptItem
 from rolling_chat.messages import Json, ToolCall
 
 _READS = frozenset({"read_file"})
@@ -16,34 +16,34 @@ _WRITES = _WHOLE_WRITES | {"edit_file"}
 
 @dataclass(frozen=True, slots=True)
 class FileUse:
-    """One successful read or write; `place` is that of its result, `lines` the range that was read.
+    """One successful read or write; `index` is that of its result, `lines` the range that was read.
 
     `is_whole` says that it read or wrote the whole file.
     """
 
     path: str
-    place: int
+    index: int
     turn: int
     writes: bool
     lines: tuple[Json, Json] = (None, None)
     is_whole: bool = False
 
 
-def is_read(piece: Piece) -> bool:
+def is_read(item: PromptItem) -> bool:
     """Is it the result of reading a file?"""
-    return piece.tool in _READS
+    return item.tool in _READS
 
 
-def file_uses(turns: Sequence[Sequence[Piece]], first: int = 0) -> list[FileUse]:
+def file_uses(turns: Sequence[Sequence[PromptItem]], first: int = 0) -> list[FileUse]:
     """The reads and writes in `turns`, oldest first; `first` is the number of the first of them."""
     uses: list[FileUse] = []
-    for number, turn in enumerate(turns, first):
+    for turn_index, turn in enumerate(turns, first):
         calls: dict[str, ToolCall] = {}
-        for piece in turn:
-            for call in piece.message.tool_calls:
+        for item in turn:
+            for call in item.message.tool_calls:
                 calls[call.id] = call
-            if piece.message.role == "tool":
-                use = _use(calls.get(piece.message.tool_call_id or ""), piece.index, number)
+            if item.message.role == "tool":
+                use = _use(calls.get(item.message.tool_call_id or ""), item.index, turn_index)
                 if use is not None:
                     uses.append(use)
     return uses
@@ -59,17 +59,17 @@ def stale_reads(uses: Iterable[FileUse]) -> set[int]:
     uses = list(uses)
     for use in uses:
         if use.writes:
-            last_write[use.path] = use.place
+            last_write[use.path] = use.index
         else:
-            read_again[(use.path, *use.lines)] = use.place
+            read_again[(use.path, *use.lines)] = use.index
     return {
-        use.place
+        use.index
         for use in uses
         if not use.writes
         and (
-            last_write.get(use.path, -1) > use.place
-            or read_again[(use.path, *use.lines)] > use.place
-            or read_again.get((use.path, None, None), -1) > use.place
+            last_write.get(use.path, -1) > use.index
+            or read_again[(use.path, *use.lines)] > use.index
+            or read_again.get((use.path, None, None), -1) > use.index
         )
     }
 
@@ -84,13 +84,13 @@ def reads_of_edited_files(uses: Iterable[FileUse], since_turn: int) -> set[int]:
     newest: dict[str, int] = {}
     for use in uses:
         if not use.writes and use.path in edited:
-            newest[use.path] = use.place
+            newest[use.path] = use.index
         elif use.writes and use.is_whole:
             newest.pop(use.path, None)
     return set(newest.values())
 
 
-def _use(call: ToolCall | None, place: int, turn: int) -> FileUse | None:
+def _use(call: ToolCall | None, index: int, turn: int) -> FileUse | None:
     if call is None or call.name not in _READS | _WRITES:
         return None
     try:
@@ -103,7 +103,7 @@ def _use(call: ToolCall | None, place: int, turn: int) -> FileUse | None:
     lines = (_plain(arguments.get("start")), _plain(arguments.get("end")))
     writes = call.name in _WRITES
     is_whole = call.name in _WHOLE_WRITES if writes else lines == (None, None)
-    return FileUse(path, place, turn, writes, lines, is_whole)
+    return FileUse(path, index, turn, writes, lines, is_whole)
 
 
 def _plain(value: Json) -> Json:

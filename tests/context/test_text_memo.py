@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rolling_chat.context.memo import TextMemo
+from rolling_chat.context.text_memo import TextMemo
 
 
 def test_a_text_is_worked_out_once() -> None:
@@ -14,7 +14,7 @@ def test_a_text_is_worked_out_once() -> None:
 
 
 def test_what_was_asked_for_longest_ago_leaves_first() -> None:
-    memo: TextMemo[str] = TextMemo(most=3_000)
+    memo: TextMemo[str] = TextMemo(limit=3_000)
     made = []
 
     def ask(text: str) -> str:
@@ -28,7 +28,7 @@ def test_what_was_asked_for_longest_ago_leaves_first() -> None:
 
 
 def test_a_text_too_long_to_hold_is_not_held() -> None:
-    memo: TextMemo[int] = TextMemo(most=1_000)
+    memo: TextMemo[int] = TextMemo(limit=1_000)
     made = []
     for _ in range(2):
         memo.get("x" * 1_001, None, lambda: made.append(1) or 0, lambda _: 0)

@@ -57,7 +57,7 @@ def _weigh(kind: str, length: int, run: str) -> float:
         case "blank":
             return _blank(length, run)
         case "marks":
-            return _marks(length, run)
+            return _targets(length, run)
         case "wide":
             return 1.5 * length
         case "blob":
@@ -71,7 +71,7 @@ def _weigh(kind: str, length: int, run: str) -> float:
 
 
 def _word(length: int, run: str) -> float:
-    # names in camelCase and words in capitals fall into more pieces than prose does
+    # names in camelCase and words in capitals fall into more items than prose does
     capitals = sum(map(str.isupper, run)) if not run.islower() else 0
     if capitals > 1:
         return max(1.0, length / 2.2)
@@ -80,7 +80,7 @@ def _word(length: int, run: str) -> float:
     return 1.0 if length <= 4 else 1.0 + (length - 4) / 7
 
 
-def _marks(length: int, run: str) -> float:
+def _targets(length: int, run: str) -> float:
     # a ruler of one character is a token for every dozen of them; mixed marks are a token each
     if length > 3 and len(set(run)) <= 2:
         return 3 + 0.5 * (length - 3)

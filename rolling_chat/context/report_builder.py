@@ -1,0 +1,174 @@
+"""Drawing the prompt report from a draft."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Set
+from functools import cached_property
+from itertools import takewhile
+from types import MappingProxyType
+
+from rolling_chat.context.assembled import AssembledPrompt
+from rolling_chat.context.budget import Budget
+from rolling_chat.context.prompt_items import SUMMARIZED, PromptItem, Sizes
+from rolling_chat.context.report import Fate, PromptReport, Row, Rows
+from rolling_chat.context.turns import ANSWERS_NO_CALL, opens_with_system
+from rolling_chat.messages import Message
+
+_PACE_TURNS = 5  # turns that the pace is taken from: enough to even out, few enough to follow a change
+
+_REASONS = {
+    "1": "beyond the history window",
+    "2": "older than the history budget holds",
+    "3c": "an older iteration of its turn",
+    SUMMARIZED: "the summary stands for it",
+}
+
+
+def draw_report(assembled: AssembledPrompt, sizes: Sizes) -> PromptReport:
+    """The division of the window and, once it is asked for, a row for every message of the branch."""
+    budget = sizes.budget(assembled.system)
+    cap = budget.history_cap if sizes.config.enabled else 0
+    fixed = sizes.fixed(assembled.system)
+    system, tools = fixed.system, fixed.tools
+    summary = min(system, sizes.estimate.count_text(assembled.summary.block)) if assembled.summary else 0
+    history = sum(item.tokens for item in assembled.history)
+    current = sum(item.tokens for item in assembled.current)
+    bound = budget.system + budget.tools + sum(item.bound for item in assembled.items)
+    count = system + tools + history + current
+    at_window, pace = _at_window(budget, count, bound, sizes), _pace(assembled, sizes)
+    until_full = at_window - count
+    return PromptReport(
+        model=sizes.model or "",
+        rolling=sizes.config.enabled,
+        window=budget.window,
+        reserve=budget.reserve,
+        margin=budget.margin,
+        system=system - summary,
+        tools=tools,
+        summary=summary,
+        history=history,
+        current=current,
+        bound=bound,
+        within_budget=bound <= budget.room,
+        history_budget=max(0, budget.history),
+        trim_at=min(at_window, count - history + cap) if cap > 0 else at_window,
+        floor=_floor(assembled, budget),
+        rows=Rows(len(assembled.given), _Drawing(assembled, sizes, system).row),
+        fates=_fates(assembled),
+        trimmed=assembled.decisions != assembled.before,
+        exact=sizes.confirmed is not None,
+        band=max(0, bound - count) / count if count else 0.0,
+        turns=sum(item.opens_turn for item in assembled.items),
+        until_trim=min(until_full, _until_cap(cap, history + current, pace)) if cap > 0 else until_full,
+        pace=pace,
+        stand_ins=sum(item.tokens for item in takewhile(_is_invented, reversed(assembled.current))),
+        inserted=sum(item.tokens for item in assembled.items if _is_invented(item)),
+    )
+
+
+def _at_window(budget: Budget, count: int, bound: int, sizes: Sizes) -> int:
+    """The prompt's size, in estimated tokens, at which the window is full."""
+    factor = sizes.bound.family.factor * sizes.config.calibration.estimate
+    return max(0, count + int((budget.room - bound) * factor / sizes.bound.prior))
+
+
+def _is_invented(item: PromptItem) -> bool:
+    return item.index < 0
+
+
+def _until_cap(cap: int, said: int, pace: int) -> int:
+    """How much may still be said before history is over its cap: that is looked at when a turn begins, and
+    so the one that goes over it still goes as it is."""
+    return cap - said + (pace if said <= cap else 0)
+
+
+def _pace(assembled: AssembledPrompt, sizes: Sizes) -> int:
+    """How many tokens a turn brings: the mean of the newest ones as they came in, 0 where none is whole."""
+    grown, whole, seen, turn = 0, 0, 0, list[PromptItem]()
+    end = next((item.index for item in assembled.current if item.index >= 0), len(assembled.given))
+    for item in reversed(assembled.history):
+        turn.append(item)
+        if not item.opens_turn:
+            continue
+        if sum(one.index >= 0 for one in turn) == end - item.index:
+            grown += sum(_as_it_came(one, sizes) for one in turn)
+            whole += 1
+        seen, end, turn = seen + 1, item.index, []
+        if seen == _PACE_TURNS:
+            break
+    return math.ceil(grown / whole) if whole else 0
+
+
+def _as_it_came(item: PromptItem, sizes: Sizes) -> int:
+    """The tokens of a message before anything was decided of it; the cap on results is no decision."""
+    if item.layer not in {"3b", "levelled", "arguments"}:
+        return item.tokens
+    before = sizes.measure(item.source, item.index)[0]
+    return min(before, sizes.config.max_tool_result_tokens) if item.message.role == "tool" else before
+
+
+def _floor(assembled: AssembledPrompt, budget: Budget) -> int:
+    user = next((item for item in assembled.current if item.message.role == "user"), None)
+    pinned = (
+        item.bound
+        for item in assembled.items
+        if item.index in assembled.pin_effects.pinned and item is not user
+    )
+    fixed = budget.system + budget.tools + budget.reserve + budget.margin
+    return fixed + sum(pinned) + (user.bound if user else 0)
+
+
+def _fates(assembled: AssembledPrompt) -> Mapping[Fate, int]:
+    fates = Counter(item.fate for item in assembled.items if item.index >= 0)
+    fates[Fate.SUMMARIZED] += assembled.summarized
+    fates[Fate.OMITTED] += len(assembled.decisions.omitted) - assembled.summarized
+    fates[Fate.REPAIRED] += len(assembled.unfit)
+    fates[Fate.EXCLUDED] += len(assembled.pin_effects.excluded)
+    fates[Fate.SENT] += _has_system(assembled)
+    return MappingProxyType(dict(fates))
+
+
+class _Drawing:
+    """Draws the row of a index; what it looks up is gathered for the first of them."""
+
+    def __init__(self, assembled: AssembledPrompt, sizes: Sizes, system: int) -> None:
+        self._assembled = assembled
+        self._sizes = sizes
+        self._system = system  # tokens of the system message as sent, its summary included
+
+    def row(self, index: int) -> Row:
+        assembled, given = self._assembled, self._assembled.given[index]
+        message = given if isinstance(given, Message) else Message.from_dict(given)
+        before = self._sizes.measure(message, index)[0]
+        if not index and _has_system(assembled) and assembled.system is not None:
+            # what the pipeline added is estimated, the rest measured: so the categories agree
+            added = self._sizes.estimated(assembled.system)[0] - before
+            size = max(0, self._system - added)
+            return Row(0, message.id, message.role, Fate.SENT, "", size, self._system)
+        if index in assembled.pin_effects.excluded:
+            reason = "excluded by the user"
+            return Row(index, message.id, message.role, Fate.EXCLUDED, "", before, 0, reason)
+        if index in self._unfit:
+            reason = ANSWERS_NO_CALL if message.role == "tool" else "empty content"
+            return Row(index, message.id, message.role, Fate.REPAIRED, "repair", before, 0, reason)
+        layer = assembled.decisions.omitted.get(index)
+        if layer is not None:
+            is_told = layer == SUMMARIZED and assembled.summarized > 0
+            fate = Fate.SUMMARIZED if is_told else Fate.OMITTED
+            return Row(index, message.id, message.role, fate, layer, before, 0, _REASONS[layer])
+        item = self._items[index]
+        return Row(index, message.id, message.role, item.fate, item.layer, before, item.tokens, item.reason)
+
+    @cached_property
+    def _items(self) -> Mapping[int, PromptItem]:
+        return {item.index: item for item in self._assembled.items}
+
+    @cached_property
+    def _unfit(self) -> Set[int]:
+        return frozenset(self._assembled.unfit)
+
+
+def _has_system(assembled: AssembledPrompt) -> bool:
+    return opens_with_system(assembled.given) and not (assembled.unfit and assembled.unfit[0] == 0)

@@ -1,0 +1,282 @@
+"""What is still in the prompt while the trim order is walked, and how a step is taken back."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence, Set
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from rolling_chat.context.prompt_items import Decisions, PromptItem, Sizes
+from rolling_chat.context.turns import REPLY_LEFT, NormalizedMessage, is_filler, without_idle_fillers
+from rolling_chat.messages import Message
+
+# The key of the reply that stands for one that left; those of other invented items are far below.
+_BRIDGE = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One item before and after a step: None where it left, or was not there; `level` is what it was
+    held to."""
+
+    turn: int
+    key: int
+    before: PromptItem | None
+    after: PromptItem | None
+    level: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """What is held: all of it in bound tokens, the history in estimated ones, and in messages."""
+
+    bound: int
+    history: int
+    in_history: int
+
+
+class WorkingPrompt:
+    """The items that stay, turn by turn, the last of which is the current one.
+
+    Totals are kept as items leave and change, so that a step costs what it touches.
+    """
+
+    def __init__(
+        self,
+        turns: Sequence[Sequence[PromptItem]],
+        sizes: Sizes,
+        decisions: Decisions,
+        pinned: Set[int] = frozenset(),
+    ) -> None:
+        """`pinned` are indexes that never leave and are never shortened."""
+        # by index, so that one item is found, replaced or taken out without a look at the others
+        self._turns: list[dict[int, PromptItem | None]] = [
+            {_key(item): item for item in turn} for turn in turns
+        ]
+        self._current = len(turns) - 1
+        self._sizes = sizes
+        self._before = decisions
+        self._pinned = pinned | set(_invented_for(pinned, turns)) if pinned else pinned
+        self._fillers = [[_key(item) for item in turn if is_filler(item)] for turn in turns]
+        # a turn that never got a reply was given one: it stays that turn's
+        self._replies = [
+            turn[-1] if turn and turn[-1].index < 0 and is_answer(turn[-1]) else None for turn in turns
+        ]
+        self._masked = set(decisions.masked)
+        self._arguments = set(decisions.arguments)
+        self._levels = dict(decisions.levels)
+        self._omitted: dict[int, str] = {}
+        self._reply = sizes.shape(NormalizedMessage(-1, Message("assistant", REPLY_LEFT)), decisions)
+        self._changes: list[Change] = []
+        self.totals = Totals(
+            sum(item.bound for turn in turns for item in turn),
+            sum(item.tokens for turn in turns[:-1] for item in turn),
+            sum(map(len, turns[:-1])),
+        )
+
+    def __len__(self) -> int:
+        return len(self._turns)
+
+    def of(self, turn: int) -> list[PromptItem]:
+        """What stays of a turn, in order."""
+        return [item for item in self._turns[turn].values() if item is not None] if self._turns else []
+
+    def holds(self, turn: int, index: int) -> bool:
+        """Is the message at `index` still there, in this turn?"""
+        return self._turns[turn].get(index) is not None
+
+    @property
+    def turns(self) -> list[list[PromptItem]]:
+        """What stays of every turn that anything stays of; the current one last, be it empty."""
+        held = list(map(self.of, range(len(self))))
+        return [turn for turn in held[:-1] if turn] + held[-1:]
+
+    @property
+    def decisions(self) -> Decisions:
+        """The decisions given and all that were taken; those on messages that left are forgotten."""
+        omitted = self._before.omitted.add(self._omitted.items())
+        return Decisions(
+            omitted,
+            frozenset(index for index in self._masked if index not in omitted),
+            frozenset(index for index in self._arguments if index not in omitted),
+            MappingProxyType({index: cap for index, cap in self._levels.items() if index not in omitted}),
+        )
+
+    # -- what a step may do
+
+    def omit(self, turn: int, leaving: Iterable[PromptItem], layer: str) -> None:
+        """Take `leaving` out of a turn; one that has been changed since is known by its index.
+
+        What was invented leaves with what it stands for: a result with its call, a request or a reply
+        with the whole turn.
+        """
+        keys = dict.fromkeys(map(_key, leaving))
+        call_leaves = False
+        for key in keys:
+            item = self._turns[turn].get(key)
+            if item is None or key == _BRIDGE or is_filler(item):
+                continue
+            is_result = item.message.role == "tool"
+            if not is_result:
+                call_leaves = key not in self._pinned
+            if key in self._pinned:
+                continue
+            if item.index < 0 and not (call_leaves if is_result else self._omits_whole(turn, keys)):
+                continue
+            self._turns[turn][key] = None
+            self._record(Change(turn, key, item, None))
+            if item.index >= 0:
+                self._omitted[item.index] = layer
+        self._fit_fillers(turn)
+        self._bridge(turn)
+
+    def _omits_whole(self, turn: int, keys: Collection[int]) -> bool:
+        """Is nothing that was given left of a turn without those at `keys`?"""
+        given = (item.index for item in self.of(turn) if item.index >= 0)
+        return all(index in keys and index not in self._pinned for index in given)
+
+    def mask(self, turn: int, item: PromptItem) -> None:
+        """Mask a result; it stays as it is where the mask would not be shorter."""
+        if self._may_change(item) and item.index not in self._masked:
+            self._masked.add(item.index)
+            level = self._levels.pop(item.index, None)
+            self._reshape(turn, item.index, level)
+
+    def shorten_arguments(self, turn: int, item: PromptItem) -> None:
+        """Cut the long arguments of a call."""
+        if not self._may_change(item):
+            return
+        # what was levelled while it was the newest has its share no longer
+        level = self._levels.pop(item.index, None)
+        if level is not None or item.index not in self._arguments:
+            self._arguments.add(item.index)
+            self._reshape(turn, item.index, level)
+
+    def level(self, item: PromptItem, share: int) -> None:
+        """Hold a result of the current turn, or each long value of a call, to `share` bound tokens."""
+        if not self._may_change(item):
+            return
+        if item.message.tool_calls:
+            self._arguments.add(item.index)
+        self._levels[item.index] = share
+        self._reshape(self._current, item.index)
+
+    def unlevel(self, item: PromptItem) -> None:
+        """Give a result or a call of the current turn what it had before it was levelled."""
+        if self._levels.pop(item.index, None) is not None:
+            self._arguments.discard(item.index)
+            self._reshape(self._current, item.index)
+
+    def _may_change(self, item: PromptItem) -> bool:
+        return item.index >= 0 and item.index not in self._pinned
+
+    # -- and how it is taken back
+
+    def take_changes(self) -> tuple[Change, ...]:
+        """What was done since this was last asked."""
+        done, self._changes = tuple(self._changes), []
+        return done
+
+    def totals_without(self, take_changes: Sequence[Change]) -> Totals:
+        """What would be held if `take_changes` were taken back."""
+        totals = self.totals
+        for change in take_changes:
+            totals = self._tallied(totals, change.turn, change.after, change.before)
+        return totals
+
+    def restore(self, take_changes: Sequence[Change]) -> bool:
+        """Take back one step, unless something has happened to its items since; whether it was done."""
+        if not all(map(self.is_after, take_changes)):
+            return False
+        self.totals = self.totals_without(take_changes)
+        for change in take_changes:
+            self._turns[change.turn][change.key] = change.before
+            if change.before is None:
+                continue
+            if change.after is None:
+                self._omitted.pop(change.key, None)
+                continue
+            self._masked.discard(change.key)
+            if change.level is not None:
+                self._levels[change.key] = change.level
+            else:
+                self._arguments.discard(change.key)
+        return True
+
+    def is_after(self, change: Change) -> bool:
+        """Is the item still what that step left of it?"""
+        return self._turns[change.turn].get(change.key) is change.after
+
+    def restore_part(self, turn: int, index: int, share: int) -> None:
+        """Instead of a mask, as much of a result as `share` bound tokens hold."""
+        self._masked.discard(index)
+        self._levels[index] = share
+        self._reshape(turn, index)
+
+    def _fit_fillers(self, turn: int) -> None:
+        """Of what was invented to stand between two answers, only what still does."""
+        if not self._fillers[turn]:
+            return
+        held = [item for item in self._turns[turn].values() if item is not None]
+        needed = {id(item) for item in without_idle_fillers(held)}
+        for key in self._fillers[turn]:
+            item = self._turns[turn][key]
+            if item is not None and id(item) not in needed:
+                self._turns[turn][key] = None
+                self._record(Change(turn, key, item, None))
+
+    def _bridge(self, turn: int) -> None:
+        """Stand a reply behind a past turn whose own has left, for a request follows; or take it away."""
+        if turn == self._current:
+            return
+        bridge, others = self._turns[turn].get(_BRIDGE), self.of(turn)[::-1]
+        others = [item for item in others[:2] if item is not bridge]
+        reply = self._replies[turn] or self._reply
+        wanted = reply if others and not is_answer(others[0]) else None
+        if bridge is not wanted:
+            self._turns[turn][_BRIDGE] = wanted
+            self._record(Change(turn, _BRIDGE, bridge, wanted))
+
+    def _reshape(self, turn: int, index: int, level: int | None = None) -> None:
+        old = self._turns[turn].get(index)
+        if old is None:
+            return
+        working = Decisions(self._before.omitted, self._masked, self._arguments, self._levels)
+        shaped = self._sizes.reshape(old, working)
+        self._turns[turn][index] = shaped
+        self._record(Change(turn, index, old, shaped, level))
+
+    def _record(self, change: Change) -> None:
+        self._changes.append(change)
+        self.totals = self._tallied(self.totals, change.turn, change.before, change.after)
+
+    def _tallied(self, totals: Totals, turn: int, old: PromptItem | None, new: PromptItem | None) -> Totals:
+        is_past = turn != self._current
+        count = (new is not None) - (old is not None)
+        tokens = (new.tokens if new else 0) - (old.tokens if old else 0)
+        return Totals(
+            totals.bound + (new.bound if new else 0) - (old.bound if old else 0),
+            totals.history + tokens * is_past,
+            totals.in_history + count * is_past,
+        )
+
+
+def _invented_for(pinned: Set[int], turns: Sequence[Sequence[PromptItem]]) -> Iterator[int]:
+    """The keys of the results that were invented for calls that are kept."""
+    for turn in turns:
+        call = -1
+        for item in turn:
+            if item.message.role != "tool":
+                call = item.index
+            elif item.index < 0 and call in pinned:
+                yield _key(item)
+
+
+def is_answer(item: PromptItem) -> bool:
+    """Does the item end a turn: an assistant's words without a call?"""
+    return item.message.role == "assistant" and not item.message.tool_calls
+
+
+def _key(item: PromptItem) -> int:
+    """The index of a item; for an invented one, which stands as it was made, something of its own."""
+    return item.index if item.index >= 0 else -id(item)
