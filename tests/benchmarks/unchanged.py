@@ -14,7 +14,6 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-import re
 import shutil
 import sys
 import tempfile
@@ -46,7 +45,7 @@ _MAX_POINTS = 400  # requests of one conversation that are planned
 _MAX_PLAYED = 3  # conversations of a file that are played
 _MAX_TURNS = 12  # turns of one conversation that are played
 _MAX_REPLIES = 8  # replies of one turn that are played
-_DATE = re.compile(r"\d{4}-\d\d-\d\d")
+_TIME = 1_700_000_000.0  # the system prompt names the day
 _CHANGING = {"seconds", "id", "reply_id", "created_at", "delay", "left"}
 
 
@@ -201,6 +200,7 @@ def _open(folder: Path, api_base: str, window: int, strategy: str) -> tuple[Chat
         provider=provider,
         folder=folder / "work",
         environ=environ,
+        clock=lambda: _TIME,
     )
     return Chat.open(runtime), provider
 
@@ -242,8 +242,8 @@ async def _screen(chat: Chat, folder: Path) -> str:
 
 
 def _still(text: str, folder: str) -> str:
-    """`text` without the folder's name and the day."""
-    return _DATE.sub("<day>", text.replace(folder, "<folder>"))
+    """`text` without the folder's name."""
+    return text.replace(folder, "<folder>")
 
 
 if __name__ == "__main__":
