@@ -7,7 +7,7 @@ import sys
 import threading
 from contextlib import suppress
 
-from rolling_chat.garbage import look_seldom
+from rolling_chat.gc_tuning import look_seldom
 
 
 def main() -> None:

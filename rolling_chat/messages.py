@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Any, Literal, TypeAlias, cast
 
 from rolling_chat.message_validation import normalize_message, normalize_role
-from rolling_chat.packing import Packed, pack, text_slot
+from rolling_chat.text_compression import Packed, pack, text_slot
 
 Json: TypeAlias = Any
 JsonObject: TypeAlias = Mapping[str, Json]

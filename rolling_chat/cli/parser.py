@@ -23,9 +23,9 @@ APPROVALS = ("read-only", "ask", "edits", "all")
 # What -p stands for when no text follows it: everything comes from the pipe.
 FROM_PIPE = ""
 
-_CHAT = "rolling_chat.cli.chat:run_chat"
+_CHAT = "rolling_chat.cli.interactive:run_chat"
 _SCRIPT = "rolling_chat.cli.script:run_script"
-_LIST_SESSIONS = "rolling_chat.cli.sessions:list_sessions"
+_LIST_SESSIONS = "rolling_chat.cli.saved_sessions:list_sessions"
 
 _EXAMPLES = """\
 examples:
@@ -209,9 +209,9 @@ def _add_sessions(commands: argparse._SubParsersAction[_Parser]) -> None:
     listing.add_argument("--json", action="store_true", help="as a JSON array")
     listing.set_defaults(run=_LIST_SESSIONS)
     for name, run, what in (
-        ("show", "rolling_chat.cli.sessions:show_session", "what is known of one session"),
-        ("export", "rolling_chat.cli.sessions:export_session", "one session as a document, to stdout"),
-        ("delete", "rolling_chat.cli.sessions:delete_session", "one session, for good"),
+        ("show", "rolling_chat.cli.saved_sessions:show_session", "what is known of one session"),
+        ("export", "rolling_chat.cli.saved_sessions:export_session", "one session as a document, to stdout"),
+        ("delete", "rolling_chat.cli.saved_sessions:delete_session", "one session, for good"),
     ):
         action = actions.add_parser(name, help=what)
         action.add_argument("session", metavar="ID", help="any unique start of the session's id")
@@ -229,7 +229,7 @@ def _add_sessions(commands: argparse._SubParsersAction[_Parser]) -> None:
     bringing.add_argument(
         "file", metavar="FILE", help="OpenAI-format messages, or conversations; gzip or not"
     )
-    bringing.set_defaults(run="rolling_chat.cli.importing:import_sessions")
+    bringing.set_defaults(run="rolling_chat.cli.session_import:import_sessions")
 
 
 def _add_search(actions: argparse._SubParsersAction[_Parser]) -> None:
@@ -239,7 +239,7 @@ def _add_search(actions: argparse._SubParsersAction[_Parser]) -> None:
     )
     search.add_argument("--limit", metavar="N", type=_positive, default=20, help="default: 20")
     search.add_argument("--json", action="store_true", help="as a JSON array")
-    search.set_defaults(run="rolling_chat.cli.finding:search_sessions")
+    search.set_defaults(run="rolling_chat.cli.saved_sessions:search_sessions")
 
 
 def _add_replay(commands: argparse._SubParsersAction[_Parser]) -> None:

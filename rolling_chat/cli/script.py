@@ -32,7 +32,7 @@ from rolling_chat.events import (
     ToolStarted,
     TurnEnded,
 )
-from rolling_chat.foreign_json import read_json
+from rolling_chat.lenient_json import read_json
 from rolling_chat.messages import Ending, Json, Usage
 from rolling_chat.settings.paths import Paths
 from rolling_chat.text import without_controls

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Sized
 from dataclasses import dataclass
 
-from rolling_chat.words import content_stems, fold, words_of
+from rolling_chat.search_terms import content_stems, fold, words_of
 
 MIN_KNOWN_WORDS = 0.5
 """The least share of a summary's content words that occur in what it was made of.

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 from rolling_chat.providers.addresses import place_of, without_credentials
 from rolling_chat.providers.model_ref import ModelRef, find_provider, unknown_model_line
 from rolling_chat.providers.ollama import ollama_base
-from rolling_chat.providers.overflow import (
+from rolling_chat.providers.overflow_errors import (
     NO_NUMBERS,
     ErrorBody,
     Overflow,

@@ -17,7 +17,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from rolling_chat.garbage import kept_to_the_end
+from rolling_chat.gc_tuning import kept_to_the_end
 from rolling_chat.private_files import PrivateFileHandler
 from rolling_chat.redaction import RedactingFilter
 

@@ -18,7 +18,6 @@ from urllib.parse import urlsplit
 from rolling_chat.messages import Json, Usage
 from rolling_chat.providers.addresses import hide_addresses, keep_loopback_direct
 from rolling_chat.providers.background import in_background
-from rolling_chat.providers.families import find_family
 from rolling_chat.providers.known import KEYLESS_ELSEWHERE, OWN_CREDENTIALS
 from rolling_chat.providers.litellm_loading import close_connections, load_litellm, timeouts, warm_up
 from rolling_chat.providers.model_ref import ModelRef, find_provider
@@ -31,10 +30,11 @@ from rolling_chat.providers.protocol import (
     Request,
     Retrying,
 )
-from rolling_chat.providers.reply import ReplyBuilder
+from rolling_chat.providers.reply_builder import ReplyBuilder
 from rolling_chat.providers.retries import RetryPolicy
 from rolling_chat.providers.usage import UsageReader, with_cost
 from rolling_chat.providers.wire import made_by, to_wire, tools_to_wire
+from rolling_chat.providers.wire_families import find_family
 from rolling_chat.redaction import secrets_in
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Mapping
 from urllib.parse import urlsplit
 
-from rolling_chat.foreign_json import read_json
+from rolling_chat.lenient_json import read_json
 
 _log = logging.getLogger("rolling_chat.providers.ollama")
 _HOST = "127.0.0.1"

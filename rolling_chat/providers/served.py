@@ -8,7 +8,7 @@ import ssl
 from collections.abc import Mapping, Sequence
 from urllib.parse import unquote, urlsplit
 
-from rolling_chat.foreign_json import read_json
+from rolling_chat.lenient_json import read_json
 from rolling_chat.providers.addresses import without_credentials
 from rolling_chat.providers.model_ref import ModelRef, find_provider
 from rolling_chat.providers.protocol import ErrorKind, ProviderError

@@ -14,18 +14,18 @@ from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from rolling_chat.foreign_json import read_json
+from rolling_chat.lenient_json import read_json
 from rolling_chat.messages import Content, Json, JsonObject, MadeBy, Message, ToolCall
 from rolling_chat.providers.cache_marks import mark_messages, mark_tools
-from rolling_chat.providers.families import (
+from rolling_chat.providers.model_ref import ModelRef
+from rolling_chat.providers.protocol import Request
+from rolling_chat.providers.wire_families import (
     WireFamily,
     family_of,
     find_family,
     prompt_cache,
     wants_max_tokens,
 )
-from rolling_chat.providers.model_ref import ModelRef
-from rolling_chat.providers.protocol import Request
 from rolling_chat.text import normalize_text
 
 __all__ = [

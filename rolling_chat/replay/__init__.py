@@ -1,10 +1,8 @@
 """A transcript through the pipeline, request by request: rows, tables, a picture."""
 
-from rolling_chat.replay.picture import draw_picture
-from rolling_chat.replay.points import request_points
-from rolling_chat.replay.run import Replayed, replay
-from rolling_chat.replay.samples import Sample
-from rolling_chat.replay.tables import Tally, as_row, draw_table, refusals_line, repairs_line
+from rolling_chat.replay.picture import Sample, draw_picture
+from rolling_chat.replay.result_tables import Tally, as_row, draw_table, refusals_line, repairs_line
+from rolling_chat.replay.run import Replayed, replay, request_points
 from rolling_chat.replay.transcripts import Transcript, TranscriptError, read_transcripts, session_transcript
 
 __all__ = [

@@ -8,8 +8,11 @@ from dataclasses import dataclass, replace
 from html import escape
 from itertools import groupby
 
-from rolling_chat.replay.samples import CATEGORIES, Sample
+from rolling_chat.replay.run import Replayed
 from rolling_chat.text import one_line
+
+CATEGORIES = ("system", "tools", "summary", "history", "current")
+"""The parts of a prompt, from the bottom of the picture up; each a field of the report."""
 
 _WIDTH, _HEIGHT = 1200, 600
 _LEFT, _RIGHT, _TOP, _BOTTOM = 92, 28, 128, 64
@@ -53,6 +56,39 @@ _STYLE = """
     .room { stroke: #a3b0bd; } .trim { fill: #e4e9ee; stroke: #e4e9ee; } .refused { fill: #ff6b6b; }
   }
 """
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One request's tokens by category, in the order of CATEGORIES.
+
+    It has only what the picture needs: a file may hold a hundred thousand requests.
+    """
+
+    conversation: str
+    tokens: tuple[int, ...]
+    trimmed: bool
+    refused: bool
+    window: int
+    room: int
+
+    @classmethod
+    def of(cls, replayed: Replayed) -> Sample:
+        """Take the figures of one request."""
+        report = replayed.report
+        return cls(
+            conversation=replayed.conversation,
+            tokens=tuple(getattr(report, category) for category in CATEGORIES),
+            trimmed=report.trimmed and not replayed.overflow,
+            refused=bool(replayed.overflow),
+            window=report.window,
+            room=max(0, report.room),
+        )
+
+    @property
+    def total(self) -> int:
+        """The prompt's tokens."""
+        return sum(self.tokens)
 
 
 def draw_picture(samples: Sequence[Sample], *, title: str, subtitle: str) -> str:

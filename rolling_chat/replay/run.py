@@ -16,7 +16,6 @@ from rolling_chat.context import (
 )
 from rolling_chat.context.tokens import estimator_for
 from rolling_chat.messages import Message
-from rolling_chat.replay.points import request_points
 from rolling_chat.replay.transcripts import Transcript
 
 
@@ -133,3 +132,15 @@ class _Prefix:
             self._prompt.append(message)
             self._tokens.append(self._tokens[-1] + self._count(message))
         return cached
+
+
+def request_points(messages: Sequence[Message]) -> list[int]:
+    """Return the indexes before which a model was called: `messages[:index]` is what it was called on.
+
+    Before every assistant message; and at the end, where somebody still waits for an answer: the
+    request that would be sent next.
+    """
+    points = [index for index, message in enumerate(messages) if message.role == "assistant"]
+    if messages and messages[-1].role not in {"assistant", "system"}:
+        points.append(len(messages))
+    return points

@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO, cast
 
+from rolling_chat.lenient_json import read_json_with_nulls
 from rolling_chat.message_validation import as_text, normalize_message
 from rolling_chat.messages import Json, JsonObject, Message
 from rolling_chat.providers import wire
-from rolling_chat.replay.decoding import decode
 from rolling_chat.sessions.records import SessionInfo
 from rolling_chat.text import one_line
 
@@ -105,7 +105,7 @@ class _File:
         if not line:
             raise TranscriptError(f"{self._name} is empty: {_EXPECTED}")
         try:
-            first = decode(line)
+            first = read_json_with_nulls(line)
         except ValueError:
             # not a value a line: one that is spread over many
             yield from self._conversations(self._decode_whole(line))
@@ -134,7 +134,7 @@ class _File:
 
     def _decode(self, line: bytes) -> Json:
         try:
-            return decode(line)
+            return read_json_with_nulls(line)
         except ValueError as error:
             raise self._broken(self._number, error) from error
 
@@ -159,7 +159,7 @@ class _File:
         self._number = number
         try:
             if len(rest) <= MOST_BYTES:
-                return decode(first + second + rest)
+                return read_json_with_nulls(first + second + rest)
         except ValueError as error:
             if not _is_value(second):
                 line = error.lineno if isinstance(error, json.JSONDecodeError) else 1
@@ -171,7 +171,7 @@ class _File:
             )
         # the lines stand for themselves, all but the first
         try:
-            return decode(first)
+            return read_json_with_nulls(first)
         except ValueError as error:
             raise self._broken(number, error) from error
 
@@ -225,7 +225,7 @@ class _File:
 
 def _is_value(line: bytes) -> bool:
     try:
-        decode(line)
+        read_json_with_nulls(line)
     except ValueError:
         return False
     return True

@@ -11,7 +11,7 @@ import sqlite3
 from collections.abc import Sequence
 from typing import Any
 
-from rolling_chat.sessions import summaries
+from rolling_chat.sessions import summary_rows
 from rolling_chat.sessions.records import (
     SessionAmbiguous,
     SessionChanges,
@@ -175,7 +175,7 @@ def fork(connection: sqlite3.Connection, session: int, now: float) -> SessionInf
         "updated_at": now,
     }
     number = _insert(connection, columns)
-    summaries.copy(connection, session, number, head)
+    summary_rows.copy(connection, session, number, head)
     return info(connection, number)
 
 
@@ -220,7 +220,7 @@ def _insert(connection: sqlite3.Connection, columns: dict[str, Any]) -> int:
 
 
 def _has_summary(connection: sqlite3.Connection, row: sqlite3.Row) -> bool:
-    newest = summaries.newest(connection, row["number"], row["head"])
+    newest = summary_rows.newest(connection, row["number"], row["head"])
     return newest is not None and bool(newest.text)
 
 

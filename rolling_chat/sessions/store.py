@@ -11,9 +11,19 @@ from pathlib import Path
 from typing import Unpack
 
 from rolling_chat.messages import FileTouch, Json, JsonObject, MadeBy, Message, Usage
-from rolling_chat.sessions import branches, claims, directory, files, learned, requests, summaries, tree
+from rolling_chat.sessions import (
+    ancestry,
+    claims,
+    directory,
+    file_uses,
+    learned,
+    requests,
+    summary_rows,
+    tree,
+)
 from rolling_chat.sessions.claims import Owner
 from rolling_chat.sessions.database import Database
+from rolling_chat.sessions.message_search import search
 from rolling_chat.sessions.records import (
     FileUse,
     Holder,
@@ -31,7 +41,6 @@ from rolling_chat.sessions.records import (
     Stretch,
 )
 from rolling_chat.sessions.rows import message_id, message_number
-from rolling_chat.sessions.search import search
 from rolling_chat.text import one_line
 
 
@@ -139,12 +148,12 @@ class SessionStore:
         with self._database.write() as connection:
             session = self._unheld(connection, session_id)
             number = message_number(head) if head else None
-            return branches.move(connection, session, number, model, self._clock())
+            return ancestry.move(connection, session, number, model, self._clock())
 
     def left_branches(self, session_id: str) -> list[LeftBranch]:
         """The branches that the head was moved away from, the one last written to first."""
         with self._database.read() as connection:
-            return branches.left_branches(connection, directory.exact(connection, session_id))
+            return ancestry.left_branches(connection, directory.exact(connection, session_id))
 
     def end_of_branch(self, session_id: str, message: str) -> str:
         """The last message of the branch with `message` in it: the present one, else the newest.
@@ -153,23 +162,23 @@ class SessionStore:
         """
         with self._database.read() as connection:
             session, number = directory.exact(connection, session_id), message_number(message)
-            left = (branch.head for branch in branches.left_branches(connection, session))
+            left = (branch.head for branch in ancestry.left_branches(connection, session))
             for end in (directory.info(connection, session).head, *left):
-                if end and branches.is_on_branch(connection, number, message_number(end)):
+                if end and ancestry.is_on_branch(connection, number, message_number(end)):
                     return end
         raise StoreError(f"message {message!r} is not of this session")
 
     def is_on_branch(self, message: str, head: str) -> bool:
         """Whether `message` is `head` or one of its ancestors."""
         with self._database.read() as connection:
-            return bool(message and head) and branches.is_on_branch(
+            return bool(message and head) and ancestry.is_on_branch(
                 connection, message_number(message), message_number(head)
             )
 
     def is_blank(self, session_id: str) -> bool:
         """Whether nothing was ever said in the session, on any branch."""
         with self._database.read() as connection:
-            return branches.is_blank(connection, directory.exact(connection, session_id))
+            return ancestry.is_blank(connection, directory.exact(connection, session_id))
 
     # Messages
 
@@ -198,13 +207,13 @@ class SessionStore:
         with self._database.write() as connection:
             session = directory.exact(connection, session_id)
             stored = tree.append(connection, session, message, self._clock())
-            files.add(connection, message_number(stored.id), touched)
+            file_uses.add(connection, message_number(stored.id), touched)
             return stored
 
     def files(self, session_id: str) -> list[FileUse]:
         """What was read and written in a session and in what it shares with its forks, oldest first."""
         with self._database.read() as connection:
-            return files.of_session(connection, directory.exact(connection, session_id))
+            return file_uses.of_session(connection, directory.exact(connection, session_id))
 
     def append_all(self, session_id: str, messages: Iterable[Message]) -> None:
         """Add `messages` one below the other, all of them or none."""
@@ -275,12 +284,12 @@ class SessionStore:
         """The newest summary of the session that is valid on its branch; an empty text takes back."""
         with self._database.read() as connection:
             session = directory.exact(connection, session_id)
-            return summaries.newest(connection, session, summaries.head_of(connection, session))
+            return summary_rows.newest(connection, session, summary_rows.head_of(connection, session))
 
     def summaries(self, session_id: str) -> list[StoredSummary]:
         """Every summary that the session ever had, on any branch, oldest first."""
         with self._database.read() as connection:
-            return summaries.of_session(connection, directory.exact(connection, session_id))
+            return summary_rows.of_session(connection, directory.exact(connection, session_id))
 
     def publish_summary(
         self, session_id: str, summary: StoredSummary, *, expected: int
@@ -293,7 +302,7 @@ class SessionStore:
         """
         with self._database.write() as connection:
             session = self._unheld(connection, session_id)
-            return summaries.publish(connection, session, summary, expected, self._clock())
+            return summary_rows.publish(connection, session, summary, expected, self._clock())
 
     # Requests
 

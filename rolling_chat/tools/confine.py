@@ -11,7 +11,7 @@ from typing import BinaryIO
 
 from rolling_chat.text import printable
 from rolling_chat.tools.base import ToolContext, ToolError
-from rolling_chat.tools.text import show_name
+from rolling_chat.tools.decoding import show_name
 
 # flags that Windows does not have, where folders cannot be walked one at a time
 _NO_LINK: int = getattr(os, "O_NOFOLLOW", 0)

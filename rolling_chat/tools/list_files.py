@@ -7,10 +7,9 @@ import os
 from dataclasses import dataclass
 
 from rolling_chat.messages import Json, JsonObject
-from rolling_chat.tools.arguments import read_text
-from rolling_chat.tools.base import ToolContext, ToolError, ToolResult, function_schema
+from rolling_chat.tools.base import ToolContext, ToolError, ToolResult, function_schema, read_text
 from rolling_chat.tools.confine import open_folder, relative_name, resolve_inside
-from rolling_chat.tools.text import show_name
+from rolling_chat.tools.decoding import show_name
 
 _MOST = 20_000  # names in one result
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Protocol
 
-from rolling_chat.foreign_json import read_json
+from rolling_chat.lenient_json import read_json
 from rolling_chat.messages import Content, JsonObject, Message, ToolCall
 from rolling_chat.text import one_line
 

@@ -9,10 +9,10 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from rolling_chat.search_terms import fold
 from rolling_chat.tools import grep
 from rolling_chat.tools.base import ToolError
 from rolling_chat.tools.process import run_process
-from rolling_chat.words import fold
 
 _TIMEOUT = 5.0  # seconds; a pattern that backtracks without end is stopped
 _LONGEST_PATTERN = 1_000  # characters

@@ -20,8 +20,8 @@ from itertools import pairwise
 from typing import TypeAlias
 
 from rolling_chat.messages import Message
+from rolling_chat.search_terms import content_stems, fold, words_of
 from rolling_chat.tools.memory import RECALL, piece_lines, piece_text
-from rolling_chat.words import content_stems, fold, words_of
 
 _MOST_STEMS = 24  # of a question that count
 _CANDIDATES = 200  # messages that are read line by line

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from rolling_chat.tools.children import CHILDREN, Child, kill_children
+from rolling_chat.tools.decoding import MAX_RESULT_BYTES
 from rolling_chat.tools.process_groups import end_group, group_options, listen
-from rolling_chat.tools.text import MAX_RESULT_BYTES
 
 _CHUNK = 65_536
 _LINGER = 0.25  # seconds to wait for more output once the command itself has ended

@@ -8,11 +8,10 @@ from dataclasses import dataclass
 from typing import BinaryIO
 
 from rolling_chat.messages import FileTouch, Json, JsonObject
-from rolling_chat.tools.arguments import read_count, read_text
-from rolling_chat.tools.base import ToolContext, ToolError, ToolResult, function_schema
+from rolling_chat.tools.base import ToolContext, ToolError, ToolResult, function_schema, read_count, read_text
 from rolling_chat.tools.confine import open_inside, relative_name, resolve_file
+from rolling_chat.tools.decoding import MAX_RESULT_BYTES, decode, encoding_of
 from rolling_chat.tools.hashing import FileHash
-from rolling_chat.tools.text import MAX_RESULT_BYTES, decode, encoding_of
 
 _PIECE = 65_536  # bytes read at a time; a line may be longer than memory
 _SNIFF = 8_192  # git looks for NUL in the first 8,000 bytes to tell binary from text

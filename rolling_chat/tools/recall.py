@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from rolling_chat.figures import plural
 from rolling_chat.messages import Json, JsonObject, Message
 from rolling_chat.text import one_line
-from rolling_chat.tools.arguments import read_count, read_text
-from rolling_chat.tools.base import ToolContext, ToolError, ToolResult, function_schema
+from rolling_chat.tools.base import ToolContext, ToolError, ToolResult, function_schema, read_count, read_text
 from rolling_chat.tools.memory import RECALL, Memory, piece_lines, speaker_of
 from rolling_chat.tools.memory_grep import matching_lines
 from rolling_chat.tools.memory_search import search_branch

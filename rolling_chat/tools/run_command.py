@@ -12,10 +12,9 @@ from dataclasses import dataclass
 
 from rolling_chat.messages import Ending, Json, JsonObject
 from rolling_chat.programs import find_program
-from rolling_chat.tools.arguments import read_count, read_text
-from rolling_chat.tools.base import ToolContext, ToolError, ToolResult, function_schema
+from rolling_chat.tools.base import ToolContext, ToolError, ToolResult, function_schema, read_count, read_text
+from rolling_chat.tools.decoding import decode
 from rolling_chat.tools.process import Ended, run_process
-from rolling_chat.tools.text import decode
 
 DEFAULT_TIMEOUT = 120  # seconds
 MAX_TIMEOUT = 3600  # seconds

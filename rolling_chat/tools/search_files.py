@@ -12,11 +12,10 @@ from pathlib import Path
 from rolling_chat.messages import Json, JsonObject
 from rolling_chat.programs import find_program
 from rolling_chat.tools import grep
-from rolling_chat.tools.arguments import read_text
-from rolling_chat.tools.base import ToolContext, ToolError, ToolResult, function_schema
+from rolling_chat.tools.base import ToolContext, ToolError, ToolResult, function_schema, read_text
 from rolling_chat.tools.confine import relative_name, resolve_inside, working_folder
+from rolling_chat.tools.decoding import decode, show_name
 from rolling_chat.tools.process import Ended, run_process
-from rolling_chat.tools.text import decode, show_name
 
 _TIMEOUT = 60  # seconds
 _LIMIT = 1_000_000  # bytes of matches; a search that finds more wants a narrower pattern

@@ -14,10 +14,10 @@ from rolling_chat.context import Fate
 from rolling_chat.context.prompt_items import Sizes
 from rolling_chat.events import Outcome, PromptPlanned, TurnEnded, TurnStarted
 from rolling_chat.messages import _CONTENT, Message, ToolCall
-from rolling_chat.packing import Packed
 from rolling_chat.sessions.export import FORMATS, export
 from rolling_chat.sessions.records import StoreDamaged, Stretch
 from rolling_chat.sessions.store import SessionStore
+from rolling_chat.text_compression import Packed
 from tests.support.agent import Opened, assert_well_formed, call, calls, collect, says
 
 LONG = 60  # messages

@@ -41,7 +41,7 @@ def test_what_is_wrong_is_said_in_one_line(program: Program, argv: list[str], wa
 def test_an_unknown_theme_is_refused_with_the_themes_there_are(
     program: Program, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rolling_chat.cli.chat._has_terminal", lambda: True)
+    monkeypatch.setattr("rolling_chat.cli.interactive._has_terminal", lambda: True)
     ran = program("-c", "theme=neon")
     assert ran.code == 2
     assert "midnight" in ran.err

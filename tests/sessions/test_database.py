@@ -12,8 +12,8 @@ import pytest
 
 from rolling_chat.messages import Message
 from rolling_chat.sessions.database import Database
+from rolling_chat.sessions.migrations import VERSION
 from rolling_chat.sessions.records import Learned, StoreError
-from rolling_chat.sessions.schema import VERSION
 from rolling_chat.sessions.store import SessionStore
 from tests.support.sessions import OFFLINE, faults_of, new_session, old_store, start_python
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from rolling_chat.messages import Message
-from rolling_chat.sessions.schema import VERSION
+from rolling_chat.sessions.migrations import VERSION
 from rolling_chat.sessions.store import SessionStore
 from tests.support.killing import Executioner
 from tests.support.sessions import faults_of, old_store

@@ -9,8 +9,8 @@ from contextlib import closing
 from pathlib import Path
 
 from rolling_chat.messages import MadeBy
+from rolling_chat.sessions.migrations import APPLICATION_ID, MIGRATIONS
 from rolling_chat.sessions.records import SessionInfo
-from rolling_chat.sessions.schema import APPLICATION_ID, MIGRATIONS
 from rolling_chat.sessions.store import SessionStore
 
 OFFLINE = MadeBy("demo", "demo/offline")

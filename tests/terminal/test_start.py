@@ -42,7 +42,7 @@ LATER = (
 SCRIPT = """
 import sys
 from textual.app import App
-from rolling_chat.cli import chat, run
+from rolling_chat.cli import interactive, run
 from rolling_chat.tui.start import StartingApp
 seen = []
 def display(self, screen, renderable):
@@ -52,7 +52,7 @@ def display(self, screen, renderable):
         self.exit()
 StartingApp._display = display
 StartingApp.run = lambda self: App.run(self, headless=True, size=(80, 24))
-chat._has_terminal = lambda: True
+interactive._has_terminal = lambda: True
 code = run([])
 print(*seen)
 sys.exit(code)

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from rolling_chat.tools import ToolContext, hashing
+from rolling_chat.tools.decoding import MAX_RESULT_BYTES
 from rolling_chat.tools.hashing import hash_file
 from rolling_chat.tools.read_file import ReadFile
-from rolling_chat.tools.text import MAX_RESULT_BYTES
 
 CONTENTS = {
     "text": b"one\r\ntwo\n",

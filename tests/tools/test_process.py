@@ -3,8 +3,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rolling_chat.tools.decoding import decode, show_name
 from rolling_chat.tools.process import Output
-from rolling_chat.tools.text import decode, show_name
 
 
 @given(st.lists(st.binary(max_size=40)), st.integers(2, 60))

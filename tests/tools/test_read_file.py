@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from rolling_chat.tools import ToolContext, ToolError
+from rolling_chat.tools.decoding import MAX_RESULT_BYTES
 from rolling_chat.tools.read_file import ReadFile
-from rolling_chat.tools.text import MAX_RESULT_BYTES
 
 
 async def read(context: ToolContext, path: str = "a.txt", **lines: object) -> str:

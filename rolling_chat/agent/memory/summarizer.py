@@ -40,8 +40,8 @@ from rolling_chat.context.summarize import MadeSummary, checked_steps, require_s
 from rolling_chat.messages import Ending, JsonObject, Message, Usage
 from rolling_chat.providers import wire
 from rolling_chat.providers.background import in_background
+from rolling_chat.providers.concurrency import answers_side_by_side, server_of
 from rolling_chat.providers.protocol import Finished, ProviderError, Request
-from rolling_chat.providers.side_by_side import answers_side_by_side, server_of
 from rolling_chat.sessions.records import StoredSummary
 from rolling_chat.text import normalize_text
 

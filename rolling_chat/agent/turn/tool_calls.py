@@ -21,7 +21,7 @@ from rolling_chat.events import (
     ToolEnded,
     ToolStarted,
 )
-from rolling_chat.foreign_json import read_json
+from rolling_chat.lenient_json import read_json
 from rolling_chat.messages import Ending, JsonObject, ToolCall
 from rolling_chat.permissions.rules import propose_rule
 from rolling_chat.text import normalize_text, one_line

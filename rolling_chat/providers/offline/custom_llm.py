@@ -10,8 +10,8 @@ from types import ModuleType
 from typing import Any
 
 from rolling_chat.messages import Json, JsonObject
-from rolling_chat.providers.offline.counting import count_prompt, count_text, fitting_pieces
-from rolling_chat.providers.offline.model import OfflineReply, reply_to
+from rolling_chat.providers.offline.offline_model import OfflineReply, reply_to
+from rolling_chat.providers.offline.token_counts import count_prompt, count_text, fitting_pieces
 from rolling_chat.providers.offline.window import offline_window
 
 _PROVIDER = "demo"

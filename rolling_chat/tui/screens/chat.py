@@ -16,7 +16,7 @@ from textual.widget import Widget
 from textual.widgets import Static, TextArea
 
 from rolling_chat.commands import ParsedCommand
-from rolling_chat.garbage import spare_what_is_loaded, tidy_up
+from rolling_chat.gc_tuning import spare_what_is_loaded, tidy_up
 from rolling_chat.tui.controllers.commands import CommandController
 from rolling_chat.tui.controllers.drafts import DraftController
 from rolling_chat.tui.controllers.following import Following

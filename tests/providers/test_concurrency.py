@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rolling_chat.providers.side_by_side import answers_side_by_side, server_of
+from rolling_chat.providers.concurrency import answers_side_by_side, server_of
 
 
 @pytest.mark.parametrize(

@@ -8,14 +8,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from rolling_chat.messages import Json, JsonObject, Message, ToolCall
-from rolling_chat.providers.offline.asking import Action, Order, read_orders, read_questions
+from rolling_chat.providers.offline.extractive_summary import asks_for_summary, extract_summary, marked_texts
 from rolling_chat.providers.offline.matching import (
     best_matches,
     content_words,
     read_sentences,
     split_sentences,
 )
-from rolling_chat.providers.offline.summary import asks_for_summary, extract_summary, marked_texts
+from rolling_chat.providers.offline.orders import Action, Order, read_orders, read_questions
 
 _INTRODUCTION = (
     "I am the offline model: no language model, only a search over what stands in this conversation."

@@ -1,4 +1,4 @@
-"""JSON that a model or a server wrote, read so strictly that whatever was read can be written again."""
+"""Read JSON from outside: every failure is a ValueError, and what was read can be written again."""
 
 from __future__ import annotations
 
@@ -9,24 +9,44 @@ from typing import NoReturn
 
 from rolling_chat.messages import Json
 
-MOST_DEPTH = 100
+MAX_DEPTH = 100
 """Objects and lists inside each other. Deeper ones are nobody's arguments, and break whoever walks
 them by recursion: Python's own writer and `repr`, and the servers that they are sent back to."""
 
 
 def read_json(text: str | bytes) -> Json:
-    """The value of `text`. Raises ValueError, and nothing else, where it cannot be used.
+    """Return the value of `text`. Raises ValueError, and nothing else, where it cannot be used.
 
-    Beside what is no JSON that is: NaN and infinite numbers, which Python reads but no server takes,
-    numbers of thousands of digits, and what is nested deeper than MOST_DEPTH.
+    Besides text that is not JSON, that is: NaN and infinite numbers, which Python reads but no server takes,
+    numbers of thousands of digits, and what is nested deeper than MAX_DEPTH.
     """
     try:
         value = json.loads(text, parse_constant=_refuse, parse_float=_finite)
     except RecursionError:
         raise ValueError("nested too deep") from None
-    if _is_deeper(value, MOST_DEPTH):
+    if _is_deeper(value, MAX_DEPTH):
         raise ValueError("nested too deep")
     return value
+
+
+def read_json_with_nulls(text: bytes) -> Json:
+    """Return the value of `text`, however deep; NaN and infinite numbers become null.
+
+    Raises ValueError, and nothing else, for text that is not JSON or is nested too deep to be read.
+    """
+    try:
+        return json.loads(text, parse_constant=_nothing, parse_float=_finite_or_none)
+    except RecursionError as error:
+        raise ValueError("nested too deep") from error
+
+
+def _nothing(_: str) -> None:
+    return None
+
+
+def _finite_or_none(text: str) -> float | None:
+    value = float(text)
+    return value if math.isfinite(value) else None
 
 
 def _refuse(name: str) -> NoReturn:

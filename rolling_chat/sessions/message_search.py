@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from rolling_chat.sessions import text_index
-from rolling_chat.sessions.branches import places
+from rolling_chat.sessions.ancestry import places
 from rolling_chat.sessions.excerpts import excerpt
 from rolling_chat.sessions.records import SearchHit
 from rolling_chat.sessions.rows import message_id, unpack

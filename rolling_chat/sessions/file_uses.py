@@ -6,9 +6,9 @@ import sqlite3
 from collections.abc import Iterable
 
 from rolling_chat.messages import FileTouch
+from rolling_chat.sessions.message_search import IN_SESSION
 from rolling_chat.sessions.records import FileUse
 from rolling_chat.sessions.rows import insert, message_id, pack, unpack
-from rolling_chat.sessions.search import IN_SESSION
 
 
 def add(connection: sqlite3.Connection, message: int, touched: Iterable[FileTouch]) -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from rolling_chat.providers.offline.counting import count_text
-from rolling_chat.providers.offline.summary import extract_summary
+from rolling_chat.providers.offline.extractive_summary import extract_summary
+from rolling_chat.providers.offline.token_counts import count_text
 
 
 def test_the_newest_win_the_room_and_order_is_kept() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from rolling_chat.messages import Ending, Message
 from rolling_chat.providers.protocol import Delta, ProviderError, ToolCallDelta
-from rolling_chat.providers.reply import MAX_CALLS, MAX_CHARACTERS, ReplyBuilder
+from rolling_chat.providers.reply_builder import MAX_CALLS, MAX_CHARACTERS, ReplyBuilder
 from rolling_chat.providers.wire import made_by
 
 MODEL = "gemini/gemini-2.5-pro"

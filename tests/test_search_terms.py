@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rolling_chat.words import content_stems, fold, stem, words_of
+from rolling_chat.search_terms import content_stems, fold, stem, words_of
 
 FORMS = [
     ("retry", "retries", "retried"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rolling_chat.providers.offline.asking import Order, read_orders, read_questions
+from rolling_chat.providers.offline.orders import Order, read_orders, read_questions
 
 
 @pytest.mark.parametrize(

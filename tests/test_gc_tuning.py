@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from rolling_chat import garbage
+from rolling_chat import gc_tuning
 
 
 class Ring:
@@ -31,7 +31,7 @@ def test_what_came_together_goes_and_for_little_nobody_looks() -> None:
     ring = Ring()
     watched = weakref.ref(ring)
     del ring
-    garbage.tidy_up()
+    gc_tuning.tidy_up()
     assert watched() is not None
     for _ in range(40):
         gc.collect(1)  # the ring is old by then, and past these
@@ -39,13 +39,13 @@ def test_what_came_together_goes_and_for_little_nobody_looks() -> None:
     gc.collect(1)
     watched = weakref.ref(old)
     del old
-    garbage.tidy_up()
+    gc_tuning.tidy_up()
     assert watched() is None
 
 
 def test_at_the_start_it_is_looked_for_seldom_and_later_in_short_looks() -> None:
-    garbage.look_seldom()
+    gc_tuning.look_seldom()
     assert gc.get_threshold()[0] > 10_000
-    garbage.spare_what_is_loaded()
+    gc_tuning.spare_what_is_loaded()
     gc.unfreeze()
     assert gc.get_threshold()[0] < 10_000

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sqlite3
 
-from rolling_chat.sessions.branches import is_on_branch
+from rolling_chat.sessions.ancestry import is_on_branch
 from rolling_chat.sessions.records import StoredSummary
 from rolling_chat.sessions.rows import insert, message_id, message_number, pack, real, unpack, whole
 

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from rolling_chat.providers.overflow import Overflow, find_overflow, is_throttling, read_body
+from rolling_chat.providers.overflow_errors import Overflow, find_overflow, is_throttling, read_body
 
 
 def _openai(message: str, code: str | None = "context_length_exceeded") -> str:

@@ -1,10 +1,11 @@
-"""`rolling-chat sessions`: list, show, export, delete."""
+"""`rolling-chat sessions`: list, search, show, export, delete."""
 
 from __future__ import annotations
 
 import json
 import os
 import sys
+from dataclasses import asdict
 from datetime import datetime
 
 from rolling_chat.agent.attachments import delete_attachments
@@ -15,7 +16,13 @@ from rolling_chat.messages import Json
 from rolling_chat.providers.addresses import place_of
 from rolling_chat.redaction import secrets_in
 from rolling_chat.sessions.export import export
-from rolling_chat.sessions.records import SessionAmbiguous, SessionInfo, SessionNotFound, StoreError
+from rolling_chat.sessions.records import (
+    SearchHit,
+    SessionAmbiguous,
+    SessionInfo,
+    SessionNotFound,
+    StoreError,
+)
 from rolling_chat.sessions.store import SessionStore
 from rolling_chat.settings.paths import Paths
 from rolling_chat.text import one_line
@@ -96,6 +103,25 @@ def delete_session(options: Options, paths: Paths) -> int:
     return Exit.DONE
 
 
+def search_sessions(options: Options, paths: Paths) -> int:
+    """Print the messages that hold the words, best first."""
+    words = " ".join(options.words)
+    try:
+        hits = open_store(paths).search(words, limit=options.limit)
+    except StoreError as error:
+        raise Failure(str(error)) from error
+    if options.json:
+        print(json.dumps([asdict(hit) for hit in hits], indent=2))
+        return Exit.DONE
+    if not hits:
+        print(f"Nothing that was said holds {one_line(words, 60)!r}.")
+    for hit in hits:
+        title = one_line(hit.title) or "(no title)"
+        print(f"{hit.session_id}  {_when(hit.created_at)}  {_where(hit)}  {title}")
+        print(f"    {hit.role}: {one_line(hit.snippet)}")
+    return Exit.DONE
+
+
 def _confirmed(info: SessionInfo) -> bool:
     if sys.stdin is None or not sys.stdin.isatty():
         raise Failure(f"say --yes to delete {info.id} without being asked", Exit.USAGE)
@@ -125,6 +151,10 @@ def _as_json(info: SessionInfo) -> dict[str, Json]:
         "created_at": info.created_at,
         "updated_at": info.updated_at,
     }
+
+
+def _where(hit: SearchHit) -> str:
+    return f"turn {hit.turn}" if hit.on_branch else f"turn {hit.turn} of a branch that was left"
 
 
 def _address(info: SessionInfo) -> str:

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rolling_chat import packing
+from rolling_chat import text_compression
 from rolling_chat.messages import _CONTENT, Content, MadeBy, Message, ToolCall, pack_contents
-from rolling_chat.packing import Packed
+from rolling_chat.text_compression import Packed
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()), max_size=300) | st.sampled_from(
     ["", "\x00" * 200, "\ud83d" * 150, "x\udc00y" * 60, "🙂" * 100, "a" * 99, "a" * 100, "a\r\n\u2028" * 70]
@@ -71,7 +71,7 @@ def test_few_pages_are_open_however_many_are_read() -> None:
     messages = [Message("user", f"{at} " * 100) for at in range(10_000)]
     pack_contents(messages)
     assert [message.text for message in messages] == [f"{at} " * 100 for at in range(10_000)]
-    opened = packing._opened.cache_info()
+    opened = text_compression._opened.cache_info()
     assert opened.currsize <= (opened.maxsize or 0) <= 64
 
 

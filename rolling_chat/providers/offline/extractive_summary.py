@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from rolling_chat.providers.offline.counting import fitting_pieces
 from rolling_chat.providers.offline.matching import split_sentences
+from rolling_chat.providers.offline.token_counts import fitting_pieces
 
 _ASKS = re.compile(
     r"\b(?:summari[sz]e|summari[sz]er|write (?:a|the) summary|extend (?:a|the) summary)\b", re.IGNORECASE

@@ -9,7 +9,7 @@ import pytest
 
 from rolling_chat.context import summarize_context
 from rolling_chat.messages import Json
-from rolling_chat.providers.offline.model import OfflineReply, reply_to
+from rolling_chat.providers.offline.offline_model import OfflineReply, reply_to
 
 
 def _tool(name: str, **properties: str) -> dict[str, Json]:
