@@ -148,7 +148,7 @@ class ToolEnded:
 
 @dataclass(frozen=True, slots=True)
 class Noticed:
-    """One line for the person: a repeated call, the iteration limit, a title given."""
+    """One line for the user: a repeated call, the iteration limit, a title given."""
 
     text: str
     warning: bool = False
@@ -156,7 +156,7 @@ class Noticed:
 
 @dataclass(frozen=True, slots=True)
 class TurnEnded:
-    """The turn is over and the conversation well-formed; `error` is one line for the person."""
+    """The turn is over and the conversation well-formed; `error` is one line for the user."""
 
     outcome: Outcome
     usage: Usage
@@ -171,7 +171,7 @@ class SummaryBegan:
 
 @dataclass(frozen=True, slots=True)
 class SummaryEnded:
-    """No summary is being made any more; `notice` is one line for the person, mostly empty."""
+    """No summary is being made any more; `notice` is one line for the user, mostly empty."""
 
     notice: str = ""
 

@@ -32,7 +32,7 @@ _JOINERS = re.compile(
     "[的了吗呢吧啊是在和与就都也不我你您他她它们这那哪谁么什怎几个はがをにのでともへやかねよ]+"
 )
 
-_LEAST_STEM = 3
+_MIN_STEM = 3
 # What a word may lose at its end, the longest first: a stem is always the beginning of its word.
 _SUFFIXES = (
     "isations", "izations", "isation", "ization", "ations", "ation", "ements", "ement", "ments", "ment",
@@ -80,7 +80,7 @@ def content_stems(text: str) -> list[str]:
 @lru_cache(maxsize=16_384)
 def stem(word: str) -> str:
     """The beginning that the forms of a folded word share: `retries` and `retry` give `retr`."""
-    if len(word) <= _LEAST_STEM or any(char.isdigit() for char in word):
+    if len(word) <= _MIN_STEM or any(char.isdigit() for char in word):
         return word
     if not word.isascii():
         return word[: max(4, len(word) - 2)] if not word[0].isascii() else word
@@ -92,14 +92,14 @@ def stem(word: str) -> str:
         if word.endswith(rest) and len(word) - len(rest) >= least:
             word = word.removesuffix(rest)
             break
-    if len(word) > _LEAST_STEM and word[-1] == word[-2]:
+    if len(word) > _MIN_STEM and word[-1] == word[-2]:
         word = word[:-1]
     return word
 
 
 def _may_lose(word: str, suffix: str) -> bool:
     left = len(word) - len(suffix)
-    if left < _STEM_LEFT.get(suffix, _LEAST_STEM):
+    if left < _STEM_LEFT.get(suffix, _MIN_STEM):
         return False
     if suffix == "s":
         return not word.endswith(_KEEPS_S)

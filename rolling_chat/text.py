@@ -244,6 +244,6 @@ def _code(char: str) -> str:
         return chr(0x2400 + code)
     if code == 0x7F:
         return "\u2421"
-    if 0xDC80 <= code <= 0xDCFF:  # a byte that is no text, as Python hands it to the system
+    if 0xDC80 <= code <= 0xDCFF:  # a byte that is not text, as Python hands it to the system
         return f"<0x{code - 0xDC00:02X}>"
     return f"<U+{code:04X}>"

@@ -44,7 +44,7 @@ class Packed:
 
     @property
     def text(self) -> str:
-        """The text as it was; some microseconds, where a neighbour was read lately one."""
+        """The text as it was; some microseconds, where a neighbor was read lately one."""
         page, at = self._page, self._at
         return _opened(page)[page.ends[at] : page.ends[at + 1]].decode("utf-8", "surrogatepass")
 

@@ -1,4 +1,4 @@
-"""Conversations from elsewhere become sessions, kept as they came; only prompts mend them."""
+"""Conversations from elsewhere become sessions, kept as they came; only prompts repair them."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def _same(store: SessionStore, messages: Sequence[Message]) -> SessionInfo | Non
 
 def _oddities(transcript: Transcript) -> Iterator[tuple[str, int]]:
     roles = [message.role for message in transcript.messages]
-    yield "fields of the wrong type", transcript.mended
+    yield "fields of the wrong type", transcript.repaired
     yield "unknown roles", sum(role not in _ROLES for role in roles)
     yield "results without a call", sum(_orphans(transcript.messages))
     yield "calls without a result", sum(_unanswered(transcript.messages))

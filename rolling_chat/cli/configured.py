@@ -1,4 +1,4 @@
-"""The settings in force for one run."""
+"""The settings of one run."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def here() -> Path:
 
 
 def settings_of(options: Options, paths: Paths, faults: Faults | None = None) -> Settings:
-    """The settings in force, the options of this run included.
+    """Return the settings, with the options of this run on top.
 
     Raises SettingsError, but leaves out what is wrong with `faults` that collect.
     """

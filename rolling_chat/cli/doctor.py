@@ -129,7 +129,7 @@ def _model(options: Options, settings: Settings, paths: Paths) -> Iterator[Fact]
         f"${(info.input_cost or 0) * 1e6:.2f} a million tokens in" if info and has_price else "unknown",
         True,
     )
-    yield "catalogue", f"{len(catalog.names()):,} models", True
+    yield "catalog", f"{len(catalog.names()):,} models", True
 
 
 def _learned(model: str, settings: Settings, paths: Paths) -> Knowledge:

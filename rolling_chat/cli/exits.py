@@ -16,7 +16,7 @@ class Exit(IntEnum):
 
 
 class Failure(Exception):  # noqa: N818 - what is raised is the way out, not an error of ours
-    """The command cannot go on; `str()` is the one line for the person."""
+    """The command cannot go on; `str()` is the one line for the user."""
 
     def __init__(self, line: str, code: Exit = Exit.FAILED) -> None:
         super().__init__(line)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from rolling_chat.private_files import PrivateRotatingFileHandler
 
-_MOST_BYTES = 2_000_000
+_MAX_BYTES = 2_000_000
 _FORMAT = "%(asctime)s %(process)d %(levelname)s %(name)s: %(message)s"
 
 
@@ -22,7 +22,7 @@ def start_logging(log_file: Path) -> Path:
         log_file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         handler = PrivateRotatingFileHandler(
             log_file,
-            maxBytes=_MOST_BYTES,
+            maxBytes=_MAX_BYTES,
             backupCount=1,
             encoding="utf-8",
             errors="backslashreplace",

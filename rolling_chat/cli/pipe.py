@@ -16,7 +16,7 @@ def read_pipe(*, wait: bool) -> str:
     """The text on stdin, or nothing where stdin is a terminal, closed or empty.
 
     With `wait` False a pipe that has said nothing for 3 seconds is left alone, with a line on
-    stderr that says so. Bytes that are no UTF-8 become U+FFFD.
+    stderr that says so. Bytes that are not UTF-8 become U+FFFD.
     """
     stream = sys.stdin
     if stream is None or stream.closed or stream.isatty():

@@ -84,7 +84,7 @@ class Replaying:
     """A whole run: every conversation under the same settings, and what they come to.
 
     `known` is what the chat has learned of the model, for a saved session; a file is replayed by what
-    settings and catalogue say, so that it comes out the same on every machine.
+    settings and catalog say, so that it comes out the same on every machine.
     """
 
     model: str
@@ -106,7 +106,7 @@ class Replaying:
                     self.samples.append(Sample.of(replayed))
                 show(done + (transcript.read - done) * replayed.at_message / len(transcript.messages))
                 yield transcript, replayed
-            tally.mend(transcript.mended)
+            tally.add_repaired(transcript.repaired)
             self.tallies.append(tally)
             done = transcript.read
             show(done)
@@ -143,7 +143,7 @@ class Replaying:
     @property
     def _whence(self) -> str:
         if self.known is None:
-            return " · by settings and catalogue, nothing learned"
+            return " · by settings and catalog, nothing learned"
         return " · with what was learned of it" if self.known != Knowledge() else ""
 
 

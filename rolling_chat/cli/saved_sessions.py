@@ -89,7 +89,7 @@ def export_session(options: Options, paths: Paths) -> int:
 
 
 def delete_session(options: Options, paths: Paths) -> int:
-    """Delete one session for good, once the person has said so."""
+    """Delete one session for good, once the user has said so."""
     store = open_store(paths)
     info = _find(store, options.session)
     if not options.yes and not _confirmed(info):

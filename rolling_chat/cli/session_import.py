@@ -32,7 +32,7 @@ def import_sessions(options: Options, paths: Paths) -> int:
     finally:
         store.close()
     if odd := _oddities(done):
-        print(f"Kept as they came, and mended only in prompts: {odd}.")
+        print(f"Kept as they came, and repaired only in prompts: {odd}.")
     return Exit.DONE
 
 

@@ -43,7 +43,7 @@ _HIDDEN = re.compile(
     r"|^USE_LITELLM_PROXY$"  # no address, but it sends the models of every provider to another server
 )
 
-# Names of litellm's for one provider, by its other roads.
+# Names of litellm's for one provider, by its other endpoints.
 _SAME_PROVIDER: Mapping[str, str] = MappingProxyType(
     {
         "ollama_chat": "ollama",

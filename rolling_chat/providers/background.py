@@ -16,7 +16,7 @@ async def in_background(work: Callable[[], Result]) -> Result:
     """Do `work` in a daemon thread and wait for its result; raises what it raises.
 
     Unlike asyncio.to_thread it leaves nothing that the end of the loop, or of the program, waits for:
-    an import of seconds must not keep a person who quits.
+    an import of seconds must not keep a user who quits.
     """
     loop = asyncio.get_running_loop()
     future: asyncio.Future[Result] = loop.create_future()

@@ -55,7 +55,7 @@ def _markable_at_or_before(wire: list[dict[str, Json]], place: int) -> int | Non
 
 
 def _is_markable(message: dict[str, Json]) -> bool:
-    """Text carries a mark; a message of tool calls alone does not on every road to the provider."""
+    """Text carries a mark; a message of tool calls alone does not on every path to the provider."""
     return message["role"] != "system" and bool(message.get("content"))
 
 

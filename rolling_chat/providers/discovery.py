@@ -75,7 +75,7 @@ def check_model(model: str, catalog: ModelCatalog) -> None:
     """Raise ProviderError(MODEL_UNKNOWN), with the nearest names, for a model that cannot be reached.
 
     A name behind a known provider's passes, listed or not: providers bring out models faster than
-    any list does. So does any name that stands in the catalogue just so.
+    any list does. So does any name that stands in the catalog just so.
     """
     provider = find_provider(model)
     if provider is not None and provider.name == "demo":

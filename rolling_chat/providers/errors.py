@@ -31,7 +31,7 @@ from rolling_chat.redaction import redact, secrets_in
 from rolling_chat.text import printable
 
 # Names of exceptions that mean a connection that could not be made, or broke; by name, so that
-# neither httpx nor aiohttp has to be imported to recognise theirs.
+# neither httpx nor aiohttp has to be imported to recognize theirs.
 _NETWORK_ERRORS = frozenset(
     {
         "ConnectError", "ConnectTimeout", "ReadError", "WriteError", "RemoteProtocolError", "PoolTimeout",
@@ -115,7 +115,7 @@ _UNITS = {"ms": 0.001, "milli": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 @dataclass(frozen=True, slots=True)
 class ErrorContext:
-    """What the sentences need to know beside the error: where it was sent, and what would be near.
+    """What the sentences need to know besides the error: where it was sent, and what would be near.
 
     `timeout` is in seconds. `nearest` finds names of models like one that nobody knows.
     """

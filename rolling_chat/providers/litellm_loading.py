@@ -29,7 +29,7 @@ _BEFORE_IMPORT = {
 }
 _ITS_LOGGERS = ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy", "LiteLLM Proxy Stdout")
 # What it works with. Without a handler, their warnings would be printed to stderr.
-_NEIGHBOURS = ("httpx", "httpcore", "openai", "aiohttp", "asyncio", "botocore", "urllib3")
+_NEIGHBORS = ("httpx", "httpcore", "openai", "aiohttp", "asyncio", "botocore", "urllib3")
 
 # a host that does not answer a connection within this is not there
 _CONNECT_SECONDS = 15.0
@@ -80,7 +80,7 @@ async def warm_up(litellm: Any) -> None:
 def timeouts(seconds: float) -> Any:
     """Time limits of a request: `seconds` for each read, and less for the connection to be made.
 
-    For roads that take one figure only litellm takes the one for reading.
+    For endpoints that take one figure only litellm takes the one for reading.
     """
     httpx = importlib.import_module("httpx")  # came with litellm
     return httpx.Timeout(seconds, connect=min(seconds, _CONNECT_SECONDS))
@@ -136,7 +136,7 @@ def _route_logs(log_file: Path | None, secrets: Iterable[str]) -> None:
         logger.addHandler(handler)
         logger.propagate = False
         logger.setLevel(logging.WARNING)
-    for name in _NEIGHBOURS:
+    for name in _NEIGHBORS:
         logger = logging.getLogger(name)
         if not any(isinstance(known, logging.NullHandler) for known in logger.handlers):
             logger.addHandler(logging.NullHandler())

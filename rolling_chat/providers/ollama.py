@@ -14,11 +14,11 @@ _HOST = "127.0.0.1"
 _PORT = 11434
 # Seconds. A server on this machine answers in a few milliseconds; one that hangs must not hang us.
 _PROBE_TIMEOUT = 0.2
-_MOST_BYTES = 1_000_000
+_MAX_BYTES = 1_000_000
 
 
 def probe_ollama(environ: Mapping[str, str], timeout: float = _PROBE_TIMEOUT) -> str | None:
-    """The newest model of a running Ollama as `ollama/name`, None where there is none.
+    """The newest model of a running Ollama as `ollama/name`, None if there is none.
 
     Asks the address in OLLAMA_HOST, else 127.0.0.1:11434. Takes at most twice `timeout` seconds,
     whatever the server or the resolver of names does.
@@ -48,7 +48,7 @@ def _models(environ: Mapping[str, str], timeout: float) -> list[str]:
         answer = connection.getresponse()
         if answer.status != 200:
             return []
-        models = read_json(answer.read(_MOST_BYTES))["models"]
+        models = read_json(answer.read(_MAX_BYTES))["models"]
         return [str(entry["name"]) for entry in models if "embed" not in str(entry["name"])]
     except (OSError, http.client.HTTPException, ValueError, LookupError, TypeError) as error:
         _log.debug("no Ollama at %s:%s: %s", host, port, error)

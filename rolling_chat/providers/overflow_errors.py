@@ -174,7 +174,7 @@ _ANSWER_PARTS = frozenset({"completion", "output"})
 _LIMIT_FIELDS = ("n_ctx", "max_context_length", "context_length", "max_tokens_allowed")
 _REQUESTED_FIELDS = ("n_prompt_tokens", "prompt_tokens", "requested_tokens")
 _END_CHARS = 4_000
-_MOST_STARTS = 12  # brackets tried as the start of a structure
+_MAX_STARTS = 12  # brackets tried as the start of a structure
 # A window is never this small; MiniMax's "(2013)" is kept out by having no pattern.
 _SMALLEST_WINDOW = 16
 
@@ -276,7 +276,7 @@ def _structures(text: str) -> Iterator[Json]:
     A bracket in the words, as in `messages[3]`, reads as one too.
     """
     end = 0
-    for match in islice(re.finditer(r"[{\[]", text), _MOST_STARTS):
+    for match in islice(re.finditer(r"[{\[]", text), _MAX_STARTS):
         if match.start() < end:
             continue
         piece = text[match.start() :]

@@ -81,7 +81,7 @@ Delta: TypeAlias = TextDelta | ReasoningDelta | ToolCallDelta | Retrying | Finis
 
 
 class ErrorKind(StrEnum):
-    """The few kinds of failure that ask for different things of the person."""
+    """The few kinds of failure that ask for different things of the user."""
 
     BAD_KEY = "bad_key"
     MODEL_UNKNOWN = "model_unknown"
@@ -99,7 +99,7 @@ BROKEN_OFF = "The answer broke off in the middle; what came is kept."
 
 
 class ProviderError(Exception):
-    """A request that failed: `str()` is one line for the person, `detail` is for the log.
+    """A request that failed: `str()` is one line for the user, `detail` is for the log.
 
     For TOO_LONG, `limit`, `requested` and its part `prompt` are the provider's numbers in tokens, if named.
     """

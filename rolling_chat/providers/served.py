@@ -15,8 +15,8 @@ from rolling_chat.providers.protocol import ErrorKind, ProviderError
 from rolling_chat.text import one_line
 
 _TIMEOUT = 5.0  # seconds for each read
-_MOST_BYTES = 2_000_000
-_MOST_NAMED = 8
+_MAX_BYTES = 2_000_000
+_MAX_NAMED = 8
 
 
 def served_model(address: str, wanted: str, environ: Mapping[str, str]) -> str:
@@ -60,8 +60,8 @@ def served_models(
 
 def listed(names: Sequence[str]) -> str:
     """Write the names of models into a line."""
-    more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
-    return ", ".join(one_line(name, 60) for name in names[:_MOST_NAMED]) + more if names else "no models"
+    more = f" and {len(names) - _MAX_NAMED} more" if len(names) > _MAX_NAMED else ""
+    return ", ".join(one_line(name, 60) for name in names[:_MAX_NAMED]) + more if names else "no models"
 
 
 def _headers(address: str, environ: Mapping[str, str], model: str) -> dict[str, str]:
@@ -96,7 +96,7 @@ def _get(url: str, headers: Mapping[str, str], timeout: float) -> tuple[int, byt
             "GET", f"{parts.path}?{parts.query}" if parts.query else parts.path, headers=headers
         )
         answer = connection.getresponse()
-        return answer.status, answer.read(_MOST_BYTES)
+        return answer.status, answer.read(_MAX_BYTES)
     except ValueError as error:
         raise OSError("the key or the address cannot be sent") from error  # the error quotes the key
     except http.client.HTTPException as error:

@@ -1,4 +1,4 @@
-"""What a request used and cost, from what the provider reported and the catalogue's prices."""
+"""What a request used and cost, from what the provider reported and the catalog's prices."""
 
 from __future__ import annotations
 

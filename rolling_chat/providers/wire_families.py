@@ -49,7 +49,7 @@ _GROK = WireFamily("grok", prompt_cache=True)
 _OPENAI = WireFamily("openai", cache_key=True, prompt_cache=True)
 _OTHER = WireFamily("other")
 
-# Roads on which the server's own rules outweigh the model's.
+# Paths on which the server's own rules outweigh the model's.
 _BY_PROVIDER: dict[str, WireFamily] = {
     "ollama": WireFamily("ollama"),
     "ollama_chat": WireFamily("ollama"),

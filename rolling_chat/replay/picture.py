@@ -26,16 +26,16 @@ _OPENING = (
 # Trims stand in a strip above the plot, so that they never hide a column.
 _STRIP = 14
 # More columns than a screen can show only make the file large.
-_MOST_COLUMNS = 1000
-_MOST_BOUNDARIES = 120
-_MOST_TRIANGLES = 80
+_MAX_COLUMNS = 1000
+_MAX_BOUNDARIES = 120
+_MAX_TRIANGLES = 80
 # Below this share of the window the columns would be a thin line at the bottom: the scale is theirs then.
-_LEAST_SHARE = 0.3
+_MIN_SHARE = 0.3
 
 _REFUSED_OPACITY = 0.4
 _NAMES = {"current": "current turn"}
 
-# Chosen to be told apart without colour vision too: lightness differs between neighbours.
+# Chosen to be told apart without color vision too: lightness differs between neighbors.
 _STYLE = """
   svg { color-scheme: light dark; }
   .paper { fill: #ffffff; } .ink { fill: #1f2933; } .soft { fill: #52606d; }
@@ -135,7 +135,7 @@ class _Scale:
         window = max((sample.window for sample in samples), default=0)
         room = max((sample.room for sample in samples), default=0)
         peak = max((sample.total for sample in samples if not sample.refused), default=0)
-        is_small = 0 < peak < window * _LEAST_SHARE
+        is_small = 0 < peak < window * _MIN_SHARE
         return cls(max(1, round((peak if is_small else max(peak, window)) * 1.06)), window, room)
 
     def y(self, tokens: int) -> float:
@@ -150,8 +150,8 @@ class _Scale:
 
 
 def _columns(samples: Sequence[Sample]) -> list[Sample]:
-    """At most _MOST_COLUMNS of them: of those that share a column, the largest one that was sent."""
-    width = math.ceil(len(samples) / _MOST_COLUMNS) or 1
+    """At most _MAX_COLUMNS of them: of those that share a column, the largest one that was sent."""
+    width = math.ceil(len(samples) / _MAX_COLUMNS) or 1
     if width == 1:
         return list(samples)
     columns: list[Sample] = []
@@ -221,7 +221,7 @@ def _boundaries(columns: Sequence[Sample]) -> Iterator[str]:
         for place in range(1, len(columns))
         if columns[place].conversation != columns[place - 1].conversation
     ]
-    if len(places) > _MOST_BOUNDARIES:
+    if len(places) > _MAX_BOUNDARIES:
         return
     for place in places:
         x = _x(place, len(columns))
@@ -236,7 +236,7 @@ def _trims(columns: Sequence[Sample]) -> Iterator[str]:
     bottom = _TOP - 3
     for place in places:
         x = _x(place, len(columns)) + _PLOT_WIDTH / len(columns) / 2
-        if len(places) <= _MOST_TRIANGLES:
+        if len(places) <= _MAX_TRIANGLES:
             yield f'<path class="trim" d="M{x - 4:.1f},{bottom - 8}h8l-4,7z" stroke="none"/>'
         else:
             yield (

@@ -100,8 +100,8 @@ class Tally:
         if repaired > self.repaired:
             self.repaired, self.reasons = repaired, Counter(replayed.repairs)
 
-    def mend(self, messages: int) -> None:
-        """Note messages that were mended as they were read."""
+    def add_repaired(self, messages: int) -> None:
+        """Note messages that were repaired as they were read."""
         if messages:
             self.repaired += messages
             self.reasons["a field of the wrong type"] += messages

@@ -20,7 +20,7 @@ from rolling_chat.providers import wire
 from rolling_chat.sessions.records import SessionInfo
 from rolling_chat.text import one_line
 
-MOST_BYTES = 256 * 1024 * 1024
+MAX_BYTES = 256 * 1024 * 1024
 """The longest line, or array, that is read into memory."""
 
 _GZIP = b"\x1f\x8b"
@@ -28,7 +28,7 @@ _EXPECTED = 'expected an array of messages or {"id", "messages"}'
 
 
 class TranscriptError(Exception):
-    """A transcript that cannot be read; `str()` is the one line for the person."""
+    """A transcript that cannot be read; `str()` is the one line for the user."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class Transcript:
     """One conversation.
 
     `sources` are the dictionaries that `messages` were read from, in the same order; empty for a
-    saved session. `tools` are the schemas that were offered. `mended` counts the messages whose
+    saved session. `tools` are the schemas that were offered. `repaired` counts the messages whose
     fields were not of the format's types. `read` is the share of the file read so far, 0 to 1.
     """
 
@@ -45,7 +45,7 @@ class Transcript:
     sources: Sequence[JsonObject] = ()
     tools: Sequence[JsonObject] = ()
     title: str = ""
-    mended: int = 0
+    repaired: int = 0
     read: float = 1.0
     _given: dict[int, JsonObject] = field(init=False, repr=False, compare=False)
 
@@ -123,9 +123,9 @@ class _File:
         size = 0
         while line := self._next_line():
             size += len(line)
-            if size > MOST_BYTES:
+            if size > MAX_BYTES:
                 raise TranscriptError(
-                    f"{self._name} is one conversation of more than {MOST_BYTES // 1024**2} MB: split it"
+                    f"{self._name} is one conversation of more than {MAX_BYTES // 1024**2} MB: split it"
                 )
             message = self._decode(line)
             if not _is_message(message):
@@ -140,12 +140,12 @@ class _File:
 
     def _next_line(self) -> bytes:
         """The next line that is not blank; empty at the end of the file."""
-        while line := self._stream.readline(MOST_BYTES + 1):
+        while line := self._stream.readline(MAX_BYTES + 1):
             self._number += 1
-            if len(line) > MOST_BYTES:
+            if len(line) > MAX_BYTES:
                 raise TranscriptError(
                     f"line {self._number} of {self._name} is longer than "
-                    f"{MOST_BYTES // 1024**2} MB: split it into conversations of their own"
+                    f"{MAX_BYTES // 1024**2} MB: split it into conversations of their own"
                 )
             if line.strip():
                 return line
@@ -155,10 +155,10 @@ class _File:
         """The one value that the whole file holds; `first` is its first line, which holds none."""
         number = self._number
         second = self._next_line()
-        rest = self._stream.read(MOST_BYTES + 1)
+        rest = self._stream.read(MAX_BYTES + 1)
         self._number = number
         try:
-            if len(rest) <= MOST_BYTES:
+            if len(rest) <= MAX_BYTES:
                 return read_json_with_nulls(first + second + rest)
         except ValueError as error:
             if not _is_value(second):
@@ -166,7 +166,7 @@ class _File:
                 raise self._broken(number + line - 1, error) from error
         if second and not _is_value(second):
             raise TranscriptError(
-                f"{self._name} is one value of more than {MOST_BYTES // 1024**2} MB: "
+                f"{self._name} is one value of more than {MAX_BYTES // 1024**2} MB: "
                 "write one conversation a line"
             )
         # the lines stand for themselves, all but the first
@@ -188,14 +188,14 @@ class _File:
         if not isinstance(given, list):
             raise TranscriptError(self._no_conversation(value))
         sources: list[JsonObject] = []
-        mended = 0
+        repaired = 0
         for place, message in enumerate(given):
             if not isinstance(message, Mapping):
                 raise TranscriptError(
                     f"line {self._number} of {self._name}: message {place} is no object with a role"
                 )
             sound = normalize_message(message)
-            mended += sound is not message
+            repaired += sound is not message
             sources.append(sound)
         tools, title = value.get("tools"), value.get("title")
         return Transcript(
@@ -204,7 +204,7 @@ class _File:
             sources=sources,
             tools=[tool for tool in tools if isinstance(tool, Mapping)] if isinstance(tools, list) else (),
             title=title if isinstance(title, str) else "",
-            mended=mended,
+            repaired=repaired,
             read=self._raw.tell() / self._size if self._size else 1.0,
         )
 

@@ -163,7 +163,7 @@ def _is_of(connection: sqlite3.Connection, session: int, message: int) -> bool:
 def _plan_at(
     connection: sqlite3.Connection, session: int, head: int | None, model: str
 ) -> str | bytes | None:
-    """The plan of the nearest request at or above `head`, as it is stored; None where there is none.
+    """The plan of the nearest request at or above `head`, as it is stored; None if there is none.
 
     Of a fork, the requests of the session that it shares messages with count as well.
     """

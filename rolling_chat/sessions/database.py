@@ -123,9 +123,9 @@ class Database:
                 yield connection
         except StoreDamaged as error:
             with self._lock:
-                mended = text_index.mend(self._connection) if self._open else ""
-            if mended:
-                raise StoreError(f"{self._name} could not be written: {mended}") from error
+                repaired = text_index.repair(self._connection) if self._open else ""
+            if repaired:
+                raise StoreError(f"{self._name} could not be written: {repaired}") from error
             raise
 
     @contextlib.contextmanager

@@ -134,7 +134,7 @@ def listed(connection: sqlite3.Connection, folder: str | None, limit: int | None
 
 
 def change(connection: sqlite3.Connection, session: int, changes: SessionChanges) -> None:
-    """Change what `changes` names. A title set so is the person's own."""
+    """Change what `changes` names. A title set so is the user's own."""
     columns: dict[str, Any] = {}
     for key, value in changes.items():
         match key, value:

@@ -16,9 +16,9 @@ from rolling_chat.sessions.rows import message_id, unpack
 
 _log = logging.getLogger("rolling_chat.sessions")
 
-_MOST_WORDS = 32
-_MOST_LETTERS = 64
-_LEAST_BEGINNING = 3  # letters; fewer begin too many words
+_MAX_WORDS = 32
+_MAX_LETTERS = 64
+_MIN_BEGINNING = 3  # letters; fewer begin too many words
 _TERM = re.compile(r'"([^"]+)"|[^\s"]+')
 # scripts written without spaces begin here (CJK radicals): the index takes a whole run for a word
 _UNSPACED = re.compile(
@@ -102,7 +102,7 @@ class _Term:
         """The term in the index's language; `beginnings` also finds words that begin so."""
         if self.is_phrase:
             return [f'"{" ".join(self.words)}"']
-        long_enough = beginnings and all(len(word) >= _LEAST_BEGINNING for word in self.words)
+        long_enough = beginnings and all(len(word) >= _MIN_BEGINNING for word in self.words)
         star = "*" if self.is_beginning or long_enough else ""
         return [f'"{word}"{star}' for word in self.words]
 
@@ -111,10 +111,10 @@ def _wanted(words: str) -> list[_Term]:
     terms = []
     for match in _TERM.finditer(words):
         phrase, star = match[1] is not None, match[0].endswith("*")
-        parts = tuple(word[:_MOST_LETTERS] for word in re.findall(r"\w+", match[1] if phrase else match[0]))
+        parts = tuple(word[:_MAX_LETTERS] for word in re.findall(r"\w+", match[1] if phrase else match[0]))
         if parts:
-            terms.append(_Term(parts[:_MOST_WORDS], phrase and len(parts) > 1, star and not phrase))
-        if len(terms) == _MOST_WORDS:
+            terms.append(_Term(parts[:_MAX_WORDS], phrase and len(parts) > 1, star and not phrase))
+        if len(terms) == _MAX_WORDS:
             break
     return terms
 

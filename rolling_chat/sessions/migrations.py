@@ -204,14 +204,14 @@ _FIFTH = (
     # nothing was ever written to these
     "ALTER TABLE session DROP COLUMN conversation_summary",
     "ALTER TABLE session DROP COLUMN summary_through_id",
-    # whether the person has dismissed the line that says that a session is summarised
+    # whether the user has dismissed the line that says that a session is summarized
     "ALTER TABLE session ADD COLUMN summary_noted INTEGER NOT NULL DEFAULT 0",
     # what a request was for: "answer" or "summary"
     "ALTER TABLE request ADD COLUMN purpose TEXT NOT NULL DEFAULT 'answer'",
 )
 
 _SIXTH = (
-    # messages that the person keeps out of the prompt, as `pins` are those that stay in it
+    # messages that the user keeps out of the prompt, as `pins` are those that stay in it
     "ALTER TABLE session ADD COLUMN excluded TEXT NOT NULL DEFAULT '[]'",
 )
 

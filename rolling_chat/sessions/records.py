@@ -10,7 +10,7 @@ from rolling_chat.messages import FileTouch, Json, JsonObject, Message, Usage
 
 
 class StoreError(Exception):
-    """The store cannot do what was asked; `str()` is the one line for the person."""
+    """The store cannot do what was asked; `str()` is the one line for the user."""
 
 
 class StoreDamaged(StoreError):  # noqa: N818 - reads as what it is at the place that catches it
@@ -30,8 +30,8 @@ class SessionInfo:
     """One session as lists show it.
 
     `messages` counts the branch that ends at `head`; times are seconds since the epoch;
-    `title_given` tells a title of the person's own from one made from the first message;
-    `has_summary` is of the present branch, and `summary_noted` says that the person has dismissed the
+    `title_given` tells a title of the user's own from one made from the first message;
+    `has_summary` is of the present branch, and `summary_noted` says that the user has dismissed the
     line about it; `parent` is the session this one was forked from, or empty.
 
     `api_base` is the address of the model's server, without credentials: empty for the provider's own,
@@ -56,7 +56,7 @@ class SessionInfo:
 
 @dataclass(frozen=True, slots=True)
 class SessionState:
-    """What the pipeline remembers of a session, beside its summaries; `pins` and `excluded` are ids of
+    """What the pipeline remembers of a session, besides its summaries; `pins` and `excluded` are ids of
     messages."""
 
     pins: tuple[str, ...] = ()
@@ -90,7 +90,7 @@ class Stretch(NamedTuple):
 class SessionChanges(TypedDict, total=False):
     """What `update_session` can change; `head` is a message's id, or empty for before the first.
 
-    A title is taken for the person's own unless `title_given` says otherwise.
+    A title is taken for the user's own unless `title_given` says otherwise.
     """
 
     title: str
@@ -190,7 +190,7 @@ class Holder:
 class SearchHit:
     """A message found by its text; `snippet` is one line, whole words found in it in [brackets].
 
-    `turn` counts the person's messages from 1 at the root of its branch, 0 before the first;
+    `turn` counts the user's messages from 1 at the root of its branch, 0 before the first;
     `on_branch` says whether it is on the session's present branch; `created_at` is in seconds since
     the epoch, 0 where unknown.
     """

@@ -113,7 +113,7 @@ class SessionStore:
             return directory.listed(connection, folder, limit)
 
     def update_session(self, id: str, **changes: Unpack[SessionChanges]) -> SessionInfo:
-        """Change what is named. A title set here is the person's own and stays."""
+        """Change what is named. A title set here is the user's own and stays."""
         with self._database.write() as connection:
             session = directory.exact(connection, id)
             directory.change(connection, session, changes)
@@ -142,7 +142,7 @@ class SessionStore:
         """Go to another message of the session's tree; empty: to before the first.
 
         Nothing is deleted. Returns, and keeps, the plan of `model` that the nearest request at or
-        above `head` was sent by, None where there is none. Raises StoreError for a message of
+        above `head` was sent by, None if there is none. Raises StoreError for a message of
         another session, and if the session is open elsewhere.
         """
         with self._database.write() as connection:
@@ -331,7 +331,7 @@ class SessionStore:
             return requests.usage_of(connection, directory.exact(connection, session_id))
 
     def request(self, id_start: str) -> RequestRecord:
-        """The request whose id begins so. Raises StoreError where there is none, or several."""
+        """The request whose id begins so. Raises StoreError if there is none, or several."""
         with self._database.read() as connection:
             return requests.find(connection, id_start)
 

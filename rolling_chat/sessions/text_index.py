@@ -22,7 +22,7 @@ def is_damage(error: sqlite3.Error) -> bool:
     return code.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB"))
 
 
-def mend(connection: sqlite3.Connection) -> str:
+def repair(connection: sqlite3.Connection) -> str:
     """Make the index again where it is damaged; where that fails, let messages be kept without it.
 
     The messages themselves are not touched. Returns what was done, in words; empty where the index is

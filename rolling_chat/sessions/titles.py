@@ -1,4 +1,4 @@
-"""Titles that sessions get by themselves: rule-based, from what the person said first."""
+"""Titles that sessions get by themselves: rule-based, from what the user said first."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from rolling_chat.text import one_line
 
 TITLE_CHARACTERS = 60
 
-_LEAST_KEPT = 0.6  # of a title that is cut at a space; below it, the word itself is cut
+_MIN_KEPT = 0.6  # of a title that is cut at a space; below it, the word itself is cut
 _LOOKED_AT = 20_000  # characters
 # what begins a line of Markdown and says nothing: heading, list, quote, task
 _MARKS = re.compile(r"^(?:[#>*+•-]+\s+|\d+[.)]\s+|\[[ xX]\]\s+)+")
@@ -70,4 +70,4 @@ def _cut(line: str) -> str:
         return line
     kept = line[: TITLE_CHARACTERS - 1]
     at_space = kept if line[len(kept)] == " " else kept.rpartition(" ")[0]
-    return (at_space if len(at_space) >= _LEAST_KEPT * TITLE_CHARACTERS else kept).rstrip(" ,;:–-") + "…"
+    return (at_space if len(at_space) >= _MIN_KEPT * TITLE_CHARACTERS else kept).rstrip(" ,;:–-") + "…"

@@ -191,7 +191,7 @@ def _add(connection: sqlite3.Connection, session: int, columns: dict[str, Any], 
 
 
 def _derive_title(connection: sqlite3.Connection, session: int, message: int, text: str) -> None:
-    """Title a session by what was said in it, unless the person has titled it.
+    """Title a session by what was said in it, unless the user has titled it.
 
     What begins the branch titles it, also anew; what comes later only where that was a greeting.
     """

@@ -1,4 +1,4 @@
-"""Settings, where they come from, and writing them back; the model catalogue; themes."""
+"""Settings, where they come from, and writing them back; the model catalog; themes."""
 
 import logging
 

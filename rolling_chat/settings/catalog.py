@@ -19,7 +19,7 @@ _log = logging.getLogger("rolling_chat.settings.catalog")
 _TABLE_FILE = "model_prices_and_context_window_backup.json"
 # "responses" and "completion" models are reached by the same call, through litellm's bridges
 _TEXT_MODES = frozenset({"chat", "responses", "completion"})
-# two roads to the same server (litellm names its models by the first)
+# two paths to the same server (litellm names its models by the first)
 _SAME_SERVER = {"ollama_chat": "ollama"}
 _INVENTORIES = ("bedrock", "azure", "oci", "sagemaker")
 
@@ -159,7 +159,7 @@ class ModelCatalog:
 
 @functools.cache
 def load_catalog() -> ModelCatalog:
-    """The catalogue of litellm's table in its package folder, read once and when first needed.
+    """The catalog of litellm's table in its package folder, read once and when first needed.
 
     It is empty, and a line in the log says why, where there is no table to be read.
     """

@@ -37,7 +37,7 @@ def find_paths(environ: Mapping[str, str]) -> Paths:
     """Find the platform's folders, or the one folder that ROLLING_CHAT_HOME names.
 
     The platform's folders come from platformdirs, which reads the process's own environment.
-    Creates nothing. Raises SettingsError where the person has no home folder.
+    Creates nothing. Raises SettingsError where the user has no home folder.
     """
     home = environ.get(HOME_VARIABLE, "")
     if home:

@@ -16,7 +16,7 @@ KeyPath: TypeAlias = tuple[str, ...]
 
 
 class SettingsError(Exception):
-    """A setting that cannot be used; `str()` is the one line for the person."""
+    """A setting that cannot be used; `str()` is the one line for the user."""
 
 
 def _table(of: type) -> Any:
@@ -31,7 +31,7 @@ def _by_name(kind: type, **rule: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class ModelSettings:
-    """What is known of one model, sizes in tokens; 0: ask the catalogue, "": the provider's own."""
+    """What is known of one model, sizes in tokens; 0: ask the catalog, "": the provider's own."""
 
     max_input_tokens: int = size(0)
     max_output_tokens: int = size(0)
@@ -93,7 +93,7 @@ class SessionsSettings:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Every setting in force.
+    """Every setting of one run.
 
     `origins` tells for each dotted key where its value came from: "default", a file's path,
     "environment" or "command line". `trusted_folders` are the projects whose own settings file
@@ -135,7 +135,7 @@ def _rules(of: type, prefix: KeyPath = ()) -> Iterator[tuple[KeyPath, Rule]]:
 
 
 RULES: Mapping[KeyPath, Rule] = MappingProxyType(dict(_rules(Settings)))
-"""Every key by its path; ANY stands for a name of the person's own (a model, a tool)."""
+"""Every key by its path; ANY stands for a name of the user's own (a model, a tool)."""
 
 
 def build(

@@ -1,4 +1,4 @@
-"""Themes: the colours of the screen, as TOML files."""
+"""Themes: the colors of the screen, as TOML files."""
 
 from __future__ import annotations
 
@@ -79,8 +79,8 @@ def read_theme(path: Path) -> ThemeSpec:
     dark = data.get("dark")
     if not isinstance(dark, bool):
         raise _fault(path, "dark", dark, "true or false")
-    colors = _texts(path, data, "colors", _HEX, "a colour such as #1e66f5")
-    _refuse_others(path, "colour", colors, COLORS)
+    colors = _texts(path, data, "colors", _HEX, "a color such as #1e66f5")
+    _refuse_others(path, "color", colors, COLORS)
     missing = [color for color in COLORS if color not in colors]
     if missing:
         raise SettingsError(f"{_name(path)}: [colors] lacks {', '.join(missing)}")

@@ -15,7 +15,7 @@ from rolling_chat.settings.schema import SettingsError
 from rolling_chat.text import printable
 
 # a settings file is a page or two; what is far larger is not one
-_MOST_BYTES = 1_000_000
+_MAX_BYTES = 1_000_000
 _AT_END = "(at end of document)"
 
 
@@ -30,7 +30,7 @@ def read_text(path: Path) -> str:
         found = path.stat()
         if not stat.S_ISREG(found.st_mode):  # a pipe would keep us waiting for ever
             raise SettingsError(f"{_name(path)}: is not a file")
-        if found.st_size > _MOST_BYTES:
+        if found.st_size > _MAX_BYTES:
             raise SettingsError(f"{_name(path)}: too large for a settings file ({found.st_size:,} bytes)")
         data = path.read_bytes()
     except FileNotFoundError:

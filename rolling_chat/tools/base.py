@@ -27,7 +27,7 @@ class ToolResult:
 @dataclass(frozen=True, slots=True)
 class ToolContext:
     """Where the tools work: the folder they are confined to, the program's environment, and the
-    conversation that they may read back, where there is one.
+    conversation that they may read back, if any.
 
     `is_attached` says of a path outside the folder that the user gave that very file to the model.
     """
@@ -42,7 +42,7 @@ class Tool(Protocol):
     """One thing that the model may do.
 
     `schema` is a tool in OpenAI's format. A tool with `needs_permission` changes things: the agent
-    asks the person before it runs.
+    asks the user before it runs.
     """
 
     @property
@@ -57,7 +57,7 @@ class Tool(Protocol):
 
     @property
     def needs_permission(self) -> bool:
-        """Whether the person is asked before it runs."""
+        """Whether the user is asked before it runs."""
         ...
 
     def describe(self, arguments: JsonObject) -> str:

@@ -36,7 +36,7 @@ class FileHash:
 
 
 def hash_file(path: Path) -> str | None:
-    """The hash of a file as it is now; None where there is none that can be read, empty where too long."""
+    """The hash of a file as it is now; None if there is none that can be read, empty where too long."""
     try:
         # not waiting: a pipe may have taken the file's place
         descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0))

@@ -27,7 +27,7 @@ class Memory(Protocol):
 
     @property
     def excluded(self) -> frozenset[str]:
-        """The ids of messages that the person keeps from the model."""
+        """The ids of messages that the user keeps from the model."""
         ...
 
     @property
@@ -48,7 +48,7 @@ _ID = re.compile(r"\[?(?:recall:\s*)?r(\d{1,9})\]?", re.IGNORECASE)
 
 
 def place_named(text: str) -> int | None:
-    """The place that `text` names as a person types it (`r17`, `[recall: r17]`); None for other words."""
+    """The place that `text` names as a user types it (`r17`, `[recall: r17]`); None for other words."""
     match = _ID.fullmatch(text.strip())
     return int(match[1]) if match else None
 

@@ -23,10 +23,10 @@ from rolling_chat.messages import Message
 from rolling_chat.search_terms import content_stems, fold, words_of
 from rolling_chat.tools.memory import RECALL, piece_lines, piece_text
 
-_MOST_STEMS = 24  # of a question that count
+_MAX_STEMS = 24  # of a question that count
 _CANDIDATES = 200  # messages that are read line by line
-_MOST_HITS = 200  # places of one word in one message that are looked at
-_MOST_LINES = 30  # lines of one message that are weighed
+_MAX_HITS = 200  # places of one word in one message that are looked at
+_MAX_LINES = 30  # lines of one message that are weighed
 _LOOK_BACK = 100  # messages from a reply to its request
 _SAYS_LITTLE = 12  # characters; a line so short is the same in many messages that are not
 _SHORT = 3  # characters; a word so short is looked for as a word, longer ones inside words too
@@ -75,7 +75,7 @@ def search_branch(branch: Sequence[Message], question: str, places: Iterable[int
     Of several messages with the same line only the newest comes, and what `recall` was asked and
     brought is left out: it is a copy.
     """
-    stems = tuple(content_stems(question)[:_MOST_STEMS])
+    stems = tuple(content_stems(question)[:_MAX_STEMS])
     held, holders, total = _first_pass(branch, stems, places)
     if not held:
         return []
@@ -147,7 +147,7 @@ def _weigh(branch: Sequence[Message], place: int, query: _Query) -> Found:
         for at, share in zip(held_at, shares, strict=True):
             weighed[at] = weighed.get(at, 0.0) + share * query.weights[stem]
     best, line = 0.0, 0
-    for at in heapq.nlargest(_MOST_LINES, weighed, key=weighed.__getitem__):
+    for at in heapq.nlargest(_MAX_LINES, weighed, key=weighed.__getitem__):
         score = _score_line(at, hits, query) + _bonus(lines[at], query)
         if score > best:
             best, line = score, at
@@ -164,7 +164,7 @@ def _hits(lines: Sequence[str], query: _Query) -> _Hits:
     for stem in query.weights:
         by_line: dict[int, float] = {}
         for number, at in enumerate(_places_of(text, stem)):
-            if number == _MOST_HITS:
+            if number == _MAX_HITS:
                 break
             line = bisect_left(ends, at)
             if line in by_line:

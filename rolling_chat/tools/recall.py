@@ -17,12 +17,12 @@ from rolling_chat.tools.memory_grep import matching_lines
 from rolling_chat.tools.memory_search import search_branch
 
 _MODES = ("head", "tail", "lines", "grep")
-_MOST_FOUND = 8  # messages that a search names
-_MOST_RANGES = 200  # of one id that are read; a notice may name many
+_MAX_FOUND = 8  # messages that a search names
+_MAX_RANGES = 200  # of one id that are read; a notice may name many
 _SHOWN = 400  # characters of a line that a search shows
 _BEGINS = 70  # characters of a message in a listing
 _FRAMING = 24  # tokens left for what stands around the lines
-_MOST_CHARACTERS_PER_TOKEN = 24  # more are white space: nothing longer is counted to see what fits
+_MAX_CHARACTERS_PER_TOKEN = 24  # more are white space: nothing longer is counted to see what fits
 
 _DESCRIPTION = (
     "Read back earlier parts of this conversation, also what was omitted, shortened or masked in your "
@@ -99,7 +99,7 @@ def read_ranges(given: object, length: int, known: str) -> list[range]:
 
     Raises ToolError, saying which ids there are (`known`), where it names anything else.
     """
-    parts = [part for part in str(given).split(",", _MOST_RANGES) if part.strip()][:_MOST_RANGES]
+    parts = [part for part in str(given).split(",", _MAX_RANGES) if part.strip()][:_MAX_RANGES]
     ranges = []
     for part in parts or [""]:
         match = _RANGE.fullmatch(part)
@@ -158,7 +158,7 @@ class _Reader:
         return _joined(head, kept, before=note if first > 1 else "")
 
     async def grep(self, place: int, pattern: str) -> str:
-        """The lines that match, numbered, each between its neighbours."""
+        """The lines that match, numbered, each between its neighbors."""
         head, lines = self._open(place)
         numbers, note = await matching_lines(lines, pattern)
         if not numbers:
@@ -189,7 +189,7 @@ class _Reader:
     def search(self, words: str, within: Sequence[range] = ()) -> str:
         """The messages that hold the words, best first, each with the line that holds most."""
         where = within or [range(1, len(self.branch) + 1)]
-        found = search_branch(self.branch, words, list(self._searched(where)), _MOST_FOUND)
+        found = search_branch(self.branch, words, list(self._searched(where)), _MAX_FOUND)
         if not found:
             raise ToolError(
                 f"Nothing that was said or done earlier holds {one_line(words, 60)!r}: try other words or "
@@ -201,7 +201,7 @@ class _Reader:
         return "\n".join((*kept, note))
 
     def _searched(self, within: Sequence[range]) -> Iterator[int]:
-        """All but what the person excluded and the request that is being answered."""
+        """All but what the user excluded and the request that is being answered."""
         last_request = max(
             (at for at, message in enumerate(self.branch, start=1) if message.role == "user"), default=0
         )
@@ -240,7 +240,7 @@ class _Reader:
         characters, most = 0, 0
         for most, line in enumerate(lines, start=1):  # noqa: B007  # how many is what is asked
             characters += len(line) + 1
-            if characters > max(room, 1) * _MOST_CHARACTERS_PER_TOKEN:
+            if characters > max(room, 1) * _MAX_CHARACTERS_PER_TOKEN:
                 break
         low = 0
         while low < most:
@@ -258,7 +258,7 @@ class _Reader:
 
 
 def _in_context(lines: Sequence[str], numbers: Sequence[int]) -> Iterator[str]:
-    """The lines of these numbers (from 1) with a `:`, their neighbours with a `-`, as grep writes them."""
+    """The lines of these numbers (from 1) with a `:`, their neighbors with a `-`, as grep writes them."""
     matching = set(numbers)
     around = sorted({at for one in numbers for at in (one - 1, one, one + 1) if 1 <= at <= len(lines)})
     for at in around:

@@ -79,7 +79,7 @@ class RunCommand:
 
 
 def shell_line(command: str, context: ToolContext) -> list[str]:
-    """Give the shell that runs `command`, and its arguments. Raises OSError where there is none."""
+    """Give the shell that runs `command`, and its arguments. Raises OSError if there is none."""
     if sys.platform == "win32":
         for name in ("pwsh", "powershell"):
             if shell := find_program(name, context.environ, context.folder):

@@ -96,7 +96,7 @@ def test_the_table_has_a_line_a_conversation_and_the_settings(program: Program, 
     assert [line.split()[0] for line in lines[:4]] == ["conversation", "first", "second", "all"]
     assert (
         "model unknown (name one with --model) · window 8,192 · rolling on · history cap 20,000"
-        " · by settings and catalogue, nothing learned" in lines
+        " · by settings and catalog, nothing learned" in lines
     )
 
 

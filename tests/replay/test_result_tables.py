@@ -117,7 +117,7 @@ def test_refusals_are_told_with_their_reason_and_the_window_for_all() -> None:
 
 def test_repairs_are_told_in_one_line() -> None:
     broken = tally_of([user("one"), tool("lost", "orphan"), assistant("x")])
-    broken.mend(2)
+    broken.add_repaired(2)
     line = repairs_line([broken, tally_of([user("fine")])])
     assert line.startswith("repaired in the prompts: 3 messages of 1 conversation (")
     assert "2 × a field of the wrong type" in line

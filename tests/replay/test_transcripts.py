@@ -93,7 +93,7 @@ def test_tools_come_along(tmp_path: Path) -> None:
 
 def test_fields_of_the_wrong_type_are_counted(tmp_path: Path) -> None:
     path = write_lines(tmp_path / "x.json", [{"role": "user", "content": 5}, user("fine")])
-    assert read(path)[0].mended == 1
+    assert read(path)[0].repaired == 1
 
 
 def test_conversations_are_read_one_at_a_time(tmp_path: Path) -> None:
@@ -146,7 +146,7 @@ def test_wrong_bytes_are_one_line_too(tmp_path: Path) -> None:
 def test_a_line_without_end_is_refused_and_not_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, before: str
 ) -> None:
-    monkeypatch.setattr(module, "MOST_BYTES", 1024**2)
+    monkeypatch.setattr(module, "MAX_BYTES", 1024**2)
     path = tmp_path / "x.jsonl.gz"
     path.write_bytes(gzip.compress(before.encode() + b"{" + b" " * 3 * 1024**2))
     assert "1 MB" in complaint(path)
@@ -155,7 +155,7 @@ def test_a_line_without_end_is_refused_and_not_read(
 def test_an_array_without_end_is_refused_and_not_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "MOST_BYTES", 1024**2)
+    monkeypatch.setattr(module, "MAX_BYTES", 1024**2)
     path = tmp_path / "x.json"
     path.write_text("[\n" + '{"role": "user", "content": "again"},\n' * 40_000)
     assert "one value of more than 1 MB" in complaint(path)
@@ -164,7 +164,7 @@ def test_an_array_without_end_is_refused_and_not_read(
 
 
 def test_messages_without_end_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MOST_BYTES", 1024**2)
+    monkeypatch.setattr(module, "MAX_BYTES", 1024**2)
     path = tmp_path / "x.jsonl"
     path.write_text('{"role": "user", "content": "again"}\n' * 40_000)
     assert "one conversation of more than 1 MB" in complaint(path)

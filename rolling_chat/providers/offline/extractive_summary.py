@@ -28,7 +28,7 @@ _FRONT_CHARS = 600
 
 
 def asks_for_summary(system: str) -> bool:
-    """Whether a system message makes its reader a summariser. A summary that it carries does not."""
+    """Whether a system message makes its reader a summarizer. A summary that it carries does not."""
     return _ASKS.search(system[:_FRONT_CHARS]) is not None
 
 

@@ -29,7 +29,7 @@ _OWN_SENTENCES = frozenset({_NOTED, _NOTHING, *re.split(r"(?<=\.) ", f"{_INTRODU
 _GREETING = re.compile(
     r"\W*(?:hello|hi|hey|help|good (?:morning|evening|day)|who are you|what can you do)\b", re.IGNORECASE
 )
-_MOST_LINES = 20
+_MAX_LINES = 20
 _RECALL_ID = re.compile(r"^r[1-9]\d*\b", re.MULTILINE)
 _LINE_NUMBER = re.compile(r"^\s*\d+[:-] ", re.MULTILINE)
 # the share of a question's weight that a sentence must hold to be an answer
@@ -209,7 +209,7 @@ def _report_one(order: Order, result: str) -> str:
         "search": f"Matches for {order.target}:",
         "run": f"Output of {order.target}:",
     }[order.action]
-    kept = lines[-_MOST_LINES:] if order.action == "run" else lines[:_MOST_LINES]
+    kept = lines[-_MAX_LINES:] if order.action == "run" else lines[:_MAX_LINES]
     if not kept:
         return f"{title} nothing."
     more = len(lines) - len(kept)

@@ -1,4 +1,4 @@
-"""What a person asks for plainly: to list, read or search files, or to run a command."""
+"""What a user asks for plainly: to list, read or search files, or to run a command."""
 
 from __future__ import annotations
 

@@ -99,7 +99,7 @@ def heading_of(message: Message, called: str, mark: Callable[[str], str] = one_l
 
 
 def content_of(message: Message) -> str:
-    """The text of a message; what is no text is named in brackets."""
+    """The text of a message; what is not text is named in brackets."""
     if isinstance(message.content, str):
         return message.content
     shown = []
