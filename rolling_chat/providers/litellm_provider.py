@@ -31,7 +31,7 @@ from rolling_chat.providers.protocol import (
     Retrying,
 )
 from rolling_chat.providers.reply_builder import ReplyBuilder
-from rolling_chat.providers.retries import RetryPolicy
+from rolling_chat.providers.retries import RetryPolicy, gave_up
 from rolling_chat.providers.usage import UsageReader, with_cost
 from rolling_chat.providers.wire import made_by, to_wire, tools_to_wire
 from rolling_chat.providers.wire_families import find_family
@@ -96,8 +96,10 @@ class LiteLLMProvider:
                 _log.info("request to %s failed: %s", request.model, error.detail)
                 elapsed = max(waited, self._clock() - started)
                 delay = self._retries.delay_after(error, attempt, elapsed)
-                if began or delay is None:
+                if began:
                     raise error from raised
+                if delay is None:
+                    raise gave_up(error, attempt, elapsed) from raised
             yield Retrying(attempt, self._retries.seconds_left(elapsed), delay, str(error))
             await self._sleep(delay)
             waited += delay

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from random import random
 
+from rolling_chat.figures import plural
 from rolling_chat.providers.protocol import ProviderError
 
 
@@ -42,3 +43,16 @@ class RetryPolicy:
         if error.retry_after > left:
             return None
         return min(left, max(error.retry_after, backoff))
+
+
+def gave_up(error: ProviderError, attempts: int, seconds: float) -> ProviderError:
+    """Return `error` with how often and how long it was tried, where that was more than once."""
+    if attempts < 2 or not isinstance(error, PassingError):
+        return error
+    took = plural(round(seconds), "second") if seconds < 90 else plural(round(seconds / 60), "minute")
+    return PassingError(
+        error.kind,
+        f"{error} Tried {attempts} times in {took}.",
+        detail=error.detail,
+        retry_after=error.retry_after,
+    )

@@ -7,7 +7,8 @@ program. Every folder is opened from the one above it and no link is followed, s
 a link leads nowhere.
 
 It prints `name NUL number:text` for every match, names relative to what the parts lead to and empty for a
-file, and exits as grep does: 0 found, 1 nothing found, 2 failed.
+file, and exits as grep does: 0 found, 1 nothing found, 2 a pattern that cannot be used; and with 3, its last
+line saying why, when the search itself broke.
 """
 
 from __future__ import annotations
@@ -23,8 +24,10 @@ from typing import TYPE_CHECKING, TypeAlias
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
 
-FOUND, NOTHING, FAILED = 0, 1, 2
+FOUND, NOTHING, FAILED, BROKEN = 0, 1, 2, 3
 COMPLAINT = "pattern: "
+_FAULT = "fault: "
+_MAX_FAULT = 300  # characters
 CUT = " [… line cut]"
 
 HISTORY = (".git", ".hg", ".svn", ".jj")  # what version control keeps is not searched
@@ -218,16 +221,28 @@ def _ripgrep(program: str, pattern: str, longest: int, target: int) -> None:
             os.fchdir(target)
         target, place = os.open(os.devnull, os.O_RDONLY), "./"
     os.dup2(target, 0)
-    os.execv(  # noqa: S606  # no shell is wanted
-        program,
-        [
-            program, "--no-config", "--no-messages", "--color=never", "--no-heading", "--with-filename",
-            "--null", "--line-number", "--hidden", "--no-ignore-parent", "--no-require-git",
-            "--no-ignore-dot", "--no-ignore-global", "--no-ignore-exclude", f"--max-filesize={MAX_FILE}",
-            "--sort=path", *(f"--glob=!{name}" for name in HISTORY), f"--max-columns={longest}",
-            "--max-columns-preview", f"--regexp={pattern}", "--", place,
-        ],
-    )  # fmt: skip
+    try:
+        os.execv(  # noqa: S606  # no shell is wanted
+            program,
+            [
+                program, "--no-config", "--no-messages", "--color=never", "--no-heading", "--with-filename",
+                "--null", "--line-number", "--hidden", "--no-ignore-parent", "--no-require-git",
+                "--no-ignore-dot", "--no-ignore-global", "--no-ignore-exclude", f"--max-filesize={MAX_FILE}",
+                "--sort=path", *(f"--glob=!{name}" for name in HISTORY), f"--max-columns={longest}",
+                "--max-columns-preview", f"--regexp={pattern}", "--", place,
+            ],
+        )  # fmt: skip
+    except OSError as error:
+        raise RuntimeError(f"{program} cannot be run ({error.strerror})") from error
+
+
+def fault_of(code: int, output: bytes) -> str:
+    """Say in one line what broke a search that ended with `code`; empty where nothing did."""
+    if code in {FOUND, FAILED} or (code == NOTHING and not output.strip()):
+        return ""
+    lines = output.decode("utf-8", errors="replace").strip().splitlines() if code > 0 else []
+    reason = lines[-1].removeprefix(_FAULT) if lines else f"it ended with {code}"
+    return reason[:_MAX_FAULT].rstrip(".")
 
 
 def main(arguments: list[str]) -> int:
@@ -248,6 +263,9 @@ def main(arguments: list[str]) -> int:
         code = FAILED
     except OSError:
         code = NOTHING  # it is gone, or a link is in its place
+    except Exception as error:
+        out.write(f"\n{_FAULT}{type(error).__name__}: {error}\n".encode(errors="replace"))
+        code = BROKEN
     out.flush()
     return code
 

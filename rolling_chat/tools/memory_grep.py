@@ -57,11 +57,13 @@ async def _by_process(lines: Sequence[str], pattern: str) -> list[int]:
             )
     except OSError as error:
         raise ToolError(f"The search could not be started: {error.strerror or error}.") from None
-    if ended.timed_out or ended.code not in {grep.FOUND, grep.NOTHING}:
+    head, tail = ended.output.parts
+    if not ended.timed_out and (fault := grep.fault_of(ended.code, head + tail)):
+        raise ToolError(f"The search broke: {fault}. Search for words instead.")
+    if ended.timed_out or ended.code == grep.FAILED:
         raise ToolError(
             f"The pattern took over {_TIMEOUT:.0f} seconds and was stopped: use a plainer one, or words."
         )
-    head, tail = ended.output.parts
     matches = (line for line in (head + tail).splitlines() if line.startswith(b"\0"))
     return [int(line[1:].partition(b":")[0]) for line in matches]
 

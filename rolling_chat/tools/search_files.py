@@ -90,6 +90,8 @@ def _present(ended: Ended, pattern: str, target: Path, context: ToolContext) -> 
     data = head if ended.output.left_out else head + tail
     if ended.code == grep.FAILED and _is_complaint(text := decode(data)):
         raise ToolError(f"The pattern {pattern!r} is no regular expression: {_complaint(text.splitlines())}.")
+    if not ended.timed_out and (fault := grep.fault_of(ended.code, head + tail)):
+        raise ToolError(f"The search broke: {fault}. Search in a narrower path, or with another pattern.")
     folder = context.folder.resolve()
     lines = [_line(match, target, folder) for match in _MATCH.finditer(data)]
     if ended.output.left_out:

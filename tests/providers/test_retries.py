@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rolling_chat.providers.protocol import ErrorKind, ProviderError
-from rolling_chat.providers.retries import PassingError, RetryPolicy
+from rolling_chat.providers.retries import PassingError, RetryPolicy, gave_up
 
 
 def _overloaded(retry_after: float | None = None) -> PassingError:
@@ -48,3 +48,10 @@ def test_a_server_that_always_says_at_once_is_not_asked_without_end() -> None:
     policy = RetryPolicy(base=0.5, cap=4.0, jitter=lambda: 1.0)
     delays = [policy.delay_after(_overloaded(retry_after=0.0), attempt, 0.0) for attempt in (1, 2, 9)]
     assert delays == [0.5, 1.0, 4.0]
+
+
+def test_the_last_error_says_how_long_it_was_tried() -> None:
+    assert str(gave_up(_overloaded(), 1, 0.0)) == "x"
+    assert str(gave_up(_overloaded(), 2, 1.2)) == "x Tried 2 times in 1 second."
+    assert str(gave_up(_overloaded(), 14, 300.0)) == "x Tried 14 times in 5 minutes."
+    assert str(gave_up(ProviderError(ErrorKind.BAD_KEY, "x"), 2, 9.0)) == "x"

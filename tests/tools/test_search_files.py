@@ -166,3 +166,24 @@ async def test_many_matches_and_marks_of_encoding_are_the_same(folder: Path, con
         "B.txt:1:needle", "a/x:1:needle", f"a.txt:1:needle {'x' * 493} [… line cut]",
         "b.txt:1:needle first", "b.txt:2:caf\ufffd needle",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("program", "said"),
+    [
+        ("no program", "cannot be run"),
+        ("#!/bin/sh\necho boom\nexit 7\n", "boom"),
+        ("#!/bin/sh\nkill -9 $$\n", "it ended with -9"),
+        ("#!/bin/sh\necho boom\nexit 1\n", "boom"),
+    ],
+)
+async def test_a_search_that_breaks_is_not_taken_for_one_that_found_nothing(
+    context: ToolContext, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: str, said: str
+) -> None:
+    path = tmp_path / "rg"
+    path.write_text(program)
+    path.chmod(0o755 if program.startswith("#!") else 0o644)
+    monkeypatch.setattr("rolling_chat.tools.search_files.find_program", lambda *_: str(path))
+    with pytest.raises(ToolError, match=f"The search broke: .*{said}") as raised:
+        await search(context, "x")
+    assert "\n" not in str(raised.value)
