@@ -122,7 +122,7 @@ class Chat:
     def stop(self) -> None:
         """Stop the turn that runs; it ends with TurnEnded(CANCELLED), the conversation in order."""
         if self._turn is not None:
-            self._turn.stop()
+            self._turn.task.cancel()
 
     def start_new(self) -> None:
         """Leave this session as it is and begin another, with the same model."""

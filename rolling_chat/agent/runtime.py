@@ -68,7 +68,3 @@ class Runtime:
             environ=environ,
             save=save,
         )
-
-    def close(self) -> None:
-        """Close the store; what was being written is sealed."""
-        self.store.close()

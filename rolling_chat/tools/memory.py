@@ -17,6 +17,18 @@ RECALL = "recall"
 LONGEST_LINE = 500  # characters; a longer line is several, so that every part of a text can be asked for
 
 
+class Counter(Protocol):
+    """Count tokens as the cap on results does."""
+
+    def count_text(self, text: str) -> int:
+        """The tokens of `text`."""
+        ...
+
+    def count_message(self, message: Message) -> int:
+        """The tokens of a whole message."""
+        ...
+
+
 class Memory(Protocol):
     """This session's branch, for reading. A message's place in it counts from 1: `r1` is the first."""
 
@@ -35,12 +47,9 @@ class Memory(Protocol):
         """The tokens that one result may take."""
         ...
 
-    def count_text(self, text: str) -> int:
-        """The tokens of `text`, as the cap counts them."""
-        ...
-
-    def count_message(self, message: Message) -> int:
-        """The tokens of a whole message."""
+    @property
+    def estimator(self) -> Counter:
+        """What counts the tokens."""
         ...
 
 

@@ -179,7 +179,7 @@ class _Reader:
         room = self._room("")
         for place in places:
             line = self._entry(place)
-            room -= self.memory.count_text(line) + 1
+            room -= self.memory.estimator.count_text(line) + 1
             if room < 0 and lines:
                 lines.append(f"[{len(places) - len(lines):,} more; go on with id=r{place}-r{places[-1]}]")
                 break
@@ -222,7 +222,8 @@ class _Reader:
         if message.id in self.memory.excluded:
             return f"r{place} {speaker_of(message)}: [excluded by the user]"
         begins = one_line(" ".join(piece_lines(message)[:4]), _BEGINS) or "[nothing]"
-        return f"r{place} {speaker_of(message)}, ~{self.memory.count_message(message):,} tokens: {begins}"
+        tokens = self.memory.estimator.count_message(message)
+        return f"r{place} {speaker_of(message)}, ~{tokens:,} tokens: {begins}"
 
     def _open(self, place: int) -> tuple[str, list[str]]:
         """The line that names the message, and its lines. Raises ToolError where it is excluded."""
@@ -233,7 +234,7 @@ class _Reader:
         return f"[r{place}: {speaker_of(message)}, {plural(len(lines), 'line')}]", lines
 
     def _room(self, head: str) -> int:
-        return self.memory.cap - self.memory.count_text(head) - 2 * _FRAMING
+        return self.memory.cap - self.memory.estimator.count_text(head) - 2 * _FRAMING
 
     def _fitting(self, lines: Sequence[str], room: int) -> list[str]:
         """As many of `lines` as `room` tokens hold; of the first, where it alone is too long, a part."""
@@ -245,14 +246,14 @@ class _Reader:
         low = 0
         while low < most:
             middle = (low + most + 1) // 2
-            if self.memory.count_text("\n".join(lines[:middle])) <= room:
+            if self.memory.estimator.count_text("\n".join(lines[:middle])) <= room:
                 low = middle
             else:
                 most = middle - 1
         if low or not lines:
             return list(lines[:low])
         line = lines[0]
-        while line and self.memory.count_text(line) > room:
+        while line and self.memory.estimator.count_text(line) > room:
             line = line[: len(line) // 2]
         return [f"{line}…"]
 

@@ -27,4 +27,4 @@ def opened(tmp_path: Path) -> Iterator[Opened]:
 
     yield open_chat
     for runtime in runtimes:
-        runtime.close()
+        runtime.store.close()

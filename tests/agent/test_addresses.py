@@ -50,7 +50,7 @@ async def _held(open_runtime: OpenRuntime, **how: object) -> str:
     chat = Chat.open(runtime, address=str(address))
     await _goes_to(chat, provider)
     chat.close()
-    runtime.close()
+    runtime.store.close()
     return chat.session.info.id
 
 
@@ -126,7 +126,7 @@ async def test_credentials_are_used_and_never_kept(open_runtime: OpenRuntime, tm
     assert (chat.session.address, chat.session.info.api_base) == (clean, clean)
     assert "pw-of-ada" not in chat.session.model_line + chat.session.resume_command
     chat.close()
-    runtime.close()
+    runtime.store.close()
     assert not _holds(tmp_path, b"pw-of-ada")
 
 

@@ -286,7 +286,7 @@ async def test_without_saving_there_is_no_command_to_come_back(tmp_path: Path) -
     chat = Chat.open(replace(runtime, store=SessionStore.open(None), save=False))
     await collect(chat.send("hi"))
     assert chat.session.resume_command == ""
-    runtime.close()
+    runtime.store.close()
 
 
 async def test_warming_up_loads_what_the_first_request_needs(opened: Opened) -> None:

@@ -49,4 +49,4 @@ async def test_what_was_told_survives(tmp_path: Path) -> None:
     assert_well_formed(chat, runtime)
     assert (await collect(chat.send("and?")))[-1].outcome is Outcome.DONE
     assert_well_formed(chat, runtime)
-    runtime.close()
+    runtime.store.close()

@@ -26,7 +26,7 @@ def runtime(tmp_path: Path) -> Iterator[Runtime]:
     (folder / "notes.txt").write_text("The lighthouse was built in 1874 by Anna Berg.\n")
     runtime = Runtime.create(Settings(model="demo/offline"), find_paths(environ), folder, environ)
     yield runtime
-    runtime.close()
+    runtime.store.close()
 
 
 async def test_a_session_with_tools_is_counted_as_the_model_counts(runtime: Runtime) -> None:

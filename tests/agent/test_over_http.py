@@ -72,7 +72,7 @@ async def open_chat(tmp_path: Path) -> AsyncIterator[OpenChat]:
     for provider in providers:
         await provider.close()
     for runtime in runtimes:
-        runtime.close()
+        runtime.store.close()
 
 
 async def test_parallel_calls_are_run_and_their_results_taken_by_openai(open_chat: OpenChat) -> None:

@@ -76,4 +76,4 @@ def test_a_chat_says_what_its_start_has_deleted(tmp_path: Path) -> None:
     chat = Chat.open(runtime)
     assert any("Deleted 1 session " in notice for notice in chat.session.notices)
     assert chat.sessions() == []
-    runtime.close()
+    runtime.store.close()

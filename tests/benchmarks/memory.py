@@ -111,7 +111,7 @@ async def remember(
         finally:
             chat.close()
             await chat.disconnect()
-            runtime.close()
+            runtime.store.close()
 
 
 def make_facts(count: int) -> list[Fact]:

@@ -53,7 +53,7 @@ def _figures(size: int) -> dict[str, float]:
         figures["fork"] = _median(lambda: store.fork(session.id))
         chat.close()
         figures["open, and its first report"] = _median(lambda: _open(runtime, session.id))
-        runtime.close()
+        runtime.store.close()
         return figures
 
 

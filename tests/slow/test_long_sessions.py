@@ -107,7 +107,7 @@ async def test_two_hundred_turns_with_tools_at_8192_tokens_are_never_refused_and
                     warm = _peak()
         finally:
             await runtime.provider.close()
-            runtime.close()
+            runtime.store.close()
     assert [request.refused for request in server.requests if request.refused] == []
     assert len(server.requests) == 600
     assert _peak() <= MEMORY_GROWTH * warm
@@ -131,7 +131,7 @@ async def test_three_hundred_turns_of_a_chat_with_a_model_of_bytes_are_refused_o
             assert rebuild_request(runtime.store, records[-1]).is_same
         finally:
             await runtime.provider.close()
-            runtime.close()
+            runtime.store.close()
     assert len([record for record in records if record.error]) <= 1
     reported = [record.usage.input_tokens for record in records]
     assert max(reported) > 0.8 * (WINDOW - 24)

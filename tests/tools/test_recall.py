@@ -6,7 +6,7 @@ import asyncio
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
@@ -20,17 +20,20 @@ from rolling_chat.tools.memory import LONGEST_LINE, piece_lines
 from rolling_chat.tools.recall import Recall
 
 
-@dataclass(frozen=True)
-class PlainMemory:
-    branch: Sequence[Message]
-    cap: int = 8_000
-    excluded: frozenset[str] = frozenset()
-
+class PlainCounter:
     def count_text(self, text: str) -> int:
         return count_tokens(text)
 
     def count_message(self, message: Message) -> int:
         return estimate_tokens([message])
+
+
+@dataclass(frozen=True)
+class PlainMemory:
+    branch: Sequence[Message]
+    cap: int = 8_000
+    excluded: frozenset[str] = frozenset()
+    estimator: PlainCounter = field(default_factory=PlainCounter)
 
 
 WRITE = ToolCall("c1", "write_file", json.dumps({"path": "notes/a.txt", "content": "first\nsecond line"}))

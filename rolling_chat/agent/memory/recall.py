@@ -39,11 +39,3 @@ class BranchMemory:
     def excluded(self) -> frozenset[str]:
         """What the user keeps from the model now, all that goes with it included."""
         return self.planner.pin_scope(self.branch).excluded
-
-    def count_text(self, text: str) -> int:
-        """The tokens of `text`, as the cap counts them."""
-        return self.estimator.count_text(text)
-
-    def count_message(self, message: Message) -> int:
-        """The tokens of a whole message; counted once, and kept with it."""
-        return self.estimator.count_message(message)

@@ -75,38 +75,34 @@ class RunningTurn:
     def __init__(self, loop: AgentLoop, events: EventQueue) -> None:
         self._loop = loop
         self._events = events
-        self._task = asyncio.create_task(loop.run())
+        self.task = asyncio.create_task(loop.run())
         # Also when the task is cancelled before it has begun, and never ran a line.
-        self._task.add_done_callback(lambda _: events.close())
+        self.task.add_done_callback(lambda _: events.close())
 
     @property
     def usage(self) -> Usage:
         """What the providers reported of this turn so far."""
         return self._loop.usage
 
-    def stop(self) -> None:
-        """End the turn; its last event is TurnEnded all the same."""
-        self._task.cancel()
-
     async def events(self) -> AsyncIterator[Event]:
         """The events as they come. TurnEnded is handed out when the task has ended, and is the last."""
         async for event in self._events.read():
             yield event
-        if self._task.cancelled():
+        if self.task.cancelled():
             yield TurnEnded(Outcome.CANCELLED, Usage(), 0.0)
             return
-        if failure := self._task.exception():
+        if failure := self.task.exception():
             log.error("the turn could not be ended", exc_info=failure)
             yield TurnEnded(Outcome.FAILED, self.usage, 0.0, "The turn broke on a fault of the program.")
             return
-        end = self._task.result()
+        end = self.task.result()
         for event in end.settled:
             yield event
         yield end.ended
 
     async def close(self) -> None:
         """Stop the turn if it still runs, and wait until it is settled."""
-        if self._task.done():
+        if self.task.done():
             return
-        self._task.cancel()
-        await asyncio.wait({self._task})
+        self.task.cancel()
+        await asyncio.wait({self.task})

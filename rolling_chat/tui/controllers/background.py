@@ -27,19 +27,15 @@ class Coalesced:
     def __init__(self, work: Work) -> None:
         self._work = work
         self._asked = False
-        self._free = asyncio.Event()
-        self._free.set()
+        self.idle = asyncio.Event()
+        self.idle.set()
 
     def ask(self, place: Workplace) -> None:
         """Do it once more."""
         self._asked = True
-        if self._free.is_set():
-            self._free.clear()
+        if self.idle.is_set():
+            self.idle.clear()
             place.work(self._run)
-
-    async def ended(self) -> None:
-        """Wait until nothing is being done."""
-        await self._free.wait()
 
     async def _run(self) -> None:
         try:
@@ -48,4 +44,4 @@ class Coalesced:
                     self._asked = False
                     await self._work()
         finally:
-            self._free.set()
+            self.idle.set()

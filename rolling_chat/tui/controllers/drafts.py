@@ -199,7 +199,7 @@ class DraftController:
 
     async def settle(self) -> None:
         """Keep the draft as it is, before the program is left."""
-        await self._saving.ended()
+        await self._saving.idle.wait()
         await self._save()
 
     @property

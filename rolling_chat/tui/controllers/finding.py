@@ -92,10 +92,6 @@ class FindController:
         """Is what is typed what to look for?"""
         return self._bar.has_keys
 
-    def take_keys(self) -> None:
-        """What is typed next is what to look for."""
-        self._bar.take_keys()
-
     @property
     def _bar(self) -> FindBar:
         return self._stage.find_bar
@@ -258,7 +254,7 @@ class FindController:
         if self._current is None:
             return None
         item_id, nth = self._current
-        ordinal = self._stage.state.items.ordinal(item_id)
+        ordinal = self._stage.state.items.by_id.get(item_id)
         if ordinal is None or ordinal not in self._known:
             return None
         index = bisect_right(self._ordinals, ordinal) - 1

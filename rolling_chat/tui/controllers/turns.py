@@ -43,15 +43,24 @@ _log = logging.getLogger("rolling_chat.tui")
 _STOP_SECONDS = 5.0
 
 
+class Drafts(Protocol):
+    """Take back text that could not be sent."""
+
+    def give_back(self, text: str) -> None:
+        """Put `text` into the prompt box, above what is typed there."""
+        ...
+
+
 class Stage(Protocol):
     """What a turn needs of the screen."""
 
-    def turn_over(self) -> None:
-        """The turn is over: show what became of its messages."""
+    @property
+    def drafts(self) -> Drafts:
+        """Where text goes that was not sent."""
         ...
 
-    def give_back(self, text: str) -> None:
-        """Put text that was not sent back into the prompt box."""
+    def turn_over(self) -> None:
+        """The turn is over: show what became of its messages."""
         ...
 
     def load(self) -> None:
@@ -132,7 +141,7 @@ class TurnController:
         if outcome is Outcome.DONE:
             await self.say(queued)()
         else:
-            self._stage.give_back(queued)
+            self._stage.drafts.give_back(queued)
 
     async def _play(self, begin: Callable[[], AsyncGenerator[Event]], text: str) -> Outcome:
         """Take a turn's events, whatever goes wrong; what was never stored goes back to the box."""
@@ -151,7 +160,7 @@ class TurnController:
             if state.busy:
                 state.fail("The turn ended early.", self._clock())
             if not stored:
-                self._stage.give_back(text)
+                self._stage.drafts.give_back(text)
             self._meter.turn_over()
             self._stage.turn_over()
         return outcome
@@ -203,7 +212,7 @@ class TurnController:
         if way == EDIT and chat.session.conversation.recent[-1].id == large.id:
             text = chat.session.history.undo().text
             stage.load()
-            stage.give_back(text)
+            stage.drafts.give_back(text)
         elif way in (HEAD_AND_TAIL, AS_FILE):
             text = await chat.session.keep_as_file(large, head_and_tail=way == HEAD_AND_TAIL)
             stage.load()

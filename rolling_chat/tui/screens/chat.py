@@ -87,7 +87,7 @@ class ChatScreen(ReaderScreen):
             chat, self.state, self._meter, self._asking, self, clock=clock, fault=app.fault
         )
         self._commands = CommandController(app, self, self._following, self._meter, self._turns, paths=paths)
-        self._drafts = DraftController(
+        self.drafts = DraftController(
             self, self._asking, self._turns, self._commands, self._meter, paths=paths
         )
         self._painter = Painter(self, self._meter, clock)
@@ -105,7 +105,7 @@ class ChatScreen(ReaderScreen):
         yield FindBar(id="find")
         yield StatusLine(id="status")
         yield Gauge(id="gauge")
-        yield PromptFrame(self._drafts.make_box(completion, search))
+        yield PromptFrame(self.drafts.make_box(completion, search))
         yield KeyBar(id="keys")
         yield Static("", id="too-small", markup=False)
 
@@ -118,7 +118,7 @@ class ChatScreen(ReaderScreen):
         self._show()
         for line in self._keymap.warnings:
             self.state.notice(line, warning=True)
-        self._drafts.tidy()
+        self.drafts.tidy()
         self.call_after_refresh(self._after_first_paint)
 
     # -- painting
@@ -131,7 +131,7 @@ class ChatScreen(ReaderScreen):
 
     def _show(self) -> None:
         self._following.load()
-        self._drafts.session_opened()
+        self.drafts.session_opened()
         self.transcript.scroll_to_newest()
         self._painter.paint()
 
@@ -171,10 +171,6 @@ class ChatScreen(ReaderScreen):
         self._following.mark()
         self.state.changed()
 
-    def give_back(self, text: str) -> None:
-        """Put text that was not sent back above what is in the box."""
-        self._drafts.give_back(text)
-
     @on(Question.Answered)
     def _answered(self, event: Question.Answered) -> None:
         self._asking.answer(event.question, event.reply)
@@ -199,15 +195,15 @@ class ChatScreen(ReaderScreen):
     def _submitted(self, event: PromptBox.Submitted) -> None:
         if event.draft.text.strip():
             self.transcript.scroll_to_newest()
-        self._drafts.submitted(event.draft)
+        self.drafts.submitted(event.draft)
 
     @on(PromptBox.TakeBack)
     def _take_back(self) -> None:
-        self._drafts.take_back()
+        self.drafts.take_back()
 
     @on(PromptBox.EditorWanted)
     def _editor_wanted(self) -> None:
-        self.work(self._drafts.edit_outside)
+        self.work(self.drafts.edit_outside)
 
     @on(PromptBox.Said)
     def _prompt_said(self, event: PromptBox.Said) -> None:
@@ -221,7 +217,7 @@ class ChatScreen(ReaderScreen):
     @on(TextArea.Changed, "#prompt")
     def _draft_changed(self) -> None:
         self.state.quit_until = 0.0
-        self._drafts.changed()
+        self.drafts.changed()
         if self._asking.question is not None:
             self.take_focus()
         self.state.changed()
@@ -300,7 +296,7 @@ class ChatScreen(ReaderScreen):
 
     async def settle(self) -> None:
         """Stop what runs and wait for its end, before the program is left; the draft is kept."""
-        await self._drafts.settle()
+        await self.drafts.settle()
         await self._turns.settle()
         await self.chat.session.summaries.stop()
 
@@ -343,7 +339,8 @@ class ChatScreen(ReaderScreen):
         return question if question is not None and not is_written else self.prompt
 
     @on(Question.HintsChanged)
-    def _hints_changed(self) -> None:
+    @on(Transcript.Moved)
+    def _repaint(self) -> None:
         self.state.changed()
 
     def _after_first_paint(self) -> None:
@@ -363,7 +360,7 @@ class ChatScreen(ReaderScreen):
             await self.chat.warm_counting()
             await self._following.catch_up()
             self._meter.begin()
-            self._drafts.count()
+            self.drafts.count()
             self.state.changed()
             if self._first_message.strip():
                 self.work(self._turns.say(self._first_message))

@@ -67,7 +67,7 @@ class ReaderScreen(Screen[None]):
     def take_focus(self) -> None:
         """Give the keys to whoever should have them now: who looks for something keeps them."""
         if self.finding.is_open and self.focused is not self.prompt:
-            self.finding.take_keys()
+            self.find_bar.take_keys()
             return
         owner = self.takes_keys()
         if self.reading.is_on and owner is self.prompt:
@@ -114,10 +114,6 @@ class ReaderScreen(Screen[None]):
     def action_read(self) -> None:
         """Read the transcript by keys."""
         self.reading.begin()
-
-    @on(Transcript.Moved)
-    def _moved(self) -> None:
-        self.state.changed()
 
     @on(Transcript.LinkClicked)
     def _link_clicked(self, event: Transcript.LinkClicked) -> None:

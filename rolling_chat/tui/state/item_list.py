@@ -32,7 +32,7 @@ class ItemList(Sequence[Item]):
         self.revision = 0  # grows with every change
         self._first = 0  # the ordinal of the first
         self._items: list[Item] = []
-        self._by_id: dict[str, int] = {}
+        self.by_id: dict[str, int] = {}  # item ids to ordinals
         self._growing: dict[int, list[str]] = {}
         self._is_new = True
         self._cut: int | None = None
@@ -67,15 +67,11 @@ class ItemList(Sequence[Item]):
         self._join()
         return self._items[ordinal - self._first]
 
-    def ordinal(self, item_id: str) -> int | None:
-        """The ordinal of an item; None where there is no such item."""
-        return self._by_id.get(item_id)
-
     def clear(self, items: Iterable[Item] = ()) -> None:
         """Other items in place of all."""
         self.revision += 1
         self._items, self._first = list(items), 0
-        self._by_id = {item.id: at for at, item in enumerate(self._items)}
+        self.by_id = {item.id: at for at, item in enumerate(self._items)}
         self._growing.clear()
         self._is_new = True
 
@@ -84,7 +80,7 @@ class ItemList(Sequence[Item]):
         self.revision += 1
         ordinal = self._first + len(self._items)
         self._items.append(item)
-        self._by_id[item.id] = ordinal
+        self.by_id[item.id] = ordinal
         return ordinal
 
     def pop(self) -> Item:
@@ -93,8 +89,8 @@ class ItemList(Sequence[Item]):
         self._join()
         item = self._items.pop()
         end = self._first + len(self._items)
-        if self._by_id.get(item.id) == end:
-            del self._by_id[item.id]
+        if self.by_id.get(item.id) == end:
+            del self.by_id[item.id]
         self._cut = end if self._cut is None else min(end, self._cut)
         return item
 
@@ -109,7 +105,7 @@ class ItemList(Sequence[Item]):
         self._items[:0] = items
         self._first -= len(items)
         for at, item in enumerate(items):
-            self._by_id.setdefault(item.id, self._first + at)
+            self.by_id.setdefault(item.id, self._first + at)
         if items:
             self._changed.add(self._first + len(items))  # there is something above it now
 
@@ -122,8 +118,8 @@ class ItemList(Sequence[Item]):
         self.revision += 1
         self._items[ordinal - self._first] = item
         if before.id != item.id:
-            del self._by_id[before.id]
-            self._by_id[item.id] = ordinal
+            del self.by_id[before.id]
+            self.by_id[item.id] = ordinal
         self._changed.add(ordinal)
 
     def grow(self, ordinal: int, text: str) -> None:
@@ -165,7 +161,7 @@ class LoadedItems:
     def load(self, messages: Sequence[Message]) -> None:
         """The items of these messages in place of all; those of turns that were loaded before stay."""
         kept = _turns_of_both(self._messages, messages)
-        ordinal = self._items.ordinal(self._messages[kept].id) if kept else None
+        ordinal = self._items.by_id.get(self._messages[kept].id) if kept else None
         if ordinal is None:
             self._items.clear(items_of(messages))
         else:

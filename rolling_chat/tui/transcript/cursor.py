@@ -129,7 +129,7 @@ class Cursor:
 
     def _is_in_its_item(self) -> bool:
         """Take the place of its item among the others; where that is gone it goes to the end."""
-        ordinal = self.document.items.ordinal(self._item_id)
+        ordinal = self.document.items.by_id.get(self._item_id)
         if ordinal is None:
             self.to_edge(1)
             return False

@@ -67,9 +67,9 @@ class Document:
             heights.cut(changes.cut)
         heights.cut(ordinals.stop)
         for ordinal in range(heights.end, ordinals.stop):
-            heights.append(self._about(ordinal))
+            heights.below.append(self._about(ordinal))
         for ordinal in range(heights.start - 1, ordinals.start - 1, -1):
-            heights.prepend(self._about(ordinal))
+            heights.above.append(self._about(ordinal))
         for ordinal in changes.changed:
             if ordinal in ordinals:
                 self._change(ordinal)

@@ -73,65 +73,57 @@ class Fenwick:
 class Heights:
     """Heights by ordinal: what is put on top has -1, -2 and so on, so that no other ordinal moves."""
 
-    __slots__ = ("_above", "_below")
+    __slots__ = ("above", "below")
 
     def __init__(self) -> None:
-        self._above = Fenwick()  # from the newest upwards: its first is ordinal -1
-        self._below = Fenwick()
+        self.above = Fenwick()  # grows upwards: its first is ordinal -1
+        self.below = Fenwick()  # grows downwards: its first is ordinal 0
 
     @property
     def start(self) -> int:
         """The first ordinal."""
-        return -len(self._above)
+        return -len(self.above)
 
     @property
     def end(self) -> int:
         """One more than the last ordinal."""
-        return len(self._below)
-
-    def append(self, height: int) -> None:
-        """One more at the end."""
-        self._below.append(height)
-
-    def prepend(self, height: int) -> None:
-        """One more on top."""
-        self._above.append(height)
+        return len(self.below)
 
     def cut(self, ordinal: int) -> None:
         """Forget all from an ordinal on; none of them may have been put on top."""
-        while len(self._below) > ordinal:
-            self._below.pop()
+        while len(self.below) > ordinal:
+            self.below.pop()
 
     @property
     def ordinals(self) -> range:
         """The ordinals there are."""
-        return range(-len(self._above), len(self._below))
+        return range(-len(self.above), len(self.below))
 
     def set(self, ordinal: int, height: int) -> None:
         """Change one height."""
         if ordinal < 0:
-            self._above.set(-1 - ordinal, height)
+            self.above.set(-1 - ordinal, height)
         else:
-            self._below.set(ordinal, height)
+            self.below.set(ordinal, height)
 
     def __getitem__(self, ordinal: int) -> int:
-        return self._above[-1 - ordinal] if ordinal < 0 else self._below[ordinal]
+        return self.above[-1 - ordinal] if ordinal < 0 else self.below[ordinal]
 
     @property
     def total(self) -> int:
         """All rows."""
-        return self._above.total + self._below.total
+        return self.above.total + self.below.total
 
     def before(self, ordinal: int) -> int:
         """The rows above an ordinal."""
         if ordinal < 0:
-            return self._above.total - self._above.before(-ordinal)
-        return self._above.total + self._below.before(ordinal)
+            return self.above.total - self.above.before(-ordinal)
+        return self.above.total + self.below.before(ordinal)
 
     def find(self, row: int) -> tuple[int, int]:
         """The ordinal in which a row lies, and which of its rows that is; past the end, the next ordinal."""
-        above = self._above.total
+        above = self.above.total
         if row >= above:
-            return self._below.find(row - above)
-        at, left = self._above.find(above - 1 - max(0, row))
-        return -1 - at, self._above[at] - 1 - left
+            return self.below.find(row - above)
+        at, left = self.above.find(above - 1 - max(0, row))
+        return -1 - at, self.above[at] - 1 - left

@@ -87,7 +87,7 @@ class Viewport:
 
     def _find_again(self) -> None:
         """Of other items, what is looked at is the one of the same name, else the end."""
-        ordinal = self.document.items.ordinal(self._anchor_id)
+        ordinal = self.document.items.by_id.get(self._anchor_id)
         if ordinal is None:
             self.follow = True
         else:

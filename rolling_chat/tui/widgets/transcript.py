@@ -209,7 +209,7 @@ class Transcript(SelectableRows, can_focus=True):
 
     def show_found(self, item_id: str, words: str) -> None:
         """Scroll to an item, with the words that were looked for marked in it."""
-        ordinal = self._document.items.ordinal(item_id)
+        ordinal = self._document.items.by_id.get(item_id)
         if ordinal is None or self._document.look.width <= 0:
             return
         pattern = words_pattern(words)

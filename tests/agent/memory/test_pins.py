@@ -315,7 +315,7 @@ async def test_pins_stay_through_undo_fork_and_a_restart(tmp_path: Path) -> None
     make(chat, "unpin r7")
     fork = chat.session.info
     chat.close()
-    runtime.close()
+    runtime.store.close()
     runtime = make_runtime(tmp_path, provider)
     parent = runtime.store.session(fork.parent)
     chat = Chat.open(runtime, session=parent)
@@ -323,7 +323,7 @@ async def test_pins_stay_through_undo_fork_and_a_restart(tmp_path: Path) -> None
     chat.resume(fork.id)
     assert (chat.session.pins.scope.pinned, chat.session.pins.scope.excluded) == (frozenset(), both.excluded)
     chat.close()
-    runtime.close()
+    runtime.store.close()
 
 
 async def test_a_pin_of_one_branch_is_passed_over_on_another(opened: Opened) -> None:

@@ -78,7 +78,7 @@ async def _play(folder: Path, acts: list[str | tuple[PinChange, str]]) -> None:
         assert broken_rules([message.to_dict() for message in request.messages]) == []
     _check_records(chat, runtime)
     chat.close()
-    runtime.close()
+    runtime.store.close()
 
 
 def _change(chat: Chat, change: PinChange, words: str) -> None:

@@ -101,7 +101,7 @@ def summarising(tmp_path: Path) -> Iterator[Opened]:
 
     yield open_one
     for runtime in runtimes:
-        runtime.close()
+        runtime.store.close()
 
 
 async def talk(chat: Chat, turns: int = 6, *, settle: bool = True) -> None:

@@ -50,7 +50,7 @@ async def test_after_the_first_reply_the_gauge_is_the_models_own_count(tmp_path:
     reported = chat.usage.input_tokens
     assert chat.session.preview.report().exact
     assert reported < chat.session.preview.report().token_count < reported + 60
-    runtime.close()
+    runtime.store.close()
 
 
 async def test_the_window_is_used_to_the_full_and_every_request_can_be_proved(tmp_path: Path) -> None:
@@ -68,7 +68,7 @@ async def test_the_window_is_used_to_the_full_and_every_request_can_be_proved(tm
     assert all(rebuild_request(runtime.store, one).report.token_count == one.estimated for one in records)
     assert chat.session.preview.report().window == WINDOW
     assert chat.session.preview.report().margin == int(WINDOW * 0.02)
-    runtime.close()
+    runtime.store.close()
 
 
 async def test_the_next_process_starts_with_what_was_learned(tmp_path: Path) -> None:
@@ -94,7 +94,7 @@ async def test_a_reply_that_came_after_a_retry_teaches_nothing(tmp_path: Path) -
     await collect(chat.send("What of this? " * 20))
     assert not chat.session.preview.report().exact
     assert runtime.store.measured(MODEL, "") is None
-    runtime.close()
+    runtime.store.close()
 
 
 def test_a_limit_below_a_request_that_was_answered_was_none(tmp_path: Path) -> None:
@@ -106,7 +106,7 @@ def test_a_limit_below_a_request_that_was_answered_was_none(tmp_path: Path) -> N
     planner.succeed(1_001)
     assert planner.setup.window == WINDOW
     assert runtime.store.learned(MODEL, "") == Learned()
-    runtime.close()
+    runtime.store.close()
 
 
 def test_the_margin_shrinks_after_three_replies_unless_somebody_set_it() -> None:

@@ -122,7 +122,7 @@ class Talk(RuleBasedStateMachine):
                 rebuilt = rebuild_request(self.runtime.store, record)
                 assert rebuilt.is_same
                 assert _summaries_in(rebuilt.messages) <= 1
-        self.runtime.close()
+        self.runtime.store.close()
         self.folder.cleanup()
         self.loop.close()
 

@@ -106,7 +106,7 @@ async def test_rolling_on_and_off_send_the_same_while_all_of_it_fits(tmp_path: P
         await collect(Chat.open(runtime, rolling=rolling).send("go"))
         sent.append([provider.wire_form(request)[1:] for request in provider.requests])
         offered.append({tool["function"]["name"] for tool in provider.requests[0].tools})
-        runtime.close()
+        runtime.store.close()
     assert sent[0] == sent[1]
     assert offered[0] - offered[1] == {"recall"}  # which the system message names too
 
@@ -155,7 +155,7 @@ async def test_max_tokens_is_sent_where_it_is_needed_or_set(
         assert sent.max_tokens is not None
         bound = prompt_bound(provider.wire_form(sent), tools=sent.tools, model=model)
         assert sent.max_tokens == min(expected, 9_000 - 900 - bound)  # the margin is not for the answer
-    runtime.close()
+    runtime.store.close()
 
 
 async def test_what_was_counted_once_is_not_counted_by_the_next_process(opened: Opened) -> None:

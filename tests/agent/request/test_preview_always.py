@@ -86,7 +86,7 @@ async def _play(folder: Path, acts: list[Act], number: int, *, looks: bool) -> l
                 case (change, words):
                     chat.session.pins.make(change, words)
     chat.close()
-    runtime.close()
+    runtime.store.close()
     sent = [[message.to_dict() for message in request.messages] for request in provider.requests]
     assert all(broken_rules(messages) == [] for messages in sent)
     return [sent, [request.max_tokens for request in provider.requests]]

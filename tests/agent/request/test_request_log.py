@@ -25,7 +25,7 @@ async def test_every_request_has_the_hash_it_had(tmp_path: Path) -> None:
     assert len(records) == 8
     for record in records:
         assert _facts(_rebuilt(runtime, record)) == _facts(record)
-    runtime.close()
+    runtime.store.close()
 
 
 async def test_also_where_old_turns_had_left_the_prompt(tmp_path: Path) -> None:
@@ -39,7 +39,7 @@ async def test_also_where_old_turns_had_left_the_prompt(tmp_path: Path) -> None:
     assert any(record.plan != records[0].plan for record in records)
     for record in records:
         assert _facts(_rebuilt(runtime, record)) == _facts(record)
-    runtime.close()
+    runtime.store.close()
 
 
 async def test_another_history_has_another_hash(tmp_path: Path) -> None:
@@ -48,7 +48,7 @@ async def test_another_history_has_another_hash(tmp_path: Path) -> None:
     await collect(chat.send("Question"))
     first, second = runtime.store.requests(chat.session.info.id)
     assert _rebuilt(runtime, replace(first, head=second.head)).wire_hash != first.wire_hash
-    runtime.close()
+    runtime.store.close()
 
 
 async def test_also_after_settings_tools_and_instructions_have_changed(tmp_path: Path) -> None:
@@ -64,7 +64,7 @@ async def test_also_after_settings_tools_and_instructions_have_changed(tmp_path:
     assert len({record.settings_digest for record in records}) > 1
     for record in records:
         assert _facts(_rebuilt(runtime, record)) == _facts(record)
-    runtime.close()
+    runtime.store.close()
 
 
 async def test_what_an_older_version_sent_is_said_to_be_beyond_rebuilding(tmp_path: Path) -> None:
@@ -74,7 +74,7 @@ async def test_what_an_older_version_sent_is_said_to_be_beyond_rebuilding(tmp_pa
     record = replace(runtime.store.requests(chat.session.info.id)[0], settings_digest="of another time")
     with pytest.raises(StoreError, match="q1 cannot be built again"):
         rebuild_request(runtime.store, record)
-    runtime.close()
+    runtime.store.close()
 
 
 def _runtime(tmp_path: Path, *, window: int) -> Runtime:

@@ -65,7 +65,7 @@ async def open_runtime(tmp_path: Path) -> AsyncIterator[OpenRuntime]:
     yield open_it
     for runtime in opened:
         await runtime.provider.close()
-        runtime.close()
+        runtime.store.close()
 
 
 async def test_a_refusal_teaches_the_limit_and_the_conversation_goes_on(open_runtime: OpenRuntime) -> None:
@@ -169,7 +169,7 @@ async def test_a_bare_400_near_the_limit_counts_as_a_refusal_once(tmp_path: Path
     end = _end(await collect(chat.send("more")))
     assert (end.outcome, len(provider.requests)) == (Outcome.FAILED, 2)
     assert end.error == str(bare)
-    runtime.close()
+    runtime.store.close()
 
 
 async def test_nothing_is_sent_again_once_a_part_of_the_answer_has_come(tmp_path: Path) -> None:
@@ -181,7 +181,7 @@ async def test_nothing_is_sent_again_once_a_part_of_the_answer_has_come(tmp_path
     assert (end.outcome, len(provider.requests)) == (Outcome.FULL, 1)
     assert chat.session.messages[-1].text == "So far"
     assert_well_formed(chat, runtime)
-    runtime.close()
+    runtime.store.close()
 
 
 @pytest.mark.parametrize(
@@ -238,7 +238,7 @@ async def test_where_three_quarters_cannot_be_planned_the_least_is_tried(tmp_pat
     assert _end(events).outcome is Outcome.DONE
     first, second = (planned.report.bound for planned in of_kind(events, PromptPlanned))
     assert first * 0.75 < second < first
-    runtime.close()
+    runtime.store.close()
 
 
 async def test_where_nothing_less_can_be_sent_the_refusal_stands(tmp_path: Path) -> None:
@@ -250,7 +250,7 @@ async def test_where_nothing_less_can_be_sent_the_refusal_stands(tmp_path: Path)
     events = await collect(Chat.open(runtime, rolling=True).send("The task. " * 3_000))
     assert (_end(events).outcome, _end(events).error) == (Outcome.FULL, "too long")
     assert (len(provider.requests), _lines(events)) == (1, [])
-    runtime.close()
+    runtime.store.close()
 
 
 class TestLlamaServer:

@@ -128,7 +128,7 @@ async def test_a_session_that_is_not_saved_leaves_no_file_where_sessions_are(tmp
     assert not runtime.paths.attachments_dir.exists()
     chat.close()
     assert not file.exists()
-    runtime.close()
+    runtime.store.close()
 
 
 async def test_the_file_goes_with_its_session_but_not_while_a_fork_names_it(opened: Opened) -> None:

@@ -98,7 +98,7 @@ async def test_a_stop_at_every_tick_of_the_event_loop_leaves_order(
         shapes.add(tuple((message.role, message.ending) for message in chat.session.messages))
         chat.close()
         ticks += 1
-    runtime.close()
+    runtime.store.close()
     assert set(outcomes) == {Outcome.CANCELLED, Outcome.DONE}
     assert len(shapes) == 7, "the stops did not reach every place"
 

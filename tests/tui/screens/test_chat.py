@@ -505,7 +505,7 @@ class TestCommands:
             await idle(pilot)
             await pilot.press(*"/ro")
             await reads(pilot, "tab complete")
-            drafts = screen_of(pilot)._drafts
+            drafts = screen_of(pilot).drafts
             # it is drawn once more when the draft is counted
             await wait_until(pilot, lambda: drafts._count_timer is None and drafts._counting._free.is_set())
             await pilot.press("escape")

@@ -21,7 +21,7 @@ def test_ordinals_stay_when_older_items_are_put_on_top() -> None:
     items.prepend([_item("x"), _item("y")])
     assert items.ordinals == range(-2, 2)
     assert [items.at(at).id for at in items.ordinals] == ["x", "y", "a", "b"]
-    assert [items.ordinal(name) for name in ("x", "b", "none")] == [-2, 1, None]
+    assert [items.by_id.get(name) for name in ("x", "b", "none")] == [-2, 1, None]
 
 
 def test_changes_are_told_once() -> None:
@@ -40,7 +40,7 @@ def test_what_was_popped_and_put_again_is_another() -> None:
     items.pop()
     items.append(_item("c"))
     assert items.take_changes().cut == 1
-    assert items.ordinal("b") is None
+    assert items.by_id.get("b") is None
 
 
 def test_text_that_grows_is_there_when_it_is_looked_at() -> None:

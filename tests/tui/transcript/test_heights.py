@@ -18,10 +18,10 @@ def test_rows_and_ordinals_are_found_as_by_counting(steps: list[tuple[str, int, 
     for step, height, where in steps:
         match step:
             case "append":
-                heights.append(height)
+                heights.below.append(height)
                 known.append(height)
             case "prepend":
-                heights.prepend(height)
+                heights.above.append(height)
                 known.insert(0, height)
                 first -= 1
             case "pop" if first + len(known) > 0:
