@@ -63,8 +63,7 @@ def _measured(plan: ContextPlan, sent: SentPrompt, fixed: int, sizes: Sequence[i
     for item, size in zip(sent.items, sizes, strict=True):
         is_same = item.measured and item.tokens == size
         items.append(item if is_same else replace(item, tokens=size, bound=size, measured=True))
-        is_whole = item.message is item.source and not item.excluded
-        if not is_same and item.index >= 0 and is_whole:
+        if not is_same and item.index >= 0 and item.is_whole:
             measured[item.index] = Size(size, characters_of(item.message))
     confirmed = Confirmed(sent.model, fixed + sum(sizes), fixed, sent.fixed_estimate)
     index = plan.index

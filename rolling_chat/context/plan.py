@@ -20,8 +20,8 @@ from rolling_chat.context.prompt_items import (
     PromptItem,
     Size,
 )
+from rolling_chat.context.repair import Repairer
 from rolling_chat.context.summary import Summary
-from rolling_chat.context.turns import Repairer
 from rolling_chat.messages import Json, JsonObject, Message
 
 PLAN_VERSION = 3

@@ -13,6 +13,7 @@ from rolling_chat.context.errors import ContextOverflowError
 from rolling_chat.context.pins import EXCLUDED_RESULT, Pins, request_of, resolve_pins
 from rolling_chat.context.plan import ContextPlan, PlanIndex, SentPrompt, fingerprint
 from rolling_chat.context.prompt_items import SUMMARIZED, Decisions, PromptItem, Sizes
+from rolling_chat.context.repair import ODD_FIELD, NormalizedMessage, Repairer, said_content
 from rolling_chat.context.report import Fate, PromptReport
 from rolling_chat.context.report_builder import draw_report
 from rolling_chat.context.summary import Summary, at_turn_end, max_summary_tokens
@@ -21,7 +22,7 @@ from rolling_chat.context.system_notice import SystemNotice
 from rolling_chat.context.tokens import TURN
 from rolling_chat.context.tool_results import first_lines
 from rolling_chat.context.trim_order import Trimmer
-from rolling_chat.context.turns import ODD_FIELD, NormalizedMessage, Repairer, opens_with_system, said_content
+from rolling_chat.context.turns import opens_with_system
 from rolling_chat.message_validation import normalize_message
 from rolling_chat.messages import Json, JsonObject, Message
 

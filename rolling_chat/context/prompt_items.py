@@ -6,13 +6,14 @@ import math
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from rolling_chat.context.budget import Budget, divide_window
 from rolling_chat.context.calibration import Calibration
 from rolling_chat.context.call_arguments import KEPT_ARGUMENT_TOKENS, shorten_arguments
 from rolling_chat.context.config import ContextConfig
 from rolling_chat.context.index_ranges import IndexRanges
+from rolling_chat.context.repair import NormalizedMessage
 from rolling_chat.context.report import Fate
 from rolling_chat.context.tokens import (
     PRIMING_TOKENS,
@@ -28,7 +29,6 @@ from rolling_chat.context.tool_results import (
     recall_line,
     shorten_result,
 )
-from rolling_chat.context.turns import NormalizedMessage
 from rolling_chat.context_keys import Truncation
 from rolling_chat.messages import JsonObject, Message
 
@@ -36,6 +36,10 @@ from rolling_chat.messages import JsonObject, Message
 SUMMARIZED = "summary"
 # Beside an image a result's text wants room for the line that says that it was cut.
 _MIN_TEXT_TOKENS = 32
+
+
+# What is sent of a message, its fate, the layer that decided it, and the reason.
+_Formed: TypeAlias = tuple[Message, Fate, str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,27 +71,35 @@ class Decisions:
 
 @dataclass(frozen=True, slots=True)
 class PromptItem:
-    """One message as it would be sent: `tokens` is the best estimate, `bound` the upper bound; both are
-    the model's own count where it was `measured`.
+    """One message as a prompt would send it: its form, its size and its fate.
 
-    `source` is the message as it was repaired, `message` what is sent of it. `index` is -1 for an
-    invented one, which leaves with what it was invented for. `tool` is the tool whose result it is;
-    `repair` says what was repaired of it, `excluded` that the user took it out, whatever its fate is.
+    `normalized` is the message as it was repaired, `message` what is sent of it. `tokens` is the best
+    estimate and `bound` the upper bound; both are the model's own count if it was `measured`.
     """
 
-    index: int
-    source: Message
+    normalized: NormalizedMessage
     message: Message
     tokens: int
     bound: int
     fate: Fate
     layer: str = ""
     reason: str = ""
-    opens_turn: bool = False
-    tool: str = ""
-    repair: str = ""
-    excluded: bool = False
     measured: bool = False
+
+    @property
+    def index(self) -> int:
+        """The index of the message in the branch; -1 for an invented one."""
+        return self.normalized.index
+
+    @property
+    def opens_turn(self) -> bool:
+        """Does a turn begin with it?"""
+        return self.normalized.opens_turn
+
+    @property
+    def is_whole(self) -> bool:
+        """Is it sent as it was given, neither shortened nor emptied?"""
+        return self.message is self.normalized.message and not self.normalized.excluded
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,14 +241,12 @@ class Sizes:
 
     def measure_again(self, item: PromptItem) -> PromptItem:
         """The same item, after replies have taught more of the model's count."""
-        tokens, bound, measured = self._measured(item.index, item.source, item.message, item.excluded)
+        tokens, bound, measured = self._measured(item.normalized, item.message)
         return replace(item, tokens=tokens, bound=bound, measured=measured)
 
-    def _measured(
-        self, index: int, source: Message, message: Message, excluded: bool
-    ) -> tuple[int, int, bool]:
-        is_whole = message is source and not excluded
-        return self.measure(message, index) if is_whole else (*self.estimated(message), False)
+    def _measured(self, normalized: NormalizedMessage, message: Message) -> tuple[int, int, bool]:
+        is_whole = message is normalized.message and not normalized.excluded
+        return self.measure(message, normalized.index) if is_whole else (*self.estimated(message), False)
 
     def estimated(self, message: Message) -> tuple[int, int]:
         """Best estimate and upper bound of `message`.
@@ -252,53 +262,25 @@ class Sizes:
 
     def shape(self, normalized: NormalizedMessage, decisions: Decisions) -> PromptItem:
         """The item that a message becomes under `decisions`, the cap on results (layer 3a) included."""
-        message, source = normalized.message, normalized.message
-        fate, layer, reason = Fate.SENT, "", ""
-        if normalized.repair:
-            fate, layer, reason = Fate.REPAIRED, "repair", normalized.repair
-        if normalized.excluded:
-            fate, reason = Fate.EXCLUDED, "excluded by the user"
+        message, fate, layer, reason = self._formed(normalized, decisions)
+        tokens, bound, measured = self._measured(normalized, message)
+        return PromptItem(normalized, message, tokens, bound, fate, layer, reason, measured)
+
+    def _formed(self, normalized: NormalizedMessage, decisions: Decisions) -> _Formed:
+        message = normalized.message
+        formed = None
         if message.role == "tool" and normalized.index >= 0:
-            message, fate, layer, reason = self._result(normalized, decisions) or (
-                message,
-                fate,
-                layer,
-                reason,
-            )
+            formed = self._result(normalized, decisions)
         elif message.tool_calls:
-            message, fate, layer, reason = self._call(normalized, decisions) or (message, fate, layer, reason)
-        tokens, bound, measured = self._measured(normalized.index, source, message, normalized.excluded)
-        return PromptItem(
-            normalized.index,
-            source,
-            message,
-            tokens,
-            bound,
-            fate,
-            layer,
-            reason,
-            normalized.opens_turn,
-            normalized.tool,
-            normalized.repair,
-            normalized.excluded,
-            measured,
-        )
+            formed = self._call(normalized, decisions)
+        if formed is not None:
+            return formed
+        layer = "repair" if normalized.repair else ""
+        if normalized.excluded:
+            return message, Fate.EXCLUDED, layer, "excluded by the user"
+        return message, Fate.REPAIRED if normalized.repair else Fate.SENT, layer, normalized.repair
 
-    def reshape(self, item: PromptItem, decisions: Decisions) -> PromptItem:
-        """The same item under further decisions."""
-        normalized = NormalizedMessage(
-            item.index,
-            item.source,
-            item.repair,
-            opens_turn=item.opens_turn,
-            tool=item.tool,
-            excluded=item.excluded,
-        )
-        return self.shape(normalized, decisions)
-
-    def _result(
-        self, normalized: NormalizedMessage, decisions: Decisions
-    ) -> tuple[Message, Fate, str, str] | None:
+    def _result(self, normalized: NormalizedMessage, decisions: Decisions) -> _Formed | None:
         source, style, recall = normalized.message, self._style(normalized), self._recall(normalized)
         if normalized.index in decisions.masked:
             parts = _parts_cost(source, self.shaping)
@@ -326,9 +308,7 @@ class Sizes:
             others = self.plain.bound_message(replace(source, content="", counts={}))
         return shorten_result(source, max(1, share - others), style, self.plain.bound_text, recall)
 
-    def _call(
-        self, normalized: NormalizedMessage, decisions: Decisions
-    ) -> tuple[Message, Fate, str, str] | None:
+    def _call(self, normalized: NormalizedMessage, decisions: Decisions) -> _Formed | None:
         if normalized.index in decisions.arguments:
             cap = decisions.levels.get(normalized.index, KEPT_ARGUMENT_TOKENS)
             shorter = shorten_arguments(

@@ -12,8 +12,9 @@ from types import MappingProxyType
 from rolling_chat.context.assembled import AssembledPrompt
 from rolling_chat.context.budget import Budget
 from rolling_chat.context.prompt_items import SUMMARIZED, PromptItem, Sizes
+from rolling_chat.context.repair import ANSWERS_NO_CALL
 from rolling_chat.context.report import Fate, PromptReport, Row, Rows
-from rolling_chat.context.turns import ANSWERS_NO_CALL, opens_with_system
+from rolling_chat.context.turns import opens_with_system
 from rolling_chat.messages import Message
 
 _PACE_TURNS = 5  # turns that the pace is taken from: enough to even out, few enough to follow a change
@@ -105,7 +106,7 @@ def _as_it_came(item: PromptItem, sizes: Sizes) -> int:
     """The tokens of a message before anything was decided of it; the cap on results is no decision."""
     if item.layer not in {"3b", "levelled", "arguments"}:
         return item.tokens
-    before = sizes.measure(item.source, item.index)[0]
+    before = sizes.measure(item.normalized.message, item.index)[0]
     return min(before, sizes.config.max_tool_result_tokens) if item.message.role == "tool" else before
 
 

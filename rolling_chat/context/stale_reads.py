@@ -31,7 +31,7 @@ class FileUse:
 
 def is_read(item: PromptItem) -> bool:
     """Is it the result of reading a file?"""
-    return item.tool in _READS
+    return item.normalized.tool in _READS
 
 
 def file_uses(turns: Sequence[Sequence[PromptItem]], first: int = 0) -> list[FileUse]:

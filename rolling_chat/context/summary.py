@@ -9,7 +9,8 @@ from itertools import accumulate, pairwise
 from rolling_chat.context.config import ContextConfig
 from rolling_chat.context.pins import Pins, resolve_pins
 from rolling_chat.context.prompt_items import Decisions, Sizes
-from rolling_chat.context.turns import opens_turn, opens_with_system, repair_messages
+from rolling_chat.context.repair import repair_messages
+from rolling_chat.context.turns import opens_turn, opens_with_system
 from rolling_chat.messages import JsonObject, Message
 
 HEAD = "Summary of earlier conversation:"

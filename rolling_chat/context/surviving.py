@@ -1,12 +1,76 @@
-"""What is left of a branch that was repaired, after what left it: nothing stands for what is gone."""
+"""What survives of a turn when messages are omitted: invented messages go with what they were invented for.
+
+- An invented result leaves with its call.
+- An invented request or reply leaves when nothing real is left of its turn.
+- A filler between two answers stays only while both of them do.
+- A past turn whose answer left ends with a stand-in reply, because another request follows.
+
+`surviving_of` applies this to a branch whose omissions are known; `working_prompt` step by step, as a trim
+takes its decisions.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Protocol, TypeVar
 
 from rolling_chat.context.index_ranges import IndexRanges
-from rolling_chat.context.turns import REPLY_LEFT, NormalizedMessage, without_idle_fillers
+from rolling_chat.context.repair import REPLY_LEFT, NormalizedMessage
 from rolling_chat.messages import Message
+
+STAND_IN_REPLY = NormalizedMessage(-1, Message("assistant", REPLY_LEFT))
+
+
+class _Said(Protocol):
+    """A normalized message, or the prompt item made of it."""
+
+    @property
+    def index(self) -> int: ...
+    @property
+    def message(self) -> Message: ...
+    @property
+    def opens_turn(self) -> bool: ...
+
+
+AnySaid = TypeVar("AnySaid", bound=_Said)
+
+
+def is_filler(said: _Said) -> bool:
+    """Is it a request invented to stand between two answers?"""
+    return said.index < 0 and said.message.role == "user" and not said.opens_turn
+
+
+def without_idle_fillers(turn: Sequence[AnySaid]) -> list[AnySaid]:
+    """What is left of a turn, but for fillers between messages that have left."""
+    kept: list[AnySaid] = []
+    others = [said for said in turn if not is_filler(said)]
+    followed_by = dict(zip(map(id, others), others[1:], strict=False))
+    for said in turn:
+        if not is_filler(said):
+            kept.append(said)
+            continue
+        last = kept[-1] if kept else None
+        if last is None or is_filler(last) or last.message.role != "assistant" or last.message.tool_calls:
+            continue
+        following = followed_by.get(id(last))
+        if following is not None and following.message.role == "assistant":
+            kept.append(said)
+    return kept
+
+
+def is_answer(said: _Said) -> bool:
+    """Is it an assistant's words without a call, which end a turn?"""
+    return said.message.role == "assistant" and not said.message.tool_calls
+
+
+def needs_reply(last: _Said) -> bool:
+    """Must a stand-in reply follow `last`, the end of a past turn?"""
+    return not is_answer(last)
+
+
+def ends_with_invented_reply(turn: Sequence[AnySaid]) -> bool:
+    """Was the turn never answered, and given a reply when it was repaired?"""
+    return bool(turn) and turn[-1].index < 0 and is_answer(turn[-1])
 
 
 def surviving_of(
@@ -25,9 +89,8 @@ def surviving_of(
 def _kept_of_past_turn(turn: list[NormalizedMessage], omitted: IndexRanges) -> Iterator[NormalizedMessage]:
     kept = list(_kept_of_turn(turn, omitted))
     yield from kept
-    last = kept[-1].message if kept else None
-    if last is not None and (last.role != "assistant" or last.tool_calls):
-        yield NormalizedMessage(-1, Message("assistant", REPLY_LEFT))
+    if kept and needs_reply(kept[-1]):
+        yield STAND_IN_REPLY
 
 
 def _kept_of_turn(turn: Sequence[NormalizedMessage], omitted: IndexRanges) -> Iterator[NormalizedMessage]:

@@ -7,8 +7,13 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from rolling_chat.context.prompt_items import Decisions, PromptItem, Sizes
-from rolling_chat.context.turns import REPLY_LEFT, NormalizedMessage, is_filler, without_idle_fillers
-from rolling_chat.messages import Message
+from rolling_chat.context.surviving import (
+    STAND_IN_REPLY,
+    ends_with_invented_reply,
+    is_filler,
+    needs_reply,
+    without_idle_fillers,
+)
 
 # The key of the reply that stands for one that left; those of other invented items are far below.
 _BRIDGE = -1
@@ -59,14 +64,12 @@ class WorkingPrompt:
         self._pinned = pinned | set(_invented_for(pinned, turns)) if pinned else pinned
         self._fillers = [[_key(item) for item in turn if is_filler(item)] for turn in turns]
         # a turn that never got a reply was given one: it stays that turn's
-        self._replies = [
-            turn[-1] if turn and turn[-1].index < 0 and is_answer(turn[-1]) else None for turn in turns
-        ]
+        self._replies = [turn[-1] if ends_with_invented_reply(turn) else None for turn in turns]
         self._masked = set(decisions.masked)
         self._arguments = set(decisions.arguments)
         self._levels = dict(decisions.levels)
         self._omitted: dict[int, str] = {}
-        self._reply = sizes.shape(NormalizedMessage(-1, Message("assistant", REPLY_LEFT)), decisions)
+        self._reply = sizes.shape(STAND_IN_REPLY, decisions)
         self._changes: list[Change] = []
         self.totals = Totals(
             sum(item.bound for turn in turns for item in turn),
@@ -232,7 +235,7 @@ class WorkingPrompt:
         bridge, others = self._turns[turn].get(_BRIDGE), self.of(turn)[::-1]
         others = [item for item in others[:2] if item is not bridge]
         reply = self._replies[turn] or self._reply
-        wanted = reply if others and not is_answer(others[0]) else None
+        wanted = reply if others and needs_reply(others[0]) else None
         if bridge is not wanted:
             self._turns[turn][_BRIDGE] = wanted
             self._record(Change(turn, _BRIDGE, bridge, wanted))
@@ -242,7 +245,7 @@ class WorkingPrompt:
         if old is None:
             return
         working = Decisions(self._before.omitted, self._masked, self._arguments, self._levels)
-        shaped = self._sizes.reshape(old, working)
+        shaped = self._sizes.shape(old.normalized, working)
         self._turns[turn][index] = shaped
         self._record(Change(turn, index, old, shaped, level))
 
@@ -272,11 +275,36 @@ def _invented_for(pinned: Set[int], turns: Sequence[Sequence[PromptItem]]) -> It
                 yield _key(item)
 
 
-def is_answer(item: PromptItem) -> bool:
-    """Does the item end a turn: an assistant's words without a call?"""
-    return item.message.role == "assistant" and not item.message.tool_calls
-
-
 def _key(item: PromptItem) -> int:
     """The index of a item; for an invented one, which stands as it was made, something of its own."""
     return item.index if item.index >= 0 else -id(item)
+
+
+def split_iterations(turn: Sequence[PromptItem]) -> list[list[PromptItem]]:
+    """The iterations of `turn`, oldest first: each call with all of its results.
+
+    User messages and answers without calls belong to none and are left out.
+    """
+    found: list[list[PromptItem]] = []
+    inside = False
+    for item in turn:
+        if item.message.tool_calls:
+            found.append([item])
+            inside = True
+        elif item.message.role == "tool" and inside:
+            found[-1].append(item)
+        else:
+            inside = False
+    return found
+
+
+def maskable_results(turn: Sequence[PromptItem], keep_first: int, keep_last: int) -> list[PromptItem]:
+    """The results of `turn` between its first `keep_first` and its last `keep_last`.
+
+    Never one of the newest iteration, which the model has not seen; none where both windows hold all.
+    """
+    results = [item for item in turn if item.message.role == "tool" and item.index >= 0]
+    between = results[keep_first : max(keep_first, len(results) - keep_last)]
+    iterations = split_iterations(turn)
+    newest = {item.index for item in iterations[-1]} if iterations else set()
+    return [item for item in between if item.index not in newest]

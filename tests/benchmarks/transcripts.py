@@ -22,7 +22,7 @@ from rolling_chat.context import (
     build_final_prompt,
     prompt_bound,
 )
-from rolling_chat.context.turns import EMPTY_CONTENT
+from rolling_chat.context.repair import EMPTY_CONTENT
 from rolling_chat.messages import Message
 from rolling_chat.replay import request_points
 from tests.benchmarks.reading import NO_TRANSCRIPTS, conversations, transcript_files

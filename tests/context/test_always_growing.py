@@ -21,7 +21,7 @@ from rolling_chat.context import (
     build_final_prompt,
     tokens,
 )
-from rolling_chat.context.turns import MISSING_RESULT
+from rolling_chat.context.repair import MISSING_RESULT
 from rolling_chat.messages import Message
 from tests.support.conversations import (
     MODELS,

@@ -18,7 +18,7 @@ from rolling_chat.context import (
     build_final_prompt,
 )
 from rolling_chat.context.pins import EXCLUDED_RESULT, resolve_pins
-from rolling_chat.context.turns import REPLY_LEFT
+from rolling_chat.context.repair import REPLY_LEFT
 from tests.support.conversations import MODELS, assistant, context_settings, tool, user, wild_conversations
 from tests.support.prompt_rules import broken_rules
 from tests.support.soundness import TOOLS, assert_every_message_has_one_fate, assert_sound, with_ids

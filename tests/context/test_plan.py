@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from rolling_chat.context import ContextConfig, ContextOverflowError, ContextPlan, build_final_prompt
 from rolling_chat.context.index_ranges import IndexRanges
 from rolling_chat.context.prompt_items import Decisions, PromptItem, Sizes
-from rolling_chat.context.turns import NormalizedMessage
+from rolling_chat.context.repair import NormalizedMessage
 from rolling_chat.messages import Message
 from tests.support.conversations import assistant, tool, user
 from tests.support.prompt_rules import broken_rules

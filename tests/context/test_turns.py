@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 
 from rolling_chat.context import group_into_turns
-from rolling_chat.context.turns import (
+from rolling_chat.context.repair import (
     GOES_ON,
     MISSING_REPLY,
     MISSING_REQUEST,

@@ -1,0 +1,198 @@
+"""Repair a broken transcript, so that any provider takes it.
+
+What comes out is an order that OpenAI, Anthropic, Gemini and Mistral accept: a user first, every call
+answered, no result alone, an answer between two requests, and no content empty.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence, Set
+from dataclasses import dataclass, replace
+
+from rolling_chat.context.call_arguments import is_signed
+from rolling_chat.context.turns import is_same_turn
+from rolling_chat.messages import Content, Message, ToolCall
+
+# What stands in for something that a transcript never recorded.
+MISSING_RESULT = "[no result was recorded]"
+MISSING_REPLY = "[no reply was recorded]"
+MISSING_REQUEST = "[the conversation begins here]"
+GOES_ON = "[goes on]"
+# The answer to a request that stays, where what was said to it has left.
+REPLY_LEFT = "[the reply is no longer in this prompt]"
+EMPTY_CONTENT = "[empty message]"
+ANSWERS_NO_CALL = "a result that answers no call"
+NO_ID = "an id that is empty or stands twice"
+ODD_FIELD = "a field of the wrong type"
+
+
+@dataclass(frozen=True, slots=True)
+class NormalizedMessage:
+    """A message on its way to a prompt.
+
+    `index` is its position in the messages given, -1 where it is invented; `repair` says what was repaired,
+    or is empty; `excluded` marks a message that no prompt can carry, `excluded` one that the user
+    emptied; `tool` is the tool whose result it is.
+    """
+
+    index: int
+    message: Message
+    repair: str = ""
+    is_unsendable: bool = False
+    opens_turn: bool = False
+    tool: str = ""
+    excluded: bool = False
+
+
+def repair_messages(messages: Sequence[Message], first_index: int = 0) -> list[NormalizedMessage]:
+    """The normalized messages for `messages`, repaired. Every message given has exactly one; see Repairer."""
+    repairer = Repairer()
+    return [*repairer.walk(messages, first_index), *repairer.finish()]
+
+
+class Repairer:
+    """Repairs a branch as it grows; remembers what was said last and which calls are open.
+
+    Invented messages stand where they are needed: a result for a call without one, a reply between
+    two requests, a request before a first answer. A later system message and an unknown role are taken
+    for the user's. Calls of one message that share an id, or have none, are told apart by their order.
+    """
+
+    def __init__(
+        self,
+        before: str = "",
+        open_calls: Sequence[tuple[str, ToolCall]] = (),
+        skipped: bool = False,
+        last: int = -1,
+    ) -> None:
+        """`open_calls` are those not yet answered, each with the id that it was given; `last` is the
+        index of the message that was walked last, -1 before the first."""
+        self._before = before
+        self._open = list(open_calls)
+        self._skipped = skipped
+        self.last = last
+
+    def copy(self) -> Repairer:
+        """The same index, to go on from twice."""
+        return Repairer(self._before, self._open, self._skipped, self.last)
+
+    def walk(
+        self, messages: Sequence[Message], first_index: int, without: Set[int] = frozenset()
+    ) -> Iterator[NormalizedMessage]:
+        """The normalized messages for the messages that come next, but for those at the indexes `without`."""
+        for index, message in enumerate(messages, first_index):
+            if index in without:
+                self._skipped = True
+                continue
+            if message.role == "tool":
+                normalized = self._result(index, message)
+                self.last = self.last if normalized.is_unsendable else index
+                yield normalized
+                continue
+            yield from self.close()
+            if message.role == "assistant":
+                yield from self._answer(index, message)
+            else:
+                yield from self._request(index, message)
+            self.last = index
+
+    def finish(self) -> Iterator[NormalizedMessage]:
+        """What only this prompt needs at its end: open calls answered, a request where none was made."""
+        yield from self.close()
+        if not self._before:
+            yield NormalizedMessage(-1, Message("user", MISSING_REQUEST), opens_turn=True)
+
+    def close(self) -> Iterator[NormalizedMessage]:
+        """Results for the calls that are open."""
+        for _given, call in self._open:
+            self._before = "tool"
+            yield NormalizedMessage(-1, Message("tool", MISSING_RESULT, tool_call_id=call.id))
+        self._open = []
+
+    def _result(self, index: int, message: Message) -> NormalizedMessage:
+        wanted = message.tool_call_id
+        # who does not say what it answers comes in the order of the calls
+        position = next(
+            (position for position, (given, _call) in enumerate(self._open) if not wanted or given == wanted),
+            -1,
+        )
+        if position < 0:
+            return NormalizedMessage(index, message, ANSWERS_NO_CALL, is_unsendable=True)
+        self._before = "tool"
+        _given, call = self._open.pop(position)
+        if call.id == wanted:
+            return replace(_filled(index, message), tool=call.name)
+        normalized = _filled(index, replace(message, tool_call_id=call.id, counts={}))
+        return replace(normalized, repair=normalized.repair or NO_ID, tool=call.name)
+
+    def _answer(self, index: int, message: Message) -> Iterator[NormalizedMessage]:
+        if not self._before:
+            yield NormalizedMessage(-1, Message("user", MISSING_REQUEST), opens_turn=True)
+        elif self._before == "assistant":
+            yield NormalizedMessage(-1, Message("user", GOES_ON))
+        calls = _with_own_ids(index, message.tool_calls)
+        self._open = [(given.id, call) for given, call in zip(message.tool_calls, calls, strict=True)]
+        repair = "" if self._before else "an answer before any request"
+        self._before = "assistant"
+        if calls != message.tool_calls:
+            repair = repair or NO_ID
+            message = replace(message, tool_calls=calls, counts={})
+        normalized = _filled(index, message)
+        yield replace(normalized, repair=repair) if repair and not normalized.repair else normalized
+
+    def _request(self, index: int, message: Message) -> Iterator[NormalizedMessage]:
+        # what began a branch was sent into no turn, whatever it says of itself
+        same = is_same_turn(message) and bool(self._before)
+        if self._before in {"user", "tool"} and not same:
+            yield NormalizedMessage(-1, Message("assistant", REPLY_LEFT if self._skipped else MISSING_REPLY))
+        is_users = message.role == "user"
+        if not is_users:
+            repair = (
+                f"a {message.role} message where none may stand"
+                if message.role
+                else "a message without a role"
+            )
+            message = replace(message, role="user", tool_calls=(), counts={})
+        self._before, self._skipped = "user", False
+        normalized = replace(_filled(index, message), opens_turn=not same)
+        yield normalized if is_users else replace(normalized, repair=repair)
+
+
+def _with_own_ids(index: int, calls: tuple[ToolCall, ...]) -> tuple[ToolCall, ...]:
+    """`calls`, those without an id, or with that of a call before, under one of their own."""
+    if len({call.id for call in calls} - {""}) == len(calls):
+        return calls
+    own: dict[str, ToolCall] = {}
+    for position, call in enumerate(calls):
+        is_own = call.id and call.id not in own
+        call_id = call.id if is_own else f"call_{index}_{position}"
+        own[call_id] = call if is_own else replace(call, id=call_id)
+    return tuple(own.values())
+
+
+def _filled(index: int, message: Message) -> NormalizedMessage:
+    """`message`, with something said where a provider would refuse that nothing is.
+
+    Text of white space alone is nothing, but in a result; beside signed reasoning it stays.
+    """
+    given = message.content
+    content = said_content(message, given)
+    if content is given:
+        return NormalizedMessage(index, message)
+    if not content and not message.tool_calls:
+        content = EMPTY_CONTENT
+    return NormalizedMessage(index, replace(message, content=content, counts={}), "empty content")
+
+
+def said_content(message: Message, content: Content) -> Content:
+    """`content` of `message` without the texts that say nothing; the same object where none is left out."""
+    if isinstance(content, str):
+        is_said = bool(content.strip()) or (bool(content) and message.role == "tool")
+        if is_said or (message.tool_calls and (not content or is_signed(message))):
+            return content
+        # an empty text that must be filled is another object than the one that was given
+        return () if not content else ""
+    parts = tuple(
+        part for part in content if part.get("type") != "text" or str(part.get("text") or "").strip()
+    )
+    return content if parts and len(parts) == len(content) else parts or ""
