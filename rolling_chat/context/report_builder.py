@@ -9,8 +9,8 @@ from functools import cached_property
 from itertools import takewhile
 from types import MappingProxyType
 
-from rolling_chat.context.assembled import AssembledPrompt
 from rolling_chat.context.budget import Budget
+from rolling_chat.context.prompt_assembly import AssembledPrompt
 from rolling_chat.context.prompt_items import SUMMARIZED, PromptItem, Sizes
 from rolling_chat.context.repair import ANSWERS_NO_CALL
 from rolling_chat.context.report import Fate, PromptReport, Row, Rows

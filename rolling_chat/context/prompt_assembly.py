@@ -1,0 +1,143 @@
+"""Assemble a prompt: the third stage, which turns what was decided into messages and the next plan."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from rolling_chat.context.budget import Budget
+from rolling_chat.context.pins import PinEffects
+from rolling_chat.context.plan import ContextPlan, PlanIndex, SentPrompt, fingerprint
+from rolling_chat.context.prompt_decisions import Outcome
+from rolling_chat.context.prompt_items import SUMMARIZED, Decisions, PromptItem
+from rolling_chat.context.prompt_walk import PromptInputs, Walked
+from rolling_chat.context.report import Fate
+from rolling_chat.context.summary import Summary
+from rolling_chat.context.surviving import is_answer
+from rolling_chat.context.tokens import TURN
+from rolling_chat.messages import Json, JsonObject, Message
+
+
+@dataclass(frozen=True, slots=True)
+class AssembledPrompt:
+    """Everything that a report tells of.
+
+    `history` and `current` are what is sent after the system message, in order; `unfit` are the indexes
+    of messages that no prompt can carry; `before` are the decisions that the plan came with; `pin_effects`
+    is what the user pinned and excluded, `summary` the active one.
+    """
+
+    given: Sequence[Message | JsonObject]
+    system: Message | None
+    history: Sequence[PromptItem]
+    current: Sequence[PromptItem]
+    decisions: Decisions
+    before: Decisions
+    unfit: Sequence[int]
+    pin_effects: PinEffects
+    summary: Summary | None
+
+    @property
+    def items(self) -> list[PromptItem]:
+        """What is sent after the system message."""
+        return [*self.history, *self.current]
+
+    @property
+    def pinned(self) -> int:
+        """The bound of what is in the history because it was pinned, in tokens."""
+        return sum(item.bound for item in self.history if item.index in self.pin_effects.pinned)
+
+    @property
+    def summarized(self) -> int:
+        """How many messages the summary stands for; none where nothing is left of its text."""
+        is_said = self.summary is not None and bool(self.summary.text)
+        return self.decisions.omitted.of(SUMMARIZED) if is_said else 0
+
+    def parts(self, budget: Budget) -> Mapping[str, int]:
+        """The parts of the prompt by the names that people know, as bounds in tokens."""
+        users = sum(item.bound for item in self.current if item.message.role == "user")
+        return {
+            "system prompt": budget.system,
+            "tools": budget.tools,
+            "history": sum(item.bound for item in self.history) - self.pinned,
+            "pinned messages": self.pinned,
+            "current message": users,
+            "tool work of this turn": sum(item.bound for item in self.current) - users,
+            "reserve for the answer": budget.reserve,
+        }
+
+
+def assemble(inputs: PromptInputs, walked: Walked, outcome: Outcome) -> AssembledPrompt:
+    """Put the system message, history and current turn together."""
+    turns = outcome.turns
+    if turns and turns[-1] and is_answer(turns[-1][-1]):
+        # nothing runs: to the request that comes next, all that was said is history
+        turns = [*turns, []]
+    omitted = outcome.decisions.omitted
+    return AssembledPrompt(
+        given=inputs.given,
+        system=outcome.notice.added_to(inputs.system),
+        history=[item for turn in turns[:-1] for item in turn],
+        current=turns[-1] if turns else [],
+        decisions=outcome.decisions,
+        before=walked.before,
+        unfit=tuple(index for index in walked.index.unfit if index not in omitted),
+        pin_effects=inputs.pin_effects,
+        summary=outcome.notice.summary,
+    )
+
+
+def messages_to_send(assembled: AssembledPrompt) -> list[Message | dict[str, Json]]:
+    """The messages of the prompt, of the kind that was given; one that was not changed is the one given."""
+    are_messages = bool(assembled.given) and isinstance(assembled.given[0], Message)
+    if are_messages:
+        systems = [assembled.system] if assembled.system else []
+        return [*systems, *(item.message for item in assembled.items)]
+    system = [assembled.system.to_dict()] if assembled.system else []
+    return [*system, *(_as_dict(item, assembled.given) for item in assembled.items)]
+
+
+def _as_dict(item: PromptItem, messages: Sequence[Message | JsonObject]) -> dict[str, Json]:
+    given = messages[item.index] if item.index >= 0 else None
+    sent = given if isinstance(given, Mapping) and item.fate is Fate.SENT else item.message.to_dict()
+    return {key: value for key, value in sent.items() if key != TURN}
+
+
+def next_plan(inputs: PromptInputs, walked: Walked, assembled: AssembledPrompt) -> ContextPlan:
+    """The plan to give to the next call; with rolling off, the given one with what was seen and sent."""
+    sizes = inputs.sizes
+    fixed, estimate = sizes.fixed(assembled.system), sizes.fixed_estimate(assembled.system)
+    sent = SentPrompt(sizes.model or "", tuple(assembled.items), fixed.system + fixed.tools, estimate)
+    plan = _decided_plan(inputs, assembled) if inputs.config.enabled else inputs.given_plan
+    return replace(
+        plan or ContextPlan(),
+        pins=inputs.pins,
+        confirmed=sizes.confirmed,
+        measured=sizes.measured,
+        sent=sent,
+        index=_next_index(walked, assembled),
+    )
+
+
+def _decided_plan(inputs: PromptInputs, assembled: AssembledPrompt) -> ContextPlan:
+    return ContextPlan(
+        model=inputs.sizes.model or "",
+        window=inputs.window,
+        seen=len(inputs.given),
+        fingerprint=fingerprint(inputs.given[-1]) if inputs.given else "",
+        decisions=assembled.decisions,
+        summary=assembled.summary,
+    )
+
+
+def _next_index(walked: Walked, assembled: AssembledPrompt) -> PlanIndex:
+    given, last = assembled.given, {id(item) for item in walked.closing}
+    items = tuple(item for item in assembled.items if id(item) not in last)
+    return replace(
+        walked.index,
+        pin_effects=assembled.pin_effects,
+        seen=len(given),
+        last=given[-1] if given else None,
+        items=items,
+        given=tuple(given[item.index] for item in items if item.index >= 0),
+    )

@@ -1,0 +1,141 @@
+"""Decide what is omitted and shortened: the second stage of a prompt."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import NamedTuple
+
+from rolling_chat.context.prompt_items import SUMMARIZED, Decisions, PromptItem
+from rolling_chat.context.prompt_walk import PromptInputs, Walked
+from rolling_chat.context.summary import Summary, max_summary_tokens
+from rolling_chat.context.system_notice import SystemNotice
+from rolling_chat.context.tool_results import first_lines
+from rolling_chat.context.trim_order import Trimmer
+
+
+class Outcome(NamedTuple):
+    """What was decided: the decisions, what stays of every turn, and what the prompt says of the rest."""
+
+    decisions: Decisions
+    turns: list[list[PromptItem]]
+    notice: SystemNotice
+
+
+def decide(inputs: PromptInputs, walked: Walked) -> Outcome:
+    """Take the decisions that make the prompt fit; none if it fits already."""
+    return _Deciding(inputs, walked).run()
+
+
+class _Deciding:
+    """The decisions of one prompt."""
+
+    def __init__(self, inputs: PromptInputs, walked: Walked) -> None:
+        self._inputs = inputs
+        self._before = walked.before
+        self._task = walked.index.task
+        self._turns = walked.turns
+
+    def run(self) -> Outcome:
+        inputs, before, plan = self._inputs, self._before, self._inputs.plan
+        if not inputs.config.enabled:
+            return Outcome(before, self._turns, self._notice(before, None))
+        active = plan.summary if plan is not None else None
+        if inputs.is_settled:
+            return Outcome(before, self._turns, self._notice(before, active))
+        ready, trimmer = active, self._trimmer(active)
+        if inputs.ready is not None and inputs.ready.is_newer_than(active):
+            ready = inputs.ready
+            if self._comes_in(ready, active):
+                active = next(self._shorter(ready))
+                trimmer = self._trimmer(active)
+        early = plan is not None and plan.is_cold and trimmer.is_over(inputs.config.usage_threshold)
+        if early or self._is_over(trimmer, active):
+            trimmer, active = self._trim(ready, early=early)
+        decisions = _relabeled(trimmer.decisions, active)
+        return Outcome(decisions, trimmer.turns, self._notice(decisions, active))
+
+    def _trim(self, ready: Summary | None, *, early: bool) -> tuple[Trimmer, Summary | None]:
+        """Trim with the summary that is ready; if nothing else helps, the summary gives way as well."""
+        for summary in self._shorter(ready):
+            trimmer = self._trimmer(summary)
+            trimmer.trim(early=early)
+            if trimmer.fits:
+                break
+        return trimmer, summary
+
+    def _trimmer(self, summary: Summary | None) -> Trimmer:
+        """A trimmer under `summary`, which stands for the turns that it covers."""
+        inputs, before = self._inputs, _relabeled(self._before, summary)
+        longest = self._notice(before, summary).at_its_longest()
+        budget = inputs.sizes.budget(longest.added_to(inputs.system))
+        pinned = inputs.pin_effects.pinned
+        trimmer = Trimmer(self._turns, budget, inputs.sizes, before, task=self._task, pinned=pinned)
+        if summary is not None:
+            trimmer.cover(summary.through)
+        if self._masks_exactly:
+            trimmer.mask_current_turn()
+        return trimmer
+
+    def _is_over(self, trimmer: Trimmer, summary: Summary | None) -> bool:
+        """Must something be omitted? Only a new decision needs room for a notice that may become longer."""
+        if not trimmer.is_over():
+            return False
+        notice = self._notice(trimmer.decisions, summary)
+        now, longest = (
+            self._inputs.sizes.budget(said.added_to(self._inputs.system)).available
+            for said in (notice, notice.at_its_longest())
+        )
+        return trimmer.is_over(spare=now - longest)
+
+    def _comes_in(self, ready: Summary, active: Summary | None) -> bool:
+        """Does a summary that is ready become active at once? As soon as it covers an omission that none did."""
+        untold = _untold(_relabeled(self._before, active), active)
+        return (
+            self._inputs.takes_summary
+            or any(start <= ready.through for start, _, _ in untold)
+            or self._has_left(ready.through)
+        )
+
+    def _has_left(self, through: int) -> bool:
+        """Is nothing sent of what a summary covers, except what stays in any case?"""
+        stays = {*self._inputs.pin_effects.pinned, self._task}
+        return not any(
+            0 <= item.index <= through and item.index not in stays for turn in self._turns for item in turn
+        )
+
+    def _shorter(self, summary: Summary | None) -> Iterator[Summary | None]:
+        """The summary within its limit, then half of it, then nothing of it."""
+        if summary is None:
+            yield None
+            return
+        limit = max_summary_tokens(self._inputs.window)
+        for cap in (limit, limit // 2, 0):
+            text = first_lines(summary.text, cap, self._inputs.sizes.estimate.count_text)
+            yield replace(summary, text=text)
+
+    def _notice(self, decisions: Decisions, summary: Summary | None) -> SystemNotice:
+        recall, unsaid = self._inputs.config.recall, _untold(decisions, summary)
+        if not unsaid:
+            return SystemNotice(summary=summary, recall=recall)
+        count = sum(stop - start for start, stop, _ in unsaid)
+        return SystemNotice(count, unsaid[0][0], unsaid[-1][1] - 1, summary, recall)
+
+    @property
+    def _masks_exactly(self) -> bool:
+        config = self._inputs.config
+        masking = config.tool_result_masking
+        return masking == "exact" or (masking == "auto" and not config.prompt_cache)
+
+
+def _untold(decisions: Decisions, summary: Summary | None) -> list[tuple[int, int, str]]:
+    """The parts of the branch that left and that `summary` does not stand for."""
+    is_told = summary is not None and bool(summary.text)
+    return [part for part in decisions.omitted.parts if not (is_told and part[2] == SUMMARIZED)]
+
+
+def _relabeled(decisions: Decisions, summary: Summary | None) -> Decisions:
+    """The same decisions, where what `summary` covers has left for its sake."""
+    if summary is None:
+        return decisions
+    return replace(decisions, omitted=decisions.omitted.relabeled(summary.through + 1, SUMMARIZED))

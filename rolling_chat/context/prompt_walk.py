@@ -1,0 +1,217 @@
+"""Walk the branch: the first stage of a prompt, which looks at every message once.
+
+What the plan has seen before is taken over; only newer messages are repaired, shaped and sized.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from rolling_chat.context.config import ContextConfig
+from rolling_chat.context.pins import EXCLUDED_RESULT, PinEffects, Pins, request_of, resolve_pins
+from rolling_chat.context.plan import ContextPlan, PlanIndex
+from rolling_chat.context.prompt_items import Decisions, PromptItem, Sizes
+from rolling_chat.context.repair import ODD_FIELD, NormalizedMessage, Repairer, said_content
+from rolling_chat.context.summary import Summary, at_turn_end
+from rolling_chat.context.surviving import surviving_of, without_their_call
+from rolling_chat.context.turns import opens_with_system
+from rolling_chat.message_validation import normalize_message
+from rolling_chat.messages import JsonObject, Message
+
+
+@dataclass(frozen=True, slots=True)
+class PromptInputs:
+    """Everything that one prompt is made of.
+
+    `plan` is the plan that was given if it fits this branch, model and window, `given_plan` the same whether
+    or not it fits. `ready` is the newest summary, cut to whole turns. `is_settled` takes no new decisions.
+    """
+
+    given: Sequence[Message | JsonObject]
+    config: ContextConfig
+    sizes: Sizes
+    window: int
+    plan: ContextPlan | None
+    given_plan: ContextPlan | None
+    pins: Pins
+    pin_effects: PinEffects
+    ready: Summary | None
+    takes_summary: bool
+    is_settled: bool
+    system: Message | None
+
+    @classmethod
+    def of(
+        cls,
+        messages: Sequence[Message] | Sequence[JsonObject],
+        config: ContextConfig,
+        tools: Sequence[JsonObject] | None,
+        model: str | None,
+        plan: ContextPlan | None,
+        *,
+        pins: Pins | None = None,
+        summary: Summary | None = None,
+        takes_summary: bool = False,
+        is_settled: bool = False,
+    ) -> PromptInputs:
+        """Collect the inputs of a prompt; without `pins`, those of the plan are active."""
+        known = plan or ContextPlan()
+        sizes = Sizes.of(config, model, tools, known.confirmed, known.measured)
+        window = sizes.budget(None).window
+        active_pins = pins if pins is not None else known.pins
+        return cls(
+            given=messages,
+            config=config,
+            sizes=sizes,
+            window=window,
+            plan=plan if plan is not None and plan.fits(messages, model, window) else None,
+            given_plan=plan,
+            pins=active_pins,
+            pin_effects=resolve_pins(messages, active_pins),
+            ready=at_turn_end(summary, messages) if summary is not None else None,
+            takes_summary=takes_summary,
+            is_settled=is_settled,
+            system=_system_of(messages),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Walked:
+    """The branch as prompt items, before this prompt takes decisions of its own.
+
+    `before` are the decisions that the plan came with. `items` are the branch, `closing` the invented
+    messages that only close it for this prompt; `index` is what the next plan need not look at again.
+    """
+
+    before: Decisions
+    items: Sequence[PromptItem]
+    closing: Sequence[PromptItem]
+    index: PlanIndex
+
+    @property
+    def turns(self) -> list[list[PromptItem]]:
+        """The items, those that close the branch included, turn by turn."""
+        turns: list[list[PromptItem]] = []
+        for item in (*self.items, *self.closing):
+            if not turns or item.opens_turn:
+                turns.append([])
+            turns[-1].append(item)
+        return turns
+
+
+def walk(inputs: PromptInputs) -> Walked:
+    """Repair and shape what is new of the branch, and take over what the plan has seen."""
+    before, index = _decisions_before(inputs), _resume(inputs)
+    omitted, shape = before.omitted, inputs.sizes.shape
+    repairer = index.repairer.copy()
+    fresh, unfit = _repair_new(inputs, index, repairer, before)
+    requests = (one.index for one in fresh if one.opens_turn and one.index >= 0)
+    task = index.task if index.task >= 0 else next(requests, -1)
+    # what follows what the plan has seen was never omitted, and may begin amid a turn
+    kept = fresh if omitted.end <= index.seen else list(surviving_of(fresh, omitted))
+    if kept is not fresh:
+        unfit += without_their_call(fresh, kept, omitted)
+    items = [*index.items, *(shape(one, before) for one in kept)]
+    index = replace(index, repairer=repairer.copy(), task=task, unfit=(*index.unfit, *unfit))
+    closing = repairer.finish() if inputs.given and repairer.last not in omitted else ()
+    return Walked(before, items, [shape(one, before) for one in closing], index)
+
+
+def _repair_new(
+    inputs: PromptInputs, index: PlanIndex, repairer: Repairer, before: Decisions
+) -> tuple[list[NormalizedMessage], list[int]]:
+    """The messages that the plan has not seen, repaired, and the indexes of those that no prompt can carry."""
+    fresh, unfit = list[NormalizedMessage](), list[int]()
+    # what is invented for a message that was omitted says nothing: only the user's excluding all that
+    # came after it can let a message be omitted before that is known
+    follows_omitted = index.repairer.last in before.omitted
+    messages, odd = _messages_from(inputs.given, index.seen)
+    for one in repairer.walk(messages, index.seen, inputs.pin_effects.excluded):
+        if one.is_unsendable:
+            unfit.append(one.index)
+            continue
+        if one.index < 0 and not fresh and follows_omitted:
+            continue
+        is_odd = one.index in odd and not one.repair
+        named = replace(one, repair=ODD_FIELD) if is_odd else one
+        fresh.append(_emptied(named) if one.index in inputs.pin_effects.emptied else named)
+    return fresh, unfit
+
+
+def _resume(inputs: PromptInputs) -> PlanIndex:
+    """What the plan has seen, if it still holds; else nothing."""
+    # with rolling off a plan's decisions are laid aside, and what it has seen is as good as ever
+    plan = inputs.plan if inputs.config.enabled else inputs.given_plan
+    index = plan.index if plan is not None else None
+    sizes, given = inputs.sizes, inputs.given
+    if index is not None and index.holds(given, sizes.model, inputs.config, inputs.pin_effects):
+        return index if index.config == inputs.config else _measured_anew(inputs, index)
+    # a system message that says nothing is refused by some: it is left out and reported
+    is_first, unfit = opens_with_system(given), () if inputs.system else (0,)
+    return PlanIndex(
+        inputs.config,
+        sizes.model or "",
+        inputs.pin_effects,
+        int(is_first),
+        given[0] if is_first else None,
+        (),
+        (),
+        Repairer(),
+        -1,
+        unfit if is_first else (),
+    )
+
+
+def _measured_anew(inputs: PromptInputs, index: PlanIndex) -> PlanIndex:
+    """The index after replies have taught more: what was measured stays as large as it is."""
+    again = inputs.sizes.measure_again
+    items = tuple(item if item.measured else again(item) for item in index.items)
+    return replace(index, config=inputs.config, items=items)
+
+
+def _decisions_before(inputs: PromptInputs) -> Decisions:
+    """The decisions of the plan, as far as today's pins allow them."""
+    plan, effects = inputs.plan, inputs.pin_effects
+    if plan is None or not inputs.config.enabled:
+        return Decisions()
+    decisions = plan.decisions.without(effects.pinned | effects.excluded)
+    if plan.pins == inputs.pins:
+        return decisions
+    # what is no longer excluded goes where the request of its turn went
+    back = resolve_pins(inputs.given, plan.pins).excluded - effects.excluded - effects.pinned
+    layers = ((one, decisions.omitted.get(request_of(inputs.given, one))) for one in sorted(back))
+    omitted = decisions.omitted.add((index, layer) for index, layer in layers if layer)
+    return replace(decisions, omitted=omitted)
+
+
+def _messages_from(given: Sequence[Message | JsonObject], first: int) -> tuple[list[Message], set[int]]:
+    """The messages from index `first` on, and the indexes of those that cannot go out as they were given."""
+    messages, odd = [], set()
+    for index, one in enumerate(given[first:], first):
+        if isinstance(one, Message):
+            messages.append(one)
+            continue
+        valid = normalize_message(one)
+        if valid is not one:
+            odd.add(index)
+        messages.append(Message.from_dict(valid))
+    return messages, odd
+
+
+def _emptied(normalized: NormalizedMessage) -> NormalizedMessage:
+    """A result that the user excluded: its call stays, and a line says that the result was excluded."""
+    message = replace(normalized.message, content=EXCLUDED_RESULT, counts={})
+    return replace(normalized, message=message, repair="", excluded=True)
+
+
+def _system_of(messages: Sequence[Message | JsonObject]) -> Message | None:
+    if not messages:
+        return None
+    first = messages[0]
+    message = first if isinstance(first, Message) else Message.from_dict(first)
+    if message.role != "system" or not message.text.strip():
+        return None
+    given = message.content
+    content = said_content(message, given)
+    return message if content is given else replace(message, content=content, counts={})
