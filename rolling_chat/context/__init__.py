@@ -7,18 +7,15 @@ from rolling_chat.context.calibration import Calibration, Measurements
 from rolling_chat.context.config import ContextConfig
 from rolling_chat.context.confirm import Confirmation, confirm_count
 from rolling_chat.context.errors import ContextOverflowError
+from rolling_chat.context.families import get_context_limit
 from rolling_chat.context.pins import Pins
 from rolling_chat.context.plan import ContextPlan
 from rolling_chat.context.prompt import FinalPrompt, build_final_prompt
 from rolling_chat.context.report import Fate, PromptReport, Row
-from rolling_chat.context.summarize import (
-    Summarized,
-    SummaryError,
-    SummaryOptions,
-    summarize_context,
-    summary_steps,
-)
-from rolling_chat.context.summary import DuePass, Summary, due_pass, max_summary_tokens
+from rolling_chat.context.summarize import Summarized, summarize_context, summary_steps
+from rolling_chat.context.summary_due import DuePass, due_pass
+from rolling_chat.context.summary_request import SummaryError, SummaryOptions
+from rolling_chat.context.summary_text import Summary, max_summary_tokens
 from rolling_chat.context.tokens import (
     TokenEstimator,
     count_tokens,
@@ -28,7 +25,6 @@ from rolling_chat.context.tokens import (
 )
 from rolling_chat.context.trimming import LimitedMessages, enforce_context_limit, trim_conversation
 from rolling_chat.context.turns import group_into_turns
-from rolling_chat.context.windows import get_context_limit
 
 # The names of earlier versions.
 Summarised = Summarized

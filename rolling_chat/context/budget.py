@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from rolling_chat.context.config import ContextConfig
-from rolling_chat.context.windows import get_context_limit
+from rolling_chat.context.families import get_context_limit
 
 MEASURED_MARGIN = 0.02
 """The safety margin once `REPLIES_TO_MEASURE` replies were counted, unless it was set."""

@@ -21,7 +21,7 @@ from rolling_chat.context.prompt_items import (
     Size,
 )
 from rolling_chat.context.repair import Repairer
-from rolling_chat.context.summary import Summary
+from rolling_chat.context.summary_text import Summary
 from rolling_chat.messages import Json, JsonObject, Message
 
 PLAN_VERSION = 3

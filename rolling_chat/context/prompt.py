@@ -15,7 +15,7 @@ from rolling_chat.context.prompt_decisions import decide
 from rolling_chat.context.prompt_walk import PromptInputs, walk
 from rolling_chat.context.report import PromptReport
 from rolling_chat.context.report_builder import draw_report
-from rolling_chat.context.summary import Summary
+from rolling_chat.context.summary_text import Summary
 from rolling_chat.messages import JsonObject, Message
 
 

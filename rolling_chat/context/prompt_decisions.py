@@ -8,8 +8,7 @@ from typing import NamedTuple
 
 from rolling_chat.context.prompt_items import SUMMARIZED, Decisions, PromptItem
 from rolling_chat.context.prompt_walk import PromptInputs, Walked
-from rolling_chat.context.summary import Summary, max_summary_tokens
-from rolling_chat.context.system_notice import SystemNotice
+from rolling_chat.context.summary_text import Summary, SystemNotice, max_summary_tokens
 from rolling_chat.context.tool_results import first_lines
 from rolling_chat.context.trim_order import Trimmer
 
@@ -89,7 +88,7 @@ class _Deciding:
         return trimmer.is_over(spare=now - longest)
 
     def _comes_in(self, ready: Summary, active: Summary | None) -> bool:
-        """Does a summary that is ready become active at once? As soon as it covers an omission that none did."""
+        """Does a summary that is ready become active at once? As soon as it covers an unreported omission."""
         untold = _untold(_relabeled(self._before, active), active)
         return (
             self._inputs.takes_summary

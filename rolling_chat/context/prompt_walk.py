@@ -13,7 +13,7 @@ from rolling_chat.context.pins import EXCLUDED_RESULT, PinEffects, Pins, request
 from rolling_chat.context.plan import ContextPlan, PlanIndex
 from rolling_chat.context.prompt_items import Decisions, PromptItem, Sizes
 from rolling_chat.context.repair import ODD_FIELD, NormalizedMessage, Repairer, said_content
-from rolling_chat.context.summary import Summary, at_turn_end
+from rolling_chat.context.summary_text import Summary, at_turn_end
 from rolling_chat.context.surviving import surviving_of, without_their_call
 from rolling_chat.context.turns import opens_with_system
 from rolling_chat.message_validation import normalize_message
@@ -121,7 +121,7 @@ def walk(inputs: PromptInputs) -> Walked:
 def _repair_new(
     inputs: PromptInputs, index: PlanIndex, repairer: Repairer, before: Decisions
 ) -> tuple[list[NormalizedMessage], list[int]]:
-    """The messages that the plan has not seen, repaired, and the indexes of those that no prompt can carry."""
+    """The messages that the plan has not seen, repaired, and the indexes of those that cannot be sent."""
     fresh, unfit = list[NormalizedMessage](), list[int]()
     # what is invented for a message that was omitted says nothing: only the user's excluding all that
     # came after it can let a message be omitted before that is known

@@ -36,7 +36,8 @@ from rolling_chat.context import (
 )
 from rolling_chat.context.budget import window_budget
 from rolling_chat.context.pins import EXCLUDED_RESULT, resolve_pins
-from rolling_chat.context.summarize import MadeSummary, checked_steps, require_saving, without_labels
+from rolling_chat.context.summarize import MadeSummary, checked_steps, require_saving
+from rolling_chat.context.summary_request import without_labels
 from rolling_chat.messages import Ending, JsonObject, Message, Usage
 from rolling_chat.providers import wire
 from rolling_chat.providers.background import in_background

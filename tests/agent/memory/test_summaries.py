@@ -15,7 +15,7 @@ from rolling_chat.agent.memory.pins import PinChange
 from rolling_chat.agent.memory.summaries import EDITED
 from rolling_chat.agent.request.rebuild import rebuild_request
 from rolling_chat.context import Fate, count_tokens
-from rolling_chat.context.summary import HEAD
+from rolling_chat.context.summary_text import HEAD
 from rolling_chat.events import SummaryBegan, SummaryEnded
 from rolling_chat.messages import Ending, Message, Usage
 from rolling_chat.providers.protocol import Delta, ErrorKind, Finished, ProviderError, Request, TextDelta

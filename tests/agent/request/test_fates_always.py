@@ -15,7 +15,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from rolling_chat.agent import Chat, ChatError
 from rolling_chat.agent.request.rebuild import rebuild_request
 from rolling_chat.context import Fate
-from rolling_chat.context.summary import HEAD
+from rolling_chat.context.summary_text import HEAD
 from rolling_chat.messages import Message
 from rolling_chat.settings.schema import AgentSettings, ContextSettings, Settings
 from tests.support.agent import ScriptedProvider, collect, make_runtime, says
