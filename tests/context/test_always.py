@@ -124,7 +124,7 @@ def test_every_provider_takes_what_is_sent(provider: str, messages: Messages, ke
     if prompt is None:
         return
     request = Request(WIRES[provider], [Message.from_dict(message) for message in prompt.messages], TOOLS)
-    assert RULES[provider](to_wire(request, targets=False), wire=True) == []
+    assert RULES[provider](to_wire(request, marks=False), wire=True) == []
 
 
 @given(wild_conversations(), context_settings(), MODELS)
