@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 def tokens(count: int) -> str:
-    """A count of tokens: `950`, `1.2k`, `41k`, `1.05M`."""
+    """Format a count of tokens: `950`, `1.2k`, `41k`, `1.05M`."""
     if count < 1000:
         return str(count)
     if count < 9_950:
@@ -15,7 +15,7 @@ def tokens(count: int) -> str:
 
 
 def window(count: int) -> str:
-    """A context window: one decimal where it says something (`8.2k`, `200k`)."""
+    """Format a context window, with one decimal if it is not zero: `8.2k`, `200k`."""
     thousands = count / 1000
     if 1000 <= count < 1_000_000:
         return f"{thousands:.1f}".rstrip("0").rstrip(".") + "k"
@@ -23,7 +23,7 @@ def window(count: int) -> str:
 
 
 def percent(share: float) -> str:
-    """A share of 100, as whole percent; what is there but small is `<1 %`."""
+    """Format a percentage without decimals; a share between 0 and 1 is `<1 %`."""
     if 0 < share < 1:
         return "<1 %"
     return f"{share:.0f} %"
@@ -39,12 +39,12 @@ def cost(dollars: float | None) -> str:
 
 
 def plural(count: int, one: str, many: str = "") -> str:
-    """`1 message`, `3 messages`."""
+    """Format a count with its noun: `1 message`, `3 messages`."""
     return f"{count:,} {one if count == 1 else many or one + 's'}"
 
 
 def age(seconds: float) -> str:
-    """How long ago something was: `just now`, `5 min ago`, `3 h ago`, `12 days ago`."""
+    """Format how long ago something was: `just now`, `5 min ago`, `3 h ago`, `12 days ago`."""
     minutes = seconds / 60
     if minutes < 1:
         return "just now"

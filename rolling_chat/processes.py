@@ -28,7 +28,7 @@ class Process:
     started: str
 
     def is_gone(self) -> bool:
-        """Whether this process is known to have ended; False also where that cannot be known."""
+        """Say whether this process is known to have ended; False also where that cannot be known."""
         here = _machine()
         if self.machine == here:
             started = _started(self.pid)
@@ -37,12 +37,12 @@ class Process:
         return self.host == platform.node() and self.machine.split()[:1] != here.split()[:1]
 
     def can_be_asked(self) -> bool:
-        """Whether `is_gone` would know."""
+        """Say whether `is_gone` can tell: only for processes of this machine."""
         return self.machine == _machine()
 
 
 def this_process() -> Process:
-    """The process that asks."""
+    """Describe the process that is running this code."""
     pid = os.getpid()
     return Process(pid, platform.node(), _machine(), _started_once(pid))
 
@@ -62,7 +62,7 @@ def _machine() -> str:
 
 
 def _started(pid: int) -> str | None:
-    """When `pid` started, in the system's own words; "" if it does not run, None if nobody says."""
+    """Return when `pid` started, in the system's own words; "" if it does not run, None if nobody says."""
     if (_PROC / "self/stat").exists():
         return _started_by_proc(pid)
     program = find_program("ps")

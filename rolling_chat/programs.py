@@ -58,7 +58,7 @@ def trusted_path() -> Iterator[None]:
 
 
 def _entries(environ: Mapping[str, str], folder: Path | None) -> list[str]:
-    """The absolute entries of PATH that are not in the working folder."""
+    """Return the absolute entries of PATH that are not in the working folder."""
     entries = environ.get("PATH", os.defpath).split(os.pathsep)
     return [entry for entry in entries if Path(entry).is_absolute() and _is_outside(Path(entry, "x"), folder)]
 

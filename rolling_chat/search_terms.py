@@ -45,7 +45,7 @@ _VOWELS = frozenset("aeiouy")
 
 
 def fold(text: str) -> str:
-    """`text` in lower case and without accents; its lines stay its lines."""
+    """Return `text` in lower case and without accents; its lines stay its lines."""
     if text.isascii():
         return text.lower()
     apart = unicodedata.normalize("NFKD", text.casefold())
@@ -57,7 +57,10 @@ def fold(text: str) -> str:
 
 
 def words_of(text: str) -> Iterator[str]:
-    """The stems of `text` in order, stop words too; identifiers part by part, unspaced scripts by pairs."""
+    """Yield the stems of `text` in order, stop words too.
+
+    Identifiers give their parts, scripts written without spaces give pairs of characters.
+    """
     for token in _tokens(text):
         if _IS_UNSPACED.match(token):
             yield from _pairs(token)
@@ -66,7 +69,7 @@ def words_of(text: str) -> Iterator[str]:
 
 
 def content_stems(text: str) -> list[str]:
-    """The stems of `text` that carry meaning, each once, in order; all of them where none does."""
+    """Return the stems of `text` that carry meaning, each once, in order; all of them where none does."""
     found: dict[str, None] = {}
     for token in _tokens(text):
         if _IS_UNSPACED.match(token):
@@ -79,7 +82,7 @@ def content_stems(text: str) -> list[str]:
 
 @lru_cache(maxsize=16_384)
 def stem(word: str) -> str:
-    """The beginning that the forms of a folded word share: `retries` and `retry` give `retr`."""
+    """Return the beginning that the forms of a folded word share: `retries` and `retry` give `retr`."""
     if len(word) <= _MIN_STEM or any(char.isdigit() for char in word):
         return word
     if not word.isascii():

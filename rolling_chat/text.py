@@ -76,7 +76,7 @@ def waits(text: str) -> int:
 
 
 def exact_spans(text: str) -> Iterator[tuple[str, bool]]:
-    """Spans of `text` with all that could be overlooked shown as a code; True marks a code.
+    """Split `text` into spans with everything easily overlooked shown as a code; True marks a code.
 
     Only LF ends a line, and only the space is a space: every other character that is not printable, is
     drawn as nothing, or was no text (half a surrogate pair, a byte) is shown. In a word whose letters are
@@ -123,7 +123,7 @@ def printable(text: str, most: int = 80) -> str:
 
 
 def one_line(text: str, most: int = 0) -> str:
-    """`text` on one line, runs of blanks made one space; cut to `most` characters where given."""
+    """Put `text` on one line with single spaces; cut it to `most` characters if given."""
     if most:
         # only the beginning is looked at: the text may be megabytes
         text = text[: 4 * most]
@@ -132,7 +132,7 @@ def one_line(text: str, most: int = 0) -> str:
 
 
 def typed(text: str) -> str:
-    """`text` as it may be in the prompt box: what is not printable is dropped, not shown.
+    """Clean `text` for the prompt box: drop what is not printable.
 
     What joins is kept wherever it is: keys come one at a time.
     """
@@ -140,7 +140,7 @@ def typed(text: str) -> str:
 
 
 def without_controls(text: str) -> str:
-    """`text` for a file or a pipe: control characters shown, tabs and every other character kept."""
+    """Clean `text` for a file or a pipe: show control characters as codes, keep everything else."""
     return _CONTROLS.sub(lambda match: _code(match.group()), normalize_text(text).replace("\r\n", "\n"))
 
 
@@ -189,7 +189,7 @@ def _is_readable(text: str, at: int) -> bool:
 
 
 def _is_known(char: str) -> bool:
-    """Whether a character is printable: also a space of any width, and a picture of a newer Unicode."""
+    """Say whether a character is printable: also a space of any width, and a picture of a newer Unicode."""
     if char.isprintable() or ord(char) in _PICTURES:
         return True
     return unicodedata.category(char) == "Zs"
@@ -202,19 +202,19 @@ def _is_picture(char: str) -> bool:
 
 
 def _is_joined_letter(char: str) -> bool:
-    """Whether a letter's shape may hang on its neighbors: none of Latin, Greek or Cyrillic does."""
+    """Say whether a letter's shape may hang on its neighbors: none of Latin, Greek or Cyrillic does."""
     return char > "\u0530" and unicodedata.category(char)[0] in "LM" and not _IGNORABLE.match(char)
 
 
 def _is_plain(char: str) -> bool:
-    """Whether a character is what it looks like: it has ink, or is the space."""
+    """Say whether a character is what it looks like: it has ink, or is the space."""
     if char.isascii():
         return char.isprintable()
     return char.isprintable() and char not in _BLANK_SIGNS and not _IGNORABLE.match(char)
 
 
 def _strangers(text: str) -> frozenset[int]:
-    """Where letters are that are not of the main script of their word."""
+    """Find the indexes of letters that are not of the main script of their word."""
     if text.isascii():
         return frozenset()
     found: list[int] = []
@@ -231,7 +231,7 @@ def _strangers(text: str) -> frozenset[int]:
 
 @lru_cache(maxsize=4096)
 def _script(char: str) -> str:
-    """The script of a letter, by its name; empty for signs of all scripts and what goes with Latin."""
+    """Return the script of a letter, by its name; empty for signs of all scripts and what goes with Latin."""
     first, _, rest = unicodedata.name(char, "").partition(" ")
     if first in _EAST_ASIAN or first == "MODIFIER":
         return ""

@@ -69,7 +69,7 @@ class TextSlot:
         self._slot.__set__(owner, value)
 
     def held(self, owner: Any) -> Any:
-        """What the slot holds."""
+        """Return what the slot holds."""
         return self._slot.__get__(owner)
 
 

@@ -14,7 +14,7 @@ from rolling_chat.settings.schema import Settings
 
 
 def here() -> Path:
-    """The working folder. Raises Failure where it was deleted under us."""
+    """Return the working folder. Raises Failure where it was deleted under us."""
     try:
         return Path.cwd()
     except OSError as error:

@@ -47,7 +47,7 @@ def run_doctor(options: Options, paths: Paths) -> int:
 
 
 def _facts(options: Options, paths: Paths) -> Iterator[Fact]:
-    """Every section, whatever another one met: what is broken is when this is read."""
+    """Yield the facts of every section; a section that fails becomes a fact and stops none of the others."""
     faults = Faults(collect=True)
     settings = settings_of(options, paths, faults)
     sections: tuple[tuple[str, Callable[[], Iterable[Fact]]], ...] = (

@@ -187,7 +187,7 @@ def _print_list(session: SessionInfo, records: Sequence[RequestRecord], checks: 
 
 
 def _known(tokens: int) -> str:
-    """A count that a provider reports as 0 where it does not know it."""
+    """Format a count; a provider reports 0 where it does not know it."""
     return f"{tokens:,}" if tokens else "unknown"
 
 
@@ -254,7 +254,7 @@ def _record_as_json(record: RequestRecord) -> dict[str, Json]:
 
 
 def _name(row: Row) -> str:
-    """The name that recall, `/context` and `/pin` know a message by."""
+    """Return the name that recall, `/context` and `/pin` know a message by."""
     return f"r{row.index}"
 
 

@@ -21,7 +21,7 @@ from rolling_chat.settings.schema import Settings
 
 
 def open_store(paths: Paths) -> SessionStore:
-    """The saved sessions. Raises Failure with the store's own line."""
+    """Open the store of saved sessions. Raises Failure with the store's own line."""
     try:
         return SessionStore.open(paths.database)
     except StoreError as error:
@@ -36,7 +36,9 @@ def open_chat(
     ask: AskPermission | None = None,
     needs_model: bool = False,
 ) -> Chat:
-    """The chat that the options ask for. Raises Failure: nothing to continue, unknown session or model.
+    """Open the chat that the options ask for.
+
+    Raises Failure if there is nothing to continue, or the session or model is unknown.
 
     With `needs_model` the demo is not taken for want of another model.
     """

@@ -99,7 +99,7 @@ class _Version(argparse.Action):
 
 
 def _all_options(parser: argparse.ArgumentParser) -> Iterator[str]:
-    """The options of `parser` and of every command below it."""
+    """Yield the options of `parser` and of every command below it."""
     for action in parser._actions:  # noqa: SLF001 - argparse has no public way to ask
         yield from action.option_strings
         if isinstance(action.choices, dict):

@@ -13,7 +13,7 @@ _FIRST_BYTE_SECONDS = 3.0
 
 
 def read_pipe(*, wait: bool) -> str:
-    """The text on stdin, or nothing where stdin is a terminal, closed or empty.
+    """Read the text on stdin; return an empty text if stdin is a terminal, closed or empty.
 
     With `wait` False a pipe that has said nothing for 3 seconds is left alone, with a line on
     stderr that says so. Bytes that are not UTF-8 become U+FFFD.

@@ -117,7 +117,7 @@ class Replaying:
         return self.config(system, transcript.tools)
 
     def config(self, system: str = "", tools: Iterable[JsonObject] = ()) -> ContextConfig:
-        """The pipeline's configuration, as the chat has it for this system prompt and these tools."""
+        """Return the pipeline's configuration, as the chat has it for this system prompt and these tools."""
         known = self.known or Knowledge()
         return context_config(
             self.model,
@@ -131,7 +131,7 @@ class Replaying:
         )
 
     def describe(self) -> str:
-        """The settings that matter, in one line."""
+        """Return the settings that matter, in one line."""
         config = self.config()
         cap = f"{config.max_history_tokens:,}" if config.max_history_tokens else "none"
         return (
@@ -160,7 +160,7 @@ def _wants_json(options: Options) -> bool:
 
 
 def _picture_file(options: Options) -> Path | None:
-    """Where the picture goes; what would go wrong is said before the work, not after it."""
+    """Return the file for the picture, or None. Raises Failure before any work if it cannot be written."""
     if options.svg is None:
         return None
     file = Path(options.svg)
@@ -174,7 +174,7 @@ def _picture_file(options: Options) -> Path | None:
 def _open(
     options: Options, paths: Paths, settings: Settings
 ) -> tuple[str, Iterable[Transcript], Knowledge | None]:
-    """The model, the conversations of a file or of a saved session, and for one what was learned."""
+    """Return the model, the conversations of a file or saved session, and for a session what was learned."""
     model = options.model or settings.model
     file = Path("/dev/stdin" if options.file == "-" else options.file)
     if file.exists():
@@ -206,7 +206,7 @@ def _address(info: SessionInfo, model: str, settings: Settings) -> str:
 
 
 def _as_asked(settings: Settings, model: str, options: Options) -> Settings:
-    """The settings with this command's own options; rolling is on unless this very run says no."""
+    """Return the settings with this command's own options; rolling is on unless this very run says no."""
     context = settings.context
     if settings.origins.get("context.enabled") != "command line":
         context = replace(context, enabled=True)

@@ -86,7 +86,7 @@ class Result:
                 self.reply = self.reply or self.partial
 
     def as_json(self) -> dict[str, Json]:
-        """The object that `--output-format json` prints."""
+        """Return the object that `--output-format json` prints."""
         report = self.report or self.chat.session.preview.report()
         return {
             "session_id": self.chat.session.info.id if self.saved else None,

@@ -73,7 +73,7 @@ _HOSTS: Mapping[str, str] = MappingProxyType(
 
 
 def address_in(environ: Mapping[str, str], model: str) -> str:
-    """The address that `environ` names for the provider of `model`; empty: the provider's own."""
+    """Return the address that `environ` names for the provider of `model`; empty: the provider's own."""
     ref = ModelRef.parse(model)
     provider = ref.served_by
     if not provider or ref.is_demo:
@@ -104,7 +104,7 @@ def is_same_provider(model: str, other: str) -> bool:
 
 
 def without_credentials(address: str) -> str:
-    """`address` as it may be stored and shown: no user, no password, no key in its query."""
+    """Return `address` as it may be stored and shown: no user, no password, no key in its query."""
     address = address.strip()
     try:
         parts = urlsplit(address)
@@ -121,12 +121,12 @@ def without_credentials(address: str) -> str:
 
 
 def with_credentials(address: str, known: Iterable[str]) -> str:
-    """`address` as one of `known` has it, credentials included; as it is where none is the same."""
+    """Return `address` as one of `known` has it, credentials included; as it is where none is the same."""
     return next((one for one in known if one and without_credentials(one) == address), address)
 
 
 def place_of(model: str, address: str) -> str:
-    """Where requests to `model` go, for people: an address, or the host of the provider's own."""
+    """Describe where requests to `model` go: an address, or the host of the provider's own."""
     ref = ModelRef.parse(model)
     if ref.is_demo:
         return ""

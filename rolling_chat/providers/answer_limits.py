@@ -124,7 +124,7 @@ class _Limited(httpx.AsyncByteStream):
         await self._stream.aclose()
 
     async def _error(self, body: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-        """The beginning of an error, as much of it as comes soon."""
+        """Yield the beginning of an error body, as much of it as arrives soon."""
         left, deadline = MAX_ERROR_BYTES, asyncio.get_running_loop().time() + _ERROR_SECONDS
         while left > 0:
             try:
@@ -156,7 +156,7 @@ class _Limited(httpx.AsyncByteStream):
             yield piece
 
     async def _frames(self, body: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-        """A binary stream, whose reader knows the length of each frame."""
+        """Yield the bytes of a binary stream, whose reader knows the length of each frame."""
         total = 0
         async for piece in body:
             total += len(piece)
@@ -227,7 +227,7 @@ class _Limited(httpx.AsyncByteStream):
             yield _clean(bytes(rest))
 
     async def _whole(self, body: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-        """An answer in one piece; where a stream was asked for, what it says becomes one."""
+        """Yield an answer that came in one piece; if a stream was requested, convert it to stream events."""
         whole = bytearray()
         async for piece in body:
             whole += piece
@@ -255,7 +255,7 @@ def _clean(lines: bytes) -> bytes:
 
 
 def _ends_of_events(lines: bytes) -> Iterator[int]:
-    """Where the empty lines end, among whole lines."""
+    """Return where the empty lines end, among whole lines."""
     return (found.end() - 1 for found in _END_OF_EVENT.finditer(b"\n" + lines))
 
 
@@ -279,7 +279,7 @@ async def _joined(head: bytes, body: AsyncIterator[bytes]) -> AsyncIterator[byte
 
 
 async def _decompressed(stream: httpx.AsyncByteStream, encoding: str) -> AsyncIterator[bytes]:
-    """The body in pieces of a bounded size, however much a few bytes of it stand for."""
+    """Yield the body in pieces of a bounded size, however much a few bytes of it stand for."""
     if encoding == "identity":
         async for piece in stream:
             yield piece

@@ -17,7 +17,7 @@ _FAR_BACK = 15
 
 
 def mark_tools(tools: list[dict[str, Json]]) -> list[dict[str, Json]]:
-    """The tools, the last one marked."""
+    """Mark the last of the tools for Anthropic's prompt cache."""
     if not tools:
         return tools
     return [*tools[:-1], {**tools[-1], "cache_control": dict(_MARK)}]
@@ -55,7 +55,7 @@ def _markable_at_or_before(wire: list[dict[str, Json]], place: int) -> int | Non
 
 
 def _is_markable(message: dict[str, Json]) -> bool:
-    """Text carries a mark; a message of tool calls alone does not on every path to the provider."""
+    """Say whether a message can carry a mark: text can, tool calls alone cannot on every endpoint."""
     return message["role"] != "system" and bool(message.get("content"))
 
 

@@ -23,12 +23,12 @@ _HOSTED_DOMAINS = (
 
 
 def server_of(model: str, address: str | None) -> str:
-    """The server that answers for `model`: its address, or its provider's name where that is all there is."""
+    """Return the server that answers for `model`: its address, else its provider's name."""
     return address or ModelRef.parse(model).provider
 
 
 def answers_side_by_side(server: str) -> bool:
-    """Whether a server, as `server_of` names it, is known to answer several requests at once."""
+    """Say whether a server, as `server_of` names it, is known to answer several requests at once."""
     if "://" not in server:
         return server in _HOSTED
     try:

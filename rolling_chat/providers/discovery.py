@@ -52,7 +52,7 @@ def choose_model(
     model: str = "",
     probe: Callable[[], str | None] | None = None,
 ) -> ModelChoice:
-    """The model asked for, else the settings', else by a key, else a local Ollama's, else the offline one.
+    """Choose the first model: --model, the settings, a key's provider, a local Ollama, the built-in demo.
 
     `probe` gives the name of a model that runs on this machine, or None; it is asked only where
     nothing before it decided. Never raises: whether the model exists is `check_model`'s question.

@@ -218,7 +218,7 @@ def _unsendable(context: ErrorContext, names: frozenset[str]) -> _Failure | None
 
 
 def unreadable(model: str, api_base: str | None = None) -> ProviderError:
-    """The error for an answer without a single part of a reply in it: a web page, or nothing at all."""
+    """Build the error for an answer without any part of a reply in it: a web page, or nothing at all."""
     provider = _provider_label(ErrorContext(model, api_base))
     return ProviderError(
         ErrorKind.UNKNOWN, f"{provider} sent nothing that can be read as an answer: is the address right?"
@@ -226,12 +226,15 @@ def unreadable(model: str, api_base: str | None = None) -> ProviderError:
 
 
 def broken_off() -> ProviderError:
-    """The error for a stream that ended before the answer did, although the connection did not fail."""
+    """Build the error for a stream that ended before the answer did, although the connection held."""
     return ProviderError(ErrorKind.INTERRUPTED, BROKEN_OFF)
 
 
 def _unknown_model(context: ErrorContext, body: ErrorBody) -> str:
-    """What is unknown, and what the server says; names of the catalog are of no server of one's own."""
+    """Name the unknown model, and quote the server.
+
+    The catalog's names are not suggested for a server of the user's own: they say nothing about it.
+    """
     if context.api_base:
         line = f'Unknown model "{context.model}".'
     else:
@@ -273,7 +276,7 @@ def _disconnected(context: ErrorContext, body: ErrorBody, provider: str, names: 
 
 
 def _is_loopback(context: ErrorContext) -> bool:
-    """Whether the request went to this machine, where nobody listening means no server."""
+    """Say whether the request went to this machine, where nobody listening means no server."""
     base = context.api_base or ""
     if not base and ModelRef.parse(context.model).is_ollama:
         base = (context.environ or {}).get("OLLAMA_API_BASE") or ollama_base(context.environ or {})
@@ -355,14 +358,14 @@ def _provider_label(context: ErrorContext) -> str:
 
 
 def _quote(body: ErrorBody) -> str:
-    """What the error said to people, else its last line, without control characters."""
+    """Quote what the error says to readers, else its last line, without control characters."""
     lines = [*filter(None, map(_unwrapped, body.said or body.text.split("\n")))]
     quoted = lines[-1] if lines else "no reason given"
     return printable(" ".join(quoted.split()), _LONGEST_QUOTE)
 
 
 def _unwrapped(line: str) -> str:
-    """A line without what litellm and the HTTP clients put around it; empty where nothing else is in it."""
+    """Strip what litellm and the HTTP clients put around a line; empty if nothing else is in it."""
     bare = _WRAPPING.sub("", line.strip(), count=1) if _WRAPPING.match(line.strip()) else line.strip()
     spelled = _SPELLED_BYTES.fullmatch(bare)
     bare = spelled.group(2) if spelled else bare
@@ -370,7 +373,7 @@ def _unwrapped(line: str) -> str:
 
 
 def _chain(error: BaseException | None) -> Iterator[BaseException]:
-    """The error and what caused it, outermost first."""
+    """Yield the error and what caused it, outermost first."""
     seen: set[int] = set()
     while error is not None and id(error) not in seen:
         seen.add(id(error))
@@ -388,7 +391,7 @@ def _text(error: BaseException) -> str:
 
 
 def _status(chain: Sequence[BaseException]) -> int | None:
-    """The status nearest to the wire; litellm gives some failures one that no server ever sent."""
+    """Return the status nearest to the wire; litellm gives some failures one that no server ever sent."""
     for error in reversed(chain):
         status = getattr(error, "status_code", None)
         if isinstance(status, str) and status.isdigit():
@@ -399,7 +402,7 @@ def _status(chain: Sequence[BaseException]) -> int | None:
 
 
 def _retry_after(chain: Sequence[BaseException], text: str) -> float | None:
-    """Seconds to wait by the server's own word: a number or a date in a header, else what it says."""
+    """Return the seconds to wait that the server named: a number or date in a header, else in its text."""
     for error in chain:
         for headers in (getattr(error, "litellm_response_headers", None), _response_headers(error)):
             if headers is None:
@@ -412,7 +415,7 @@ def _retry_after(chain: Sequence[BaseException], text: str) -> float | None:
 
 
 def _wait_in(text: str) -> float | None:
-    """The time that a text says to wait: "try again in 1m2.5s", "Please retry in 48.9s"."""
+    """Return the time that a text says to wait: "try again in 1m2.5s", "Please retry in 48.9s"."""
     match = _WAIT.search(text)
     if match is None:
         return None

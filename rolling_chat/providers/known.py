@@ -20,7 +20,7 @@ class KnownProvider:
     first_model: str = ""
 
     def key_in(self, environ: Mapping[str, str]) -> str:
-        """The key that `environ` has, without the line end of a file that it was read from; else empty."""
+        """Return the key in `environ`, stripped of a trailing line end; empty if there is none."""
         return next((key for name in self.keys if (key := environ.get(name, "").strip())), "")
 
 

@@ -106,7 +106,7 @@ class LiteLLMProvider:
             attempt += 1
 
     def wire_form(self, request: Request) -> Sequence[dict[str, Json]]:
-        """The messages of `request` exactly as they are sent, cache marks left out.
+        """Return the messages of `request` exactly as they are sent, cache marks left out.
 
         The marks say where a prompt is cached, not what it says; they depend on the request before,
         and a prompt built again from the store would not have the same.
@@ -245,7 +245,7 @@ class LiteLLMProvider:
 
 
 def _has_finish_reason(response: Any) -> bool:
-    """Whether the server gave a finish reason: at the end of any stream litellm makes one up.
+    """Say whether the server gave a finish reason: at the end of any stream litellm makes one up.
 
     Gemini's is kept as one that more may follow, until the next chunk.
     """

@@ -68,12 +68,12 @@ class ModelRef:
 
 
 def find_provider(model: str) -> KnownProvider | None:
-    """The row of the provider that serves `model`, None where nothing is known of it."""
+    """Return the known provider that serves `model`, None if nothing is known of it."""
     return _BY_NAME.get(ModelRef.parse(model).provider)
 
 
 def missing_keys(model: str, address: str, environ: Mapping[str, str]) -> Sequence[str]:
-    """The variables that a key for `model` is looked for in, where none of them is set and one is needed."""
+    """Return the variables for a key of `model` if one is needed and none is set; else nothing."""
     provider = find_provider(model)
     if provider is None or provider.name in OWN_CREDENTIALS or any(map(environ.get, provider.keys)):
         return ()
@@ -84,7 +84,7 @@ def missing_keys(model: str, address: str, environ: Mapping[str, str]) -> Sequen
 
 
 def unknown_model_line(model: str, nearest: Sequence[str]) -> str:
-    """The line for a model that nobody knows, with the names that come nearest."""
+    """Build the error line for an unknown model, with the nearest names."""
     advice = (
         f"nearest: {', '.join(nearest)}" if nearest else "give it as provider/model, with --model or /model"
     )

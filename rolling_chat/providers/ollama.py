@@ -18,7 +18,7 @@ _MAX_BYTES = 1_000_000
 
 
 def probe_ollama(environ: Mapping[str, str], timeout: float = _PROBE_TIMEOUT) -> str | None:
-    """The newest model of a running Ollama as `ollama/name`, None if there is none.
+    """Ask a local Ollama for its newest model, as `ollama/name`; None if none is running.
 
     Asks the address in OLLAMA_HOST, else 127.0.0.1:11434. Takes at most twice `timeout` seconds,
     whatever the server or the resolver of names does.
@@ -31,7 +31,7 @@ def probe_ollama(environ: Mapping[str, str], timeout: float = _PROBE_TIMEOUT) ->
 
 
 def ollama_base(environ: Mapping[str, str]) -> str:
-    """The address that OLLAMA_HOST names, empty where it is not set."""
+    """Return the address that OLLAMA_HOST names, empty where it is not set."""
     if not environ.get("OLLAMA_HOST", "").strip():
         return ""
     host, port = _address(environ["OLLAMA_HOST"])

@@ -204,7 +204,7 @@ def read_body(text: str) -> ErrorBody:
 
 
 def is_throttling(body: ErrorBody, status: int | None) -> bool:
-    """Whether the refusal is about how much is sent how fast, not about the window."""
+    """Say whether the refusal is about how much is sent how fast, not about the window."""
     if body.codes & _THROTTLING_CODES:
         return True
     if _THROTTLING.search(body.text):
@@ -213,7 +213,7 @@ def is_throttling(body: ErrorBody, status: int | None) -> bool:
 
 
 def find_overflow(body: ErrorBody, status: int | None) -> Overflow | None:
-    """The overflow that an error speaks of, or None; `is_throttling` must be ruled out first."""
+    """Return the context overflow that an error reports, or None; rule out `is_throttling` first."""
     if body.codes & _OVERFLOW_CODES:
         return _with_numbers(body)
     if status in {401, 403, 404}:
@@ -257,7 +257,7 @@ def _numbers_in(text: str) -> Overflow:
 
 
 def _prompt_in(text: str, requested: int) -> int | None:
-    """The prompt's share of what was requested, where the text takes the sum apart."""
+    """Return the prompt's share of what was requested, where the text takes the sum apart."""
     parts = _PARTS.search(text)
     if parts is None:
         return None
@@ -290,7 +290,7 @@ def _structures(text: str) -> Iterator[Json]:
 
 
 def _python_structure(piece: str) -> tuple[Json, int]:
-    """The structure that ends with the line, or with the last bracket of all."""
+    """Return the structure that ends with the line, or with the last bracket of all."""
     line = piece.partition("\n")[0]
     for text in dict.fromkeys((line, piece)):
         end = max(text.rfind("}"), text.rfind("]")) + 1

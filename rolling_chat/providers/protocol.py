@@ -136,7 +136,7 @@ class Provider(Protocol):
         ...
 
     def wire_form(self, request: Request) -> Sequence[dict[str, Json]]:
-        """The messages of `request` exactly as they are sent, for counting and hashing."""
+        """Return the messages of `request` exactly as they are sent, for counting and hashing."""
         ...
 
     async def warm_up(self) -> None:

@@ -56,7 +56,7 @@ class ReplyBuilder:
         self._characters = 0
 
     def add(self, chunk: Any) -> Iterator[Delta]:
-        """The deltas of one chunk; a chunk of usage alone has none.
+        """Take in one chunk and yield its deltas; a chunk of usage alone has none.
 
         Raises ProviderError for a reply that is longer than any can be.
         """
@@ -92,7 +92,7 @@ class ReplyBuilder:
         return bool(self._text or self._reasoning or self._calls)
 
     def message(self, made_by: MadeBy, ending: Ending | None = None) -> Message:
-        """What has come so far as one message; `ending` None takes it from the stream's own word."""
+        """Build a message of what has come so far; with `ending` None the finish reason decides."""
         cut = Ending.LENGTH if self._finish_reason in _CUT_REASONS else Ending.COMPLETE
         return Message(
             role="assistant",

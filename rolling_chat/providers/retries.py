@@ -29,11 +29,11 @@ class RetryPolicy:
     jitter: Callable[[], float] = random
 
     def seconds_left(self, elapsed: float) -> float:
-        """How long to go on trying, `elapsed` seconds after the first request."""
+        """Return how long to go on trying, `elapsed` seconds after the first request."""
         return max(0.0, self.minutes * 60 - elapsed)
 
     def delay_after(self, error: ProviderError, attempt: int, elapsed: float) -> float | None:
-        """Seconds until attempt number `attempt` + 1, None when there is to be none."""
+        """Return the seconds to wait before attempt `attempt` + 1, None to give up."""
         left = self.seconds_left(elapsed)
         if not isinstance(error, PassingError) or left <= 0:
             return None

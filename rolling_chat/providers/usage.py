@@ -34,7 +34,7 @@ class UsageReader:
 
 
 def with_cost(usage: Usage, info: ModelInfo | None) -> Usage:
-    """`usage` with its cost in US dollars; None where a price that is needed is not known."""
+    """Add the cost in US dollars to `usage`; None if a price that is needed is not known."""
     if info is None or info.input_cost is None or info.output_cost is None:
         return usage
     if not (usage.input_tokens or usage.output_tokens):

@@ -16,7 +16,7 @@ _NOTHING = {"input_tokens": 0, "output_tokens": 0}  # Anthropic's usage where it
 
 
 def as_events(body: bytes) -> bytes:
-    """An answer in one JSON object as the events that would have brought it; anything else as it is."""
+    """Convert an answer in one JSON object to stream events; leave anything else unchanged."""
     try:
         answer = json.loads(body)
     except (ValueError, RecursionError):
@@ -39,7 +39,7 @@ def as_events(body: bytes) -> bytes:
 
 
 def clean_line(line: bytes) -> bytes:
-    """A line of a stream without usage that cannot be read; a line without any comes back as it is."""
+    """Remove usage that cannot be read from a line of a stream; leave any other line unchanged."""
     prefix = b"data:" if line.startswith(b"data:") else b""
     text = line[len(prefix) :].strip()
     if not text.startswith(b"{"):
@@ -61,7 +61,7 @@ def _same(one: Json, other: Json) -> bool:
 
 
 def _cleaned(value: dict[str, Any]) -> dict[str, Any]:
-    """An event or an answer, its counts of tokens made counts; what is no count becomes 0."""
+    """Return an event or an answer, its counts of tokens made counts; what is no count becomes 0."""
     cleaned = {
         key: _count(inner) if key in {"prompt_eval_count", "eval_count"} else inner
         for key, inner in value.items()
@@ -101,7 +101,7 @@ def _count(value: Any) -> int:
 
 
 def _error(answer: dict[str, Any]) -> dict[str, Any] | None:
-    """What an answer says that is an error in spite of its status."""
+    """Return the error that an answer reports in spite of its status."""
     if "choices" in answer or "content" in answer:
         return None
     said = answer.get("error") or answer.get("detail") or answer.get("message")

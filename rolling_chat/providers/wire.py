@@ -59,7 +59,7 @@ _remembered_limit = 4096
 
 
 def made_by(model: str) -> MadeBy:
-    """Who writes the replies of `model`, for `Message.made_by`."""
+    """Return the provider and model that a reply of `model` is attributed to."""
     ref = ModelRef.parse(model)
     return MadeBy(ref.provider or ref.prefix or ref.name, model)
 
@@ -74,7 +74,7 @@ def for_model(messages: Sequence[Message], model: str) -> tuple[Message, ...]:
 
 
 def to_wire(request: Request, *, marks: bool = True) -> list[dict[str, Json]]:
-    """The messages of `request` as dictionaries in OpenAI's format, ready to be sent.
+    """Convert the messages of `request` to dictionaries in OpenAI's format, ready to be sent.
 
     One system message, first; then the user's; no content is empty; ids of calls are unique, and
     each result has its call's. `marks` puts the cache marks on where the family has them: what is
@@ -94,7 +94,7 @@ def to_wire(request: Request, *, marks: bool = True) -> list[dict[str, Json]]:
 
 
 def tools_to_wire(request: Request) -> list[dict[str, Json]]:
-    """The tool schemas of `request`, the last one marked where the family has cache marks."""
+    """Return the tool schemas of `request`, the last one marked where the family has cache marks."""
     tools = [dict(tool) for tool in request.tools]
     return mark_tools(tools) if find_family(request.model).cache_marks else tools
 
@@ -108,7 +108,7 @@ class _Entry:
 
 
 def _entries(messages: Sequence[Message]) -> list[_Entry]:
-    """All system messages joined into one at the front, and an opening message by the user."""
+    """Return all system messages joined into one at the front, and an opening message by the user."""
     system = [(place, message) for place, message in enumerate(messages) if message.role == "system"]
     rest = [_Entry(message, place) for place, message in enumerate(messages) if message.role != "system"]
     opening: list[_Entry] = []
@@ -154,7 +154,7 @@ def _give_ids(entries: Sequence[_Entry], family: WireFamily) -> None:
 
 
 def _answer(message: Message, waiting: list[tuple[str, str]], used: set[str], family: WireFamily) -> Message:
-    """A result with the id of the first waiting call that had its id; with none such, of the first."""
+    """Return a result with the new id of the first waiting call that had its id, else of the first one."""
     wanted = message.tool_call_id or ""
     match = next((pair for pair in waiting if pair[0] == wanted), waiting[0] if waiting else None)
     if match is None:
@@ -219,7 +219,7 @@ def _put_signatures(data: dict[str, Json], signatures: JsonObject) -> None:
 
 
 def _filled(message: Message) -> Content:
-    """The content, or a placeholder where a provider would refuse that there is none."""
+    """Return the content, or a placeholder if it is empty: providers refuse empty messages."""
     placeholder = "" if message.tool_calls else _EMPTY.get(message.role, "")
     if isinstance(message.content, str):
         return normalize_text(message.content) if message.content.strip() else placeholder
@@ -235,7 +235,7 @@ def _encodable_part(part: JsonObject) -> JsonObject:
 
 
 def _sendable(call: ToolCall) -> ToolCall:
-    """A past call as servers take it: they refuse names of another form, and arguments that are no object."""
+    """Make a past call one that servers accept: a valid name, and arguments that are a JSON object."""
     name, arguments = _sendable_name(call.name), _json_object(call.arguments)
     return (
         call
@@ -245,7 +245,7 @@ def _sendable(call: ToolCall) -> ToolCall:
 
 
 def _sendable_name(name: str) -> str:
-    """`name` in the form that all providers take; a model may call a tool by any name, or by none."""
+    """Return `name` in the form that all providers take; a model may call a tool by any name, or by none."""
     if _PLAIN_NAME.fullmatch(name):
         return name
     plain = _NOT_IN_NAMES.sub("_", name)[:_MAX_NAME_CHARS] or "_"
@@ -254,7 +254,7 @@ def _sendable_name(name: str) -> str:
 
 @functools.lru_cache(maxsize=_remembered_limit)
 def _json_object(arguments: str) -> str:
-    """`arguments` where they are a JSON object that can be sent, else an object that holds them."""
+    """Return `arguments` where they are a JSON object that can be sent, else an object that holds them."""
     if not arguments.strip():
         return "{}"
     text = normalize_text(arguments)
@@ -270,7 +270,7 @@ def _json_object(arguments: str) -> str:
 
 
 def _place_of(entries: Sequence[_Entry], place: int) -> int | None:
-    """Where the message that stood at `place` in the request stands on the wire."""
+    """Return the wire index of the message at index `place` of the request."""
     if place < 0:
         return None
     return next((index for index, entry in enumerate(entries) if entry.place == place), None)

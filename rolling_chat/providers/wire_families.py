@@ -75,7 +75,7 @@ _NEED_MAX_TOKENS = frozenset({"anthropic", "bedrock", "openrouter"})
 
 @lru_cache(maxsize=256)
 def find_family(model: str) -> WireFamily:
-    """The row for `model`: by its provider where that has rules of its own, else by its name."""
+    """Return the wire rules for `model`: its provider's own, if any, else its family's by name."""
     provider = ModelRef.parse(model).provider
     if provider in _BY_PROVIDER:
         return _BY_PROVIDER[provider]
@@ -87,15 +87,15 @@ def find_family(model: str) -> WireFamily:
 
 
 def family_of(model: str) -> str:
-    """The name of the row for `model`."""
+    """Return the name of the family of `model`."""
     return find_family(model).name
 
 
 def wants_max_tokens(model: str) -> bool:
-    """Whether `max_tokens` must go with every request to `model`."""
+    """Say whether `max_tokens` must go with every request to `model`."""
     return find_family(model).max_tokens or ModelRef.parse(model).provider in _NEED_MAX_TOKENS
 
 
 def prompt_cache(model: str) -> bool:
-    """Whether the provider of `model` bills the part of a prompt that it has seen before for less."""
+    """Say whether the provider of `model` bills the part of a prompt that it has seen before for less."""
     return find_family(model).prompt_cache

@@ -150,7 +150,7 @@ class _Scale:
 
 
 def _columns(samples: Sequence[Sample]) -> list[Sample]:
-    """At most _MAX_COLUMNS of them: of those that share a column, the largest one that was sent."""
+    """Return at most _MAX_COLUMNS samples: of those that share a column, the largest one that was sent."""
     width = math.ceil(len(samples) / _MAX_COLUMNS) or 1
     if width == 1:
         return list(samples)
@@ -174,7 +174,7 @@ def _x(place: int, columns: int) -> float:
 
 
 def _stack(columns: Sequence[Sample], scale: _Scale) -> Iterator[str]:
-    """One filled outline a category: along its upper edge, and back along its lower one."""
+    """Yield one filled outline a category: along its upper edge, and back along its lower one."""
     below = [0] * len(columns)
     for place, category in enumerate(CATEGORIES):
         above = [
@@ -190,7 +190,7 @@ def _stack(columns: Sequence[Sample], scale: _Scale) -> Iterator[str]:
 
 
 def _edge(heights: Sequence[int], scale: _Scale) -> Iterator[tuple[float, float]]:
-    """The corners of a line of steps; a step between equals has none."""
+    """Yield the corners of a line of steps; a step between equals has none."""
     last = len(heights) - 1
     for place, tokens in enumerate(heights):
         y = scale.y(tokens)
@@ -201,7 +201,7 @@ def _edge(heights: Sequence[int], scale: _Scale) -> Iterator[tuple[float, float]
 
 
 def _refusals(columns: Sequence[Sample]) -> Iterator[str]:
-    """A rectangle for every run of requests that were refused, wide enough to be seen."""
+    """Yield a rectangle for every run of requests that were refused, wide enough to be seen."""
     place = 0
     for refused, group in groupby(columns, key=lambda column: column.refused):
         end = place + sum(1 for _ in group)
@@ -295,7 +295,7 @@ def _round_step(rough: float) -> int:
 
 
 def _legend(samples: Sequence[Sample], scale: _Scale) -> Iterator[str]:
-    """The categories that can be seen, in the order of the stack from the top down, then the marks."""
+    """Yield the categories that can be seen, in the order of the stack from the top down, then the marks."""
     x, y = float(_LEFT), 86.0
     for place, category in reversed(list(enumerate(CATEGORIES))):
         most = max((sample.tokens[place] for sample in samples), default=0)

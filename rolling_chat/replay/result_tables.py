@@ -25,7 +25,7 @@ _COLUMNS = (
 
 
 def as_row(replayed: Replayed, *, prompt_of: Transcript | None = None) -> dict[str, Json]:
-    """One request, ready for JSON; sizes in tokens, fates in messages.
+    """Convert one request to a row for JSON; sizes in tokens, fates in messages.
 
     With `prompt_of`, the transcript replayed, the prompt comes along as `messages`: what was not
     changed is the transcript's own dictionary.
@@ -113,7 +113,7 @@ class Tally:
 
     @classmethod
     def total(cls, tallies: Iterable[Tally]) -> Tally:
-        """All conversations together."""
+        """Return the totals of all conversations."""
         whole = cls("all")
         for tally in tallies:
             whole.requests += tally.requests
@@ -133,7 +133,7 @@ class Tally:
 
 
 def draw_table(tallies: Sequence[Tally]) -> Table:
-    """One line a conversation, and one for all where there are several."""
+    """Draw a table with one line per conversation, and one for all if there are several."""
     table = Table(box=None, pad_edge=False)
     for column in _COLUMNS:
         is_name = column == "conversation"
@@ -169,7 +169,7 @@ def _short_name(conversation: str) -> str:
 
 
 def refusals_line(tallies: Sequence[Tally]) -> str:
-    """What did not fit, why the first of it did not, and the window for all; empty where all fits."""
+    """Say how many requests did not fit, why the first did not, and the window for all; empty if all fit."""
     whole = Tally.total(tallies)
     if not whole.overflows:
         return ""
@@ -181,7 +181,7 @@ def refusals_line(tallies: Sequence[Tally]) -> str:
 
 
 def repairs_line(tallies: Sequence[Tally]) -> str:
-    """What was repaired in all conversations, in one line; empty where nothing was."""
+    """Say what was repaired in all conversations, in one line; empty if nothing was."""
     whole = Tally.total(tallies)
     if not whole.repaired:
         return ""

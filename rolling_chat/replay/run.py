@@ -102,7 +102,7 @@ class _Repairs:
         self.reasons = Counter(row.reason for row in rows)
 
     def settle(self, fates: Mapping[Fate, int]) -> Mapping[Fate, int]:
-        """`fates` with what was repaired among what was sent and what was left out."""
+        """Return `fates` with what was repaired among what was sent and what was left out."""
         settled = Counter(fates)
         repaired = settled.pop(Fate.REPAIRED, 0)
         settled[Fate.SENT] += self._sent

@@ -54,7 +54,7 @@ class Transcript:
         object.__setattr__(self, "_given", dict(given))
 
     def as_given(self, message: Message) -> JsonObject:
-        """The dictionary that `message` was read from; one made of it where it is none of `messages`."""
+        """Return the dictionary that `message` was read from, or a new one if it was not read from a file."""
         given = self._given.get(id(message))
         return given if given is not None and given.get("role") == message.role else message.to_dict()
 
@@ -67,7 +67,7 @@ def session_transcript(
     system: str = "",
     tools: Sequence[JsonObject] = (),
 ) -> Transcript:
-    """A saved session's branch, each message as `model` may see it, under its system prompt and tools."""
+    """Make a transcript of a saved session's branch, as `model` may see it."""
     lead = (Message("system", system),) if system else ()
     return Transcript(info.id, (*lead, *wire.for_model(branch, model)), tools=tools)
 
@@ -118,7 +118,7 @@ class _File:
             yield from self._conversations(self._decode(line))
 
     def _messages(self, first: Json) -> Iterator[Json]:
-        """The messages of a file that has one a line, and is one conversation."""
+        """Yield the messages of a file with one message per line, which is one conversation."""
         yield first
         size = 0
         while line := self._next_line():
@@ -139,7 +139,7 @@ class _File:
             raise self._broken(self._number, error) from error
 
     def _next_line(self) -> bytes:
-        """The next line that is not blank; empty at the end of the file."""
+        """Return the next line that is not blank; empty at the end of the file."""
         while line := self._stream.readline(MAX_BYTES + 1):
             self._number += 1
             if len(line) > MAX_BYTES:
@@ -152,7 +152,7 @@ class _File:
         return b""
 
     def _decode_whole(self, first: bytes) -> Json:
-        """The one value that the whole file holds; `first` is its first line, which holds none."""
+        """Return the one value that the whole file holds; `first` is its first line, which holds none."""
         number = self._number
         second = self._next_line()
         rest = self._stream.read(MAX_BYTES + 1)

@@ -60,7 +60,7 @@ def move(connection: sqlite3.Connection, session: int, head: int | None, model: 
 
 
 def is_on_branch(connection: sqlite3.Connection, message: int, head: int | None) -> bool:
-    """Whether `message` is `head` or stands above it. `head` must be committed: the answer is remembered.
+    """Say whether `message` is `head` or stands above it. `head` must be committed: the answer is remembered.
 
     A session's head is asked about again and again, each time a little further on: to walk the whole way
     takes some 10 ms at 10,000 messages.
@@ -82,7 +82,7 @@ def _reaches(connection: sqlite3.Connection, message: int, head: int) -> bool:
 
 
 def is_blank(connection: sqlite3.Connection, session: int) -> bool:
-    """Whether nothing was ever said in the session, on any branch."""
+    """Say whether nothing was ever said in the session, on any branch."""
     row = connection.execute(
         "SELECT head IS NULL AND forked_at IS NULL"
         " AND NOT EXISTS (SELECT 1 FROM message WHERE session = :n) FROM session WHERE number = :n",
@@ -92,7 +92,7 @@ def is_blank(connection: sqlite3.Connection, session: int) -> bool:
 
 
 def left_branches(connection: sqlite3.Connection, session: int) -> list[LeftBranch]:
-    """The branches that are not the session's present one, the one last written to first."""
+    """Return the branches that are not the session's present one, the one last written to first."""
     row = connection.execute("SELECT head, forked_at FROM session WHERE number = ?", (session,)).fetchone()
     here = {place.number for place in places(connection, row["head"])}
     ends = [
@@ -118,7 +118,7 @@ def left_branches(connection: sqlite3.Connection, session: int) -> list[LeftBran
 
 
 def places(connection: sqlite3.Connection, head: int | None) -> list[Place]:
-    """The branch from `head` up to the root, without what was said."""
+    """Return the branch from `head` up to the root, without what was said."""
     if head is None:
         return []
     statement = f"{_ABOVE} SELECT number, role FROM branch JOIN message USING (number)"  # noqa: S608 - our own
@@ -126,7 +126,7 @@ def places(connection: sqlite3.Connection, head: int | None) -> list[Place]:
 
 
 def _left_branch(connection: sqlite3.Connection, end: int, own: list[Place]) -> LeftBranch:
-    """The branch that ends at `end`; `own` is what no branch before it has, newest first."""
+    """Return the branch that ends at `end`; `own` is what no branch before it has, newest first."""
     first = next((place.number for place in reversed(own) if place.role == "user"), own[-1].number)
     leaf = connection.execute("SELECT depth, created_at FROM message WHERE number = ?", (end,)).fetchone()
     text = connection.execute("SELECT content FROM message WHERE number = ?", (first,)).fetchone()
@@ -140,7 +140,7 @@ def _left_branch(connection: sqlite3.Connection, end: int, own: list[Place]) -> 
 
 
 def _places_until(connection: sqlite3.Connection, head: int, stop: set[int]) -> list[Place]:
-    """The branch from `head` up to, and without, the first message that is in `stop`."""
+    """Return the branch from `head` up to, and without, the first message that is in `stop`."""
     places: list[Place] = []
     number: int | None = head
     while number is not None and number not in stop:
@@ -163,7 +163,7 @@ def _is_of(connection: sqlite3.Connection, session: int, message: int) -> bool:
 def _plan_at(
     connection: sqlite3.Connection, session: int, head: int | None, model: str
 ) -> str | bytes | None:
-    """The plan of the nearest request at or above `head`, as it is stored; None if there is none.
+    """Return the plan of the nearest request at or above `head`, as it is stored; None if there is none.
 
     Of a fork, the requests of the session that it shares messages with count as well.
     """

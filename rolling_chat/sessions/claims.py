@@ -27,16 +27,16 @@ class Owner:
 
     @classmethod
     def new(cls) -> Owner:
-        """The store that this process is about to open."""
+        """Describe this process as the owner of the store that it is about to open."""
         return cls(this_process(), secrets.token_hex(8))
 
     @classmethod
     def of(cls, row: sqlite3.Row) -> Owner:
-        """The owner in a row."""
+        """Return the owner in a row."""
         return cls(Process(row["pid"], row["host"], row["machine"], row["started"]), row["store"])
 
     def columns(self) -> Mapping[str, Any]:
-        """The owner as columns."""
+        """Return the owner as columns."""
         return {**dataclasses.asdict(self.process), "store": self.store}
 
 
@@ -53,7 +53,7 @@ def claim(connection: sqlite3.Connection, session: int, owner: Owner, now: float
 
 
 def holder(connection: sqlite3.Connection, session: int, owner: Owner, now: float) -> Holder | None:
-    """Who but `owner` has the session open, or None."""
+    """Return the process other than `owner` that has the session open, or None."""
     row = connection.execute(
         "SELECT claim.*, max(claim.since, session.updated_at) AS seen"
         " FROM claim JOIN session ON session.number = claim.session WHERE session = ?",
@@ -68,7 +68,7 @@ def holder(connection: sqlite3.Connection, session: int, owner: Owner, now: floa
 
 
 def is_left(process: Process, seen: float, now: float) -> bool:
-    """Whether `process` does not come back; `seen` is when it last wrote, in seconds."""
+    """Say whether `process` does not come back; `seen` is when it last wrote, in seconds."""
     return process.is_gone() or (not process.can_be_asked() and now - seen > _FOREIGN_PATIENCE)
 
 

@@ -73,7 +73,7 @@ def create(
 
 
 def find(connection: sqlite3.Connection, id_start: str) -> int:
-    """The row of the one session whose id begins so. Raises SessionNotFound, SessionAmbiguous."""
+    """Return the row of the one session whose id begins so. Raises SessionNotFound, SessionAmbiguous."""
     start = id_start.strip().lower()
     rows: list[sqlite3.Row] = []
     if start:
@@ -92,7 +92,7 @@ def find(connection: sqlite3.Connection, id_start: str) -> int:
 
 
 def exact(connection: sqlite3.Connection, id: str) -> int:
-    """The row of the session `id`. Raises SessionNotFound."""
+    """Return the row of the session `id`. Raises SessionNotFound."""
     row = connection.execute("SELECT number FROM session WHERE id = ?", (pack(id),)).fetchone()
     if row is None:
         raise SessionNotFound(f"there is no session {one_line(id, 40)!r}; it may have been deleted")
@@ -100,13 +100,13 @@ def exact(connection: sqlite3.Connection, id: str) -> int:
 
 
 def info(connection: sqlite3.Connection, session: int) -> SessionInfo:
-    """What lists show of a session."""
+    """Return what lists show of a session."""
     row = connection.execute(f"{_SELECT} WHERE session.number = ?", (session,)).fetchone()
     return _info(row, has_summary=_has_summary(connection, row))
 
 
 def state(connection: sqlite3.Connection, session: int) -> SessionState:
-    """What the pipeline remembers of a session."""
+    """Return what the pipeline remembers of a session."""
     row = connection.execute("SELECT * FROM session WHERE number = ?", (session,)).fetchone()
     return SessionState(
         pins=tuple(unpack_json(row["pins"])),
@@ -116,7 +116,7 @@ def state(connection: sqlite3.Connection, session: int) -> SessionState:
 
 
 def listed(connection: sqlite3.Connection, folder: str | None, limit: int | None) -> list[SessionInfo]:
-    """The sessions that have messages, newest first."""
+    """Return the sessions that have messages, newest first."""
     where, values = f" WHERE {_SPOKEN_IN}", []
     if folder is not None:
         where, values = f"{where} AND folder = ?", [pack(folder)]

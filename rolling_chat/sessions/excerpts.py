@@ -23,7 +23,7 @@ _OVERLAP = 80
 
 
 def excerpt(text: str, terms: Sequence[Term]) -> str:
-    """One printable line of `text` around the first match of `terms`, the matches in brackets."""
+    """Cut one printable line of `text` around the first match of `terms`, the matches in brackets."""
     at = _first_place(text, terms)
     start = max(0, at - _BEFORE) if at + _BEFORE > _MAX_CHARACTERS else 0
     window = text[start : start + _MAX_CHARACTERS]
@@ -42,7 +42,7 @@ def _first_place(text: str, terms: Sequence[Term]) -> int:
 
 
 def _place(lower: str, word: str, is_whole: bool) -> int:
-    """The first place of `word`, as a whole word or at the beginning of one; -1 for none."""
+    """Return the first place of `word`, as a whole word or at the beginning of one; -1 for none."""
     at = -1
     for _ in range(_MAX_CANDIDATES):
         at = lower.find(word, at + 1)
@@ -56,7 +56,7 @@ def _place(lower: str, word: str, is_whole: bool) -> int:
 
 
 def _folded_place(text: str, word: str) -> int:
-    """The first place of `word` whatever its accents, or amid a word; -1 for none."""
+    """Return the first place of `word` whatever its accents, or amid a word; -1 for none."""
     word = _fold(word)
     if (at := text.lower().find(word)) >= 0:
         return min(at, len(text) - 1)

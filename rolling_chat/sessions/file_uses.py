@@ -19,7 +19,7 @@ def add(connection: sqlite3.Connection, message: int, touched: Iterable[FileTouc
 
 
 def of_session(connection: sqlite3.Connection, session: int) -> list[FileUse]:
-    """What was touched in a session, also on branches that were left, oldest first."""
+    """Return what was touched in a session, also on branches that were left, oldest first."""
     statement = f"""
         SELECT file.message, path, action, sha256, message.created_at
         FROM file JOIN message ON message.number = file.message

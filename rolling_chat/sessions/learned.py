@@ -27,7 +27,7 @@ _KEEP_MEASURED = """
 
 
 def learned(connection: sqlite3.Connection, model: str, address: str, now: float) -> Learned:
-    """What refusals taught of a model at an address; nothing where it was too long ago."""
+    """Return the window learned from refusals of a model at an address; empty if it has lapsed."""
     row = connection.execute(
         "SELECT limit_tokens, learned_at FROM learned WHERE model = ? AND address = ? AND learned_at > ?",
         (pack(model), pack(address), now - LAPSES_AFTER),
@@ -41,7 +41,7 @@ def keep(connection: sqlite3.Connection, model: str, address: str, what: Learned
 
 
 def measured(connection: sqlite3.Connection, model: str, address: str) -> Json:
-    """What replies taught of how a model counts, as it was kept; None where nothing was."""
+    """Return the stored measurements of how a model counts tokens; None if there are none."""
     row = connection.execute(
         "SELECT value FROM measured WHERE model = ? AND address = ?", (pack(model), pack(address))
     ).fetchone()

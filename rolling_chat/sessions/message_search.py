@@ -44,7 +44,7 @@ def search(
     limit: int,
     is_stopped: Callable[[], bool] = lambda: False,
 ) -> list[SearchHit]:
-    """The messages that hold all of `words`, then those where they begin words, else those with any.
+    """Search for messages with all of `words`, then for words that begin so, else for any of them.
 
     Best first, the newer before the older. "Words in quotes" stand together; `word*` begins one. Any
     other text will do for `words`, and nothing in it is an operator. `session` is the row of
@@ -99,7 +99,7 @@ class _Term:
     is_beginning: bool = False
 
     def match(self, *, beginnings: bool = False) -> list[str]:
-        """The term in the index's language; `beginnings` also finds words that begin so."""
+        """Return the term in the index's language; `beginnings` also finds words that begin so."""
         if self.is_phrase:
             return [f'"{" ".join(self.words)}"']
         long_enough = beginnings and all(len(word) >= _MIN_BEGINNING for word in self.words)
@@ -149,7 +149,7 @@ class _Turns:
         return number in self._walk(head)
 
     def of(self, number: int, head: int | None) -> int:
-        """The turn of message `number` of a session whose head is `head`."""
+        """Return the turn of message `number` of a session whose head is `head`."""
         there = self._walk(head)
         return there[number] if number in there else self._walk(number)[number]
 

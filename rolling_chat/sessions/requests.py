@@ -69,13 +69,13 @@ def finish(connection: sqlite3.Connection, id: str, usage: Usage, seconds: float
 
 
 def of_session(connection: sqlite3.Connection, session: int, session_id: str) -> list[RequestRecord]:
-    """The requests of a session, oldest first."""
+    """Return the requests of a session, oldest first."""
     rows = connection.execute("SELECT * FROM request WHERE session = ? ORDER BY number", (session,))
     return [_record(row, session_id) for row in rows]
 
 
 def usage_of(connection: sqlite3.Connection, session: int) -> Usage:
-    """What the requests of a session came to."""
+    """Return the total usage of a session's requests."""
     # the sum of nothing is NULL: no cost that is known, but a count of 0
     row = connection.execute(
         "SELECT coalesce(sum(input_tokens), 0), coalesce(sum(output_tokens), 0),"
@@ -87,7 +87,7 @@ def usage_of(connection: sqlite3.Connection, session: int) -> Usage:
 
 
 def find(connection: sqlite3.Connection, id_start: str) -> RequestRecord:
-    """The one request whose id begins so; a whole id is always its own. Raises StoreError."""
+    """Return the one request whose id begins so; a whole id is always its own. Raises StoreError."""
     start = id_start.strip().lower()
     rows: list[sqlite3.Row] = []
     if start:
@@ -109,7 +109,7 @@ def find(connection: sqlite3.Connection, id_start: str) -> RequestRecord:
 
 
 def basis(connection: sqlite3.Connection, digest: str) -> JsonObject | None:
-    """What the requests with this digest were made from; None where it was not kept."""
+    """Return what the requests with this digest were made from; None where it was not kept."""
     row = connection.execute("SELECT value FROM basis WHERE digest = ?", (digest,)).fetchone()
     return None if row is None else cast(JsonObject, unpack_json(row["value"]))
 

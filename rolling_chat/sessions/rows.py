@@ -28,12 +28,12 @@ _MOST = 2**63 - 1
 
 
 def message_id(number: int) -> str:
-    """The id of the message in row `number`."""
+    """Return the id of the message in row `number`."""
     return f"m{number}"
 
 
 def message_number(id: str) -> int:
-    """The row of a message's id. Raises StoreError for what is no id."""
+    """Return the row of a message's id. Raises StoreError for anything else."""
     return _number(id, "m", "message")
 
 
@@ -43,12 +43,12 @@ def request_id(number: int) -> str:
 
 
 def request_number(id: str) -> int:
-    """The row of a request's id. Raises StoreError for what is no id."""
+    """Return the row of a request's id. Raises StoreError for anything else."""
     return _number(id, "q", "request")
 
 
 def pack(text: str) -> str | bytes:
-    """`text` as SQLite can hold it: bytes where it has a lone surrogate (no UTF-8) or a NUL.
+    """Convert `text` to what SQLite can hold: bytes if it has a lone surrogate (not UTF-8) or a NUL.
 
     SQL's own functions take a NUL for the end of a text.
     """
@@ -62,32 +62,32 @@ def pack(text: str) -> str | bytes:
 
 
 def unpack(value: str | bytes) -> str:
-    """The text that `pack` was given."""
+    """Return the text that `pack` converted."""
     return value if isinstance(value, str) else value.decode("utf-8", "surrogatepass")
 
 
 def pack_json(value: Json) -> str | bytes:
-    """`value` as JSON text."""
+    """Convert `value` to JSON text."""
     return pack(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
 
 
 def unpack_json(value: str | bytes) -> Json:
-    """The value that `pack_json` was given; tuples have become lists."""
+    """Return the value that `pack_json` was given; tuples have become lists."""
     return json.loads(unpack(value))
 
 
 def whole(value: int) -> int:
-    """A count as the database holds it: a server may report anything."""
+    """Convert a count to what the database can hold: a server may report anything."""
     return min(max(int(value), 0), _MOST)
 
 
 def real(value: float) -> float:
-    """A time or a duration as the database holds it."""
+    """Convert a time or a duration to what the database can hold."""
     return float(value) if math.isfinite(value) else 0.0
 
 
 def content_columns(message: Message) -> dict[str, Any]:
-    """The columns that a reply gets when it is sealed."""
+    """Return the columns that a reply gets when it is sealed."""
     content = pack(message.text)
     return {
         "content": content,
@@ -105,7 +105,7 @@ def content_columns(message: Message) -> dict[str, Any]:
 
 
 def message_columns(message: Message) -> dict[str, Any]:
-    """Every column but those of the tree."""
+    """Return every column but those of the tree."""
     return content_columns(message) | {
         "role": message.role,
         "tool_call_id": None if message.tool_call_id is None else pack(message.tool_call_id),
@@ -115,7 +115,7 @@ def message_columns(message: Message) -> dict[str, Any]:
 
 
 def read_message(row: sqlite3.Row) -> Message:
-    """The message in a row of exactly MESSAGE_COLUMNS."""
+    """Return the message in a row of exactly MESSAGE_COLUMNS."""
     # unpacked by place: by name each column is searched for, and a session has thousands of rows
     number, role, text, parts, calls, call_id, name, extras, provider, model, ending, created, counts = row
     content: Content = unpack(text) if parts is None else tuple(unpack_json(parts))
@@ -140,7 +140,7 @@ def pack_counts(counts: Mapping[str, int]) -> str | None:
 
 
 def usage_columns(usage: Usage) -> dict[str, Any]:
-    """What a provider reported, in the columns of a request."""
+    """Return what a provider reported, in the columns of a request."""
     cost = usage.cost
     return {
         "input_tokens": whole(usage.input_tokens),

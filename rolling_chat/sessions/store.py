@@ -99,16 +99,16 @@ class SessionStore:
             )
 
     def session(self, id_start: str) -> SessionInfo:
-        """The session whose id begins so. Raises SessionNotFound or SessionAmbiguous."""
+        """Return the session whose id begins so. Raises SessionNotFound or SessionAmbiguous."""
         with _naming(id_start), self._database.read() as connection:
             return directory.info(connection, directory.find(connection, id_start))
 
     def newest(self, folder: str) -> SessionInfo | None:
-        """The session of `folder` that was written to last, or None."""
+        """Return the session of `folder` that was written to last, or None."""
         return next(iter(self.sessions(folder, limit=1)), None)
 
     def sessions(self, folder: str | None = None, limit: int | None = None) -> list[SessionInfo]:
-        """The sessions that have messages, newest first; None: of every folder, without a limit."""
+        """Return the sessions that have messages, newest first; None: of every folder, without a limit."""
         with self._database.read() as connection:
             return directory.listed(connection, folder, limit)
 
@@ -120,7 +120,7 @@ class SessionStore:
             return directory.info(connection, session)
 
     def state(self, session_id: str) -> SessionState:
-        """What the pipeline remembers of a session: pins, exclusions, plan."""
+        """Return what the pipeline remembers of a session: pins, exclusions, plan."""
         with self._database.read() as connection:
             return directory.state(connection, directory.exact(connection, session_id))
 
@@ -151,12 +151,12 @@ class SessionStore:
             return ancestry.move(connection, session, number, model, self._clock())
 
     def left_branches(self, session_id: str) -> list[LeftBranch]:
-        """The branches that the head was moved away from, the one last written to first."""
+        """Return the branches that the head was moved away from, the one last written to first."""
         with self._database.read() as connection:
             return ancestry.left_branches(connection, directory.exact(connection, session_id))
 
     def end_of_branch(self, session_id: str, message: str) -> str:
-        """The last message of the branch with `message` in it: the present one, else the newest.
+        """Return the last message of the branch with `message` in it: the present one, else the newest.
 
         Raises StoreError for a message of another session.
         """
@@ -169,28 +169,28 @@ class SessionStore:
         raise StoreError(f"message {message!r} is not of this session")
 
     def is_on_branch(self, message: str, head: str) -> bool:
-        """Whether `message` is `head` or one of its ancestors."""
+        """Say whether `message` is `head` or one of its ancestors."""
         with self._database.read() as connection:
             return bool(message and head) and ancestry.is_on_branch(
                 connection, message_number(message), message_number(head)
             )
 
     def is_blank(self, session_id: str) -> bool:
-        """Whether nothing was ever said in the session, on any branch."""
+        """Say whether nothing was ever said in the session, on any branch."""
         with self._database.read() as connection:
             return ancestry.is_blank(connection, directory.exact(connection, session_id))
 
     # Messages
 
     def branch(self, session_id: str, head: str | None = None) -> list[Message]:
-        """The messages from the root to `head` (None: the session's own), ids and counts filled."""
+        """Return the messages from the root to `head` (None: the session's own), ids and counts filled."""
         with _naming(session_id), self._database.read() as connection:
             info = directory.info(connection, directory.exact(connection, session_id))
             tip = info.head if head is None else head
             return tree.branch(connection, tree.require_message(connection, tip) if tip else None)
 
     def stretch(self, session_id: str, most: int, head: str | None = None) -> Stretch:
-        """The newest of the branch that ends at `head` (None: the session's own), `most` or a few more.
+        """Return the newest `most` messages, or a few more, up to `head` (None: the session's).
 
         It begins with no tool's result, unless the branch does.
         """
@@ -211,7 +211,7 @@ class SessionStore:
             return stored
 
     def files(self, session_id: str) -> list[FileUse]:
-        """What was read and written in a session and in what it shares with its forks, oldest first."""
+        """Return the files read and written in a session and what it shares with forks, oldest first."""
         with self._database.read() as connection:
             return file_uses.of_session(connection, directory.exact(connection, session_id))
 
@@ -281,13 +281,13 @@ class SessionStore:
     # Summaries
 
     def summary(self, session_id: str) -> StoredSummary | None:
-        """The newest summary of the session that is valid on its branch; an empty text takes back."""
+        """Return the newest summary valid on the session's branch; an empty text withdraws the one before."""
         with self._database.read() as connection:
             session = directory.exact(connection, session_id)
             return summary_rows.newest(connection, session, summary_rows.head_of(connection, session))
 
     def summaries(self, session_id: str) -> list[StoredSummary]:
-        """Every summary that the session ever had, on any branch, oldest first."""
+        """Return every summary that the session ever had, on any branch, oldest first."""
         with self._database.read() as connection:
             return summary_rows.of_session(connection, directory.exact(connection, session_id))
 
@@ -321,29 +321,29 @@ class SessionStore:
             requests.finish(connection, id, usage, seconds, error)
 
     def requests(self, session_id: str) -> list[RequestRecord]:
-        """The requests of a session, oldest first."""
+        """Return the requests of a session, oldest first."""
         with self._database.read() as connection:
             return requests.of_session(connection, directory.exact(connection, session_id), session_id)
 
     def usage(self, session_id: str) -> Usage:
-        """What all requests of a session came to."""
+        """Return the total usage of a session's requests."""
         with self._database.read() as connection:
             return requests.usage_of(connection, directory.exact(connection, session_id))
 
     def request(self, id_start: str) -> RequestRecord:
-        """The request whose id begins so. Raises StoreError if there is none, or several."""
+        """Return the request whose id begins so. Raises StoreError if there is none, or several."""
         with self._database.read() as connection:
             return requests.find(connection, id_start)
 
     def basis(self, digest: str) -> JsonObject | None:
-        """What requests with this `settings_digest` were made from; None where it was not kept."""
+        """Return what requests with this `settings_digest` were made from; None where it was not kept."""
         with self._database.read() as connection:
             return requests.basis(connection, digest)
 
     # What refusals and replies taught
 
     def learned(self, model: str, address: str) -> Learned:
-        """What is known of the window of `model` at `address` (empty: the provider's own)."""
+        """Return what is known of the window of `model` at `address` (empty: the provider's own)."""
         with self._database.read() as connection:
             return learned.learned(connection, model, address, self._clock())
 
@@ -353,7 +353,7 @@ class SessionStore:
             learned.keep(connection, model, address, what, self._clock())
 
     def measured(self, model: str, address: str) -> Json:
-        """What replies taught of how `model` counts, as it was kept; None where nothing was."""
+        """Return the stored measurements of how `model` counts tokens; None if there are none."""
         with self._database.read() as connection:
             return learned.measured(connection, model, address)
 
@@ -383,7 +383,7 @@ class SessionStore:
             claims.release(connection, directory.exact(connection, session_id), self._owner)
 
     def _unheld(self, connection: sqlite3.Connection, session_id: str) -> int:
-        """The row of a session that nobody else has open."""
+        """Return the row of a session that nobody else has open."""
         session = directory.exact(connection, session_id)
         other = claims.holder(connection, session, self._owner, self._clock())
         if other is not None:

@@ -28,12 +28,12 @@ _COPY = """
 
 
 def of_session(connection: sqlite3.Connection, session: int) -> list[StoredSummary]:
-    """Every summary of a session, oldest first."""
+    """Return every summary of a session, oldest first."""
     return [_stored(row) for row in connection.execute(_SELECT, (session,))]
 
 
 def newest(connection: sqlite3.Connection, session: int, head: int | None) -> StoredSummary | None:
-    """The newest summary whose `through` is on the branch of `head`."""
+    """Return the newest summary whose `through` is on the branch of `head`."""
     rows = connection.execute(f"{_SELECT} DESC", (session,))
     return next((_stored(row) for row in rows if is_on_branch(connection, row["through"], head)), None)
 
@@ -74,7 +74,7 @@ def copy(connection: sqlite3.Connection, session: int, fork: int, head: int | No
 
 
 def head_of(connection: sqlite3.Connection, session: int) -> int | None:
-    """The head of a session."""
+    """Return the head of a session."""
     head: int | None = connection.execute("SELECT head FROM session WHERE number = ?", (session,)).fetchone()[
         0
     ]

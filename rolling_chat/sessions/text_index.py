@@ -17,7 +17,7 @@ _TRIGGERS = ("message_text_added", "message_text_changed", "message_text_deleted
 
 
 def is_damage(error: sqlite3.Error) -> bool:
-    """Is it a fault of the file's content?"""
+    """Say whether an error means that the file's content is damaged."""
     code = getattr(error, "sqlite_errorname", "") or ""
     return code.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB"))
 
@@ -38,7 +38,7 @@ def repair(connection: sqlite3.Connection) -> str:
 
 
 def is_kept(connection: sqlite3.Connection) -> bool:
-    """Do new messages go to the index?"""
+    """Say whether new messages go to the index."""
     found = connection.execute(
         "SELECT 1 FROM sqlite_master WHERE type = 'trigger' AND name = ?", _TRIGGERS[:1]
     )

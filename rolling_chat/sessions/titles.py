@@ -48,7 +48,7 @@ _GREETINGS = frozenset(
 
 
 def title_of(text: str) -> str:
-    """A title for a session that begins with `text`: its first line that says something.
+    """Make a title for a session that begins with `text`: its first line that says something.
 
     Where there is none, its first line; empty only for what is blank.
     """
@@ -59,13 +59,13 @@ def title_of(text: str) -> str:
 
 
 def says_something(line: str) -> bool:
-    """Is it more than a greeting? A title that is not can wait for a better one."""
+    """Say whether a title is more than a greeting; one that is not can wait for a better one."""
     words = re.findall(r"[^\W_]+", line.lower())
     return any(word not in _GREETINGS for word in words)
 
 
 def _cut(line: str) -> str:
-    """At most TITLE_CHARACTERS, cut after a word where one ends near."""
+    """Return at most TITLE_CHARACTERS, cut after a word where one ends near."""
     if len(line) <= TITLE_CHARACTERS:
         return line
     kept = line[: TITLE_CHARACTERS - 1]

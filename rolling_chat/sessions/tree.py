@@ -46,12 +46,12 @@ _ALL = -1
 
 
 def branch(connection: sqlite3.Connection, head: int | None) -> list[Message]:
-    """The messages from the root to `head`; a reply still growing has the text it has by now."""
+    """Return the messages from the root to `head`; a reply still growing has the text it has by now."""
     return [] if head is None else _newest(connection, head, _ALL)
 
 
 def stretch(connection: sqlite3.Connection, head: int | None, most: int) -> Stretch:
-    """The newest of a branch, some `most` of its messages: results are never without their call."""
+    """Return the newest of a branch, some `most` of its messages: results are never without their call."""
     messages: list[Message] = []
     while head is not None and (not messages or messages[0].role == "tool"):
         messages[:0] = _newest(connection, head, 1 if messages else most)
@@ -155,7 +155,7 @@ def seal_owned(connection: sqlite3.Connection, owner: Owner, now: float) -> None
 
 
 def last_sealed(connection: sqlite3.Connection, head: int | None) -> int | None:
-    """The nearest message from `head` upwards that no longer grows."""
+    """Return the nearest message from `head` upwards that no longer grows."""
     while head is not None and _is_growing(connection, head):
         row = connection.execute("SELECT parent FROM message WHERE number = ?", (head,)).fetchone()
         head = row["parent"]
@@ -171,7 +171,7 @@ def save_counts(connection: sqlite3.Connection, messages: Iterable[Message]) -> 
 
 
 def require_message(connection: sqlite3.Connection, id: str) -> int:
-    """The row of a message that exists. Raises StoreError."""
+    """Return the row of a message that exists. Raises StoreError."""
     number = message_number(id)
     if connection.execute("SELECT 1 FROM message WHERE number = ?", (number,)).fetchone() is None:
         raise StoreError(f"there is no message {id!r}")
@@ -214,7 +214,7 @@ def _chunks(connection: sqlite3.Connection, number: int) -> tuple[str, str]:
 
 
 def _with_chunks(message: Message, text: str, reasoning: str) -> Message:
-    """`message` holding no less than what was written: providers' last words may lack it."""
+    """Return `message` holding no less than what was written: providers' last words may lack it."""
     extras = message.extras or {}
     if reasoning and REASONING not in extras and "thinking_blocks" not in extras:
         message = replace(message, extras={**extras, REASONING: reasoning})

@@ -64,7 +64,7 @@ class ModelCatalog:
         }
 
     def lookup(self, model: str) -> ModelInfo | None:
-        """What is known of `model`, or None.
+        """Look up what is known of `model`, or None.
 
         Tried in turn: the name itself; the name without provider prefixes, from the left, as
         routers give them (openrouter/anthropic/…); the same without a tag (`:8b`, `@latest`) and
@@ -83,7 +83,7 @@ class ModelCatalog:
         return None
 
     def nearest(self, model: str, n: int = 3) -> list[str]:
-        """The `n` known names most like `model`, the best first; perhaps fewer.
+        """Return the `n` known names most like `model`, the best first; perhaps fewer.
 
         Compared without provider prefixes; where several providers have a model, the name under
         the provider asked for comes first, then the name that stands alone.
@@ -99,7 +99,7 @@ class ModelCatalog:
         return [self._name_under(provider, name) for name in list(found)[:n]]
 
     def names(self) -> Sequence[str]:
-        """Every chat model's name, in order."""
+        """Return every chat model's name, in order."""
         return self._names
 
     @functools.cached_property
@@ -159,7 +159,7 @@ class ModelCatalog:
 
 @functools.cache
 def load_catalog() -> ModelCatalog:
-    """The catalog of litellm's table in its package folder, read once and when first needed.
+    """Load the model catalog from litellm's table in its package folder, once and when first needed.
 
     It is empty, and a line in the log says why, where there is no table to be read.
     """
@@ -180,7 +180,7 @@ def _read_table() -> Mapping[str, JsonObject]:
 
 
 def table_path() -> Path | None:
-    """Where litellm's table is, or None; litellm is found but not imported."""
+    """Find the path of litellm's model table, or None; litellm is not imported."""
     spec = importlib.util.find_spec("litellm")
     if spec is None or not spec.submodule_search_locations:
         return None

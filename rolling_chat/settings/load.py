@@ -113,7 +113,7 @@ def read_setting(key: str, text: str, origin: str) -> tuple[KeyPath, Any]:
 
 
 def find_rule(path: KeyPath) -> Rule | None:
-    """The rule of a key, or None for a key that there is not."""
+    """Return the rule of a key, None if there is no such key."""
     return RULES.get(path) or RULES.get(_with_any(path))
 
 
@@ -152,7 +152,7 @@ def shown(value: object) -> str:
 
 
 def nearest(word: str, words: Iterable[str]) -> str:
-    """The one of `words` most like `word`, or an empty text."""
+    """Return the one of `words` most like `word`, or an empty text."""
     return next(iter(difflib.get_close_matches(word[:200], list(words), n=1, cutoff=0.5)), "")
 
 
@@ -194,7 +194,10 @@ def _from_environment(environ: Mapping[str, str]) -> Iterator[_Given]:
 
 
 def _unknown_variables(environ: Mapping[str, str]) -> Iterator[str]:
-    """A line for each variable that looks like one of ours and is none; what it holds may be a secret."""
+    """Yield a warning for each variable that looks like one of ours but is not.
+
+    Its value is not shown: it may be a secret.
+    """
     known = {name.removeprefix(ENVIRONMENT_PREFIX) for name in {*_variables(), *PROGRAM_VARIABLES}}
     for variable in sorted(environ):
         name = variable.removeprefix(ENVIRONMENT_PREFIX)
@@ -206,7 +209,7 @@ def _unknown_variables(environ: Mapping[str, str]) -> Iterator[str]:
 
 
 def _variables() -> dict[str, KeyPath]:
-    """The setting that each variable of the environment sets."""
+    """Return the setting that each variable of the environment sets."""
     return {ENVIRONMENT_PREFIX + "_".join(path).upper(): path for path in RULES if ANY not in path}
 
 
@@ -285,7 +288,7 @@ def _trusted(folder: Path, trusted: Sequence[str]) -> bool:
 
 
 def _safe(given: Iterable[_Given], faults: Faults, *, is_trusted: bool) -> Iterator[_Given]:
-    """What a project may set. Anything else is a fault."""
+    """Yield the settings that a project may set; report every other one as a fault."""
     for item in given:
         rule = find_rule(item.path)
         if rule is None or (not rule.never_project and (rule.project or is_trusted)):

@@ -24,7 +24,7 @@ def _table(of: type) -> Any:
 
 
 def _by_name(kind: type, **rule: Any) -> Any:
-    """A table whose keys are names that are checked by whoever reads it."""
+    """Return a table whose keys are names that are checked by whoever reads it."""
     metadata = {"values": Rule(kind, **rule)}
     return field(default_factory=lambda: MappingProxyType({}), metadata=metadata)
 
@@ -113,7 +113,7 @@ class Settings:
     warnings: tuple[str, ...] = field(default=(), compare=False)
 
     def for_model(self, model: str) -> ModelSettings:
-        """The settings of `model`, named exactly as in `[models."…"]`; defaults where there are none."""
+        """Return the settings of `model`, named exactly as in `[models."…"]`; defaults if there are none."""
         return self.models.get(model, _NO_MODEL_SETTINGS)
 
 

@@ -37,7 +37,7 @@ class ThemeSpec:
 
 
 def load_themes(user_dir: Path, faults: Faults | None = None) -> dict[str, ThemeSpec]:
-    """The shipped themes, then the user's own, which may take a shipped one's name.
+    """Load the shipped themes, then the user's own, which may replace a shipped one by name.
 
     Raises SettingsError naming the file and what is wrong in it, or leaves it out with `faults` that collect.
     """
@@ -55,7 +55,7 @@ def load_themes(user_dir: Path, faults: Faults | None = None) -> dict[str, Theme
 
 
 def find_theme(themes: Mapping[str, ThemeSpec], name: str) -> ThemeSpec:
-    """The theme called `name`. Raises SettingsError listing what there is."""
+    """Find the theme called `name`. Raises SettingsError listing what there is."""
     if name in themes:
         return themes[name]
     near = nearest(name, themes)
@@ -64,7 +64,7 @@ def find_theme(themes: Mapping[str, ThemeSpec], name: str) -> ThemeSpec:
 
 
 def shipped_dir() -> Path:
-    """The folder of the themes that come with the program: in the wheel, else in the checkout."""
+    """Return the folder of the themes that come with the program: in the wheel, else in the checkout."""
     inside = _PACKAGE / "themes"
     return inside if inside.is_dir() else _PACKAGE.parent / "themes"
 

@@ -25,7 +25,7 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 
 def read_text(path: Path) -> str:
-    """The text of a settings file, empty if there is none. Raises SettingsError."""
+    """Read a settings file; empty if there is none. Raises SettingsError."""
     try:
         found = path.stat()
         if not stat.S_ISREG(found.st_mode):  # a pipe would keep us waiting for ever

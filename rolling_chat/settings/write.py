@@ -57,7 +57,7 @@ def _with(table: dict[str, Any], path: KeyPath, value: object, origin: str) -> d
 
 
 def _edited(text: str, path: KeyPath, value: object) -> str:
-    """`text` with one line exchanged or added; whether that was right is for the caller to check."""
+    """Replace or add one line of `text`; the caller checks that the result is right."""
     line = f"{tomli_w.dumps({path[-1]: value}).strip()}\n"
     lines = text.splitlines(keepends=True)
     if lines and not lines[-1].endswith("\n"):
@@ -79,7 +79,7 @@ def _edited(text: str, path: KeyPath, value: object) -> str:
 
 
 def _section(lines: list[str], table: KeyPath) -> tuple[int | None, int]:
-    """The first and past-the-last line of `table`'s keys; None where it has no header."""
+    """Return the first and past-the-last line of `table`'s keys; None where it has no header."""
     start = 0 if not table else None
     for index, text in enumerate(lines):
         header = _HEADER.fullmatch(text.rstrip("\r\n"))

@@ -65,14 +65,14 @@ class Tool(Protocol):
         ...
 
     async def run(self, arguments: JsonObject, context: ToolContext) -> ToolResult:
-        """Do it. Can be cancelled; raises nothing but ToolError and CancelledError."""
+        """Run the tool. Can be canceled; raises nothing but ToolError and CancelledError."""
         ...
 
 
 def function_schema(
     name: str, description: str, properties: Mapping[str, Json], required: tuple[str, ...] = ()
 ) -> dict[str, Json]:
-    """A tool schema in OpenAI's format; `properties` are JSON Schema."""
+    """Build a tool schema in OpenAI's format; `properties` are JSON Schema."""
     return {
         "type": "function",
         "function": {
@@ -88,7 +88,7 @@ def function_schema(
 
 
 def read_text(arguments: JsonObject, name: str, default: str | None = None) -> str:
-    """The text argument `name`, which must be there and not blank unless there is a default."""
+    """Read the text argument `name`. Raises ToolError if it is missing and has no default."""
     value = arguments.get(name)
     if value is None or value == "":
         if default is None:
@@ -100,7 +100,7 @@ def read_text(arguments: JsonObject, name: str, default: str | None = None) -> s
 
 
 def read_count(arguments: JsonObject, name: str, *, default: int | None = None, least: int = 1) -> int | None:
-    """The whole number `name`, at least `least`; models also write it as "12" or 12.0."""
+    """Read the whole number `name`, at least `least`; models also write it as "12" or 12.0."""
     value = arguments.get(name)
     if value is None or value == "":
         return default

@@ -84,12 +84,12 @@ class Children:
             self._starting -= 1
 
     def began(self, pid: int) -> None:
-        """A command began, in a session of its own."""
+        """Note the start of a command, in a session of its own."""
         self._sessions.add(pid)
         self._running.add(pid)
 
     def ended(self, pid: int) -> tuple[Child, ...]:
-        """A command ended: what was left running since the last one ended."""
+        """Note the end of a command; return what was left running since the last one ended."""
         self._running.discard(pid)
         left = self.left_running()
         fresh = tuple(child for child in left if child.id not in self._known)
@@ -108,7 +108,7 @@ class Children:
         return tuple(_child(alive[pid]) for pid in sorted(ours - busy))
 
     def _of_commands(self, alive: dict[int, _Entry]) -> set[int]:
-        """What commands started: by its session or its mark, and all that descends from it.
+        """Find the processes that commands started: by session or mark, and all their descendants.
 
         An orphan without a mark has wiped its environment: what the user has us start is marked, too.
         """
@@ -179,7 +179,7 @@ def _child(entry: _Entry) -> Child:
 
 
 def _with_descendants(alive: Mapping[int, _Entry], roots: set[int]) -> set[int]:
-    """`roots`, and all that descends from them."""
+    """Return `roots`, and all that descends from them."""
     children: dict[int, list[int]] = {}
     for entry in alive.values():
         children.setdefault(entry.parent, []).append(entry.pid)

@@ -22,7 +22,7 @@ _CAN_WALK = os.open in os.supports_dir_fd and _NO_LINK > 0
 
 
 def resolve_inside(path: str, context: ToolContext) -> Path:
-    """The real path of `path`, symlinks resolved, which lies in the working folder.
+    """Resolve `path`, symlinks too, to a path inside the working folder.
 
     Relative paths are the folder's; `~` is the home folder. Raises ToolError for a path outside,
     one that does not exist and one that no file can have.
@@ -56,7 +56,7 @@ def _outside(path: str) -> ToolError:
 
 
 def relative_name(path: Path, context: ToolContext) -> str:
-    """A resolved path as it is shown: relative to the folder, "." for the folder itself."""
+    """Return a resolved path as it is shown: relative to the folder, "." for the folder itself."""
     folder = context.folder.resolve()
     return show_name(path.relative_to(folder) if path.is_relative_to(folder) else path)
 

@@ -21,16 +21,16 @@ _BOMS = (
 
 
 def encoding_of(head: bytes) -> str:
-    """The encoding that a file's first bytes name by a byte order mark, else UTF-8."""
+    """Return the encoding that a file's first bytes name by a byte order mark, else UTF-8."""
     return next((name for mark, name in _BOMS if head.startswith(mark)), "utf-8")
 
 
 def decode(data: bytes, encoding: str = "utf-8") -> str:
-    """Text from any bytes: what is not text becomes U+FFFD, and so does NUL, which SQLite's search
+    """Decode any bytes: what is not text becomes U+FFFD, and so does NUL, which SQLite's search
     and several providers refuse. Other control characters stay; the screen makes them visible."""
     return data.decode(encoding, errors="replace").replace("\x00", "\ufffd")
 
 
 def show_name(path: str | os.PathLike[str]) -> str:
-    """A file's name as one line of text, whatever bytes it is made of."""
+    """Show a file's name as one line of text, whatever bytes it is made of."""
     return printable(os.fsencode(path).decode("utf-8", errors="surrogateescape"), 0)

@@ -64,7 +64,7 @@ class Tree:
         self._stack = [self._enter(root, "", path, rules)]
 
     def files(self) -> Iterator[tuple[str, int]]:
-        """Every file that git would not ignore: its path below the root, and a descriptor."""
+        """Yield every file that git would not ignore: its path below the root, and a descriptor."""
         start = len(self._stack[0].path)
         while self._stack:
             folder = self._stack[-1]
@@ -106,7 +106,7 @@ class Tree:
             self._stack[at].where = None
 
     def _reopened(self) -> Where:
-        """The folder on top, opened again from the one above it that is open."""
+        """Reopen the folder on top, from the nearest one above it that is open."""
         first = len(self._stack) - 1
         while self._stack[first].where is None:
             first -= 1
@@ -135,7 +135,7 @@ def _open(where: Where, name: str) -> int:
 
 
 def read_rules(where: Where, path: str) -> Rules:
-    """The rules of the folder's own .gitignore."""
+    """Return the rules of the folder's own .gitignore."""
     try:
         with os.fdopen(_open(where, _IGNORE), "rb") as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
@@ -160,7 +160,7 @@ def _rule(line: str) -> str:
 
 
 def _is_ignored(folder: _Folder, name: str, is_folder: bool) -> bool:
-    """The rules nearest to a file are the first to say."""
+    """Say whether a file is ignored; the rules nearest to it decide."""
     path = f"{folder.path}{name}{'/' if is_folder else ''}"
     for base, spec in reversed(folder.rules):
         said = spec.check_file(path[len(base) :]).include
@@ -170,7 +170,7 @@ def _is_ignored(folder: _Folder, name: str, is_folder: bool) -> bool:
 
 
 def matches(expression: re.Pattern[str], descriptor: int, longest: int, *, named: bool) -> Iterator[str]:
-    """`number:text` for every line that matches; a file that was `named` may be of any size."""
+    """Yield `number:text` for every line that matches; a file that was `named` may be of any size."""
     with os.fdopen(descriptor, "rb") as file:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode) or (status.st_size > MAX_FILE and not named):
@@ -204,7 +204,7 @@ def _search(
 
 
 def _find_target(folder: str, parts: Sequence[str]) -> tuple[Where, Rules]:
-    """What the parts lead to from the working folder, and the rules of the folders above it."""
+    """Return what the parts lead to from the working folder, and the rules of the folders above it."""
     where: Where = int(folder) if folder else "."
     rules: Rules = ()
     for at, part in enumerate(parts):

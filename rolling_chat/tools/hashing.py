@@ -26,7 +26,7 @@ class FileHash:
         self._bytes += len(data)
 
     def finish(self, file: BinaryIO) -> str:
-        """The hash, once the rest of `file` is read, in hexadecimal; empty beyond MAX_HASHED_BYTES."""
+        """Return the hash, once the rest of `file` is read, in hexadecimal; empty beyond MAX_HASHED_BYTES."""
         while self._bytes <= MAX_HASHED_BYTES:
             data = file.read(_PIECE)
             if not data:
@@ -36,7 +36,7 @@ class FileHash:
 
 
 def hash_file(path: Path) -> str | None:
-    """The hash of a file as it is now; None if there is none that can be read, empty where too long."""
+    """Hash a file as it is now; None if it cannot be read, empty if it is too long."""
     try:
         # not waiting: a pipe may have taken the file's place
         descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0))

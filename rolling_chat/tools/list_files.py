@@ -30,11 +30,11 @@ class ListFiles:
         return function_schema(self.name, _DESCRIPTION, {"path": path})
 
     def describe(self, arguments: JsonObject) -> str:
-        """The folder."""
+        """Return the folder."""
         return f"list_files {arguments.get('path') or '.'}"
 
     async def run(self, arguments: JsonObject, context: ToolContext) -> ToolResult:
-        """One name a line, sorted; folders end in "/", links show their target."""
+        """List one name a line, sorted; folders end in "/", links show their target."""
         return await asyncio.to_thread(_list, read_text(arguments, "path", default="."), context)
 
 

@@ -57,7 +57,7 @@ _ID = re.compile(r"\[?(?:recall:\s*)?r(\d{1,9})\]?", re.IGNORECASE)
 
 
 def place_named(text: str) -> int | None:
-    """The place that `text` names as a user types it (`r17`, `[recall: r17]`); None for other words."""
+    """Parse a message's index from what a user types (`r17`, `[recall: r17]`); None for other words."""
     match = _ID.fullmatch(text.strip())
     return int(match[1]) if match else None
 
@@ -82,7 +82,7 @@ def piece_text(message: Message) -> str:
 
 
 def piece_lines(message: Message) -> list[str]:
-    """`piece_text` by lines; one longer than LONGEST_LINE characters is broken into several."""
+    """Return `piece_text` by lines; one longer than LONGEST_LINE characters is broken into several."""
     return list(_folded(piece_text(message)))
 
 

@@ -21,7 +21,7 @@ _PLAIN = re.compile(r"[^\\.^$*+?{}\[\]|()]*")
 
 
 async def matching_lines(lines: Sequence[str], pattern: str) -> tuple[list[int], str]:
-    """The numbers (from 1) of the lines that match, and a note where the pattern was taken as plain text.
+    """Find the lines that match, numbered from 1, with a note if the pattern was taken as plain text.
 
     Upper and lower case are the same. What is no plain text is matched in a process of its own, for
     nothing but its end stops Python's `re`. Raises ToolError for a pattern that takes too long.

@@ -70,7 +70,7 @@ class _Query:
 
 
 def search_branch(branch: Sequence[Message], question: str, places: Iterable[int], most: int) -> list[Found]:
-    """At most `most` of the messages at `places` (from 1), best first; empty where no word is found.
+    """Search the messages at `places` (from 1) for a question: at most `most`, best first.
 
     Of several messages with the same line only the newest comes, and what `recall` was asked and
     brought is left out: it is a copy.
@@ -90,7 +90,7 @@ def search_branch(branch: Sequence[Message], question: str, places: Iterable[int
 def _first_pass(
     branch: Sequence[Message], stems: Sequence[str], places: Iterable[int]
 ) -> tuple[dict[int, set[str]], Counter[str], int]:
-    """Which stems each message holds, how many messages hold each, and how many there are."""
+    """Return which stems each message holds, how many messages hold each, and how many there are."""
     held: dict[int, set[str]] = {}
     holders: Counter[str] = Counter()
     total = 0
@@ -111,7 +111,7 @@ def _first_pass(
 
 
 def _without_recall(message: Message) -> Message:
-    """The message as it is searched: what it asked of `recall` are the words of a question."""
+    """Return the message as it is searched: what it asked of `recall` are the words of a question."""
     if all(call.name != RECALL for call in message.tool_calls):
         return message
     others = tuple(call for call in message.tool_calls if call.name != RECALL)
@@ -129,7 +129,7 @@ def _holds(text: str, stem: str) -> bool:
 
 
 def _places_of(text: str, stem: str) -> Iterator[int]:
-    """Where `stem` stands; a short one only at the beginning of a word."""
+    """Yield where `stem` stands; a short one only at the beginning of a word."""
     is_short = len(stem) <= _SHORT and stem.isascii()
     at = text.find(stem)
     while at >= 0:
@@ -139,7 +139,7 @@ def _places_of(text: str, stem: str) -> Iterator[int]:
 
 
 def _weigh(branch: Sequence[Message], place: int, query: _Query) -> Found:
-    """The line of the message that answers best, and how well."""
+    """Return the line of the message that answers best, and how well."""
     lines = piece_lines(_without_recall(branch[place - 1]))
     hits = _hits(lines, query)
     weighed: dict[int, float] = {}
@@ -210,7 +210,7 @@ def _bonus(line: str, query: _Query) -> float:
 
 
 def _from_title(branch: Sequence[Message], place: int, hits: _Hits, query: _Query) -> float:
-    """What the call or the request that a message answers adds: words that the message itself lacks."""
+    """Score the words that a message lacks and the call or request that it answers has."""
     text, share = _title(branch, place)
     missing = [stem for stem in query.weights if stem not in hits]
     if not text or not missing:

@@ -47,14 +47,14 @@ class ReadFile:
         )
 
     def describe(self, arguments: JsonObject) -> str:
-        """The path, and the lines where they were named."""
+        """Return the path, and the lines where they were named."""
         path, start, end = (arguments.get(key) for key in ("path", "start", "end"))
         if start is None and end is None:
             return f"read_file {path}"
         return f"read_file {path} lines {start or 1}-{end or 'end'}"
 
     async def run(self, arguments: JsonObject, context: ToolContext) -> ToolResult:
-        """The text of those lines; a line before it says so when it is not the whole file."""
+        """Read the lines asked for; a line before them says so when they are not the whole file."""
         path = read_text(arguments, "path")
         start = read_count(arguments, "start", default=1) or 1
         end = read_count(arguments, "end")

@@ -61,12 +61,12 @@ class Recall:
         )
 
     def describe(self, arguments: JsonObject) -> str:
-        """What is read or looked for."""
+        """Return what is read or looked for."""
         said = (str(arguments.get(key) or "") for key in ("id", "mode", "pattern", "search"))
         return " ".join(filter(None, (self.name, *said)))
 
     async def run(self, arguments: JsonObject, context: ToolContext) -> ToolResult:
-        """A part of one message, a listing of several, or what a search found; within the cap."""
+        """Read a part of one message, list several, or search; within the cap."""
         memory = context.memory
         if memory is None:
             raise ToolError("There is no conversation to read back here.")
@@ -82,7 +82,7 @@ class Recall:
 
 
 def _answer(reader: _Reader, ranges: Sequence[range], words: str, arguments: JsonObject) -> str:
-    """What takes no process: a search, a listing, or some lines."""
+    """Answer what takes no process: a search, a listing, or some lines."""
     if words:
         return reader.search(words, ranges)
     if len(ranges) > 1 or len(ranges[0]) > 1:
@@ -95,7 +95,7 @@ def _answer(reader: _Reader, ranges: Sequence[range], words: str, arguments: Jso
 
 
 def read_ranges(given: object, length: int, known: str) -> list[range]:
-    """The places that an id names: `r17`, `17`, `r3-r9`, or several with commas, as a notice has them.
+    """Parse the places that an id names: `r17`, `17`, `r3-r9`, or several with commas, as a notice has them.
 
     Raises ToolError, saying which ids there are (`known`), where it names anything else.
     """
@@ -114,7 +114,7 @@ def read_ranges(given: object, length: int, known: str) -> list[range]:
 
 
 def _mode(arguments: JsonObject) -> str:
-    """The mode that was asked for, or that the other arguments speak of."""
+    """Return the mode that was asked for, or that the other arguments speak of."""
     mode = read_text(arguments, "mode", default="").strip().lower()
     if mode and mode not in _MODES:
         raise ToolError(f"There is no mode {one_line(mode, 40)!r}. The modes are: {', '.join(_MODES)}.")
@@ -150,7 +150,7 @@ class _Reader:
         return _joined(head, kept, after=note)
 
     def tail(self, place: int) -> str:
-        """As many lines as fit from the end."""
+        """Return as many lines as fit from the end."""
         head, lines = self._open(place)
         kept = self._fitting(lines[::-1], self._room(head))[::-1]
         first = len(lines) - len(kept) + 1
@@ -158,7 +158,7 @@ class _Reader:
         return _joined(head, kept, before=note if first > 1 else "")
 
     async def grep(self, place: int, pattern: str) -> str:
-        """The lines that match, numbered, each between its neighbors."""
+        """Return the lines that match, numbered, each between its neighbors."""
         head, lines = self._open(place)
         numbers, note = await matching_lines(lines, pattern)
         if not numbers:
@@ -174,7 +174,7 @@ class _Reader:
         return _joined(head, kept, before=count, after=more)
 
     def listing(self, places: Sequence[int]) -> str:
-        """One line a message, as many as fit."""
+        """Return one line a message, as many as fit."""
         lines: list[str] = []
         room = self._room("")
         for place in places:
@@ -187,7 +187,7 @@ class _Reader:
         return "\n".join(lines)
 
     def search(self, words: str, within: Sequence[range] = ()) -> str:
-        """The messages that hold the words, best first, each with the line that holds most."""
+        """Return the messages that hold the words, best first, each with the line that holds most."""
         where = within or [range(1, len(self.branch) + 1)]
         found = search_branch(self.branch, words, list(self._searched(where)), _MAX_FOUND)
         if not found:
@@ -201,7 +201,7 @@ class _Reader:
         return "\n".join((*kept, note))
 
     def _searched(self, within: Sequence[range]) -> Iterator[int]:
-        """All but what the user excluded and the request that is being answered."""
+        """Yield all but what the user excluded and the request that is being answered."""
         last_request = max(
             (at for at, message in enumerate(self.branch, start=1) if message.role == "user"), default=0
         )
@@ -226,7 +226,7 @@ class _Reader:
         return f"r{place} {speaker_of(message)}, ~{tokens:,} tokens: {begins}"
 
     def _open(self, place: int) -> tuple[str, list[str]]:
-        """The line that names the message, and its lines. Raises ToolError where it is excluded."""
+        """Return the line that names the message, and its lines. Raises ToolError where it is excluded."""
         message = self.branch[place - 1]
         if message.id in self.memory.excluded:
             raise ToolError(f"r{place} was excluded by the user and cannot be read back.")
@@ -237,7 +237,7 @@ class _Reader:
         return self.memory.cap - self.memory.estimator.count_text(head) - 2 * _FRAMING
 
     def _fitting(self, lines: Sequence[str], room: int) -> list[str]:
-        """As many of `lines` as `room` tokens hold; of the first, where it alone is too long, a part."""
+        """Return as many of `lines` as fit `room` tokens; a part of the first if it alone is too long."""
         characters, most = 0, 0
         for most, line in enumerate(lines, start=1):  # noqa: B007  # how many is what is asked
             characters += len(line) + 1

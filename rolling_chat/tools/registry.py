@@ -13,12 +13,12 @@ from rolling_chat.tools.search_files import SearchFiles
 
 
 def all_tools() -> tuple[Tool, ...]:
-    """All tools, in the order in which they are offered."""
+    """Return all tools, in the order in which they are offered."""
     return (ReadFile(), ListFiles(), SearchFiles(), RunCommand(), Recall())
 
 
 def choose_tools(names: str | Sequence[str]) -> tuple[Tool, ...]:
-    """The tools named: "all", "none", one name, or several; in the order in which they are offered.
+    """Choose tools by name: "all", "none", one name, or several; in the order in which they are offered.
 
     Raises ToolError for an unknown name, saying what there is.
     """

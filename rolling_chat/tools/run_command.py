@@ -63,7 +63,7 @@ class RunCommand:
         return _read_command(arguments)
 
     async def run(self, arguments: JsonObject, context: ToolContext) -> ToolResult:
-        """The output, then a line with the exit code; killed with all it started when time is up."""
+        """Run a command; give its output, then its exit code. When time is up, kill all it started."""
         command = _read_command(arguments)
         timeout = min(read_count(arguments, "timeout", default=DEFAULT_TIMEOUT) or 1, MAX_TIMEOUT)
         try:
@@ -92,7 +92,7 @@ def shell_line(command: str, context: ToolContext) -> list[str]:
 
 
 def outcome_of(result: str) -> str:
-    """How a command ended, where that is not well: `exit 1`, `killed by SIGTERM`; read from its result."""
+    """Read from a command's result how it failed: `exit 1`, `killed by SIGTERM`; empty if it did not."""
     # the tool's own lines are the last: the output before them may say anything
     for line in reversed(result.rsplit("\n", _OWN_LINES)[-_OWN_LINES:]):
         ended = _ENDED.fullmatch(line)

@@ -53,11 +53,11 @@ class SearchFiles:
         )
 
     def describe(self, arguments: JsonObject) -> str:
-        """The pattern, and where it is looked for."""
+        """Return the pattern, and where it is looked for."""
         return f"search_files {arguments.get('pattern')} in {arguments.get('path') or '.'}"
 
     async def run(self, arguments: JsonObject, context: ToolContext) -> ToolResult:
-        """`file:line:text`, one line a match, sorted by file. A bad pattern is a ToolError."""
+        """Search for a pattern: `file:line:text`, one line a match, sorted by file. Raises ToolError."""
         pattern = read_text(arguments, "pattern")
         if "\x00" in pattern or "\n" in pattern:
             raise ToolError("The argument 'pattern' must be one line: matches are looked for line by line.")
@@ -102,7 +102,7 @@ def _present(ended: Ended, pattern: str, target: Path, context: ToolContext) -> 
 
 
 def _line(match: re.Match[bytes], target: Path, folder: Path) -> str:
-    """One match as one line, whatever is in the name of its file."""
+    """Return one match as one line, whatever is in the name of its file."""
     name, number, text = match.groups()
     below = b"" if name == _STANDARD_INPUT else name.removeprefix(b"./")
     path = target / os.fsdecode(below) if below else target
@@ -111,7 +111,7 @@ def _line(match: re.Match[bytes], target: Path, folder: Path) -> str:
 
 
 def _shorten(match: re.Match[str]) -> str:
-    """A line that ripgrep has cut, as `grep` cuts it."""
+    """Return a line that ripgrep has cut, as `grep` cuts it."""
     return match.group(1)[:_LONGEST_LINE] + grep.CUT
 
 
@@ -120,6 +120,6 @@ def _is_complaint(text: str) -> bool:
 
 
 def _complaint(lines: list[str]) -> str:
-    """The line that says what is wrong: ripgrep shows the pattern first, and the reason last."""
+    """Return the line that says what is wrong: ripgrep shows the pattern first, and the reason last."""
     last = next((line for line in reversed(lines) if line.strip()), "it cannot be read")
     return last.removeprefix("error: ").removeprefix(grep.COMPLAINT).strip().rstrip(".")

@@ -64,7 +64,7 @@ class _OfflineRoad:
         yield _chunk(finish_reason=reason, usage=_usage(prompt_tokens, completion_tokens))
 
     def _room(self, model: str, prompt_tokens: int, limit: int | None) -> int:
-        """Tokens left for the answer. Raises litellm's own exception where the prompt does not fit."""
+        """Return the tokens left for the answer. Raises litellm's own exception if there are none."""
         window = offline_window(model)
         if window is None:
             raise self.litellm.NotFoundError(
@@ -134,7 +134,7 @@ def _tokens_of_calls(reply: OfflineReply) -> int:
 
 
 def _delay() -> float:
-    """Seconds between chunks, so that streaming can be seen; 0 still lets the event loop run."""
+    """Return the seconds between chunks, so that streaming can be seen; 0 still lets the event loop run."""
     try:
         return max(0.0, float(os.environ.get(DELAY_VARIABLE, _DEFAULT_DELAY))) / 1000
     except ValueError:

@@ -28,12 +28,14 @@ _FRONT_CHARS = 600
 
 
 def asks_for_summary(system: str) -> bool:
-    """Whether a system message makes its reader a summarizer. A summary that it carries does not."""
+    """Say whether a system message makes its reader a summarizer. A summary that it carries does not."""
     return _ASKS.search(system[:_FRONT_CHARS]) is not None
 
 
 def marked_texts(asked: str) -> list[str]:
-    """What a request for a summary has between its markers, the old summary first; empty where it is none.
+    """Return the texts between the markers of a request for a summary, the old summary first.
+
+    Empty if it is not such a request.
 
     Who said it, what was called, what was asked and that a result is masked are left out.
     """
@@ -47,7 +49,7 @@ def marked_texts(asked: str) -> list[str]:
 
 
 def extract_summary(texts: Sequence[str]) -> str:
-    """A bulleted summary of `texts` in their own sentences, in order; the newest win the room."""
+    """Write a bulleted summary of `texts` in their own sentences; the newest get the room."""
     lines: list[str] = []
     for text in texts:
         for sentence in split_sentences(text):

@@ -31,18 +31,18 @@ class Sentence:
 
 
 def content_words(text: str) -> list[str]:
-    """The words of `text` that carry meaning, in lower case and without a plural's s."""
+    """Return the words of `text` that carry meaning, in lower case and without a plural's s."""
     return [_stem(word) for word in map(str.lower, _WORD.findall(text)) if word not in _STOP_WORDS]
 
 
 def split_sentences(text: str) -> list[str]:
-    """The sentences and lines of `text`, none empty, none endless."""
+    """Return the sentences and lines of `text`, none empty, none endless."""
     pieces = (piece.strip() for piece in _ENDS.split(text))
     return [piece[:_LONGEST_SENTENCE] for piece in pieces if piece]
 
 
 def read_sentences(texts: Iterable[str]) -> list[Sentence]:
-    """Every sentence of `texts` in order, each text alone once."""
+    """Return every sentence of `texts` in order, each text alone once."""
     found: list[Sentence] = []
     seen: set[str] = set()
     for text in texts:
@@ -56,7 +56,7 @@ def read_sentences(texts: Iterable[str]) -> list[Sentence]:
 def best_matches(
     question: str, sentences: Sequence[Sentence], most: int = 3, *, least: float = 0.5
 ) -> list[Sentence]:
-    """The sentences that hold enough of the question's rarer words, in the order of the prompt.
+    """Return the sentences that hold enough of the question's rarer words, in the order of the prompt.
 
     Enough is `least` of the question's weight, where a word weighs more the fewer sentences have it.
     Among equals the newer one wins: facts are corrected later, not earlier.

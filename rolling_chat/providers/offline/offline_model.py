@@ -86,7 +86,7 @@ def reply_to(
 def _next_calls(
     steps: Sequence[tuple[Order, ...]], turn: Sequence[Message], offered: Mapping[str, JsonObject]
 ) -> tuple[ToolCall, ...]:
-    """The calls of the first step that was not yet taken in this turn."""
+    """Return the calls of the first step that was not yet taken in this turn."""
     taken = sum(1 for message in turn if message.tool_calls)
     if taken >= len(steps) or (turn and turn[-1].role == "assistant"):
         return ()
@@ -168,12 +168,12 @@ def _recall(question: str, results: Sequence[str], properties: Mapping[str, Json
 
 
 def _bare(results: Sequence[str]) -> Iterator[str]:
-    """What tools brought, without the numbers before its lines."""
+    """Yield what tools brought, without the numbers before its lines."""
     yield from (_LINE_NUMBER.sub("", result) for result in results)
 
 
 def _told(messages: Sequence[Message]) -> Iterator[str]:
-    """What the messages say."""
+    """Yield what the messages say."""
     for message in messages:
         if message.role == "user":
             yield from _statements(message.text)
@@ -182,14 +182,14 @@ def _told(messages: Sequence[Message]) -> Iterator[str]:
 
 
 def _statements(text: str) -> Iterator[str]:
-    """What a user's message tells. Its questions are left out: they match themselves best and answer
+    """Yield what a user's message tells. Its questions are left out: they match themselves best and answer
     nothing."""
     questions = set(read_questions(text))
     yield from (sentence for sentence in split_sentences(text) if sentence not in questions)
 
 
 def _report(steps: Sequence[tuple[Order, ...]], results: Sequence[str]) -> str:
-    """What the tools brought, result by result under its order, at most some lines of each."""
+    """Return what the tools brought, result by result under its order, at most some lines of each."""
     orders = [order for step in steps for order in step]
     parts = [
         _report_one(order, result) for order, result in zip(orders, results[-len(orders) :], strict=False)
@@ -218,7 +218,7 @@ def _report_one(order: Order, result: str) -> str:
 
 
 def _asks_for_lines_only(question: str) -> bool:
-    """Whether what follows a file's name asks for lines of it and for nothing in it."""
+    """Say whether what follows a file's name asks for lines of it and for nothing in it."""
     return not set(content_words(re.sub(r"\d+", "", question))) - {"line"}
 
 

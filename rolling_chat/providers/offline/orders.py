@@ -62,7 +62,7 @@ class Order:
 
 
 def read_orders(text: str) -> list[tuple[Order, ...]]:
-    """The steps that `text` orders, one after the other; the orders of one step may go together.
+    """Read the steps that `text` orders, one after the other; the orders of one step may run together.
 
     Empty when it orders nothing: only a step that begins with the verb is an order.
     """
@@ -71,7 +71,7 @@ def read_orders(text: str) -> list[tuple[Order, ...]]:
 
 
 def read_questions(text: str) -> list[str]:
-    """The sentences of `text` in which it asks for something; all others tell it.
+    """Return the sentences of `text` in which it asks for something; all others tell it.
 
     A text that is sent along with a question, from a pipe for one, stands before or behind it: so only
     the first and the last paragraph are looked at, and a question without its mark, as a line of a file

@@ -10,17 +10,17 @@ from rolling_chat.providers.offline.window import OFFLINE_MODEL
 
 
 def count_prompt(messages: Sequence[JsonObject], tools: Sequence[JsonObject]) -> int:
-    """Tokens of a whole prompt: messages, tool schemas, framing."""
+    """Count the tokens of a whole prompt: messages, tool schemas, framing."""
     return estimate_tokens(list(messages), OFFLINE_MODEL, list(tools) or None)
 
 
 def count_text(text: str) -> int:
-    """Tokens of a text alone."""
+    """Count the tokens of a text alone."""
     return count_tokens(text, OFFLINE_MODEL)
 
 
 def fitting_pieces(pieces: Sequence[str], limit: int) -> int:
-    """How many of `pieces`, from the first on, are at most `limit` tokens together."""
+    """Count how many of `pieces`, from the first on, fit `limit` tokens together."""
     if count_text("".join(pieces)) <= limit:
         return len(pieces)
     low, high = 0, len(pieces)

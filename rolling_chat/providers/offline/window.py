@@ -12,7 +12,7 @@ _SMALLEST_WINDOW = 256
 
 
 def offline_window(model: str) -> int | None:
-    """The window of `demo/offline` and its like in tokens; None for any other model.
+    """Return the window of `demo/offline` and its like in tokens; None for any other model.
 
     `demo/offline` has 8,192; `demo/offline-32k` has 32 times 1,024, `demo/offline-3000` has 3,000.
     """

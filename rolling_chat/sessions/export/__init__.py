@@ -68,6 +68,6 @@ def _redacted(message: Message, secrets: Collection[str]) -> Message:
 
 
 def format_of(file_name: str) -> str:
-    """The format of a file's name by its ending, empty for none of them."""
+    """Return the format of a file's name by its ending, empty for none of them."""
     ending = file_name.lower().rpartition(".")[2]
     return next((name for name, known in FORMATS.items() if known == ending), "")

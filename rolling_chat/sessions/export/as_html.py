@@ -30,7 +30,7 @@ _CLASSES = "c-"  # what the classes of colored code begin with
 
 
 def _colored(code: str, language: str, _attributes: str) -> str:
-    """The inside of a code block as HTML, colored by its language; empty for one that is not known."""
+    """Return the inside of a code block as HTML, colored by its language; empty for one that is not known."""
     try:
         lexer = get_lexer_by_name(language)
     except ClassNotFound:

@@ -10,7 +10,7 @@ from rolling_chat.sessions.records import SessionInfo, StoredSummary
 
 
 def to_json(info: SessionInfo, messages: Sequence[Message], summary: StoredSummary | None = None) -> str:
-    """One object: what is known of the session, its messages and its summary, null where it has none.
+    """Return one object: what is known of the session, its messages and its summary, null where it has none.
 
     `through` is the index of the last message that the summary covers, counted from 1. Times are seconds
     since the epoch.
@@ -31,7 +31,7 @@ def to_json(info: SessionInfo, messages: Sequence[Message], summary: StoredSumma
 
 
 def to_jsonl(messages: Sequence[Message]) -> str:
-    """A message a line."""
+    """Return a message a line."""
     return "".join(_dumps(message.to_dict()) for message in messages)
 
 

@@ -35,13 +35,13 @@ def to_markdown(info: SessionInfo, messages: Sequence[Message]) -> str:
 
 
 def fence(text: str, language: str = "") -> str:
-    """`text` as a code block whose fence is longer than any run of backticks in it."""
+    """Return `text` as a code block whose fence is longer than any run of backticks in it."""
     ticks = "`" * max(3, 1 + max(map(len, re.findall(r"`+", text)), default=0))
     return f"{ticks}{language}\n{text}{'' if text.endswith(chr(10)) or not text else chr(10)}{ticks}"
 
 
 def facts_of(info: SessionInfo, count: int) -> dict[str, str]:
-    """What is known of a session of `count` messages; empty where it is not."""
+    """Return what is known of a session of `count` messages; empty where it is not."""
     return {
         "session": info.id,
         "folder": info.folder,
@@ -80,7 +80,7 @@ def _message(message: Message, called: str) -> Iterator[str]:
 
 
 def heading_of(message: Message, called: str, mark: Callable[[str], str] = one_line) -> str:
-    """Who speaks and when; `called` is the tool that answers, `mark` sets foreign names off."""
+    """Return who speaks and when; `called` is the tool that answers, `mark` sets foreign names off."""
     name = called or message.name or ""
     role: str = message.role  # what was imported may have any
     match role:
@@ -99,7 +99,7 @@ def heading_of(message: Message, called: str, mark: Callable[[str], str] = one_l
 
 
 def content_of(message: Message) -> str:
-    """The text of a message; what is not text is named in brackets."""
+    """Return the text of a message; what is not text is named in brackets."""
     if isinstance(message.content, str):
         return message.content
     shown = []
@@ -110,7 +110,7 @@ def content_of(message: Message) -> str:
 
 
 def shown_arguments(call: ToolCall) -> tuple[str, str]:
-    """The arguments as people read them, and their language."""
+    """Return the arguments as people read them, and their language."""
     try:
         data = json.loads(call.arguments)
     except (ValueError, RecursionError):
@@ -119,7 +119,7 @@ def shown_arguments(call: ToolCall) -> tuple[str, str]:
 
 
 def _closed(text: str) -> str:
-    """`text` with its last code block closed: a reply cut off in one would swallow what follows."""
+    """Return `text` with its last code block closed: a reply cut off in one would swallow what follows."""
     opened = ""
     for line in text.splitlines():
         match = _FENCE.match(line)
@@ -134,7 +134,7 @@ def _closed(text: str) -> str:
 
 
 def _code(text: str) -> str:
-    """`text` as a code span that survives backticks in it."""
+    """Return `text` as a code span that survives backticks in it."""
     plain = one_line(text, 300)
     if not plain:
         return ""
