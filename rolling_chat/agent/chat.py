@@ -17,7 +17,7 @@ from rolling_chat.agent.turn.running import EventQueue, RunningTurn
 from rolling_chat.context import count_tokens
 from rolling_chat.events import AskPermission, Event, Listener, Outcome, TurnEnded, TurnStarted
 from rolling_chat.messages import Ending, Usage
-from rolling_chat.providers.background import in_background
+from rolling_chat.providers.background_thread import in_background
 from rolling_chat.sessions.records import SearchHit, SessionInfo
 from rolling_chat.tools import choose_tools
 

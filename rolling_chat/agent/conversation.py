@@ -11,7 +11,7 @@ from functools import partial
 
 from rolling_chat.events import Listener
 from rolling_chat.messages import Ending, FileTouch, MadeBy, Message, ToolCall, pack_contents
-from rolling_chat.providers.background import in_background
+from rolling_chat.providers.background_thread import in_background
 from rolling_chat.sessions.records import Stretch
 from rolling_chat.sessions.store import SessionStore
 from rolling_chat.text import normalize_text

@@ -38,7 +38,7 @@ from rolling_chat.agent.turn.tool_calls import CallRunner
 from rolling_chat.context.tokens import TokenEstimator, estimator_for
 from rolling_chat.events import Emit, Listener
 from rolling_chat.messages import Message
-from rolling_chat.providers.background import in_background
+from rolling_chat.providers.background_thread import in_background
 from rolling_chat.providers.discovery import ModelChoice
 from rolling_chat.redaction import secrets_in, without_secrets
 from rolling_chat.sessions.records import SessionInfo

@@ -34,6 +34,11 @@ class ModelChoice:
     @property
     def line(self) -> str:
         """One line for the user: which model, where requests go, what chose it, how to change it."""
+        if self.is_fallback:
+            return (
+                "No API key and no Ollama found: you are talking to the built-in demo. "
+                "Set ANTHROPIC_API_KEY (or another), or choose with --model or /model."
+            )
         return f"{self.described}; change it with --model or /model"
 
     @property

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from rolling_chat.processes import Process, this_process
+from rolling_chat.process_identity import Process, this_process
 from rolling_chat.sessions.records import Holder
 from rolling_chat.sessions.rows import insert
 

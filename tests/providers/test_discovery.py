@@ -57,7 +57,7 @@ def test_at_last_the_offline_model_which_says_what_it_is() -> None:
     choice = choose_model(Settings(), {}, probe=_nothing)
 
     assert choice.model == "demo/offline"
-    assert "no language model" in choice.line
+    assert "built-in demo" in choice.line
     assert "--model" in choice.line
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from rolling_chat.messages import Ending, Message
-from rolling_chat.processes import Process, this_process
+from rolling_chat.process_identity import Process, this_process
 from rolling_chat.sessions.records import Holder, StoreError
 from rolling_chat.sessions.store import SessionStore
 from tests.support.sessions import OFFLINE, new_session, start_python, start_writer

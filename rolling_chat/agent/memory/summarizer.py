@@ -40,7 +40,7 @@ from rolling_chat.context.summarize import MadeSummary, checked_steps, require_s
 from rolling_chat.context.summary_request import without_labels
 from rolling_chat.messages import Ending, JsonObject, Message, Usage
 from rolling_chat.providers import wire
-from rolling_chat.providers.background import in_background
+from rolling_chat.providers.background_thread import in_background
 from rolling_chat.providers.concurrency import answers_side_by_side, server_of
 from rolling_chat.providers.protocol import Finished, ProviderError, Request
 from rolling_chat.sessions.records import StoredSummary

@@ -8,7 +8,7 @@ from functools import partial
 from rolling_chat.context.prompt_items import MeasuredSizes, Size, characters_of
 from rolling_chat.context.tokens import bounding_estimator
 from rolling_chat.messages import Message
-from rolling_chat.providers.background import in_background
+from rolling_chat.providers.background_thread import in_background
 
 _LONG = 50_000  # characters: counted in some 5 ms, dense text in ten times that
 _NEWEST = 16  # messages among which there may be one that nobody counted

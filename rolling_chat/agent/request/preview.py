@@ -12,7 +12,7 @@ from rolling_chat.agent.request.planner import Preview
 from rolling_chat.agent.session_state import SessionState
 from rolling_chat.context import PromptReport
 from rolling_chat.messages import Message
-from rolling_chat.providers.background import in_background
+from rolling_chat.providers.background_thread import in_background
 
 
 class RequestPreview:

@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from rolling_chat.processes import Process, this_process
+from rolling_chat.process_identity import Process, this_process
 from rolling_chat.settings.schema import SettingsError
 from rolling_chat.settings.toml_file import replace_file
 from rolling_chat.tui.drafts.pastes import Draft, restored

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from rolling_chat.processes import this_process
+from rolling_chat.process_identity import this_process
 from rolling_chat.settings.schema import SettingsError
 from rolling_chat.tui.drafts.draft_files import DraftFiles, PasteFiles, Place, save_quietly
 from rolling_chat.tui.drafts.pastes import Draft, drawn, token

@@ -9,7 +9,7 @@ import pytest
 from textual import events
 from textual.pilot import Pilot
 
-from rolling_chat.processes import Process
+from rolling_chat.process_identity import Process
 from rolling_chat.providers.protocol import TextDelta
 from rolling_chat.tui.drafts.pastes import drawn
 from rolling_chat.tui.widgets.prompt_box import PromptBox

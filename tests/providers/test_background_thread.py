@@ -9,7 +9,7 @@ import threading
 
 import pytest
 
-from rolling_chat.providers.background import in_background
+from rolling_chat.providers.background_thread import in_background
 
 
 async def test_the_result_comes_back_from_another_thread() -> None:
@@ -43,7 +43,7 @@ async def test_a_cancelled_wait_leaves_the_work_to_itself() -> None:
 def test_the_program_ends_though_the_work_never_does() -> None:
     script = (
         "import asyncio, threading\n"
-        "from rolling_chat.providers.background import in_background\n"
+        "from rolling_chat.providers.background_thread import in_background\n"
         "async def main():\n"
         "    asyncio.create_task(in_background(threading.Event().wait))\n"
         "    await asyncio.sleep(0)\n"
