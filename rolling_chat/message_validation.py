@@ -1,4 +1,4 @@
-"""Messages as programs hand them over: every field made what OpenAI's format says it is.
+"""Validate messages from other programs: make every field the type that OpenAI's format says.
 
 Order and pairing are not looked at: those are the pipeline's to repair.
 """
@@ -21,7 +21,7 @@ _MAX_BITS = 14_000
 
 
 def normalize_role(message: Mapping[str, Any]) -> str:
-    """The role, `user` where it is no text; OpenAI's `developer` is what everybody calls `system`."""
+    """Return the role of a message; `user` if it is not text, `system` for OpenAI's `developer`."""
     role = message.get("role")
     if not isinstance(role, str):
         return "user"
@@ -29,7 +29,7 @@ def normalize_role(message: Mapping[str, Any]) -> str:
 
 
 def normalize_message(message: Mapping[str, Any]) -> Mapping[str, Any]:
-    """`message` with every field of the format of the format's type; itself where all are.
+    """Give every field of a message the format's type; return the same object if all have it.
 
     What a field says is kept as JSON text where a text belongs. Calls stay with the assistant's
     messages alone, for no provider takes them elsewhere.
@@ -64,7 +64,7 @@ def normalize_message(message: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def as_text(value: Any) -> str:
-    """A text as it is, anything else as JSON text."""
+    """Return a text as it is, anything else as JSON text."""
     if isinstance(value, str):
         return value
     try:

@@ -19,13 +19,13 @@ _KNOWN_FIELDS = frozenset({"role", "content", "tool_calls", "tool_call_id", "nam
 
 
 class Ending(StrEnum):
-    """How a message came to its end."""
+    """Name how a message came to its end."""
 
     COMPLETE = "complete"
     LENGTH = "length"  # a reply cut at its output limit
     CANCELLED = "cancelled"  # stopped by the user, or the program died
     FAILED = "failed"  # a tool or a provider broke
-    REFUSED = "refused"  # a tool that was not given leave
+    REFUSED = "refused"  # a tool that was not approved
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One normalized message of the OpenAI chat format, with what we know besides.
+    """Hold one message of the OpenAI chat format, with what we know besides.
 
     `id` is the store's, empty for a message that was never stored. `extras` are fields of a
     provider's own (signed reasoning, for one), kept unread for the model in `made_by`.

@@ -1,4 +1,4 @@
-"""The context pipeline: pure functions that plan every request so that it fits.
+"""Plan every request to a model so that it fits the context window.
 
 It is also a library: plain OpenAI-format dictionaries in and out, nothing heavier than tiktoken.
 """

@@ -1,4 +1,4 @@
-"""Estimates corrected by reported usage: what a model's own counts teach about ours.
+"""Correct token estimates by the usage that a model reports.
 
 A *group* is what was added between two requests with the same prefix, so that reported minus reported
 is its count; the first request of a conversation is a group as a whole. Ratios are reported tokens over
@@ -31,20 +31,20 @@ _SHAPE_STEP = 1.5
 
 
 class Group(NamedTuple):
-    """What was added to a prompt: our plain estimate of it and the provider's count, in tokens."""
+    """Hold the estimated and the reported size of what was added to a prompt, in tokens."""
 
     estimated: int
     reported: int
 
     @property
     def is_plausible(self) -> bool:
-        """Can the one be a count of the other?"""
+        """Return whether both can be counts of the same text."""
         return self.estimated > 0 and MIN_RATIO <= self.reported / self.estimated <= MAX_RATIO
 
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """Factors over a family's plain estimate, for what was not measured.
+    """Hold the factors that correct a model family's plain token estimate.
 
     `estimate` makes the best estimate. `bound` makes the upper bound; 0 where nothing is known, and
     never below the family's prior until `is_trusted`. `shape` is the coarse estimate that caps on tool
@@ -58,7 +58,7 @@ class Calibration:
     replies: int = 0
 
     def prior(self, factor: float, prior: float) -> float:
-        """The bound over an encoding's raw count, for a family with this factor and prior."""
+        """Return the factor from an encoding's raw count to the upper bound, for one family."""
         if not self.bound:
             return prior
         return self.bound * factor if self.is_trusted else max(prior, self.bound * factor)
@@ -69,14 +69,14 @@ NOT_CALIBRATED = Calibration()
 
 @dataclass(frozen=True, slots=True)
 class Measurements:
-    """The last 64 groups of one model, oldest first, and what they come to."""
+    """Collect a model's last 64 pairs of estimated and reported sizes, oldest first."""
 
     groups: tuple[Group, ...] = ()
     replies: int = 0
     shape: float = 1.0
 
     def add(self, group: Group | None) -> Measurements:
-        """The measurements after one more reply, which may have taught nothing about ratios."""
+        """Return the measurements after one more reply, with or without a usable group."""
         replies = self.replies + 1
         if group is None or not group.is_plausible or group.estimated < _MIN_GROUP_TOKENS:
             return Measurements(self.groups, replies, self.shape)
@@ -87,7 +87,7 @@ class Measurements:
 
     @property
     def calibration(self) -> Calibration:
-        """The factors that the groups come to."""
+        """Compute the correction factors from the groups."""
         if not self.groups:
             return Calibration(replies=self.replies)
         largest = max(group.reported / group.estimated for group in self.groups)
@@ -101,7 +101,7 @@ class Measurements:
         )
 
     def to_json(self) -> dict[str, Json]:
-        """The measurements as plain JSON values."""
+        """Return the measurements as plain JSON values."""
         return {
             "groups": [list(group) for group in self.groups],
             "replies": self.replies,
@@ -110,7 +110,7 @@ class Measurements:
 
     @classmethod
     def from_json(cls, data: Json) -> Measurements:
-        """Read measurements back; what is no measurement is passed over."""
+        """Read measurements from JSON; ignore what is not a measurement."""
         if not isinstance(data, dict):
             return cls()
         groups = tuple(filter(None, map(_group, _list(data.get("groups")))))

@@ -1,4 +1,4 @@
-"""Long argument values of calls already answered: cut, and valid JSON all the same."""
+"""Shorten the long arguments of answered tool calls, and keep them valid JSON."""
 
 from __future__ import annotations
 
@@ -27,13 +27,14 @@ _SIGNED = frozenset(
 
 
 def is_signed(message: Message) -> bool:
-    """Does the message carry reasoning that must stay byte for byte?"""
+    """Return whether the message carries signed reasoning, which must stay byte for byte."""
     return bool(message.extras) and message.extras is not None and not _SIGNED.isdisjoint(message.extras)
 
 
 def shorten_arguments(message: Message, cap: int, count: CountText, recall: str = "") -> Message:
-    """`message` with the long values of each call cut until its arguments take `cap` tokens; the same
-    object if nothing was cut.
+    """Cut the long values of each tool call until its arguments take `cap` tokens.
+
+    Returns the same object if nothing was cut.
 
     Arguments that are no JSON object, and those of a signed message, stay as they are. `recall` is the
     line that follows each indicator.

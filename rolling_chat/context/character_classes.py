@@ -1,4 +1,4 @@
-"""A count by character class for tokenizers that nobody has: at or above the truth, in one pass.
+"""Estimate tokens by character class, for models whose tokenizer is not available.
 
 No single ratio of characters to a token holds: minified JSON, base64, logs full of uuids, Chinese
 and emoji each break it by two to four times. The weights below were fitted so that the count stays
@@ -32,7 +32,7 @@ _NO_WORD = re.compile(r"[b-df-hj-np-tv-xzB-DF-HJ-NP-TV-XZ]{5,}")
 
 
 def count_by_class(text: str) -> int:
-    """Tokens of `text` by character class; linear in its length, never above its UTF-8 bytes."""
+    """Estimate the tokens of `text` by character class; linear in its length, never above its UTF-8 bytes."""
     runs = _RUNS.findall(text) if len(text) < _LONG else map(re.Match.group, _RUNS.finditer(text))
     total = sum(map(_Weights().__getitem__, runs))
     return min(int(total + 0.999), len(text.encode("utf-8", "surrogatepass")))

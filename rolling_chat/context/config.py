@@ -1,4 +1,4 @@
-"""ContextConfig: everything the pipeline needs to know, as one value."""
+"""The settings of the context pipeline, as one value."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rolling_chat.key_rules import Rule
 
 @dataclass(frozen=True, slots=True)
 class ContextConfig(ContextKeys):
-    """Every key of `[context]` under its own name, and what only a caller can know.
+    """Hold the `[context]` settings and what only a caller can know of the model.
 
     All sizes are in tokens. `max_context_tokens` is W, the model's window; 0 asks the built-in
     table by the model's name. `input_limit` is the provider's own limit on input alone (0: none).

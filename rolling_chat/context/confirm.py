@@ -1,4 +1,4 @@
-"""Measured in place of estimated: what the provider counted of a prompt becomes the size of its messages.
+"""Replace estimated sizes by measured ones, once the provider has reported its count of a prompt.
 
 After a reply the sizes of system message, tools and messages add up to what was reported, to the token.
 So the next prompt is that count and an estimate of what was added since; and what is left after a trim
@@ -18,14 +18,14 @@ from rolling_chat.context.tokens import bounding_estimator, count_images
 
 
 class Confirmation(NamedTuple):
-    """The plan with the sizes that were measured, and the group that this taught, if any."""
+    """Hold the plan with measured sizes, and the group to calibrate by, if any."""
 
     plan: ContextPlan
     group: Group | None
 
 
 def confirm_count(plan: ContextPlan, reported: int) -> Confirmation:
-    """Take in what the provider reported for the prompt that came with `plan`, in tokens.
+    """Record the token count that the provider reported for the prompt that came with `plan`.
 
     Also for a refusal that names a count. A count of 0, or one that can be no count of this prompt,
     changes nothing. The sizes are in the plan that comes back, and nowhere else: give it to the next call.

@@ -1,4 +1,4 @@
-"""OpenAI's encodings, found offline: nothing here ever reaches for the network.
+"""Find OpenAI's token encodings on this machine; never use the network.
 
 tiktoken downloads an encoding that it cannot find, with no timeout. So its files are looked for first,
 where a user keeps them (`TIKTOKEN_CACHE_DIR`) or where litellm carries them, and an encoding that is
@@ -33,7 +33,7 @@ ENCODINGS = tuple(_FILES)
 
 @cache
 def find_encoding(name: str) -> Encoding | None:
-    """The encoding `name`, or None where its file is not on this machine."""
+    """Return the encoding `name`, or None if its file is not on this machine."""
     folder = _folder_with(_FILES.get(name, ""))
     if folder is None:
         return None
@@ -55,7 +55,7 @@ def find_encoding(name: str) -> Encoding | None:
 
 
 def count_encoded(encoding: Encoding, text: str) -> int:
-    """Tokens of `text`; cutting it into items adds at most a token a item."""
+    """Count the tokens of `text`, in parts if it is long; each cut adds at most one token."""
     if len(text) <= _PIECE_CHARS:
         return len(encoding.encode_ordinary(text))
     parts = (text[start : start + _PIECE_CHARS] for start in range(0, len(text), _PIECE_CHARS))

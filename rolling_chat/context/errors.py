@@ -1,4 +1,4 @@
-"""What the pipeline says when nothing more can leave."""
+"""The error raised when a request cannot be made to fit."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from rolling_chat.context.report import PromptReport
 
 
 class ContextOverflowError(ValueError):
-    """The request does not fit and cannot be made to: it must not be sent.
+    """Refuse a request that does not fit the context window and cannot be made to fit.
 
     `current` is the prompt's upper bound and `maximum` what it may take, in tokens; `largest` names
     the biggest parts with their tokens; `smallest_window` is the smallest W that would do; `report`

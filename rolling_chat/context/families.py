@@ -1,4 +1,4 @@
-"""What is known of each model family's tokenizer: one row a family.
+"""What is known of a model by its name: its family's tokenizer, and its context window.
 
 `factor` is the median of reported tokens over the encoding's count, and `prior` a share of it that
 recorded requests stayed under; both measured on some 2,000 recorded requests and 1,500 increments of
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """A model family as a token counter sees it; `encoding` is empty where none comes near."""
+    """Describe how a model family counts tokens; `encoding` is empty if none comes near."""
 
     name: str
     encoding: str = ""
@@ -74,7 +74,7 @@ _REASONING = ("o1", "o3", "o4")
 
 
 def family_of(model: str | None) -> Family:
-    """The family of `model`, with or without a provider in front; UNKNOWN where no row fits."""
+    """Return the family of `model`, with or without a provider in front; UNKNOWN if none fits."""
     name = (model or "").lower()
     for words, family in FAMILIES:
         if any(word in name for word in words):
@@ -112,12 +112,12 @@ _WINDOWS: tuple[tuple[str, int], ...] = (
 
 
 def get_context_limit(model: str | None) -> int:
-    """The context window of `model` in tokens; 128,000 where the name says nothing."""
+    """Return the context window of `model` in tokens; 128,000 if its name is unknown."""
     return _window_by_name(model) or DEFAULT_WINDOW
 
 
 def knows_context_limit(model: str | None) -> bool:
-    """Say whether the name of `model` tells its context window."""
+    """Return whether the context window of `model` is known by its name."""
     return _window_by_name(model) > 0
 
 

@@ -1,4 +1,4 @@
-"""Which indexes of a branch were left out, as few ranges whatever the length of the branch."""
+"""Omitted messages as ranges of indexes, however long the conversation."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ Range = tuple[int, int, str]
 
 @dataclass(frozen=True, slots=True)
 class IndexRanges:
-    """Places by the layer that took them: sorted, disjoint `(start, stop, layer)`, neighbours of one
-    layer joined."""
+    """Map indexes to the pipeline layer that omitted them, as sorted and disjoint ranges.
+
+    Each part is `(start, stop, layer)`; neighbors of one layer are joined."""
 
     parts: tuple[Range, ...] = ()
 
     def get(self, index: int) -> str | None:
-        """The layer that took `index`, or None."""
+        """Return the layer that omitted `index`, or None."""
         position = bisect_right(self.parts, index, key=lambda part: part[0]) - 1
         if position >= 0 and index < self.parts[position][1]:
             return self.parts[position][2]
@@ -25,7 +26,7 @@ class IndexRanges:
 
     @property
     def end(self) -> int:
-        """The index behind the last one held; 0 where none is."""
+        """Return the index after the last range; 0 if there is none."""
         return self.parts[-1][1] if self.parts else 0
 
     def __contains__(self, index: object) -> bool:
@@ -40,11 +41,11 @@ class IndexRanges:
                 yield index, layer
 
     def of(self, layer: str) -> int:
-        """How many indexes `layer` took."""
+        """Count the indexes that `layer` omitted."""
         return sum(stop - start for start, stop, taker in self.parts if taker == layer)
 
     def relabeled(self, end: int, layer: str) -> IndexRanges:
-        """The same indexes, those before `end` taken by `layer`."""
+        """Return the same indexes, with those before `end` assigned to `layer`."""
         parts: list[Range] = []
         for start, stop, taker in self.parts:
             if start < end:
@@ -54,14 +55,14 @@ class IndexRanges:
         return IndexRanges(tuple(_joined(parts)))
 
     def without(self, indexes: Set[int]) -> IndexRanges:
-        """These but for `indexes`."""
+        """Return the ranges without `indexes`."""
         if not any(index in self for index in indexes):
             return self
         left = ((index, index + 1, layer) for index, layer in self if index not in indexes)
         return IndexRanges(tuple(_joined(left)))
 
     def add(self, taken: Iterable[tuple[int, str]]) -> IndexRanges:
-        """These and `taken`, `(index, layer)` pairs that are not among them yet."""
+        """Return the ranges with new `(index, layer)` pairs, none of which is in them yet."""
         fresh = [(index, index + 1, layer) for index, layer in taken]
         if not fresh:
             return self

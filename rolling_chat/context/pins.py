@@ -1,4 +1,4 @@
-"""What the user pinned and excluded, and all that comes along with it."""
+"""Resolve what the user pinned and excluded to the messages that this affects."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ EXCLUDED_RESULT = "[result excluded by the user]"
 
 @dataclass(frozen=True, slots=True)
 class Pins:
-    """Places in the messages given: `pinned` never leave, `excluded` are not sent."""
+    """Name messages by index: `pinned` ones are never omitted, `excluded` ones are not sent."""
 
     pinned: Set[int] = frozenset()
     excluded: Set[int] = frozenset()
@@ -25,9 +25,9 @@ class Pins:
 
 @dataclass(frozen=True, slots=True)
 class PinEffects:
-    """What pins come to on one branch, by index.
+    """List the messages that pins affect in one conversation, by index.
 
-    `pinned` never leaves and is never shortened; `excluded` is not sent; `emptied` are results that are
+    `pinned` messages are never omitted or shortened; `excluded` is not sent; `emptied` are results that are
     sent as the line that says who excluded them, be their iteration kept or not.
     """
 
@@ -36,7 +36,7 @@ class PinEffects:
     emptied: Set[int] = frozenset()
 
     def before(self, end: int) -> PinEffects:
-        """What they come to among the messages before index `end`."""
+        """Return the effects on the messages before index `end`."""
         return PinEffects(
             frozenset(index for index in self.pinned if index < end),
             frozenset(index for index in self.excluded if index < end),
@@ -48,7 +48,7 @@ NO_EFFECTS = PinEffects()
 
 
 def resolve_pins(messages: Sequence[Message | JsonObject], pins: Pins) -> PinEffects:
-    """What `pins` come to in `messages`, the whole branch; looks only at the turns that they are in.
+    """Resolve `pins` against the whole branch `messages`; look only at the turns that they are in.
 
     A pinned request or answer brings its turn's request along, a pinned call or result its whole
     iteration too. An excluded call takes its iteration, an excluded request its turn; a request that is
@@ -69,19 +69,19 @@ def request_of(messages: Sequence[Message | JsonObject], index: int) -> int:
 
 
 def current_request(messages: Sequence[Message | JsonObject]) -> int:
-    """The index of the request that is still to be answered; -1 where the last turn has its answer."""
+    """Return the index of the request that is still to be answered; -1 if the last turn has its answer."""
     return _Branch(messages).current
 
 
 class _Branch:
-    """The turns and iterations around a index."""
+    """The turns and iterations around an index."""
 
     def __init__(self, messages: Sequence[Message | JsonObject]) -> None:
         self._messages = messages
         self.current = -1 if _is_answered(messages) else self.request_of(len(messages) - 1)
 
     def role(self, index: int) -> str:
-        """The role of the message at a index; empty for the system message, and where there is none."""
+        """The role of the message at an index; empty for the system message, and where there is none."""
         if not 0 <= index < len(self._messages) or (index == 0 and opens_with_system(self._messages)):
             return ""
         return role_of(self._messages[index])

@@ -1,4 +1,4 @@
-"""ContextPlan: the decisions of the pipeline, as a value."""
+"""The plan: the pipeline's decisions on one conversation, as a value."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ PLAN_VERSION = 3
 
 @dataclass(frozen=True, slots=True)
 class PlanIndex:
-    """What the pipeline has seen, so that the next request looks only at what is new.
+    """Cache the messages that were already processed, so that the next request looks only at new ones.
 
     `items` is what was kept of the first `seen` messages, `given` the messages that they were made
     of and `last` the newest of all; `unfit` are the indexes of messages that no prompt can carry. It is
@@ -55,7 +55,7 @@ class PlanIndex:
         config: ContextConfig,
         pin_effects: PinEffects,
     ) -> bool:
-        """Were the kept messages these, sized for this model, shaped by this configuration and these pins?
+        """Return whether the cache is valid for these messages, this model, configuration and pins.
 
         The same pins may come to more as a branch grows: what was excluded while its turn ran, say.
         """
@@ -76,8 +76,9 @@ class PlanIndex:
 
 @dataclass(frozen=True, slots=True)
 class SentPrompt:
-    """What a prompt was made of, until the provider has counted it: its items, the best estimate of
-    system message and tools (`fixed`), and their plain estimate."""
+    """Remember what a prompt was made of until the provider reports its count.
+
+    `fixed` is the best estimate of system message and tools, `fixed_estimate` their plain estimate."""
 
     model: str
     items: tuple[PromptItem, ...]
@@ -87,7 +88,7 @@ class SentPrompt:
 
 @dataclass(frozen=True, slots=True)
 class ContextPlan:
-    """What leaves the prompt and what is shortened, for one branch, model and window.
+    """Record what is omitted and shortened, for one branch, model and window.
 
     Messages are known by their index in the branch. `seen` is the length of the branch when the plan
     was taken, `fingerprint` that of its last message: a plan that does not match is set aside. `pins`
@@ -113,24 +114,26 @@ class ContextPlan:
     sent: SentPrompt | None = field(default=None, compare=False, repr=False)
 
     def fits(self, messages: Sequence[Message | JsonObject], model: str | None, window: int) -> bool:
-        """Does the plan hold for this branch, model and window? A window that grew plans anew."""
+        """Return whether the plan is valid for this branch, model and window.
+
+        A larger window needs a new plan."""
         if self.model != (model or "") or window > self.window or not 0 < self.seen <= len(messages):
             return False
         return fingerprint(messages[self.seen - 1]) == self.fingerprint
 
     def seen_under(self, config: ContextConfig, model: str) -> int:
-        """How many messages need not be looked at again, planned by `config` for `model`; 0 for none."""
+        """Count the messages that need no second look under `config` and `model`."""
         index = self.index
         if index is None or index.model != model or _shaping(index.config) != _shaping(config):
             return 0
         return index.seen
 
     def cold(self) -> ContextPlan:
-        """The same plan after the provider has forgotten the prompt: idle, resumed, another model."""
+        """Return the plan marked as cold: the provider's cache no longer has the prompt."""
         return replace(self, is_cold=True)
 
     def to_json(self, *, with_sizes: bool = True) -> dict[str, Json]:
-        """The plan as plain JSON values; without the sizes of messages where the caller keeps those."""
+        """Return the plan as plain JSON values; without message sizes if the caller keeps those."""
         decisions, sizes = self.decisions, self.measured.sizes if with_sizes else {}
         return {
             "version": PLAN_VERSION,
@@ -151,7 +154,7 @@ class ContextPlan:
 
     @classmethod
     def from_json(cls, data: JsonObject | None) -> ContextPlan | None:
-        """Read a plan back; None where there is none or another version wrote it."""
+        """Read a plan from JSON; None if there is none or another version wrote it."""
         if not data or data.get("version") != PLAN_VERSION:
             return None
         return cls(
@@ -182,7 +185,7 @@ def _shaping(config: ContextConfig) -> ContextConfig:
 
 
 def fingerprint(message: Message | JsonObject) -> str:
-    """A short digest of what a message says, whoever stored it."""
+    """Return a short digest of what a message says, the same in both forms."""
     said = message.to_dict() if isinstance(message, Message) else Message.from_dict(message).to_dict()
     text = json.dumps(said, sort_keys=True, ensure_ascii=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -1,4 +1,4 @@
-"""build_final_prompt: the only door to a request."""
+"""Build a prompt that fits: the only way to a request."""
 
 from __future__ import annotations
 
@@ -20,8 +20,9 @@ from rolling_chat.messages import JsonObject, Message
 
 
 class FinalPrompt(NamedTuple):
-    """A request that fits: `messages` are of the kind that was given, `token_count` the best estimate
-    of messages and tools in tokens, `plan` the decisions to give to the next call."""
+    """Hold a request that fits, its report, and the plan to give to the next call.
+
+    `messages` are of the kind that was given; `token_count` is the best estimate of messages and tools."""
 
     messages: list[Any]
     token_count: int
@@ -41,17 +42,18 @@ def build_final_prompt(
     summary: Summary | None = None,
     take_summary: bool = False,
 ) -> FinalPrompt:
-    """Plan one request so that it fits: pure, deterministic, and the only way to a prompt.
+    """Build one request that fits the model's context window; pure and deterministic.
 
     `messages` are a whole branch, the system message first, as `Message`s or as OpenAI-format
-    dictionaries; what comes back is of the same kind, ready for JSON in the second case, and a
-    message that was not changed is as it was given. Decisions of `plan` are kept, and more are taken
-    only when the prompt no longer fits, so that the prefix stands still. `pins` are indexes in `messages`
-    that stay or are not sent; without them those of the plan hold. `summary` is the newest there is: it
-    comes in at a trim, as soon as anything that it covers has left and no summary tells of it, when nothing
+    dictionaries; the result is of the same kind, ready for JSON in the second case, and a message that
+    was not changed is the one given. Decisions of `plan` are kept, and more are taken only when the
+    prompt no longer fits, so that its beginning does not change. `pins` name messages by index that stay
+    or are not sent; without them those of the plan apply. `summary` is the newest available: it becomes
+    active at a trim, as soon as anything that it covers was omitted and is in no summary, when nothing
     that it covers is sent, or with `take_summary` at once; until then the plan's is active. With
-    `config.enabled` False nothing leaves: results are capped, what does not fit is refused, and `plan` comes
-    back as it was. No messages make a prompt without messages.
+    `config.enabled` False nothing is omitted: results are capped, what does not fit is refused, and the
+    decisions of `plan` come back unchanged. No messages make a prompt without messages.
+
     Raises ContextOverflowError when the request cannot be made to fit.
     """
     inputs = PromptInputs.of(
@@ -68,7 +70,7 @@ def rebuild_final_prompt(
     model: str | None = None,
     plan: ContextPlan | None = None,
 ) -> FinalPrompt:
-    """The prompt that `plan` was taken for: its decisions and no other, whatever was learned since."""
+    """Rebuild the prompt that `plan` was made for, without taking any new decision."""
     return _build(PromptInputs.of(messages, config, tools, model, plan, is_settled=True))
 
 

@@ -20,7 +20,7 @@ from rolling_chat.messages import Json, JsonObject, Message
 
 @dataclass(frozen=True, slots=True)
 class AssembledPrompt:
-    """Everything that a report tells of.
+    """Hold everything that a prompt consists of and its report shows.
 
     `history` and `current` are what is sent after the system message, in order; `unfit` are the indexes
     of messages that no prompt can carry; `before` are the decisions that the plan came with; `pin_effects`
@@ -39,22 +39,22 @@ class AssembledPrompt:
 
     @property
     def items(self) -> list[PromptItem]:
-        """What is sent after the system message."""
+        """Return what is sent after the system message."""
         return [*self.history, *self.current]
 
     @property
     def pinned(self) -> int:
-        """The bound of what is in the history because it was pinned, in tokens."""
+        """Return the upper bound of the pinned messages in the history, in tokens."""
         return sum(item.bound for item in self.history if item.index in self.pin_effects.pinned)
 
     @property
     def summarized(self) -> int:
-        """How many messages the summary stands for; none where nothing is left of its text."""
+        """Count the messages that the summary stands for; 0 if its text had to go."""
         is_said = self.summary is not None and bool(self.summary.text)
         return self.decisions.omitted.of(SUMMARIZED) if is_said else 0
 
     def parts(self, budget: Budget) -> Mapping[str, int]:
-        """The parts of the prompt by the names that people know, as bounds in tokens."""
+        """Return the size of each part of the prompt by its name, as upper bounds in tokens."""
         users = sum(item.bound for item in self.current if item.message.role == "user")
         return {
             "system prompt": budget.system,

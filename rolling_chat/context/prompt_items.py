@@ -1,4 +1,4 @@
-"""Prompt items: the messages of a branch as they may be sent, each with its cost and its fate."""
+"""Prompt items: the messages of a branch as a prompt sends them, with their sizes."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _Formed: TypeAlias = tuple[Message, Fate, str, str]
 
 @dataclass(frozen=True, slots=True)
 class Decisions:
-    """What leaves and what is shortened, by index in the branch.
+    """Record which messages are omitted, masked or shortened, by index in the branch.
 
     `omitted` names the layer that took a message; `masked` are results, `arguments` calls with long
     values, `levels` what a result or a call's values may keep, in bound tokens that no reply corrected:
@@ -57,7 +57,7 @@ class Decisions:
     levels: Mapping[int, int] = field(default_factory=lambda: MappingProxyType({}))
 
     def without(self, indexes: Set[int]) -> Decisions:
-        """These but for what was decided on `indexes`."""
+        """Return the decisions without those on `indexes`."""
         if not indexes:
             return self
         levels = {index: cap for index, cap in self.levels.items() if index not in indexes}
@@ -71,7 +71,7 @@ class Decisions:
 
 @dataclass(frozen=True, slots=True)
 class PromptItem:
-    """One message as a prompt would send it: its form, its size and its fate.
+    """Hold one message as a prompt sends it: its text, its size and what became of it.
 
     `normalized` is the message as it was repaired, `message` what is sent of it. `tokens` is the best
     estimate and `bound` the upper bound; both are the model's own count if it was `measured`.
@@ -88,24 +88,25 @@ class PromptItem:
 
     @property
     def index(self) -> int:
-        """The index of the message in the branch; -1 for an invented one."""
+        """Return the index of the message in the branch; -1 for an invented one."""
         return self.normalized.index
 
     @property
     def opens_turn(self) -> bool:
-        """Does a turn begin with it?"""
+        """Return whether a turn begins with it."""
         return self.normalized.opens_turn
 
     @property
     def is_whole(self) -> bool:
-        """Is it sent as it was given, neither shortened nor emptied?"""
+        """Return whether it is sent whole, neither shortened nor emptied."""
         return self.message is self.normalized.message and not self.normalized.excluded
 
 
 @dataclass(frozen=True, slots=True)
 class Confirmed:
-    """What `model` counted last: `total` of the whole prompt, `fixed` of it for system message and tools,
-    whose plain estimate was `estimate`."""
+    """Hold the last token count that `model` reported for a whole prompt.
+
+    `fixed` is the part for system message and tools, whose plain estimate was `estimate`."""
 
     model: str
     total: int
@@ -114,7 +115,7 @@ class Confirmed:
 
 
 class Size(NamedTuple):
-    """What a model counted of a message, in tokens, and how many characters the message had then."""
+    """Hold a message's measured tokens, and its length in characters at that time."""
 
     tokens: int
     characters: int
@@ -122,7 +123,7 @@ class Size(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class MeasuredSizes:
-    """What `model` counted of messages that were sent as they were given, by index in the branch.
+    """Hold the measured sizes of messages that were sent unchanged, by index in the branch.
 
     One of another length is another message: its size is not known.
     """
@@ -131,21 +132,21 @@ class MeasuredSizes:
     sizes: Mapping[int, Size] = field(default_factory=lambda: MappingProxyType({}))
 
     def of(self, model: str) -> MeasuredSizes:
-        """These where they are `model`'s, else none."""
+        """Return the sizes if they are `model`'s, else none."""
         return self if self.model == model else MeasuredSizes(model)
 
     def add(self, sizes: Mapping[int, Size]) -> MeasuredSizes:
-        """These and `sizes`, which take the place of older ones."""
+        """Return the sizes with `sizes` added, which replace older ones."""
         return MeasuredSizes(self.model, MappingProxyType({**self.sizes, **sizes})) if sizes else self
 
     def find(self, index: int, message: Message) -> int | None:
-        """The tokens of the message at `index`, None where they are not known."""
+        """Return the measured tokens of the message at `index`, None if unknown."""
         size = self.sizes.get(index)
         return size.tokens if size is not None and size.characters == characters_of(message) else None
 
 
 def characters_of(message: Message) -> int:
-    """The length of all that is said in `message`, arguments of calls included."""
+    """Return the length of a message's text and call arguments, in characters."""
     return len(message.text) + sum(len(call.arguments) for call in message.tool_calls)
 
 
@@ -154,8 +155,9 @@ NOTHING_MEASURED = MeasuredSizes()
 
 @dataclass(frozen=True, slots=True)
 class Fixed:
-    """What every prompt carries: system message (with the priming of the reply) and tools, each as the best
-    estimate and as upper bound."""
+    """Hold the sizes of system message and tools, which every prompt carries.
+
+    Each is given as best estimate and as upper bound; the system's includes the priming of the reply."""
 
     system: int
     tools: int
@@ -165,7 +167,7 @@ class Fixed:
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """Estimates for the gauge and bounds for the hard rule, for one model and its tools.
+    """Measure messages for one model: best estimates for display, upper bounds for the limit.
 
     `estimate` and `bound` are corrected by what the model reported. What a message is cut to goes by
     `plain` and by `shaping`, which stand still.
@@ -190,8 +192,10 @@ class Sizes:
         confirmed: Confirmed | None = None,
         measured: MeasuredSizes = NOTHING_MEASURED,
     ) -> Sizes:
-        """The sizes that `config` asks for, where the model counted nothing: `confirmed` and `measured` are
-        what it did. Raises ValueError for an unknown estimator."""
+        """Create the sizes for a model under `config`.
+
+        `confirmed` and `measured` are what the model itself counted. Raises ValueError for an unknown
+        estimator."""
         choice, calibration = config.token_estimator, config.calibration
         return cls(
             config,
@@ -206,12 +210,12 @@ class Sizes:
         )
 
     def budget(self, system: Message | None) -> Budget:
-        """The division of the window with this system message."""
+        """Return the division of the context window with this system message."""
         fixed = self.fixed(system)
         return divide_window(self.config, self.model, system=fixed.system_bound, tools=fixed.tools_bound)
 
     def fixed(self, system: Message | None) -> Fixed:
-        """The size of the system message and the tools: measured, but for what changed since."""
+        """Return the size of system message and tools: as measured, corrected by what changed since."""
         tokens, bound = self.estimated(system) if system else (0, 0)
         tools_bound = self.bound.bound_tools(self.tools)
         tools = min(self.estimate.count_tools(self.tools), tools_bound)
@@ -229,18 +233,17 @@ class Sizes:
         return Fixed(system_tokens, tools_tokens, *_divided(bound, fixed.system_bound, fixed.tools_bound))
 
     def fixed_estimate(self, system: Message | None) -> int:
-        """The plain estimate of system message and tools."""
+        """Return the plain estimate of system message and tools."""
         said = self.plain.count_message(system) if system else 0
         return said + PRIMING_TOKENS + self.plain.count_tools(self.tools)
 
     def measure(self, message: Message, index: int) -> tuple[int, int, bool]:
-        """Best estimate and upper bound of the message at `index`, sent as it is; both as it was measured,
-        where it was."""
+        """Return estimate, upper bound, and whether both are measured, of an unchanged message."""
         measured = self.measured.find(index, message)
         return (measured, measured, True) if measured is not None else (*self.estimated(message), False)
 
     def measure_again(self, item: PromptItem) -> PromptItem:
-        """The same item, after replies have taught more of the model's count."""
+        """Return the item with its size updated to the current calibration."""
         tokens, bound, measured = self._measured(item.normalized, item.message)
         return replace(item, tokens=tokens, bound=bound, measured=measured)
 
@@ -249,7 +252,7 @@ class Sizes:
         return self.measure(message, normalized.index) if is_whole else (*self.estimated(message), False)
 
     def estimated(self, message: Message) -> tuple[int, int]:
-        """Best estimate and upper bound of `message`.
+        """Return the best estimate and the upper bound of `message`.
 
         An estimator that was chosen by name may count more than the bound: what cannot be is not taken.
         """
@@ -257,11 +260,11 @@ class Sizes:
         return min(self.estimate.count_message(message), bound), bound
 
     def in_plain(self, bound: int) -> int:
-        """Bound tokens in bound tokens that no reply corrected, in which levels are kept."""
+        """Convert bound tokens to uncalibrated ones, in which cuts are stored."""
         return int(bound * self.plain.prior / self.bound.prior)
 
     def shape(self, normalized: NormalizedMessage, decisions: Decisions) -> PromptItem:
-        """The item that a message becomes under `decisions`, the cap on results (layer 3a) included."""
+        """Make the prompt item of a message under `decisions`; cap tool results (layer 3a)."""
         message, fate, layer, reason = self._formed(normalized, decisions)
         tokens, bound, measured = self._measured(normalized, message)
         return PromptItem(normalized, message, tokens, bound, fate, layer, reason, measured)

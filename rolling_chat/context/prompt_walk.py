@@ -22,7 +22,7 @@ from rolling_chat.messages import JsonObject, Message
 
 @dataclass(frozen=True, slots=True)
 class PromptInputs:
-    """Everything that one prompt is made of.
+    """Hold everything that one prompt is made of.
 
     `plan` is the plan that was given if it fits this branch, model and window, `given_plan` the same whether
     or not it fits. `ready` is the newest summary, cut to whole turns. `is_settled` takes no new decisions.
@@ -78,7 +78,7 @@ class PromptInputs:
 
 @dataclass(frozen=True, slots=True)
 class Walked:
-    """The branch as prompt items, before this prompt takes decisions of its own.
+    """Hold the branch as prompt items, before this prompt takes decisions of its own.
 
     `before` are the decisions that the plan came with. `items` are the branch, `closing` the invented
     messages that only close it for this prompt; `index` is what the next plan need not look at again.
@@ -91,7 +91,7 @@ class Walked:
 
     @property
     def turns(self) -> list[list[PromptItem]]:
-        """The items, those that close the branch included, turn by turn."""
+        """Group the items by turn, including those that close the branch."""
         turns: list[list[PromptItem]] = []
         for item in (*self.items, *self.closing):
             if not turns or item.opens_turn:

@@ -28,7 +28,7 @@ ODD_FIELD = "a field of the wrong type"
 
 @dataclass(frozen=True, slots=True)
 class NormalizedMessage:
-    """A message on its way to a prompt.
+    """Hold a message in the order and form that providers accept.
 
     `index` is its position in the messages given, -1 where it is invented; `repair` says what was repaired,
     or is empty; `excluded` marks a message that no prompt can carry, `excluded` one that the user
@@ -45,13 +45,13 @@ class NormalizedMessage:
 
 
 def repair_messages(messages: Sequence[Message], first_index: int = 0) -> list[NormalizedMessage]:
-    """The normalized messages for `messages`, repaired. Every message given has exactly one; see Repairer."""
+    """Repair a whole conversation. Every message given has exactly one normalized message."""
     repairer = Repairer()
     return [*repairer.walk(messages, first_index), *repairer.finish()]
 
 
 class Repairer:
-    """Repairs a branch as it grows; remembers what was said last and which calls are open.
+    """Repair a conversation as it grows.
 
     Invented messages stand where they are needed: a result for a call without one, a reply between
     two requests, a request before a first answer. A later system message and an unknown role are taken
@@ -73,13 +73,13 @@ class Repairer:
         self.last = last
 
     def copy(self) -> Repairer:
-        """The same index, to go on from twice."""
+        """Return a copy, so that a conversation can be continued in two ways."""
         return Repairer(self._before, self._open, self._skipped, self.last)
 
     def walk(
         self, messages: Sequence[Message], first_index: int, without: Set[int] = frozenset()
     ) -> Iterator[NormalizedMessage]:
-        """The normalized messages for the messages that come next, but for those at the indexes `without`."""
+        """Normalize the messages that come next, except those at the indexes `without`."""
         for index, message in enumerate(messages, first_index):
             if index in without:
                 self._skipped = True
@@ -97,13 +97,13 @@ class Repairer:
             self.last = index
 
     def finish(self) -> Iterator[NormalizedMessage]:
-        """What only this prompt needs at its end: open calls answered, a request where none was made."""
+        """Yield what closes the conversation: results for open calls, a request if there is none."""
         yield from self.close()
         if not self._before:
             yield NormalizedMessage(-1, Message("user", MISSING_REQUEST), opens_turn=True)
 
     def close(self) -> Iterator[NormalizedMessage]:
-        """Results for the calls that are open."""
+        """Yield stand-in results for the calls that have none."""
         for _given, call in self._open:
             self._before = "tool"
             yield NormalizedMessage(-1, Message("tool", MISSING_RESULT, tool_call_id=call.id))
@@ -185,7 +185,7 @@ def _filled(index: int, message: Message) -> NormalizedMessage:
 
 
 def said_content(message: Message, content: Content) -> Content:
-    """`content` of `message` without the texts that say nothing; the same object where none is left out."""
+    """Return `content` without blank texts; the same object if there are none."""
     if isinstance(content, str):
         is_said = bool(content.strip()) or (bool(content) and message.role == "tool")
         if is_said or (message.tool_calls and (not content or is_signed(message))):

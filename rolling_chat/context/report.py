@@ -14,7 +14,7 @@ from rolling_chat.messages import Json, Role
 
 
 class Fate(StrEnum):
-    """What became of a message; every message of a branch has exactly one."""
+    """Name what became of a message; every message of a branch has exactly one fate."""
 
     SENT = "sent"
     SHORTENED = "shortened"
@@ -28,7 +28,7 @@ class Fate(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One message of the branch: its fate, the layer that decided it, its tokens before and after.
+    """Report one message: its fate, the layer that decided it, its tokens before and after.
 
     `index` is its position in the messages given; `layer` is "1", "2", "3a", "3b", "3c", "arguments",
     "levelled", "repair" or empty; `reason` is a short clause for people.
@@ -50,7 +50,7 @@ Rows: TypeAlias = Lazily[Row]
 
 @dataclass(frozen=True, slots=True)
 class PromptReport:
-    """The division of the window for one request, in tokens, and a row for every message.
+    """Report how one request divides the context window, and what became of every message.
 
     The categories add up to `token_count` + `draft` + `reserve` + `margin`. `bound` is the upper
     bound that the hard rule tests: `bound + reserve + margin <= window`. `trim_at` is the size of
@@ -91,7 +91,7 @@ class PromptReport:
 
     @property
     def token_count(self) -> int:
-        """Best estimate of the prompt: messages and tools, the draft left out."""
+        """Return the best estimate of the prompt: messages and tools, without the draft."""
         return self.system + self.tools + self.summary + self.history + self.current
 
     @property
@@ -101,17 +101,17 @@ class PromptReport:
 
     @property
     def used(self) -> int:
-        """What the gauge shows: the prompt and the draft."""
+        """Return the size that the gauge shows: the prompt and the draft."""
         return self.token_count + self.draft
 
     @property
     def percent(self) -> float:
-        """`used` as a share of the window, in percent."""
+        """Return `used` as a share of the window, in percent."""
         return 100.0 * self.used / self.window if self.window else 0.0
 
     @property
     def turns_left(self) -> int | None:
-        """About how many more turns fit before the next trim, or with rolling off before the refusal.
+        """Estimate how many turns fit before the next trim, or with rolling off before the refusal.
 
         The next one is as long as its draft, where that is more than the pace; None while there is no
         pace to go by.
@@ -122,29 +122,29 @@ class PromptReport:
         return 1 + left // self.pace if left >= 0 else 0
 
     def with_draft(self, tokens: int) -> PromptReport:
-        """The same report with a draft of `tokens` in the prompt box."""
+        """Return the report with a draft of `tokens` in the prompt box."""
         return replace(self, draft=tokens)
 
     def grown(self, tokens: int) -> PromptReport:
-        """The same report after about `tokens` more of the current turn."""
+        """Return the report after about `tokens` more of the current turn."""
         if not tokens:
             return self
         until_trim = self.until_trim - tokens
         return replace(self, current=self.current + tokens, until_trim=until_trim, exact=False)
 
     def without_stand_ins(self) -> PromptReport:
-        """The same report of what was said alone: what stands in for the rest gives way to it."""
+        """Return the report without stand-ins for a request or results still to come."""
         if not self.stand_ins:
             return self
         current, until_trim = self.current - self.stand_ins, self.until_trim + self.stand_ins
         return replace(self, current=current, until_trim=until_trim, stand_ins=0)
 
     def count(self, *fates: Fate) -> int:
-        """How many messages met one of `fates`."""
+        """Count the messages with one of `fates`."""
         return sum(self.fates.get(fate, 0) for fate in fates)
 
     def totals(self) -> dict[str, Json]:
-        """The report without its rows, ready for JSON."""
+        """Return the report without its rows, ready for JSON."""
         return {
             "model": self.model,
             "rolling": self.rolling,

@@ -1,4 +1,4 @@
-"""Drawing the prompt report from a draft."""
+"""Build the report of an assembled prompt."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _REASONS = {
 
 
 def draw_report(assembled: AssembledPrompt, sizes: Sizes) -> PromptReport:
-    """The division of the window and, once it is asked for, a row for every message of the branch."""
+    """Report how a prompt divides the window; build each message's row when it is first read."""
     budget = sizes.budget(assembled.system)
     cap = budget.history_cap if sizes.config.enabled else 0
     fixed = sizes.fixed(assembled.system)
@@ -132,7 +132,7 @@ def _fates(assembled: AssembledPrompt) -> Mapping[Fate, int]:
 
 
 class _Drawing:
-    """Draws the row of a index; what it looks up is gathered for the first of them."""
+    """Build rows by index; collect what they need at the first one."""
 
     def __init__(self, assembled: AssembledPrompt, sizes: Sizes, system: int) -> None:
         self._assembled = assembled

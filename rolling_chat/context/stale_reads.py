@@ -1,4 +1,4 @@
-"""Which files are being worked on, from the tools' own calls; which reads have gone stale."""
+"""Find results of file reads that are out of date, and files that are being edited."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ _WRITES = _WHOLE_WRITES | {"edit_file"}
 
 @dataclass(frozen=True, slots=True)
 class FileUse:
-    """One successful read or write; `index` is that of its result, `lines` the range that was read.
+    """Record one successful read or write of a file.
 
-    `is_whole` says that it read or wrote the whole file.
+    `index` is that of its result, `lines` the range that was read. `is_whole` says that it read or
+    wrote the whole file.
     """
 
     path: str
@@ -30,7 +31,7 @@ class FileUse:
 
 
 def is_read(item: PromptItem) -> bool:
-    """Is it the result of reading a file?"""
+    """Return whether the item is the result of reading a file."""
     return item.normalized.tool in _READS
 
 
@@ -50,7 +51,7 @@ def file_uses(turns: Sequence[Sequence[PromptItem]], first: int = 0) -> list[Fil
 
 
 def stale_reads(uses: Iterable[FileUse]) -> set[int]:
-    """Places of reads whose file was later written, or read again over the same lines or whole.
+    """Return the indexes of reads whose file was later written, or read again over the same lines or whole.
 
     Those of `reads_of_edited_files` may be among them.
     """
@@ -75,7 +76,7 @@ def stale_reads(uses: Iterable[FileUse]) -> set[int]:
 
 
 def reads_of_edited_files(uses: Iterable[FileUse], since_turn: int) -> set[int]:
-    """Places of the newest read of every file that was written in `since_turn` or later.
+    """Return the index of the newest read of every file that was written in `since_turn` or later.
 
     A read counts until the whole file is written: what was edited is still known by it.
     """

@@ -26,14 +26,14 @@ _MIN_SAVED = 0.10
 
 
 class Summarized(NamedTuple):
-    """A summary, and the tokens of the messages that it was made of."""
+    """Hold a summary, and the tokens of the messages that it was made of."""
 
     summary: str
     original_tokens: int
 
 
 class MadeSummary(NamedTuple):
-    """A summary, and why it was extracted by rule where a model's answer was not accepted."""
+    """Hold a summary; `refused` says why a model's answer was rejected and the rule-based one taken."""
 
     text: str
     refused: str = ""
@@ -45,7 +45,7 @@ def summarize_context(
     *,
     ask: Callable[[str], str] | None = None,
 ) -> Summarized:
-    """Summarize `messages`; returns the summary and the tokens of what it stands for.
+    """Summarize `messages`; return the summary and the tokens of what it stands for.
 
     `ask` is a function from a prompt to a model's answer; it is called as often as the messages need
     to fit the prompts. Without it the summary is extracted by rule, and so it is where what the model says
@@ -77,7 +77,7 @@ def summary_steps(messages: Sequence[Message], options: SummaryOptions) -> Gener
 
 
 def checked_steps(messages: Sequence[Message], options: SummaryOptions) -> Generator[str, str, MadeSummary]:
-    """The same, but returns also why no answer of the model was accepted, if none was."""
+    """Do the same as `summary_steps`, but also return why the model's answers were rejected, if they were."""
     estimator = estimator_for(options.model, "auto")
     count, refused = estimator.count_text, ""
     summary = options.previous
@@ -113,7 +113,7 @@ def _extended(
 
 
 def _with_missing(text: str, verdict: Verdict, options: SummaryOptions, count: CountText) -> str:
-    """`text` with a line of what a repaired summary still leaves out, where that fits."""
+    """Append a line with what a corrected summary still leaves out, if that fits."""
     if not verdict.missing:
         return text
     line = f"Also mentioned: {listed(verdict.missing, options.max_tokens)}"

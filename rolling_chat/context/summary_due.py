@@ -20,7 +20,7 @@ MAX_PASS_MESSAGES = 30
 
 @dataclass(frozen=True, slots=True)
 class DuePass:
-    """The whole turns that a pass folds in: indexes `first` to `through`, both included."""
+    """Name the whole turns to summarize next, by index; `first` and `through` are both included."""
 
     first: int
     through: int
@@ -36,7 +36,7 @@ def due_pass(
     pins: Pins | None = None,
     early: bool = False,
 ) -> DuePass | None:
-    """The turns that the next summary takes up, beside what `summary` covers; None where none is due.
+    """Return the turns that the next summary takes up after those that `summary` covers; None if none is due.
 
     `messages` are the whole branch, as for `build_final_prompt`. A pass is due when the turns that no
     summary covers, sent or not, are more than `usage_threshold` of what history may take; with `early`

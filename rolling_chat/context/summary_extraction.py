@@ -1,4 +1,4 @@
-"""A summary by rule: free, deterministic, and made of what was said, word for word."""
+"""Summarize by rule: free, deterministic, word for word from the messages."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ class _Notes:
 
 
 def extract(messages: Iterable[Message], previous: str, cap: int, count: CountText) -> str:
-    """What was asked, answered, touched and went wrong in `messages`, behind what `previous` holds.
+    """Extract the requests, answers, files and errors of `messages`, after those in `previous`.
 
     At most `cap` tokens by `count`. Where that is too little, long lines are shortened, the oldest
-    first, then answers leave, then the oldest of all.
+    first, then answers are dropped, then the oldest of all.
     """
     notes = _read(previous)
     for message in messages:

@@ -1,4 +1,4 @@
-"""Whether a summary is about what it stands for: nothing foreign in it, nothing distinctive left out."""
+"""Check a summary against its source: nothing foreign in it, nothing distinctive left out."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ _OF_ANY = frozenset(words_of(_OF_ANY_TEXT))
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What is wrong with a summary; nothing where it is grounded and complete.
+    """Report what is wrong with a summary, if anything.
 
     `foreign` are its names and numbers that occur nowhere in what it was made of, `known_words` is the share
     of its content words that do. `missing` are the distinctive names that it leaves out and `kept` the share
@@ -70,30 +70,30 @@ class Verdict:
 
     @property
     def is_grounded(self) -> bool:
-        """Does all that it says occur in what it was made of?"""
+        """Return whether everything in the summary occurs in its source."""
         return not self.foreign and self.known_words >= MIN_KNOWN_WORDS
 
     @property
     def is_complete(self) -> bool:
-        """Is every distinctive name still in it, and something of what the user said?"""
+        """Return whether the summary keeps every distinctive name and something of what the user said."""
         return not self.missing and self.touched >= MIN_TOUCHED
 
     @property
     def is_fair(self) -> bool:
-        """May it count after a repair: grounded, and complete but for a few names?"""
+        """Return whether it is good enough after a correction: grounded, and complete but for a few names."""
         return self.is_grounded and self.kept >= MIN_KEPT and self.touched >= MIN_TOUCHED
 
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """What a summary has to hold: `names` as they were written, and how each user message begins."""
+    """List what a summary must contain: `names` as written, and how each user message begins."""
 
     names: tuple[str, ...] = ()
     asked: tuple[str, ...] = ()
 
 
 def judge(summary: str, source: str, expected: Expected) -> Verdict:
-    """Judge `summary` against the text that it was made of and what it has to hold."""
+    """Judge `summary` against its source text and what it must contain."""
     known, said = _Known(source), _Known(summary)
     stems = [stem for stem in content_stems(summary) if stem not in _OF_ANY]
     known_words = sum(stem in known.stems for stem in stems) / len(stems) if stems else 1.0
@@ -110,7 +110,7 @@ def judge(summary: str, source: str, expected: Expected) -> Verdict:
 
 
 def expect(previous: str, said: Iterable[str], limit: int) -> Expected:
-    """What a summary has to hold of the one before and of the user's messages `said`, oldest first.
+    """Determine what a summary must contain of the previous one and of the user's messages `said`.
 
     `limit` bounds the characters of the names: the older summary and the messages have half of them each,
     or what the other leaves.

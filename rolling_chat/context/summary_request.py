@@ -31,16 +31,16 @@ _LABEL = re.compile(
 
 
 class SummaryError(Exception):
-    """No summary came of it; the one line says why. What there was before stays."""
+    """Report in one line why no summary was made; the previous one stays active."""
 
 
 @dataclass(frozen=True, slots=True)
 class SummaryOptions:
-    """How a summary is made.
+    """Hold the options for making a summary.
 
     `max_tokens` is the most that it may take; `max_prompt_tokens` the most that one question to the
     summarizer may be, as an upper bound. `previous` is the summary that is extended; `focus` what the
-    person wants kept in mind. Raises ValueError for sizes below 1.
+    user wants kept in mind. Raises ValueError for sizes below 1.
     """
 
     max_tokens: int = MAX_SUMMARY_TOKENS
@@ -88,7 +88,7 @@ def _marked(name: str, text: str) -> str:
 
 @dataclass(slots=True)
 class Chunk:
-    """Messages as one text, and those of the user among them."""
+    """Collect messages as one text, and separately the user's among them."""
 
     parts: list[str] = field(default_factory=list)
     said: list[str] = field(default_factory=list)
@@ -100,7 +100,7 @@ class Chunk:
 
 
 def chunks_of(messages: Sequence[Message], options: SummaryOptions, bound: CountText) -> Iterator[Chunk]:
-    """The messages as text, in items that leave a prompt within its limit, whatever is in them."""
+    """Split messages into chunks of text that keep each request within its limit."""
     frame = bound(request_text("x", "", options)) + max(bound(options.previous), options.max_tokens * 2)
     frame += bound(correction_text(Verdict(foreign=("x",), missing=("x",)), 1)) + options.max_tokens * 2
     room = options.max_prompt_tokens - frame
@@ -145,7 +145,7 @@ def _as_text(message: Message, bound: CountText) -> str:
 
 
 def rejection_of(verdict: Verdict) -> str:
-    """Why an answer is not accepted, in a few words."""
+    """Say in a few words why an answer is rejected."""
     if verdict.foreign:
         return f"it names {_quoted(verdict.foreign)}, which nobody mentioned"
     if not verdict.is_grounded:
@@ -154,7 +154,7 @@ def rejection_of(verdict: Verdict) -> str:
 
 
 def correction_text(verdict: Verdict, limit: int) -> str:
-    """What a second question adds to the first; `limit` bounds each of its lists, in bytes."""
+    """Word what a second request adds to the first; `limit` bounds each of its lists, in bytes."""
     parts = ["An earlier answer was not accepted. Write only of what stands between the markers."]
     if omitted := verdict.missing + verdict.untouched:
         parts += ["Do not leave out any of these:", _marked("missing", listed(omitted, limit))]
@@ -167,7 +167,7 @@ def correction_text(verdict: Verdict, limit: int) -> str:
 
 
 def listed(names: Sequence[str], limit: int) -> str:
-    """As many of the names as `limit` bytes hold, on one line; at least the beginning of the first."""
+    """Join as many names as fit `limit` bytes, on one line; at least the beginning of the first."""
     kept: list[str] = []
     for name in (" ".join(name[:_NAME].split()) for name in names):
         limit -= len(name.encode()) + 2
@@ -184,6 +184,6 @@ def _quoted(names: Sequence[str]) -> str:
 
 
 def without_labels(answer: str) -> str:
-    """A model's answer without its thinking, tags, and labels of who speaks."""
+    """Strip thinking, tags and speaker labels from a model's answer."""
     text = _TAG.sub("", _THINKING.sub("", answer))
     return _LABEL.sub(r"\1", text).strip()

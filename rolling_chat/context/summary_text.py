@@ -22,7 +22,7 @@ _LONGEST_COUNT = 999_999
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """Text that stands for every message up to index `through`, which ends a turn.
+    """Hold text that stands for every message up to index `through`, which ends a turn.
 
     Of two summaries the one of the later `generation` is newer.
     """
@@ -32,17 +32,17 @@ class Summary:
     generation: int = 0
 
     def is_newer_than(self, other: Summary | None) -> bool:
-        """Does this one replace `other`?"""
+        """Return whether this summary replaces `other`."""
         return other is None or self.generation > other.generation
 
     @property
     def block(self) -> str:
-        """What stands in the system message; empty where nothing is left of the text."""
+        """Return the summary as the system message shows it; empty if its text had to go."""
         return "\n".join((HEAD, NOTE, self.text, TAIL)) if self.text else ""
 
 
 def at_turn_end(summary: Summary, messages: Sequence[Message | JsonObject]) -> Summary | None:
-    """`summary`, covering whole turns of `messages` only; None where it covers none of them."""
+    """Shorten what `summary` covers to whole turns of `messages`; None if it covers none."""
     through = min(summary.through, len(messages) - 1)
     while through >= 0 and through + 1 < len(messages) and not opens_turn(messages, through + 1):
         through -= 1
@@ -50,14 +50,16 @@ def at_turn_end(summary: Summary, messages: Sequence[Message | JsonObject]) -> S
 
 
 def max_summary_tokens(window: int) -> int:
-    """The most tokens that a summary may take in a window of `window` tokens."""
+    """Return the maximum tokens of a summary in a window of `window` tokens."""
     return max(1, min(MAX_SUMMARY_TOKENS, window // 16))
 
 
 @dataclass(frozen=True, slots=True)
 class SystemNotice:
-    """`omitted` messages are missing and in no summary, the first and the last of them at these indexes;
-    `recall` says that the model can read them back."""
+    """Tell the model how many messages are missing, and give the summary of the rest.
+
+    `omitted` messages are in no summary, the first and the last of them at these indexes; `recall` says
+    that the model can read them back."""
 
     omitted: int = 0
     first: int = 0
@@ -66,11 +68,11 @@ class SystemNotice:
     recall: bool = False
 
     def at_its_longest(self) -> SystemNotice:
-        """The same, where nobody knows yet how much will be missing."""
+        """Return the longest form of the notice, for use before it is known how much will be missing."""
         return replace(self, omitted=_LONGEST_COUNT, first=_LONGEST_COUNT, last=_LONGEST_COUNT + 1)
 
     def added_to(self, system: Message | None) -> Message | None:
-        """The system message with the notice after the instructions and the summary after that."""
+        """Append the notice, then the summary, to the system message."""
         added = "\n\n".join(filter(None, (self._notice(), self.summary.block if self.summary else "")))
         if not added:
             return system

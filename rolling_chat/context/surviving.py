@@ -1,7 +1,7 @@
 """What survives of a turn when messages are omitted: invented messages go with what they were invented for.
 
-- An invented result leaves with its call.
-- An invented request or reply leaves when nothing real is left of its turn.
+- An invented result is dropped with its call.
+- An invented request or reply is dropped when nothing real is left of its turn.
 - A filler between two answers stays only while both of them do.
 - A past turn whose answer left ends with a stand-in reply, because another request follows.
 
@@ -22,7 +22,7 @@ STAND_IN_REPLY = NormalizedMessage(-1, Message("assistant", REPLY_LEFT))
 
 
 class _Said(Protocol):
-    """A normalized message, or the prompt item made of it."""
+    """Match a normalized message or the prompt item made of it."""
 
     @property
     def index(self) -> int: ...
@@ -36,12 +36,12 @@ AnySaid = TypeVar("AnySaid", bound=_Said)
 
 
 def is_filler(said: _Said) -> bool:
-    """Is it a request invented to stand between two answers?"""
+    """Return whether this is a request invented to stand between two answers."""
     return said.index < 0 and said.message.role == "user" and not said.opens_turn
 
 
 def without_idle_fillers(turn: Sequence[AnySaid]) -> list[AnySaid]:
-    """What is left of a turn, but for fillers between messages that have left."""
+    """Drop the fillers that no longer stand between two answers."""
     kept: list[AnySaid] = []
     others = [said for said in turn if not is_filler(said)]
     followed_by = dict(zip(map(id, others), others[1:], strict=False))
@@ -59,24 +59,24 @@ def without_idle_fillers(turn: Sequence[AnySaid]) -> list[AnySaid]:
 
 
 def is_answer(said: _Said) -> bool:
-    """Is it an assistant's words without a call, which end a turn?"""
+    """Return whether this is an assistant message without tool calls, which ends a turn."""
     return said.message.role == "assistant" and not said.message.tool_calls
 
 
 def needs_reply(last: _Said) -> bool:
-    """Must a stand-in reply follow `last`, the end of a past turn?"""
+    """Return whether a stand-in reply must follow `last`, the end of a past turn."""
     return not is_answer(last)
 
 
 def ends_with_invented_reply(turn: Sequence[AnySaid]) -> bool:
-    """Was the turn never answered, and given a reply when it was repaired?"""
+    """Return whether the turn was never answered, and was given a reply by the repair."""
     return bool(turn) and turn[-1].index < 0 and is_answer(turn[-1])
 
 
 def surviving_of(
     normalized_messages: Sequence[NormalizedMessage], omitted: IndexRanges
 ) -> Iterator[NormalizedMessage]:
-    """The normalized messages that were not omitted; an invented one leaves with what it was invented for."""
+    """Apply a plan's omissions to a repaired branch, dropping invented messages with their counterpart."""
     turn: list[NormalizedMessage] = []
     for normalized in normalized_messages:
         if normalized.opens_turn:
@@ -115,7 +115,7 @@ def _not_omitted(turn: Sequence[NormalizedMessage], omitted: IndexRanges) -> Ite
 def without_their_call(
     fresh: Sequence[NormalizedMessage], kept: Sequence[NormalizedMessage], omitted: IndexRanges
 ) -> Iterator[int]:
-    """The indexes of results whose call left while they answered none: what stood between is excluded."""
+    """Return the indexes of results whose call was omitted before they could answer it."""
     known = {normalized.index for normalized in kept} | {-1}
     return (
         normalized.index

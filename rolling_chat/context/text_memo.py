@@ -1,4 +1,4 @@
-"""Remembering what a text came to, within a bound on the text that is held for it."""
+"""A cache of values computed from texts, bounded by the characters that it holds."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Generic, TypeVar
 
 Value = TypeVar("Value")
 
-# What leaves the prompt may be forgotten by everybody else: a memo must not keep a session in memory.
+# A text that is no longer in any prompt may be freed: the cache must not keep a session in memory.
 MAX_CHARACTERS = 4_000_000
 
 
 class TextMemo(Generic[Value]):
-    """Values by text and what else they hang on; the ones asked for longest ago leave first.
+    """Cache values by text and parameters; evict the least recently used first.
 
     At most `limit` characters of text are held, whatever their number; a text longer than that is
     worked out at each call. Safe for threads.
@@ -29,7 +29,7 @@ class TextMemo(Generic[Value]):
     def get(
         self, text: str, rest: Hashable, make: Callable[[], Value], size: Callable[[Value], int]
     ) -> Value:
-        """The value for `text` and `rest`, made where it is not known; `size` is its own characters."""
+        """Return the value for `text` and `rest`, computed if unknown; `size` gives its own characters."""
         key = (text, rest)
         with self._lock:
             if key in self._known:

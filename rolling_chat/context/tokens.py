@@ -35,28 +35,28 @@ TURN = "turn"
 
 
 class TokenEstimator(Protocol):
-    """Counts tokens; every result is 0 or more, in tokens."""
+    """Count tokens; every result is 0 or more."""
 
     def count_text(self, text: str) -> int:
-        """Tokens of a text alone."""
+        """Count the tokens of a text alone."""
         ...
 
     def count_message(self, message: Message | JsonObject) -> int:
-        """Tokens of one message as the provider counts it, framing, calls and images included."""
+        """Count the tokens of one message, including framing, calls and images."""
         ...
 
     def count_messages(self, messages: Iterable[Message | JsonObject]) -> int:
-        """Tokens of a list of messages, the priming of the reply included."""
+        """Count the tokens of a list of messages, including the priming of the reply."""
         ...
 
     def count_tools(self, tools: Sequence[JsonObject] | None) -> int:
-        """Tokens of the tool schemas, with what the provider adds for them."""
+        """Count the tokens of the tool schemas, including what the provider adds for them."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class FamilyEstimator:
-    """The best estimate for a family: the raw count of its text times the family's factor.
+    """Estimate tokens for a model family: the raw count of a text times the family's factor.
 
     `name` tells raw counts apart in `Message.counts`. `raw_tool` counts tool text, which `ratio` takes
     for denser than prose. `calibration` corrects both estimate and bound by what the model reported.
@@ -72,7 +72,7 @@ class FamilyEstimator:
 
     @property
     def prior(self) -> float:
-        """The bound over a raw count."""
+        """Return the factor from a raw count to the upper bound."""
         return self.calibration.prior(self.family.factor, self.family.prior)
 
     def count_text(self, text: str) -> int:
@@ -96,16 +96,16 @@ class FamilyEstimator:
         )
 
     def bound_text(self, text: str) -> int:
-        """The most that a text alone can cost, in tokens."""
+        """Return the upper bound of a text alone, in tokens."""
         counted = math.ceil(self.raw_tool(text) * self.prior)
         return min(counted, len(text.encode("utf-8", "surrogatepass")))
 
     def bound_part(self, text: str) -> int:
-        """What `text` can add to a longer one: unlike `bound_text` it is no less for being dense itself."""
+        """Return the upper bound of what `text` can add to a longer text; may exceed `bound_text`."""
         return math.ceil(self.raw_tool(text) * self.prior)
 
     def bound_message(self, message: Message | JsonObject) -> int:
-        """The most that `message` can cost: the prior over its count, never above its bytes."""
+        """Return the upper bound of `message` in tokens; its text never exceeds its bytes."""
         message = _as_message(message)
         counted = math.ceil(self.raw_message(message) * self.prior)
         # what splits words into many tokens splits the words of the framing as well
@@ -116,13 +116,13 @@ class FamilyEstimator:
         return min(counted, _wire_bytes(message)) + framing + self._images(message)
 
     def bound_tools(self, tools: Sequence[JsonObject] | None) -> int:
-        """The most that the tool schemas can cost, with what the provider adds for them."""
+        """Return the upper bound of the tool schemas, including what the provider adds for them."""
         if not tools:
             return 0
         return math.ceil(self._raw_tools(tools) * self.prior) + self.family.tools_extra_bound
 
     def raw_message(self, message: Message) -> int:
-        """The encoding's own count of the message's text, counted once and remembered."""
+        """Count the message's text by the encoding itself; remember the count with the message."""
         known = message.counts.get(self.name)
         if known is None:
             count = self.raw_tool if message.role == "tool" else self.raw
@@ -163,7 +163,7 @@ def register_estimator(family: str, estimator: TokenEstimator) -> None:
 def estimator_for(
     model: str | None, choice: str = "auto", calibration: Calibration | None = None
 ) -> TokenEstimator:
-    """The estimator for `model`, or the one chosen by name.
+    """Return the estimator for `model`, or the one chosen by name.
 
     `choice` is `auto`, `ratio` (3.5 characters a token; 3.0 in results, schemas and the JSON of calls),
     `chars` (4), `bytes` (4) or an encoding's name. Raises ValueError for any other. `calibration`
@@ -179,13 +179,13 @@ def estimator_for(
 
 
 def bounding_estimator(model: str | None, calibration: Calibration | None = None) -> FamilyEstimator:
-    """The estimator whose `bound_message` and `bound_tools` make the hard rule for `model`."""
+    """Return the estimator of upper bounds for `model`, which decide whether a request is sent."""
     plain = _family_estimator(family_of(model))
     return plain if calibration is None else replace(plain, calibration=calibration)
 
 
 def count_tokens(text: str, model: str | None = None) -> int:
-    """Best estimate of the tokens of `text` for `model`; without one, the class-aware count."""
+    """Estimate the tokens of `text` for `model`; without one, by character class."""
     return estimator_for(model).count_text(text)
 
 
@@ -196,7 +196,7 @@ def estimate_tokens(
     *,
     estimator: TokenEstimator | str = "auto",
 ) -> int:
-    """Best estimate, in tokens, of a whole request: messages, tool schemas, framing.
+    """Estimate the tokens of a whole request: messages, tool schemas, framing.
 
     `estimator` is one of your own, or a name as for `ContextConfig.token_estimator`. Raises ValueError
     for an unknown name.
@@ -212,7 +212,7 @@ def prompt_bound(
     model: str | None = None,
     calibration: Calibration | None = None,
 ) -> int:
-    """The upper bound u of a request, in tokens: what the hard rule holds against the window."""
+    """Return the upper bound of a request in tokens, which must fit the context window."""
     estimator = bounding_estimator(model, calibration)
     return sum(map(estimator.bound_message, messages)) + PRIMING_TOKENS + estimator.bound_tools(tools)
 
@@ -314,7 +314,7 @@ def _call_json(message: Message) -> Iterable[str]:
 
 
 def count_images(message: Message) -> int:
-    """How many images a message holds."""
+    """Count the images of a message."""
     if isinstance(message.content, str):
         return 0
     return sum(map(_is_image, message.content))

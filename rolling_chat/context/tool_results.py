@@ -1,4 +1,4 @@
-"""Layer 3a: one tool result never takes more than its cap; and levelling, which shares what room is left."""
+"""Shorten tool results: cap each one (layer 3a), mask old ones (3b), share scarce room (leveling)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _KEPT = {"head": "first", "tail": "last", "both": "first+last"}
 def shorten_result(
     message: Message, cap: int, style: Truncation, count: CountText, recall: str = ""
 ) -> Message:
-    """`message` with its text cut to `cap` tokens, the indicator inside the cap; the same object if it fits.
+    """Cut the text of a result to `cap` tokens, including the indicator; return the same object if it fits.
 
     What is kept is the head, the tail, or half of each. Nothing is replaced by something longer. The
     texts of a list of parts become one; its images and other parts stay behind it, at no cost to the cap.
@@ -39,8 +39,9 @@ def shorten_result(
 
 
 def drop_parts(message: Message, tokens: int, recall: str = "") -> Message:
-    """`message` as its text alone, with a line for the parts of `tokens` that are not sent; the same
-    object where all is text."""
+    """Reduce a result to its text, with a line for the dropped parts of `tokens`.
+
+    Returns the same object if all is text."""
     if not other_parts(message):
         return message
     line = f"[truncated: kept first ~0 of ~{_round(tokens)} tokens (head)]"
@@ -48,7 +49,7 @@ def drop_parts(message: Message, tokens: int, recall: str = "") -> Message:
 
 
 def other_parts(message: Message) -> tuple[JsonObject, ...]:
-    """The images and whatever else of the content is no text."""
+    """Return the parts of the content that are not text, such as images."""
     if isinstance(message.content, str):
         return ()
     return tuple(part for part in message.content if part.get("type") != "text")
@@ -84,8 +85,9 @@ def _shortened(
 
 
 def truncate_text(text: str, cap: int, style: Truncation, count: CountText, recall: str = "") -> str:
-    """`text` cut to `cap` tokens in `style`, with the line that says so, and `recall` behind that; never
-    more than `cap` where these lines themselves fit."""
+    """Cut `text` to `cap` tokens in `style`, with an indicator line followed by `recall`.
+
+    Never more than `cap` if these lines themselves fit."""
     total = _count_once(text, count)
     room = max(0, cap - count(_lines(_indicator(cap, total, style), recall)) - 2)
     indicator = _lines(_indicator(room, total, style), recall)
@@ -101,7 +103,7 @@ def truncate_text(text: str, cap: int, style: Truncation, count: CountText, reca
 
 
 def recall_line(first: int, last: int = -1) -> str:
-    """What stands below an indicator, a mask or a notice: the ids to read the original by."""
+    """Return the line with the ids by which the model can read the original."""
     return f"[recall: r{first}-r{last}]" if last > first else f"[recall: r{first}]"
 
 
@@ -110,7 +112,7 @@ def _lines(*parts: str) -> str:
 
 
 def first_lines(text: str, cap: int, count: CountText) -> str:
-    """As many whole lines of the beginning of `text` as `cap` tokens hold, without a word on the rest."""
+    """Return as many whole lines from the beginning of `text` as `cap` tokens hold."""
     if count(text) <= cap:
         return text
     kept = text[: _longest(lambda size: text[:size], len(text), cap, count)]
@@ -118,9 +120,9 @@ def first_lines(text: str, cap: int, count: CountText) -> str:
 
 
 def mask_result(message: Message, count: CountText, parts: int = 0, recall: str = "") -> Message:
-    """`message` masked; the same object where the mask would not be shorter (layer 3b).
+    """Replace a result by a short mask (layer 3b); return the same object if the mask is not shorter.
 
-    `parts` is what its images and other parts that are no text cost, in tokens: they leave with it.
+    `parts` is what its images and other parts that are no text cost, in tokens: they are dropped with it.
     """
     tokens = _count_once(message.text, count) + parts
     mask = _lines(f"[result masked — ~{_round(tokens)} tokens removed]", recall)
@@ -130,7 +132,7 @@ def mask_result(message: Message, count: CountText, parts: int = 0, recall: str 
 
 
 def level(sizes: Sequence[int], room: int) -> list[int]:
-    """Share `room` among results of `sizes` tokens: small ones stay whole, the large get equal parts.
+    """Share `room` among results of `sizes` tokens: small ones stay whole, large ones get equal parts.
 
     Returns what each may take; their sum is at most `room`, and fills it when they do not all fit.
     """

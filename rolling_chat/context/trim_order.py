@@ -1,4 +1,4 @@
-"""The one order in which things leave a prompt; oldest first within a step.
+"""The order in which messages are trimmed from a prompt; oldest first within a step.
 
 0. turns that the active summary covers, before anything is decided
 1. turns beyond the history window (layer 1)
@@ -12,12 +12,12 @@
 
 The newest read of a file that was written in the protected turns or later stays until the file is read
 again or wholly written: it is not stale, it is masked after all other results and arguments, and its turn
-leaves after the other unprotected ones.
+is dropped after the other unprotected ones.
 
-A large thing that leaves makes more room than was wanted: what left last comes back where it fits, a
+Omitting a large item may free more room than needed: what was omitted last comes back if it fits, a
 step at a time, a result in part, so that the prompt is filled up to the mark. Stale results stay away.
 
-`trim_strategy = "oldest-first"` is plain: whole turns leave, then iterations, and nothing comes back.
+`trim_strategy = "oldest-first"` is plain: whole turns are dropped, then iterations, and nothing comes back.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _MIN_PART_TOKENS = 400
 
 @dataclass(frozen=True, slots=True)
 class TrimStep:
-    """Something that may leave.
+    """Describe one thing that a trim may omit or shorten.
 
     `for_history` says that it makes history smaller, and so is taken for the history's sake too; all
     that do must say so, or a larger window, which does not need them, would drop more in their stead.
@@ -71,26 +71,26 @@ class TrimStep:
 
 @dataclass(frozen=True, slots=True)
 class TrimTargets:
-    """Where a trim stops: messages of history, history in estimated tokens, prompt in bound tokens."""
+    """Hold where a trim stops: number of history messages, history tokens, prompt tokens."""
 
     count: float
     history: float
     window: float
 
     def are_exceeded(self, totals: Totals, deferred: float = 0) -> bool:
-        """Is there more than this? `deferred` bound tokens are not looked at."""
+        """Return whether `totals` exceed the targets, ignoring `deferred` bound tokens."""
         is_full = totals.bound - deferred > self.window
         return is_full or totals.history > self.history or totals.in_history > self.count
 
     def for_step(self, step: TrimStep) -> TrimTargets:
-        """Those that `step` is taken for."""
+        """Return the targets that `step` is taken for."""
         if step.for_count:
             return TrimTargets(self.count, math.inf, math.inf)
         return TrimTargets(math.inf, self.history if step.for_history else math.inf, self.window)
 
 
 class Trimmer:
-    """One walk down the trim order, linear in the items that it is given."""
+    """Trim one prompt in the trim order; linear in the items that it is given."""
 
     def __init__(
         self,
@@ -103,7 +103,7 @@ class Trimmer:
         pinned: Set[int] = frozenset(),
     ) -> None:
         """`task` is the index of the branch's first request, -1 where it has none; `pinned` are indexes that
-        never leave."""
+        are never omitted."""
         self._working = WorkingPrompt(turns, sizes, decisions, pinned)
         self._budget = budget
         self._sizes = sizes
@@ -111,30 +111,29 @@ class Trimmer:
         self._task = task
         self._current = len(turns) - 1
         self._deferred = self._deferrable()
-        self._newest_places = {item.index for item in self._newest()}
+        self._newest_indexes = {item.index for item in self._newest()}
 
     @property
     def turns(self) -> list[list[PromptItem]]:
-        """What stays of every turn, in order; the current one last, also where nothing is left of it."""
+        """Return what stays of every turn, in order; the current one last, even if empty."""
         return self._working.turns
 
     @property
     def decisions(self) -> Decisions:
-        """The decisions given and all that were taken."""
+        """Return the decisions given and all that were taken."""
         return self._working.decisions
 
     def is_over(self, share: float = 1.0, *, spare: int = 0) -> bool:
-        """Is the prompt over `share` of what it may take, and `spare` bound tokens? At 1.0: must
-        something leave?"""
+        """Return whether the prompt exceeds `share` of its limits and `spare` bound tokens."""
         return self._targets(share).are_exceeded(self._working.totals, spare)
 
     @property
     def fits(self) -> bool:
-        """Does the prompt fit the window, however much of it is history?"""
+        """Return whether the prompt fits the window, however much of it is history."""
         return self._working.totals.bound <= self._budget.available
 
     def cover(self, through: int) -> None:
-        """Take out the turns that end at or before index `through`: a summary stands for them.
+        """Omit the turns that end at or before index `through`: a summary stands for them.
 
         The task stays, as its request alone.
         """
@@ -145,8 +144,9 @@ class Trimmer:
                 (self._omit_all_but_task if is_task else self._drop)(turn, SUMMARIZED)
 
     def mask_current_turn(self) -> None:
-        """Mask what lies between the keep-windows of the current turn, whether or not it must be; but not
-        the newest read of a file that is being edited."""
+        """Mask results between the keep-windows of the current turn, even if all would fit.
+
+        The newest read of a file that is being edited stays."""
         between = self._between_windows()
         edited = set[int]()
         if any(is_read(item) for item in between):
@@ -159,7 +159,7 @@ class Trimmer:
     def trim(self, *, early: bool = False) -> None:
         """Take decisions until the prompt fits, down to the low-water mark.
 
-        `early` trims though nothing must leave yet: the provider's cache is cold, it costs nothing.
+        `early` trims before anything must be omitted: the provider's cache is cold, so it costs nothing.
         """
         if self._current < 0:
             return
@@ -263,7 +263,7 @@ class Trimmer:
         return [turn for turn in turns if turn not in late], late
 
     def _stale_steps(self, stale: Set[int]) -> Iterator[TrimStep]:
-        stale = stale - self._newest_places
+        stale = stale - self._newest_indexes
         for turn in range(len(self._working)):
             for item in self._working.of(turn):
                 if item.index in stale:
@@ -295,7 +295,7 @@ class Trimmer:
     def _argument_steps(self, turns: Sequence[int]) -> Iterator[TrimStep]:
         for turn in turns:
             for item in self._working.of(turn):
-                if not item.message.tool_calls or item.index in self._newest_places:
+                if not item.message.tool_calls or item.index in self._newest_indexes:
                     continue
                 if item.bound > _MIN_ARGUMENT_TOKENS:
                     shorten = partial(self._working.shorten_arguments, turn, item)
@@ -323,7 +323,7 @@ class Trimmer:
         if not items or not is_answer(items[-1]):
             return
         leaving = [item for item in items[:-1] if not item.opens_turn]
-        # what was invented for those that leave says nothing by itself
+        # what was invented for omitted messages says nothing by itself
         is_empty = all(item.index < 0 for item in (*items[:1], items[-1]))
         self._working.omit(turn, items if is_empty else leaving, "2")
 

@@ -1,4 +1,4 @@
-"""Trimming for callers who have messages and a number, and want nothing else."""
+"""Trim messages to a number of tokens, for callers who want nothing else."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rolling_chat.messages import Json, JsonObject
 
 
 class LimitedMessages(NamedTuple):
-    """Messages that fit; whether anything left or was shortened; how many messages left."""
+    """Hold messages that fit, whether anything was omitted or shortened, and how many were omitted."""
 
     messages: list[dict[str, Json]]
     truncated: bool
@@ -23,7 +23,7 @@ class LimitedMessages(NamedTuple):
 
 
 def enforce_context_limit(messages: Sequence[JsonObject], max_input_tokens: int) -> LimitedMessages:
-    """Make `messages` fit `max_input_tokens`: the room for input, the reserve already off.
+    """Trim `messages` to `max_input_tokens`, from which the reserve is already subtracted.
 
     OpenAI-format dictionaries in and out. Raises ContextOverflowError where they cannot fit; no
     messages always do.
@@ -41,7 +41,7 @@ def trim_conversation(
     target_tokens: int,
     options: Mapping[str, Json] | None = None,
 ) -> list[dict[str, Json]]:
-    """`messages` trimmed to `target_tokens` as far as they can be; never raises.
+    """Trim `messages` to `target_tokens` as far as possible; never raise.
 
     `options` are keys of ContextConfig. What cannot fit, and what is asked for under options that are
     none, comes down to the system message and the current turn's user messages, which may still be

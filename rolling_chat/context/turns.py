@@ -30,13 +30,15 @@ def group_into_turns(messages: Sequence[AnyMessage]) -> list[list[AnyMessage]]:
 
 
 def opens_with_system(messages: Sequence[Message | JsonObject]) -> bool:
-    """Is the first message the system message?"""
+    """Return whether the first message is the system message."""
     return bool(messages) and role_of(messages[0]) == "system"
 
 
 def opens_turn(messages: Sequence[Message | JsonObject], index: int) -> bool:
-    """Does a turn begin at `index`? Whatever is no answer, no result and not sent into a running turn
-    counts as a request, but for the system message."""
+    """Return whether a turn begins at `index`.
+
+    Whatever is no answer, no result and not sent into a running turn counts as a request, except the
+    system message."""
     message = messages[index]
     if role_of(message) in {"assistant", "tool"}:
         return False
@@ -53,11 +55,11 @@ def _is_turn_running(messages: Sequence[Message | JsonObject], index: int) -> bo
 
 
 def role_of(message: Message | JsonObject) -> str:
-    """The role of a message in either form; a dictionary without one counts as the user's."""
+    """Return the role of a message in either form; `user` for a dictionary without one."""
     return message.role if isinstance(message, Message) else normalize_role(message)
 
 
 def is_same_turn(message: Message | JsonObject) -> bool:
-    """Was it sent while the agent worked, and belongs to the turn that ran?"""
+    """Return whether a message was sent while the agent worked, and belongs to that turn."""
     extras = message.extras if isinstance(message, Message) else message
     return bool(extras) and extras is not None and extras.get("turn") == "same"

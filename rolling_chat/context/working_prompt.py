@@ -1,4 +1,4 @@
-"""What is still in the prompt while the trim order is walked, and how a step is taken back."""
+"""The prompt while it is being trimmed: what is still in it, and how a step is undone."""
 
 from __future__ import annotations
 
@@ -21,8 +21,9 @@ _BRIDGE = -1
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One item before and after a step: None where it left, or was not there; `level` is what it was
-    held to."""
+    """Record one item before and after a trim step, so that the step can be undone.
+
+    None stands for an item that was omitted, or was not there; `level` is the limit that it had."""
 
     turn: int
     key: int
@@ -33,7 +34,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """What is held: all of it in bound tokens, the history in estimated ones, and in messages."""
+    """Hold the size of the prompt: all in bound tokens, history in estimated ones and in messages."""
 
     bound: int
     history: int
@@ -41,9 +42,9 @@ class Totals:
 
 
 class WorkingPrompt:
-    """The items that stay, turn by turn, the last of which is the current one.
+    """Track the items that are still in the prompt, turn by turn; the current turn is last.
 
-    Totals are kept as items leave and change, so that a step costs what it touches.
+    Totals are updated as items are omitted or changed, so that a step costs only what it touches.
     """
 
     def __init__(
@@ -53,7 +54,7 @@ class WorkingPrompt:
         decisions: Decisions,
         pinned: Set[int] = frozenset(),
     ) -> None:
-        """`pinned` are indexes that never leave and are never shortened."""
+        """`pinned` are indexes that are never omitted or shortened."""
         # by index, so that one item is found, replaced or taken out without a look at the others
         self._turns: list[dict[int, PromptItem | None]] = [
             {_key(item): item for item in turn} for turn in turns
@@ -81,22 +82,22 @@ class WorkingPrompt:
         return len(self._turns)
 
     def of(self, turn: int) -> list[PromptItem]:
-        """What stays of a turn, in order."""
+        """Return what stays of a turn, in order."""
         return [item for item in self._turns[turn].values() if item is not None] if self._turns else []
 
     def holds(self, turn: int, index: int) -> bool:
-        """Is the message at `index` still there, in this turn?"""
+        """Return whether the message at `index` is still in this turn."""
         return self._turns[turn].get(index) is not None
 
     @property
     def turns(self) -> list[list[PromptItem]]:
-        """What stays of every turn that anything stays of; the current one last, be it empty."""
+        """Return the turns of which anything stays; the current one last, even if empty."""
         held = list(map(self.of, range(len(self))))
         return [turn for turn in held[:-1] if turn] + held[-1:]
 
     @property
     def decisions(self) -> Decisions:
-        """The decisions given and all that were taken; those on messages that left are forgotten."""
+        """Return the decisions given and taken, without those on messages that were omitted."""
         omitted = self._before.omitted.add(self._omitted.items())
         return Decisions(
             omitted,
@@ -107,24 +108,24 @@ class WorkingPrompt:
 
     # -- what a step may do
 
-    def omit(self, turn: int, leaving: Iterable[PromptItem], layer: str) -> None:
-        """Take `leaving` out of a turn; one that has been changed since is known by its index.
+    def omit(self, turn: int, omitted_items: Iterable[PromptItem], layer: str) -> None:
+        """Omit `omitted_items` from a turn; an item that has changed since is known by its index.
 
-        What was invented leaves with what it stands for: a result with its call, a request or a reply
+        What was invented is dropped with what it stands for: a result with its call, a request or a reply
         with the whole turn.
         """
-        keys = dict.fromkeys(map(_key, leaving))
-        call_leaves = False
+        keys = dict.fromkeys(map(_key, omitted_items))
+        is_call_omitted = False
         for key in keys:
             item = self._turns[turn].get(key)
             if item is None or key == _BRIDGE or is_filler(item):
                 continue
             is_result = item.message.role == "tool"
             if not is_result:
-                call_leaves = key not in self._pinned
+                is_call_omitted = key not in self._pinned
             if key in self._pinned:
                 continue
-            if item.index < 0 and not (call_leaves if is_result else self._omits_whole(turn, keys)):
+            if item.index < 0 and not (is_call_omitted if is_result else self._omits_whole(turn, keys)):
                 continue
             self._turns[turn][key] = None
             self._record(Change(turn, key, item, None))
@@ -165,7 +166,7 @@ class WorkingPrompt:
         self._reshape(self._current, item.index)
 
     def unlevel(self, item: PromptItem) -> None:
-        """Give a result or a call of the current turn what it had before it was levelled."""
+        """Undo the leveling of a result or a call of the current turn."""
         if self._levels.pop(item.index, None) is not None:
             self._arguments.discard(item.index)
             self._reshape(self._current, item.index)
@@ -176,19 +177,19 @@ class WorkingPrompt:
     # -- and how it is taken back
 
     def take_changes(self) -> tuple[Change, ...]:
-        """What was done since this was last asked."""
+        """Return the changes since the last call."""
         done, self._changes = tuple(self._changes), []
         return done
 
     def totals_without(self, take_changes: Sequence[Change]) -> Totals:
-        """What would be held if `take_changes` were taken back."""
+        """Return the totals if `changes` were undone."""
         totals = self.totals
         for change in take_changes:
             totals = self._tallied(totals, change.turn, change.after, change.before)
         return totals
 
     def restore(self, take_changes: Sequence[Change]) -> bool:
-        """Take back one step, unless something has happened to its items since; whether it was done."""
+        """Undo one step unless its items have changed since; return whether it was undone."""
         if not all(map(self.is_after, take_changes)):
             return False
         self.totals = self.totals_without(take_changes)
@@ -207,11 +208,11 @@ class WorkingPrompt:
         return True
 
     def is_after(self, change: Change) -> bool:
-        """Is the item still what that step left of it?"""
+        """Return whether the item is still as that step left it."""
         return self._turns[change.turn].get(change.key) is change.after
 
     def restore_part(self, turn: int, index: int, share: int) -> None:
-        """Instead of a mask, as much of a result as `share` bound tokens hold."""
+        """Replace a mask by as much of the result as `share` bound tokens hold."""
         self._masked.discard(index)
         self._levels[index] = share
         self._reshape(turn, index)
@@ -281,7 +282,7 @@ def _key(item: PromptItem) -> int:
 
 
 def split_iterations(turn: Sequence[PromptItem]) -> list[list[PromptItem]]:
-    """The iterations of `turn`, oldest first: each call with all of its results.
+    """Split a turn into iterations, oldest first: each call with all of its results.
 
     User messages and answers without calls belong to none and are left out.
     """
@@ -299,7 +300,7 @@ def split_iterations(turn: Sequence[PromptItem]) -> list[list[PromptItem]]:
 
 
 def maskable_results(turn: Sequence[PromptItem], keep_first: int, keep_last: int) -> list[PromptItem]:
-    """The results of `turn` between its first `keep_first` and its last `keep_last`.
+    """Return the results of `turn` between its first `keep_first` and its last `keep_last`.
 
     Never one of the newest iteration, which the model has not seen; none where both windows hold all.
     """
