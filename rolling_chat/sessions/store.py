@@ -16,18 +16,17 @@ from rolling_chat.sessions import (
     claims,
     directory,
     file_uses,
-    learned,
     requests,
     summary_rows,
     tree,
 )
 from rolling_chat.sessions.claims import Owner
 from rolling_chat.sessions.database import Database
+from rolling_chat.sessions.learned import LearnedModels
 from rolling_chat.sessions.message_search import search
 from rolling_chat.sessions.records import (
     FileUse,
     Holder,
-    Learned,
     LeftBranch,
     RequestRecord,
     SearchHit,
@@ -56,6 +55,7 @@ class SessionStore:
         self._database = database
         self._clock = clock
         self._owner = Owner.new()
+        self.models = LearnedModels(database, clock)
 
     @classmethod
     def open(cls, path: Path | None, *, clock: Callable[[], float] = time.time) -> SessionStore:
@@ -339,28 +339,6 @@ class SessionStore:
         """Return what requests with this `settings_digest` were made from; None where it was not kept."""
         with self._database.read() as connection:
             return requests.basis(connection, digest)
-
-    # What refusals and replies taught
-
-    def learned(self, model: str, address: str) -> Learned:
-        """Return what is known of the window of `model` at `address` (empty: the provider's own)."""
-        with self._database.read() as connection:
-            return learned.learned(connection, model, address, self._clock())
-
-    def keep_learned(self, model: str, address: str, what: Learned) -> None:
-        """Keep what a refusal taught, for this process and the next."""
-        with self._database.write() as connection:
-            learned.keep(connection, model, address, what, self._clock())
-
-    def measured(self, model: str, address: str) -> Json:
-        """Return the stored measurements of how `model` counts tokens; None if there are none."""
-        with self._database.read() as connection:
-            return learned.measured(connection, model, address)
-
-    def keep_measured(self, model: str, address: str, value: JsonObject) -> None:
-        """Keep what replies taught, for this process and the next."""
-        with self._database.write() as connection:
-            learned.keep_measured(connection, model, address, value)
 
     # Who has a session open
 

@@ -103,7 +103,7 @@ async def test_a_session_open_elsewhere_can_be_followed_but_not_written(
     assert [m.text for m in follower.session.messages] == [m.text for m in chat.session.messages]
     assert follower.session.preview.report().token_count == chat.session.preview.report().token_count
     follower.close()
-    other.close()
+    other.store.close()
     assert_well_formed(chat, runtime)
 
 
@@ -127,7 +127,7 @@ async def test_following_never_writes_to_what_the_other_does_right_now(
     assert follower.session.messages[-1].text == "half"
     store.seal_reply(reply, Message("assistant", "half and half"))
     assert store.session(here).rolling is False
-    other.close()
+    other.store.close()
 
 
 async def test_a_fork_of_a_session_open_elsewhere_is_ones_own(
@@ -145,7 +145,7 @@ async def test_a_fork_of_a_session_open_elsewhere_is_ones_own(
     assert [m.text for m in chat.session.messages] == ["first", "one", "yours", "two"]
     assert_well_formed(chat, runtime)
     assert_well_formed(follower, other)
-    other.close()
+    other.store.close()
 
 
 async def test_a_session_is_ours_once_the_other_has_let_go(
@@ -159,7 +159,7 @@ async def test_a_session_is_ours_once_the_other_has_let_go(
     assert follower.session.holder == ""
     assert [m.text for m in follower.session.messages] == ["first", "one", "mine", "from the second"]
     assert_well_formed(follower, other)
-    other.close()
+    other.store.close()
 
 
 async def test_the_model_can_be_changed_in_mid_session(opened: Opened) -> None:
@@ -306,7 +306,7 @@ async def test_who_takes_over_from_a_process_that_died_in_a_tool_mends_what_it_l
     assert follower.session.holder == ""
     assert follower.session.messages[-1].ending is Ending.CANCELLED
     assert_well_formed(follower, other)
-    other.close()
+    other.store.close()
 
 
 async def test_a_session_of_another_folder_says_where_tools_work(opened: Opened) -> None:

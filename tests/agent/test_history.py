@@ -217,7 +217,7 @@ async def test_a_session_open_elsewhere_is_not_moved_and_sees_the_others_moves(
     assert texts(follower) == ["first", "one"]
     assert not follower.session.history.go_to(follower.session.messages[0].id)
     follower.close()
-    other.close()
+    other.store.close()
 
 
 async def test_what_was_undone_in_one_session_is_not_redone_in_the_next(opened: Opened) -> None:

@@ -104,7 +104,7 @@ def test_an_older_store_is_brought_up_to_date_with_all_that_is_in_it(database: P
     store = SessionStore.open(database)
     assert store.session("abc").title == "old"
     store.append("abcdef0123", Message("user", "new"))
-    store.keep_learned("m", "", Learned(4_096))
+    store.models.keep_learned("m", "", Learned(4_096))
     store.close()
     assert faults_of(database) == []
 

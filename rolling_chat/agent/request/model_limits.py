@@ -54,7 +54,8 @@ class Knowledge:
 
 def knowledge_of(model: str, address: str, store: SessionStore) -> Knowledge:
     """What the store holds of `model` at an address. Raises StoreError."""
-    return Knowledge(store.learned(model, address), Measurements.from_json(store.measured(model, address)))
+    known = store.models
+    return Knowledge(known.learned(model, address), Measurements.from_json(known.measured(model, address)))
 
 
 def window_of(

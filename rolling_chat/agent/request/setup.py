@@ -57,14 +57,14 @@ class RequestSetup:
 
     def learn(self, learned: Learned) -> None:
         """Keep what a refusal taught of this model's window, for the next process as well."""
-        self._runtime.store.keep_learned(self.model, self.address or "", learned)
+        self._runtime.store.models.keep_learned(self.model, self.address or "", learned)
         self.learned = learned
         self.revision += 1
 
     def measure(self, group: Group | None) -> None:
         """Keep what a reply taught of how this model counts, for the next process as well."""
         self.measurements = self.measurements.add(group)
-        self._runtime.store.keep_measured(self.model, self.address or "", self.measurements.to_json())
+        self._runtime.store.models.keep_measured(self.model, self.address or "", self.measurements.to_json())
         self.revision += 1
 
     @property

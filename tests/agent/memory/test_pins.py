@@ -352,8 +352,8 @@ async def test_who_only_follows_sees_pins_and_cannot_change_them(tmp_path: Path)
     make(follower, "include r3")
     assert not follower.session.pins.scope
     follower.close()
-    ours.close()
-    theirs.close()
+    ours.store.close()
+    theirs.store.close()
 
 
 async def test_a_store_that_cannot_be_written_changes_nothing(opened: Opened) -> None:

@@ -361,7 +361,7 @@ async def test_a_second_process_makes_none_and_reads_what_the_first_made(
     assert follower.session.summaries.current.text == "They talked of one thing."
     follower.session.summaries.edit("And of another.")
     follower.close()
-    other.close()
+    other.store.close()
 
 
 async def test_resuming_makes_no_new_one_and_sends_the_same(summarising: Opened) -> None:

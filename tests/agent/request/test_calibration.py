@@ -76,7 +76,7 @@ async def test_the_next_process_starts_with_what_was_learned(tmp_path: Path) -> 
     chat = Chat.open(first, rolling=True)
     unlearned = chat.session.preview.report()
     await collect(chat.send("What of this? " * 20))
-    first.close()
+    first.store.close()
     again = Chat.open(
         make_runtime(tmp_path, ByteProvider(says("Yes.")), settings=SETTINGS, window=WINDOW), rolling=True
     )
@@ -93,19 +93,19 @@ async def test_a_reply_that_came_after_a_retry_teaches_nothing(tmp_path: Path) -
     chat = Chat.open(runtime)
     await collect(chat.send("What of this? " * 20))
     assert not chat.session.preview.report().exact
-    assert runtime.store.measured(MODEL, "") is None
+    assert runtime.store.models.measured(MODEL, "") is None
     runtime.store.close()
 
 
 def test_a_limit_below_a_request_that_was_answered_was_none(tmp_path: Path) -> None:
     runtime = make_runtime(tmp_path, ByteProvider(), settings=SETTINGS, window=WINDOW)
-    runtime.store.keep_learned(MODEL, "", Learned(1_000))
+    runtime.store.models.keep_learned(MODEL, "", Learned(1_000))
     setup = RequestSetup(runtime, started_at=0.0, model=MODEL, address=None, rolling=True, tools=())
     planner = Planner(runtime, setup, "s")
     assert planner.setup.window == 1_000
     planner.succeed(1_001)
     assert planner.setup.window == WINDOW
-    assert runtime.store.learned(MODEL, "") == Learned()
+    assert runtime.store.models.learned(MODEL, "") == Learned()
     runtime.store.close()
 
 

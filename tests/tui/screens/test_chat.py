@@ -507,7 +507,7 @@ class TestCommands:
             await reads(pilot, "tab complete")
             drafts = screen_of(pilot).drafts
             # it is drawn once more when the draft is counted
-            await wait_until(pilot, lambda: drafts._count_timer is None and drafts._counting._free.is_set())
+            await wait_until(pilot, lambda: drafts._count_timer is None and drafts._counting.idle.is_set())
             await pilot.press("escape")
             await reads(pilot, "enter send")
 
