@@ -12,10 +12,10 @@ from rolling_chat.agent.attachments import break_long_lines
 from rolling_chat.agent.context_settings import Overrides
 from rolling_chat.agent.errors import ChatError, in_words
 from rolling_chat.agent.exporting import export_session, session_as_markdown
-from rolling_chat.agent.files import FileState, file_states
+from rolling_chat.agent.file_states import FileState, file_states
 from rolling_chat.agent.history import History
+from rolling_chat.agent.memory.branch_memory import BranchMemory
 from rolling_chat.agent.memory.pins import SessionPins
-from rolling_chat.agent.memory.recall import BranchMemory
 from rolling_chat.agent.memory.summaries import Summaries
 from rolling_chat.agent.memory.summarizer import Summarizer
 from rolling_chat.agent.models import known_addresses, model_warnings, pick_model

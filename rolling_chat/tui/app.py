@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from rolling_chat.agent import Chat
     from rolling_chat.settings.paths import Paths
     from rolling_chat.settings.themes import ThemeSpec
-    from rolling_chat.tui.screens.chat import ChatScreen
+    from rolling_chat.tui.screens.chat_screen import ChatScreen
 
 _log = logging.getLogger("rolling_chat.tui")
 
@@ -136,7 +136,7 @@ class RollingChatApp(App[None]):
 
     def chat_screen(self) -> ChatScreen:
         """A screen for the chat."""
-        from rolling_chat.tui.screens.chat import ChatScreen  # noqa: PLC0415  # imports every command
+        from rolling_chat.tui.screens.chat_screen import ChatScreen  # noqa: PLC0415  # imports every command
 
         self._chat_screen = ChatScreen(self, self.chat, self._paths, self._clock, self._first_message)
         return self._chat_screen

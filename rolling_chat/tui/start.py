@@ -14,7 +14,7 @@ from textual import events, work
 
 from rolling_chat.tui.app import RollingChatApp
 from rolling_chat.tui.keymap import Keymap
-from rolling_chat.tui.screens.start import StartScreen
+from rolling_chat.tui.screens.start_screen import StartScreen
 from rolling_chat.tui.terminal.bracketed import keep_pastes_whole
 
 if TYPE_CHECKING:
@@ -137,7 +137,7 @@ class StartingApp(RollingChatApp):
         self._phase = _Phase.READY
 
     def _load(self) -> None:
-        from rolling_chat.tui.screens import chat  # noqa: F401, PLC0415  # imports every command
+        from rolling_chat.tui.screens import chat_screen  # noqa: F401, PLC0415  # imports every command
 
         self._chat = self._open_chat()
 

@@ -13,7 +13,7 @@ TESTS = (
     "tests/cli/test_script.py::test_json_has_the_reply_the_usage_the_calls_and_the_context",
     "tests/cli/test_script.py::test_continue_and_resume_go_on_with_what_was_said",
     "tests/tui/drafts/test_prompt_history.py",
-    "tests/tui/screens/test_chat.py::test_what_is_sent_and_what_is_answered_is_read_on_the_screen",
+    "tests/tui/screens/test_chat_screen.py::test_what_is_sent_and_what_is_answered_is_read_on_the_screen",
     "tests/tools/test_read_file.py",
 )
 

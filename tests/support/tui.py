@@ -22,7 +22,7 @@ from rolling_chat.settings.schema import ModelSettings, Settings
 from rolling_chat.settings.themes import load_themes
 from rolling_chat.tui.app import RollingChatApp
 from rolling_chat.tui.keymap import Keymap
-from rolling_chat.tui.screens.chat import ChatScreen
+from rolling_chat.tui.screens.chat_screen import ChatScreen
 from rolling_chat.tui.state.items import Item
 from rolling_chat.tui.widgets.prompt_box import PromptBox
 from rolling_chat.tui.widgets.question import Question

@@ -16,7 +16,7 @@ _STALL = """
 import re, time
 from rolling_chat.tui.terminal import watchdog
 watchdog.STALL = 1.0
-from rolling_chat.tui.screens.chat import ChatScreen
+from rolling_chat.tui.screens.chat_screen import ChatScreen
 def spins():
     while True: pass
 def stalls_here(screen):

@@ -34,7 +34,7 @@ LATER = (
     "rolling_chat.settings.catalog",
     "rolling_chat.tools",
     "rolling_chat.tui.controllers",
-    "rolling_chat.tui.screens.chat",
+    "rolling_chat.tui.screens.chat_screen",
     "rolling_chat.tui.state",
 )
 
@@ -72,7 +72,7 @@ def test_nothing_heavy_is_imported_before_the_first_paint(desk: Desk) -> None:
     )
     assert done.returncode == 0, done.stderr
     imported = set(done.stdout.split())
-    assert "rolling_chat.tui.screens.start" in imported
+    assert "rolling_chat.tui.screens.start_screen" in imported
     assert not imported & set(LATER)
 
 

@@ -18,7 +18,7 @@ from rolling_chat.settings.schema import Settings
 from rolling_chat.settings.themes import load_themes
 from rolling_chat.tui.app import RollingChatApp
 from rolling_chat.tui.controllers.painting import Painter
-from rolling_chat.tui.screens import chat as chat_screen
+from rolling_chat.tui.screens import chat_screen
 from rolling_chat.tui.start import run_app
 from rolling_chat.tui.state.screen_state import ScreenState
 from rolling_chat.tui.widgets.find import FindBar
@@ -40,7 +40,7 @@ from tests.support.tui import (
 
 def test_nothing_heavy_is_imported_with_the_screen() -> None:
     heavy = ("litellm", "pydantic", "httpx", "aiohttp", "openai", "markdown_it", "pygments", "tiktoken")
-    imports = "sys, rolling_chat.tui.start, rolling_chat.tui.screens.chat"
+    imports = "sys, rolling_chat.tui.start, rolling_chat.tui.screens.chat_screen"
     code = f"import {imports}; print([name for name in {heavy!r} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

@@ -16,8 +16,8 @@ from textual.widgets import TextArea
 from rolling_chat.agent import Chat
 from rolling_chat.settings.schema import Settings
 from rolling_chat.settings.themes import load_themes
-from rolling_chat.tui.screens.chat import ChatScreen
-from rolling_chat.tui.screens.start import StartScreen
+from rolling_chat.tui.screens.chat_screen import ChatScreen
+from rolling_chat.tui.screens.start_screen import StartScreen
 from rolling_chat.tui.start import StartingApp, run_app
 from tests.support.tui import draft, idle, make_chat, make_paths, reads, says, tells, wait_until
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from rolling_chat.settings.paths import Paths
     from rolling_chat.tui.controllers.following import Following
     from rolling_chat.tui.controllers.meter import Meter
-    from rolling_chat.tui.controllers.turns import TurnController
+    from rolling_chat.tui.controllers.turn_controller import TurnController
     from rolling_chat.tui.keymap import Keymap
     from rolling_chat.tui.state.screen_state import ScreenState
     from rolling_chat.tui.widgets.prompt_box import PromptBox

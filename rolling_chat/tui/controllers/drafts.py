@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from rolling_chat.tui.controllers.commands import CommandController
     from rolling_chat.tui.controllers.meter import Meter
     from rolling_chat.tui.controllers.question_slot import Asking
-    from rolling_chat.tui.controllers.turns import TurnController
+    from rolling_chat.tui.controllers.turn_controller import TurnController
     from rolling_chat.tui.state.screen_state import ScreenState
     from rolling_chat.tui.widgets.completion import Completion
     from rolling_chat.tui.widgets.search_line import SearchLine

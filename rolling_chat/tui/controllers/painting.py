@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from rolling_chat.agent import Chat
     from rolling_chat.context.report import PromptReport
-    from rolling_chat.tui.controllers.finding import FindController
+    from rolling_chat.tui.controllers.find_controller import FindController
     from rolling_chat.tui.controllers.meter import Meter
     from rolling_chat.tui.state.screen_state import ScreenState
     from rolling_chat.tui.widgets.keys import Moment

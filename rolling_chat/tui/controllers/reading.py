@@ -25,7 +25,7 @@ from rolling_chat.tui.widgets.transcript import Transcript
 if TYPE_CHECKING:
     from textual.app import App
 
-    from rolling_chat.tui.controllers.finding import FindController
+    from rolling_chat.tui.controllers.find_controller import FindController
     from rolling_chat.tui.state.screen_state import ScreenState
     from rolling_chat.tui.widgets.prompt_box import PromptBox
 

@@ -13,7 +13,7 @@ from textual.geometry import Offset, clamp
 from textual.screen import Screen
 from textual.widget import Widget
 
-from rolling_chat.tui.controllers.finding import FindController
+from rolling_chat.tui.controllers.find_controller import FindController
 from rolling_chat.tui.controllers.links import ask_and_open
 from rolling_chat.tui.controllers.reading import ReadingController
 from rolling_chat.tui.widgets.find import FindBar

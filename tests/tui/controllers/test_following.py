@@ -16,7 +16,7 @@ from rolling_chat.agent.request.planner import Planner, Preview
 from rolling_chat.messages import Message, pack_contents
 from rolling_chat.sessions.records import StoreDamaged, Stretch
 from rolling_chat.sessions.store import SessionStore
-from rolling_chat.tui.screens import chat as chat_screen
+from rolling_chat.tui.screens import chat_screen
 from tests.support.tui import (
     draft,
     idle,

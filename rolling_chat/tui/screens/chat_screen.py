@@ -23,7 +23,7 @@ from rolling_chat.tui.controllers.following import Following
 from rolling_chat.tui.controllers.meter import Meter
 from rolling_chat.tui.controllers.painting import Painter
 from rolling_chat.tui.controllers.question_slot import Asking
-from rolling_chat.tui.controllers.turns import TurnController
+from rolling_chat.tui.controllers.turn_controller import TurnController
 from rolling_chat.tui.dialogs.help_screen import HelpScreen
 from rolling_chat.tui.screens.reader import ReaderScreen
 from rolling_chat.tui.state.screen_state import ScreenState
@@ -164,7 +164,7 @@ class ChatScreen(ReaderScreen):
         self.chat.session.summaries.dismiss()
         self.state.changed()
 
-    # -- what a turn needs of the screen (`controllers.turns.Stage`)
+    # -- what a turn needs of the screen (`controllers.turn_controller.Stage`)
 
     def turn_over(self) -> None:
         """Show what became of its messages."""
