@@ -145,7 +145,7 @@ def _as_text(message: Message, bound: CountText) -> str:
 
 
 def rejection_of(verdict: Verdict) -> str:
-    """Say in a few words why an answer is rejected."""
+    """Say in a few words why a model's summary is rejected."""
     if verdict.foreign:
         return f"it names {_quoted(verdict.foreign)}, which nobody mentioned"
     if not verdict.is_grounded:

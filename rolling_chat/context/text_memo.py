@@ -29,7 +29,7 @@ class TextMemo(Generic[Value]):
     def get(
         self, text: str, rest: Hashable, make: Callable[[], Value], size: Callable[[Value], int]
     ) -> Value:
-        """Return the value for `text` and `rest`, computed if unknown; `size` gives its own characters."""
+        """Return the value cached for `text` and `rest`, made if missing; `size` counts its characters."""
         key = (text, rest)
         with self._lock:
             if key in self._known:

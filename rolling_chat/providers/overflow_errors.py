@@ -35,7 +35,7 @@ NO_NUMBERS = Overflow()
 
 @dataclass(frozen=True, slots=True)
 class ErrorBody:
-    """What an error said: its text, and the codes and numbers that stood in fields of their own.
+    """The parts of a provider's error: its text, and the codes and numbers of its other fields.
 
     `said` are the texts for people among its fields, the outermost first.
     """

@@ -33,7 +33,7 @@ def message_id(number: int) -> str:
 
 
 def message_number(id: str) -> int:
-    """Return the row of a message's id. Raises StoreError for anything else."""
+    """Return the row number in a message's id: 17 for `r17`. Raises StoreError for anything else."""
     return _number(id, "m", "message")
 
 
@@ -43,7 +43,7 @@ def request_id(number: int) -> str:
 
 
 def request_number(id: str) -> int:
-    """Return the row of a request's id. Raises StoreError for anything else."""
+    """Return the row number in a request's id: 17 for `q17`. Raises StoreError for anything else."""
     return _number(id, "q", "request")
 
 
