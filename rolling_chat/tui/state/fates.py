@@ -24,7 +24,7 @@ _CALL, _THINKING = call_id("", 0).removesuffix("0"), reasoning_id("")
 
 @dataclass(frozen=True, slots=True)
 class ItemFate:
-    """What the transcript shows of an item's fate.
+    """What the transcript shows of an item's fate, that is, of what a request does with it.
 
     `dimmed`: nothing of it is sent; what is masked or shortened still is, and is not dimmed. `note` are
     its tokens and its fate as `/context` has them: `4,963 → 898 tokens · shortened`.
@@ -50,7 +50,7 @@ class Fates:
 
 
 class Places:
-    """The places of messages in their branch by id, looked up again and again as it grows."""
+    """The indices of a branch's messages by id, extended as the branch grows."""
 
     def __init__(self) -> None:
         self._places: dict[str, int] = {}
@@ -58,7 +58,7 @@ class Places:
         self._known = 0
 
     def of(self, messages: Sequence[Message]) -> Mapping[str, int]:
-        """The place of every message of a branch."""
+        """Return the index of every message of a branch, by message id."""
         known = self._known
         # whatever stands above a message is the same on every branch that has it
         if not 0 < known <= len(messages) or self._ends != (messages[0].id, messages[known - 1].id):
@@ -73,7 +73,7 @@ class Places:
 def item_fates(
     messages: Sequence[Message], report: PromptReport, places: Mapping[str, int] | None = None
 ) -> Fates:
-    """The fates of the items of `messages`, a whole branch without the system message.
+    """Return the fates of the items of `messages`, a whole branch without the system message.
 
     `places` are theirs by id, where they are known already. Messages that `report` does not know,
     because they are newer or of another branch, have no fate.
@@ -86,7 +86,7 @@ def item_fates(
 
 
 class _BranchRows:
-    """The rows of a report by the place of their message in the branch."""
+    """The rows of a report, by the index of their message in the branch."""
 
     def __init__(self, messages: Sequence[Message], report: PromptReport) -> None:
         self.messages = messages
@@ -98,7 +98,7 @@ class _BranchRows:
         return min(len(self.messages), len(self.report.rows) - self._shift)
 
     def get(self, place: int) -> Row | None:
-        """The row of the message at `place`; None where the report does not know it."""
+        """Return the row of the message at index `place`; None if the report does not know it."""
         if not 0 <= place < len(self):
             return None
         row = self.report.rows[place + self._shift]
@@ -110,7 +110,7 @@ class _BranchRows:
 
 
 class _ItemFates(Mapping[str, ItemFate]):
-    """Fates by item id, each worked out when it is asked for."""
+    """The fates by item id, each computed when it is looked up."""
 
     def __init__(self, rows: _BranchRows, places: Mapping[str, int]) -> None:
         self._rows = rows
@@ -155,7 +155,7 @@ class _ItemFates(Mapping[str, ItemFate]):
         return None if is_whole else _item_fate(row)
 
     def _of_call(self, reply: int, index: int) -> ItemFate | None:
-        """A call and its result are one item: the result's tokens, and what became of either."""
+        """Return the fate of a tool call and its result, which are shown as one item."""
         messages, made, place = self._rows.messages, self._rows.get(reply), reply + 1 + index
         if made is None or index >= len(messages[reply].tool_calls):
             return None
@@ -170,7 +170,7 @@ class _ItemFates(Mapping[str, ItemFate]):
         return fate
 
     def _stands_alone(self, place: int) -> bool:
-        """Is a result shown by an item of its own, because it answers no call?"""
+        """Return whether a result has an item of its own, because it answers no call."""
         messages, reply = self._rows.messages, place
         while reply and messages[reply].role == "tool":
             reply -= 1
@@ -183,7 +183,7 @@ def _item_fate(row: Row) -> ItemFate:
 
 
 def _boundary(rows: _BranchRows) -> int:
-    """The place of the first message that is sent after the last turn that left; 0 where none left.
+    """Return the index of the first message sent after the last dropped turn; 0 if none was dropped.
 
     A turn has left with its last message: of one that was cut down to request and answer that stays.
     """
@@ -197,7 +197,7 @@ def _boundary(rows: _BranchRows) -> int:
 
 
 def _first_item(rows: _BranchRows, place: int) -> str:
-    """The first item at or after a place that is not a result, which its call shows."""
+    """Return the id of the first item at or after a message's index; results have none of their own."""
     for message in rows.messages[place:]:
         items = items_of([message]) if message.role != "tool" else []
         if items:
@@ -206,7 +206,7 @@ def _first_item(rows: _BranchRows, place: int) -> str:
 
 
 def _rule(rows: _BranchRows, boundary: int) -> str:
-    """`47 earlier messages: 31 summarised, 16 omitted`."""
+    """Return the rule's words, such as `47 earlier messages: 31 summarized, 16 omitted`."""
     counts = _counts_before(rows, boundary)
     said = [f"{count:,} {fate}" for fate, count in counts.items() if count]
     others = boundary - sum(counts.values())
@@ -219,7 +219,7 @@ def _rule(rows: _BranchRows, boundary: int) -> str:
 
 
 def _counts_before(rows: _BranchRows, boundary: int) -> dict[Fate, int]:
-    """How many messages before `boundary` met each fate but that of being sent; counts the shorter side."""
+    """Count the messages before `boundary` by fate, except those sent; reads the shorter side."""
     counts = dict.fromkeys(_NOT_AS_SAID, 0)
     if 2 * boundary <= len(rows):
         side, sign = range(boundary), 1

@@ -23,7 +23,7 @@ class Changes:
 
 
 class ItemList(Sequence[Item]):
-    """Items, oldest first. An item's ordinal stays its own whatever is put above it or below.
+    """A list of items, oldest first; adding items above or below does not change an item's index.
 
     Text that streams in is kept in pieces until somebody looks at the item.
     """
@@ -59,16 +59,16 @@ class ItemList(Sequence[Item]):
 
     @property
     def ordinals(self) -> range:
-        """The ordinals there are, from the first item to the last."""
+        """The range of the items' indices, negative for items added on top."""
         return range(self._first, self._first + len(self._items))
 
     def at(self, ordinal: int) -> Item:
-        """The item of an ordinal."""
+        """Return the item at an index."""
         self._join()
         return self._items[ordinal - self._first]
 
     def clear(self, items: Iterable[Item] = ()) -> None:
-        """Other items in place of all."""
+        """Replace all items."""
         self.revision += 1
         self._items, self._first = list(items), 0
         self.by_id = {item.id: at for at, item in enumerate(self._items)}
@@ -76,7 +76,7 @@ class ItemList(Sequence[Item]):
         self._is_new = True
 
     def append(self, item: Item) -> int:
-        """One more at the end; its ordinal."""
+        """Append an item and return its index."""
         self.revision += 1
         ordinal = self._first + len(self._items)
         self._items.append(item)
@@ -84,7 +84,7 @@ class ItemList(Sequence[Item]):
         return ordinal
 
     def pop(self) -> Item:
-        """Take the last one away; it must have been appended."""
+        """Remove and return the last item, which must have been appended."""
         self.revision += 1
         self._join()
         item = self._items.pop()
@@ -95,12 +95,12 @@ class ItemList(Sequence[Item]):
         return item
 
     def cut(self, ordinal: int) -> None:
-        """Take away whatever stands at an ordinal and below it."""
+        """Remove the items from an index to the end."""
         while self._first + len(self._items) > ordinal:
             self.pop()
 
     def prepend(self, items: Sequence[Item]) -> None:
-        """More items on top, in their order."""
+        """Add items on top, in their order."""
         self.revision += 1
         self._items[:0] = items
         self._first -= len(items)
@@ -110,7 +110,7 @@ class ItemList(Sequence[Item]):
             self._changed.add(self._first + len(items))  # there is something above it now
 
     def put(self, ordinal: int, item: Item) -> None:
-        """Another value in the place of one."""
+        """Replace the item at an index."""
         self._join()
         before = self._items[ordinal - self._first]
         if before == item:
@@ -123,18 +123,18 @@ class ItemList(Sequence[Item]):
         self._changed.add(ordinal)
 
     def grow(self, ordinal: int, text: str) -> None:
-        """More text at the end of one."""
+        """Append text to the item at an index."""
         self.revision += 1
         self._growing.setdefault(ordinal, []).append(text)
         self._changed.add(ordinal)
 
     def is_seen_anew(self) -> None:
-        """Somebody looks who never looked before: everything is new."""
+        """Make the next `take_changes` report the whole list as new, for another reader."""
         self.revision += 1
         self._is_new = True
 
     def take_changes(self) -> Changes | None:
-        """What has changed since this was last asked; None for nothing."""
+        """Return what changed since the last call; None if nothing did."""
         if self._taken == self.revision:
             return None
         self._join()
@@ -152,14 +152,14 @@ class ItemList(Sequence[Item]):
 
 
 class LoadedItems:
-    """Remembers which messages the first of the items were made of."""
+    """A loader of stored messages into the item list; a reload keeps the leading unchanged turns."""
 
     def __init__(self, items: ItemList) -> None:
         self._items = items
         self._messages: list[Message] = []
 
     def load(self, messages: Sequence[Message]) -> None:
-        """The items of these messages in place of all; those of turns that were loaded before stay."""
+        """Replace the items by those of `messages`, keeping leading turns that did not change."""
         kept = _turns_of_both(self._messages, messages)
         ordinal = self._items.by_id.get(self._messages[kept].id) if kept else None
         if ordinal is None:
@@ -171,13 +171,13 @@ class LoadedItems:
         self._messages = list(messages)
 
     def prepend(self, messages: Sequence[Message]) -> None:
-        """The items of older messages on top; they end where the others' turn begins."""
+        """Add the items of older messages on top; they must end where a loaded turn begins."""
         self._items.prepend(items_of(messages))
         self._messages[:0] = messages
 
 
 def _turns_of_both(before: Sequence[Message], now: Sequence[Message]) -> int:
-    """How many messages are the same from the root on, by whole turns.
+    """Return how many leading messages, in whole turns, are the same in both lists.
 
     The last turn of `before` is not among them: what is shown of it may have changed meanwhile.
     """

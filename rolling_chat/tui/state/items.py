@@ -26,7 +26,7 @@ _FIRST_ARGUMENTS = ("command", "path", "pattern", "query", "url", "name")
 
 
 class Kind(StrEnum):
-    """What an item is."""
+    """The kind of an item of the transcript."""
 
     USER = "user"
     ASSISTANT = "assistant"
@@ -39,7 +39,7 @@ FOLDED_KINDS = (Kind.REASONING, Kind.TOOL)
 
 
 class Status(StrEnum):
-    """Where an item stands; each has a glyph or a word of its own."""
+    """The state of an item; each has a glyph or a word of its own."""
 
     DONE = "done"
     LIVE = "live"  # still growing, or running
@@ -75,12 +75,12 @@ class Item:
 
     @property
     def text(self) -> str:
-        """Its text."""
+        """The item's text."""
         return str(self.source)
 
     @property
     def detail(self) -> str:
-        """What opening it shows."""
+        """The text that unfolding the item shows."""
         return str(self.result)
 
 
@@ -96,12 +96,12 @@ _STATUS_OF_ENDING = {
 
 
 def status_of(ending: Ending) -> Status:
-    """The status of an item whose message ended in this way."""
+    """Return the status of an item, given how its message ended."""
     return _STATUS_OF_ENDING[ending]
 
 
 def items_of(messages: Iterable[Message]) -> list[Item]:
-    """The items of a stored conversation, oldest first; the system message is not shown."""
+    """Return the items of stored messages, oldest first; the system message has none."""
     items: list[Item] = []
     for message in messages:
         match message.role:
@@ -117,7 +117,7 @@ def items_of(messages: Iterable[Message]) -> list[Item]:
 
 
 def item_marks(messages: Sequence[Message], held: PinScope) -> dict[str, Mark]:
-    """By item, the marks of what is pinned or excluded; a call that was answered has its result's, too."""
+    """Return the marks of pinned and excluded items by id; an answered call also has its result's mark."""
     marks: dict[str, Mark] = {}
     if not held:
         return marks
@@ -136,7 +136,7 @@ def item_marks(messages: Sequence[Message], held: PinScope) -> dict[str, Mark]:
 
 
 def place_of(messages: Sequence[Message], message_id: str) -> tuple[str, bool]:
-    """The id of the item that shows a message, and whether that is folded; empty where none does.
+    """Return the id of the item that shows a message, and whether it is folded; empty if none does.
 
     A result is shown by the item of its call, a reply without text by its first item, and what is
     not shown at all by what comes after it.
@@ -157,12 +157,12 @@ def place_of(messages: Sequence[Message], message_id: str) -> tuple[str, bool]:
 
 
 def user_item(message: Message) -> Item:
-    """The item of the person's message."""
+    """Return the item of a user's message."""
     return Item(message.id, Kind.USER, LazyText(message))
 
 
 def reply_items(message: Message) -> list[Item]:
-    """The items of a sealed reply: its reasoning, its text, its tool calls."""
+    """Return the items of a complete reply: its reasoning, its text, its tool calls."""
     items: list[Item] = []
     thought = reasoning_text(message)
     status = status_of(message.ending)
@@ -176,23 +176,23 @@ def reply_items(message: Message) -> list[Item]:
 
 
 def reasoning_text(message: Message) -> str:
-    """The readable thinking that came with a reply, where its provider gave any."""
+    """Return the readable reasoning that came with a reply; empty if there is none."""
     thought = (message.extras or {}).get("reasoning_content")
     return thought if isinstance(thought, str) else ""
 
 
 def reasoning_id(reply_id: str) -> str:
-    """The id of the item that holds a reply's thinking."""
+    """Return the id of the item that shows a reply's reasoning."""
     return f"{reply_id}:thinking"
 
 
 def call_id(reply_id: str, index: int) -> str:
-    """The id of the item of a reply's tool call; the model's own ids may repeat."""
+    """Return the id of the item of a reply's tool call; the ids that the model gives may repeat."""
     return f"{reply_id}:call:{index}"
 
 
 def answered(item: Item, message: Message, seconds: float | None = None) -> Item:
-    """A tool's item with its result."""
+    """Return the item of a tool call with the result filled in."""
     return replace(
         item,
         status=status_of(message.ending),
@@ -204,7 +204,7 @@ def answered(item: Item, message: Message, seconds: float | None = None) -> Item
 
 
 def result_note(message: Message) -> str:
-    """What stands at the right of a tool's line until a report knows it: `52k → 8k tokens · head`."""
+    """Return the size note of a tool result before a report knows it: `52k → 8k tokens · head`."""
     text = message.text
     cut = _INDICATOR.search(text)
     if cut:
@@ -216,7 +216,7 @@ def result_note(message: Message) -> str:
 
 
 def _outcome(message: Message) -> str:
-    """Why a result is no plain success, in a few words; empty where it is one."""
+    """Return in a few words why a result is not a plain success; empty if it is one."""
     command = outcome_of(message.text) if message.name == "run_command" else ""
     if command or message.ending is not Ending.FAILED:
         return command
@@ -224,7 +224,7 @@ def _outcome(message: Message) -> str:
 
 
 def describe_call(call: ToolCall) -> str:
-    """A tool call on one line: its name, its main argument, then the others as `key=value`."""
+    """Describe a tool call on one line: its name, its main argument, the others as `key=value`."""
     try:
         arguments = json.loads(call.arguments or "{}")
     except (ValueError, RecursionError):
@@ -243,7 +243,7 @@ def _plain(value: object) -> str:
 
 
 def _answer(items: list[Item], message: Message) -> None:
-    """Give a result to the oldest call of the newest reply that has none yet."""
+    """Add a result to the oldest unanswered call of the newest reply, or else as an item of its own."""
     index = len(items)
     while index and items[index - 1].kind is Kind.TOOL and items[index - 1].status is Status.FORMING:
         index -= 1

@@ -74,7 +74,7 @@ class Activity(StrEnum):
 
 @dataclass(slots=True)
 class ScreenState:
-    """All that the screen shows of the conversation and of the turn that runs.
+    """Everything that the screen shows of the conversation and of the running turn.
 
     `revision` grows with every change, and `listener` is called: whoever paints listens. `can_carry_on`: the
     last answer was cut at its limit, or broke off. `said` came of the last key, `doing` is what a command
@@ -110,17 +110,17 @@ class ScreenState:
 
     @property
     def busy(self) -> bool:
-        """Does a turn run?"""
+        """Whether a turn is running."""
         return self.activity is not Activity.IDLE
 
     def changed(self) -> None:
-        """Something that the screen shows is not as it was."""
+        """Count a change in `revision` and call the listener."""
         self.revision += 1
         if self.listener is not None:
             self.listener()
 
     def load(self, messages: Sequence[Message]) -> None:
-        """Show another conversation."""
+        """Show the messages of another conversation, or of a changed one."""
         self._loaded.load(messages)
         self._reply_items.clear()
         self._open_calls.clear()
@@ -130,12 +130,12 @@ class ScreenState:
         self.changed()
 
     def prepend(self, messages: Sequence[Message]) -> None:
-        """Show older messages above those that are shown; they end where the others' turn begins."""
+        """Show older messages on top; they must end where a shown turn begins."""
         self._loaded.prepend(messages)
         self.changed()
 
     def mark(self, marks: Mapping[str, Mark]) -> None:
-        """Mark the items of messages that are pinned or excluded, and no others."""
+        """Mark the items that are pinned or excluded, and clear all other marks."""
         if not marks and not self._is_marked:
             return
         for at in self.items.ordinals:
@@ -147,13 +147,13 @@ class ScreenState:
         self._is_marked = bool(marks)
 
     def notice(self, text: str, *, warning: bool = False) -> None:
-        """Add one line for the person, above a message that is queued."""
+        """Add a notice for the user, above a queued message."""
         self._notices += 1
         status = Status.WARNING if warning else Status.DONE
         self._add(Item(f"notice:{self._notices}", Kind.NOTICE, text, status))
 
     def welcome(self) -> None:
-        """Say what is new to whoever has not said anything yet; gone with the first message."""
+        """Add the introduction for a new user; the first message removes it."""
         for index, line in enumerate(WELCOME):
             self._add(Item(f"{_WELCOME_ID}:{index}", Kind.NOTICE, line))
 
@@ -163,7 +163,7 @@ class ScreenState:
             self.items.clear(rest)
 
     def queue(self, text: str) -> None:
-        """Keep a message until the turn that runs is over; "" takes it back."""
+        """Queue a message until the running turn ends; "" removes it."""
         if self.queued:
             self.items.pop()
         self.queued = text
@@ -172,7 +172,7 @@ class ScreenState:
         self.changed()
 
     def summary(self, event: SummaryEvent) -> None:
-        """A summary is being made, or no longer; the turn that may run goes on."""
+        """Show that a summary began or ended; a running turn continues."""
         match event:
             case SummaryBegan():
                 self.is_summarising = True
@@ -183,19 +183,19 @@ class ScreenState:
         self.changed()
 
     def begin(self, now: float) -> None:
-        """A turn was asked for; its first event is still to come."""
+        """Begin a turn, before its first event arrives."""
         self.can_carry_on, self.last = False, ""
         self.turn_began = now
         self.rate = 0.0
         self._do(Activity.WAITING, "")
 
     def stopping(self) -> None:
-        """The person asked for the turn to stop."""
+        """Show that the user asked the running turn to stop."""
         if self.busy:
             self._do(Activity.STOPPING, "")
 
     def apply(self, event: Event, now: float) -> None:
-        """Fold one event of a turn in."""
+        """Apply one event of a turn."""
         self.is_streaming = True
         try:
             self._apply(event, now)
@@ -251,12 +251,12 @@ class ScreenState:
                 self._tool_ended(call, message, seconds)
 
     def fail(self, line: str, now: float, *, sent: bool = True) -> None:
-        """The turn broke in a way that nobody foresaw, or never began; `line` is for the person."""
+        """End a turn that failed unexpectedly or never began; `line` tells the user why."""
         self.notice(line, warning=True)
         self._close(f"failed after {_seconds(now - self.turn_began)}" if sent else "nothing was sent")
 
     def still_coming(self) -> None:
-        """Another process writes the last reply: it is not stopped, it grows."""
+        """Show the last reply as still streaming, because another process is writing it."""
         for at in reversed(self.items.ordinals):
             item = self.items.at(at)
             if item.kind is Kind.NOTICE:
@@ -267,7 +267,7 @@ class ScreenState:
             return
 
     def status(self, now: float) -> str:
-        """The status line's words: what is being done, for how long, how fast."""
+        """Return the text of the status line: what is being done, for how long, how fast."""
         if now < self.quit_until:
             return "ctrl+c again quits"
         if self.said:
@@ -285,7 +285,7 @@ class ScreenState:
         return " · ".join(filter(None, parts)) or "ready"
 
     def tokens_per_second(self, now: float) -> str:
-        """How fast the reply comes; `~` while it is reckoned from characters."""
+        """Return how fast the reply arrives, estimated from its characters (`~`), if known."""
         if self.activity in (Activity.ANSWERING, Activity.THINKING):
             passed = now - self.reply_began
             if self.reply_chars and passed >= _MIN_SECONDS:
@@ -334,7 +334,7 @@ class ScreenState:
             self.items.put(index, replace(self.items.at(index), status=Status.DONE))
 
     def _seal(self, message: Message) -> None:
-        """The reply as it is stored takes the place of what was streamed."""
+        """Replace the streamed items by those of the stored reply."""
         self._settle(reasoning_id(message.id))
         for item in reply_items(message):
             index = self._reply_items.get(item.id)
@@ -358,7 +358,7 @@ class ScreenState:
         self._do(Activity.WAITING, "")
 
     def _call_index(self, call: ToolCall) -> int:
-        """The item of a call: the open one that says the same, else a new one.
+        """Return the index of a call's item: the open one with the same text, or a new one.
 
         Models repeat ids, so what was called decides; tools may run side by side.
         """
@@ -413,7 +413,7 @@ class ScreenState:
         self.changed()
 
     def _add(self, item: Item) -> int:
-        """Add an item, above a message that is queued; its place."""
+        """Add an item, above a queued message, and return its index."""
         queued = self.items.pop() if self.queued else None
         ordinal = self.items.append(item)
         if queued is not None:

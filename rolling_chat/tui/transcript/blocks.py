@@ -17,7 +17,7 @@ _WINDOW = 4096
 
 
 class BlockKind(StrEnum):
-    """How a block's source is to be read."""
+    """How a block's source is to be interpreted."""
 
     MARKDOWN = "markdown"  # by the parser
     INLINE = "inline"  # as the middle of a paragraph
@@ -36,7 +36,7 @@ class Frame:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """One block, or a piece of one that is too long.
+    """A block of a text, or a part of a block that is too long.
 
     `start` is its place in the text, in characters. `gap` asks for an empty line above it.
     `info` is a fence's language; `number` the place of a list item that is counted. `context` is
@@ -58,19 +58,19 @@ class Block:
 
 
 def is_long(source: str) -> bool:
-    """Is a block too long to be drawn as one?"""
+    """Return whether a block is too long to be drawn as one."""
     return len(source) > MAX_BLOCK_CHARS or source.count("\n") > MAX_BLOCK_LINES
 
 
 def first_lines(text: str, count: int, *, is_all: bool) -> tuple[str, bool]:
-    """At most `count` lines of a text, and whether that is all there will be."""
+    """Return at most `count` lines of a text, and whether nothing will follow them."""
     lines = text.split("\n", count)
     few = text if len(lines) <= count else text[: -len(lines[-1]) or None]
     return few, is_all and len(few) == len(text)
 
 
 def code_cut(code: str) -> int | None:
-    """Where to cut code that is too long for one piece; None where it is not known to be."""
+    """Return where to cut code that is too long for one block; None if it is not known to be."""
     many = code.count("\n") > PIECE_LINES
     if not many and len(code) <= PIECE_CHARS:
         return None
@@ -80,7 +80,7 @@ def code_cut(code: str) -> int | None:
 
 
 def paragraph_cut(text: str) -> tuple[int, str | None]:
-    """Where to cut a paragraph, and the white space left out there; None where a line ends.
+    """Return where to cut a paragraph, and the white space dropped there; None where a line ends.
 
     At the end of a line, of a sentence, of a word, in this order.
     """
@@ -95,7 +95,7 @@ def paragraph_cut(text: str) -> tuple[int, str | None]:
 
 
 def whole_character(text: str, at: int) -> int:
-    """The place at or before `at` that parts no character from what is drawn on top of it."""
+    """Return the index at or before `at` that does not split a character from its combining marks."""
     if at >= len(text):
         return len(text)
     for place in range(at, max(1, at - 64), -1):
@@ -114,7 +114,7 @@ def _joins(character: str) -> bool:
 
 
 def some_rows(lines: list[str], most: int) -> list[str]:
-    """As many rows as one piece takes; none where the first is too long for a table."""
+    """Return the rows of a table that fit in one block; none if the first is too long for a table."""
     taken: list[str] = []
     for line in lines[:TABLE_ROWS]:
         most -= len(line)
@@ -126,7 +126,7 @@ def some_rows(lines: list[str], most: int) -> list[str]:
 
 @dataclass
 class PlainSplitter:
-    """Takes a text as it comes; `settled` are the pieces that no more text can change."""
+    """A splitter of plain text that arrives in parts; `settled` are the blocks that cannot change."""
 
     settled: list[Block] = field(default_factory=list)
     links: Links = field(default_factory=dict)
@@ -136,15 +136,15 @@ class PlainSplitter:
     _ended: bool = False
 
     def feed(self, text: str) -> None:
-        """More text; it must be fit for a terminal already."""
+        """Add text, which must already be safe for a terminal."""
         self._text, self._at, self._dropped = self._text[self._at :] + text, 0, self._dropped + self._at
 
     def end(self) -> None:
-        """No more text will come."""
+        """Declare the text complete."""
         self._ended = True
 
     def step(self) -> bool:
-        """Settle one piece; False when nothing can be for now."""
+        """Settle one block; return False if nothing can be settled for now."""
         window = self._text[self._at : self._at + _WINDOW]
         at = code_cut(window)
         if at is None:
@@ -156,7 +156,7 @@ class PlainSplitter:
         return True
 
     def tail(self) -> list[Block]:
-        """The piece of what is not settled."""
+        """Return the block of the unsettled text, if any."""
         rest = self._text[self._at :]
         return [_piece(rest, self._dropped + self._at, goes_on=False)] if rest else []
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Palette:
-    """Colours as `#rrggbb`; `dark` chooses the colours of highlighted code."""
+    """A theme's colors as `#rrggbb`; `dark` selects the colors of highlighted code."""
 
     text: str = "#e0e0e0"
     muted: str = "#9a9a9a"
@@ -29,13 +29,13 @@ class Palette:
     dark: bool = True
 
     def style(self, color: str, *, bold: bool = False, italic: bool = False, raised: bool = False) -> Style:
-        """A style in one of the palette's colours, on the ground or on the raised ground."""
+        """Return a style in one of the palette's colors, on the normal or the raised background."""
         return _style(color, self.raised if raised else self.background, bold, italic)
 
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """How items are drawn: cells across, and colours."""
+    """The width in cells and the colors in which items are drawn."""
 
     width: int
     palette: Palette
@@ -47,7 +47,7 @@ def _style(color: str, ground: str, bold: bool, italic: bool) -> Style:
 
 
 def diff_lines(text: str, palette: Palette) -> list[StyledLine]:
-    """A unified diff: what came and what went have signs of their own, and colours."""
+    """Return the lines of a unified diff, colored by their first character."""
     colors = {"+": palette.success, "-": palette.error, "@": palette.accent}
     return [
         [(line, palette.style(colors.get(line[:1], palette.text), raised=True))] for line in text.split("\n")
@@ -55,6 +55,6 @@ def diff_lines(text: str, palette: Palette) -> list[StyledLine]:
 
 
 def is_diff(text: str) -> bool:
-    """Does a text begin as a unified diff does?"""
+    """Return whether a text begins like a unified diff."""
     head = text[:4000].split("\n", 12)
     return any(above.startswith("--- ") and below.startswith("+++ ") for above, below in pairwise(head))

@@ -18,7 +18,7 @@ _WORD = re.compile(r"\w+")
 
 
 class Cursor:
-    """Stands on a character of a row; at its right end is past the last. Up and down keep the column."""
+    """The reader's cursor on a character of a row; moving up and down keeps the column."""
 
     def __init__(self, document: Document, place: Place) -> None:
         self.document = document
@@ -31,41 +31,41 @@ class Cursor:
 
     @property
     def point(self) -> Point:
-        """Where it stands."""
+        """The row and the character that the cursor is on."""
         return Point(self._place, self._column)
 
     @property
     def item(self) -> Item:
-        """The item that it stands in."""
+        """The item that the cursor is in."""
         return self.document.items.at(self._place.ordinal)
 
     @property
     def source(self) -> int:
-        """About how many characters of its item's text are above it."""
+        """The approximate index in the item's text at which the cursor's row begins."""
         row = self._row(self._place)
         return row.line.at if row is not None else 0
 
     def find_again(self, document: Document) -> None:
-        """The items or their rows have changed: it stands in the item of the same name, else at the end."""
+        """Follow the cursor's item after the items or rows changed; if it is gone, go to the last row."""
         self.document = document
         if self._is_in_its_item():
             self._stand_again()
 
     def look_changed(self) -> None:
-        """The rows are wrapped at another width: it stands in the row of the same text."""
+        """Move to the row that shows the same text after the rows were wrapped at another width."""
         if self._is_in_its_item():
             self._stand(self.document.at_source(self._place, self._source), goal=self._goal)
 
     def to(self, place: Place) -> None:
-        """To a row."""
+        """Move to a row."""
         self._stand(place, goal=self._goal)
 
     def to_point(self, point: Point) -> None:
-        """To a character."""
+        """Move to a character."""
         self._stand(point.place, column=point.column)
 
     def by_rows(self, rows: int) -> None:
-        """Up or down."""
+        """Move up or down by rows."""
         self._stand_again()
         if rows < 0:
             above = self.document.backward(self._place, -rows)
@@ -77,14 +77,14 @@ class Cursor:
             self.to(below[-1].place)
 
     def to_edge(self, edge: int) -> None:
-        """To the first row or the last."""
+        """Move to the first row if `edge` is negative, otherwise to the last."""
         document = self.document
         rows = document.forward(document.first, 1).rows if edge < 0 else document.backward(document.end, 1)
         if rows:
             self._stand(rows[0].place, goal=0)
 
     def by_items(self, step: int, kinds: Collection[Kind]) -> bool:
-        """To the beginning of the next or the previous item of some kinds; False where there is none."""
+        """Move to the start of the next or previous item of some kinds; return False if there is none."""
         self._stand_again()
         document = self.document
         ordinal = self._place.ordinal
@@ -98,7 +98,7 @@ class Cursor:
         return True
 
     def along(self, step: int, by: By) -> None:
-        """Left or right by a character, a word, or to the end of the row; over the ends of rows."""
+        """Move left or right by a character, by a word, or to the end of the row."""
         self._stand_again()
         row = self._row(self._place)
         if row is None:
@@ -128,7 +128,7 @@ class Cursor:
             self._stand(self._place, column=last if step < 0 else first)
 
     def _is_in_its_item(self) -> bool:
-        """Take the place of its item among the others; where that is gone it goes to the end."""
+        """Find the cursor's item in the changed list; if it is gone, go to the end and return False."""
         ordinal = self.document.items.by_id.get(self._item_id)
         if ordinal is None:
             self.to_edge(1)
@@ -137,11 +137,11 @@ class Cursor:
         return True
 
     def _stand_again(self) -> None:
-        """Its row may be gone, or shorter; up and down aim at the column that they aimed at before."""
+        """Move to the nearest position that still exists, keeping the cell that up and down aim at."""
         self._stand(self._place, column=self._column, goal=self._goal)
 
     def _stand(self, place: Place, *, column: int | None = None, goal: int | None = None) -> None:
-        """On a row, or the nearest there is; at a column, or the character nearest to some cell.
+        """Move to a row, or to the nearest one, at a column or at the character nearest to a cell.
 
         The cell is also what up and down aim at from now on; without one, that is where it stands.
         """
@@ -161,7 +161,7 @@ class Cursor:
         self._source, self._item_id = row.line.at, self.document.items.at(row.place.ordinal).id
 
     def _row(self, place: Place) -> Row | None:
-        """The row of a place; where the item has none there any more, or yet, its last."""
+        """Return the row at a position, or the item's last row if it has none there."""
         document = self.document
         rows = document.forward(place, 1).rows
         if place.ordinal in document.ordinals and (not rows or rows[0].place.ordinal != place.ordinal):
@@ -175,7 +175,7 @@ def _ends(row: Row) -> tuple[int, int]:
 
 
 def _stops(row: Row) -> list[int]:
-    """The columns of a row at which a cursor may stand: never within a character and its marks."""
+    """Return the columns of a row that a cursor may be on: never within a character and its marks."""
     first, last = _ends(row)
     text = row.line.drawn[first:last]
     if text.isascii():

@@ -21,14 +21,14 @@ _STRETCH = 24  # rows: to draw so much code takes as long
 
 
 class Stretch(NamedTuple):
-    """Rows one below the other; `is_end`: below them there is nothing, and nothing will be laid out."""
+    """Consecutive rows; `is_end` says that nothing is below them, and nothing will be laid out there."""
 
     rows: list[Row]
     is_end: bool
 
 
 class Document:
-    """Items as rows of one look. Whoever reads it reads the items as they are now: it takes their changes in.
+    """The items of a transcript as rows of one look; reading first takes in changes to the items.
 
     By `clock`, in seconds, a text that takes long is laid out in slices (`unfinished`, `advance`).
     """
@@ -52,7 +52,7 @@ class Document:
     # -- changes
 
     def sync(self) -> None:
-        """Take in what has changed in the items."""
+        """Take in what changed in the items since the last call."""
         changes = self.items.take_changes()
         if changes is None:
             return
@@ -78,7 +78,7 @@ class Document:
             self._note_change(heights.end - 1)
 
     def take_newest_change(self) -> int | None:
-        """The highest ordinal that was added or changed since this was last asked; None for none."""
+        """Return the highest item index that was added or changed since the last call, if any."""
         self.sync()
         taken, self._newest_change = self._newest_change, None
         return taken
@@ -88,19 +88,19 @@ class Document:
             self._newest_change = max(ordinal, self._newest_change or ordinal)
 
     def _sync_layouts(self) -> None:
-        """Sync before the layouts are changed, if there are any: then none is of an item that is gone."""
+        """Call `sync` before layouts are changed, so that none is of a removed item."""
         if self._layouts:
             self.sync()
 
     def set_look(self, look: Look) -> None:
-        """Another width, or other colors; heights that were right are guesses now."""
+        """Change the width or the colors; known heights become estimates."""
         if look != self.look:
             self.look = look
             self._drop_from(None)
             self.revision += 1
 
     def set_fates(self, fates: Fates) -> None:
-        """What becomes of the items in the next request: only the lines around their text change."""
+        """Set what the next request does with the items; only the lines around their text change."""
         self._sync_layouts()
         self.fates = fates
         self.revision += 1
@@ -109,7 +109,7 @@ class Document:
             self._heights.set(ordinal, layout.height)
 
     def open_all(self, *, is_open: bool) -> None:
-        """Open or fold all thinking and all of the tools' work."""
+        """Unfold or fold all reasoning and tool results."""
         self._sync_layouts()
         self.all_open = is_open
         self._turned.clear()
@@ -118,7 +118,7 @@ class Document:
             self._take(ordinal, layout)
 
     def turn(self, ordinal: int) -> None:
-        """Open what is folded, or fold what is open."""
+        """Fold or unfold an item."""
         self._sync_layouts()
         item = self.items.at(ordinal)
         if item.kind not in FOLDED_KINDS:
@@ -129,34 +129,34 @@ class Document:
             self._take(ordinal, self._layouts[ordinal])
 
     def is_open(self, item: Item) -> bool:
-        """Is an item unfolded?"""
+        """Return whether an item is unfolded."""
         return self.all_open != (item.id in self._turned)
 
     # -- places
 
     @property
     def ordinals(self) -> range:
-        """The ordinals of the items."""
+        """The range of the items' indices, negative for items added on top."""
         self.sync()
         return self._heights.ordinals
 
     @property
     def total(self) -> int:
-        """How many rows there are, as far as they are known."""
+        """The number of rows, estimated where items were never drawn."""
         return self._heights.total
 
     @property
     def first(self) -> Place:
-        """The first line."""
+        """The position of the first line."""
         return Place(self.ordinals.start)
 
     @property
     def end(self) -> Place:
-        """The place below the last line."""
+        """The position below the last line."""
         return Place(self.ordinals.stop)
 
     def forward(self, place: Place, count: int) -> Stretch:
-        """`count` rows from a place on, drawn; fewer at the end, or where a long text is not laid out yet."""
+        """Return up to `count` rows from a position on; fewer at the end or in an unfinished text."""
         rows: list[Row] = []
         ordinals = self.ordinals
         place = max(place, Place(ordinals.start))
@@ -171,7 +171,7 @@ class Document:
         return Stretch(rows, is_end=place.ordinal >= ordinals.stop)
 
     def backward(self, place: Place, count: int) -> list[Row]:
-        """`count` rows that end above a place, drawn, the uppermost first."""
+        """Return up to `count` rows that end above a position, the uppermost first."""
         rows: list[Row] = []
         ordinals = self.ordinals
         place = min(place, Place(ordinals.stop))
@@ -193,7 +193,7 @@ class Document:
         return rows
 
     def stretches(self, place: Place) -> Iterator[list[Row]]:
-        """All rows from a place on, some at a time, none where more of a long text was laid out instead."""
+        """Yield all rows from a position on in parts, an empty one after laying out more of a long text."""
         while place.ordinal < self.ordinals.stop:
             ordinal = max(place.ordinal, self.ordinals.start)
             layout = self._layout(ordinal)
@@ -209,7 +209,7 @@ class Document:
             yield rows
 
     def row(self, place: Place) -> int:
-        """About how many rows are above a place; exact where all of them were drawn once."""
+        """Return how many rows are above a position; rows never drawn are estimated."""
         if place.ordinal >= self.ordinals.stop:
             return self.total
         layout = self._layouts.get(place.ordinal)
@@ -217,7 +217,7 @@ class Document:
         return self._heights.before(place.ordinal) + within + place.line
 
     def place(self, row: int) -> Place:
-        """The place of a row, as far as it is known."""
+        """Return the position of a row, given how many rows are above it."""
         ordinals = self.ordinals
         ordinal, left = self._heights.find(row)
         if ordinal >= ordinals.stop:
@@ -228,17 +228,17 @@ class Document:
         return place
 
     def beginning(self, ordinal: int) -> Place:
-        """Where an item begins, below the empty line above it."""
+        """Return the position where an item begins, below the empty line above it."""
         if ordinal not in self.ordinals:
             return self.end
         return Place(ordinal, 1 if self._layout(ordinal).begins_with_gap else 0)
 
     def end_of(self, ordinal: int) -> Place:
-        """The place below an item's last line."""
+        """Return the position below an item's last line."""
         return self.layout(ordinal).end_of(ordinal)
 
     def at_source(self, place: Place, source: int) -> Place:
-        """The line of a piece in which a place of the source stands: the text at the top stays there."""
+        """Return the position of the line, in the piece of `place`, that shows index `source` of the text."""
         if place.ordinal not in self.ordinals:
             return place
         layout = self._layout(place.ordinal)
@@ -249,16 +249,16 @@ class Document:
     # -- layouts
 
     def layout(self, ordinal: int) -> ItemLayout:
-        """The layout of an item."""
+        """Return the layout of an item."""
         self.sync()
         return self._layout(ordinal)
 
     def unfinished(self) -> int | None:
-        """An item whose text is not all laid out, among those that are kept; None for none."""
+        """Return the index of a cached item whose text is not completely laid out, if any."""
         return next((ordinal for ordinal, layout in self._layouts.items() if not layout.is_whole), None)
 
     def advance(self, ordinal: int, seconds: float) -> None:
-        """Lay out more of a long text, for about so long."""
+        """Lay out more of a long text, for about `seconds`."""
         layout = self._layouts.get(ordinal)
         if layout is not None and layout.advance(seconds):
             self._heights.set(ordinal, layout.height)

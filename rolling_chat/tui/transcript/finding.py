@@ -25,7 +25,7 @@ _ROWS_AROUND = 8  # a match may begin above what is looked at, and end below it
 
 
 def needle(words: str) -> re.Pattern[str] | None:
-    """What finds `words` as they stand, whatever their case; a blank finds any white space.
+    """Return a pattern that finds `words`, ignoring case; a blank in them matches any white space.
 
     Markup around that may be left out, but not beside markup that is looked for. So that this takes no
     longer than the text is long, no match begins with markup, or with white space, of any length.
@@ -42,24 +42,24 @@ def needle(words: str) -> re.Pattern[str] | None:
 
 
 def _markup(beside: str) -> str:
-    """What may stand between white space and a letter that is looked for."""
+    """Return a pattern for the markup allowed between white space and the letter next to it."""
     return f"[{_MARKUP}]*" if beside and beside not in _MARKUP else ""
 
 
 def searched(item: Item) -> str:
-    """All text of an item: what stands at its head, and what opening it shows."""
+    """Return the text of an item that is searched: its head, and what unfolding it shows."""
     head, body = _head(item), text_when_open(item)
     return f"{head}\n{body}" if head else body
 
 
 def body_begins(item: Item) -> int:
-    """Where in the text that is searched the head ends, which is seen also of a folded item."""
+    """Return the index in the searched text where the body begins, which a folded item hides."""
     head = _head(item)
     return len(head) + 1 if head else 0
 
 
 def offsets_in(text: str, pattern: re.Pattern[str], begin: int, end: int) -> Iterator[int]:
-    """Where in a part of a text the matches begin."""
+    """Yield the indices at which matches begin within a part of a text."""
     for match in pattern.finditer(text, begin, end + 4 * MAX_LETTERS):
         if match.start() >= end:
             return
@@ -67,13 +67,13 @@ def offsets_in(text: str, pattern: re.Pattern[str], begin: int, end: int) -> Ite
 
 
 def windows(text: str) -> Iterator[tuple[int, int]]:
-    """A text in parts, so that what looks through it can pause."""
+    """Yield the bounds of consecutive parts of a text, so that a search can pause between them."""
     for begin in range(0, max(1, len(text)), _WINDOW):
         yield begin, min(len(text), begin + _WINDOW)
 
 
 class Hits:
-    """Where in one item a pattern was found."""
+    """The hits of a pattern in one item, as indices in its text."""
 
     __slots__ = ("item", "offsets")
 
@@ -86,12 +86,12 @@ class Hits:
 
 
 def drawn_length(text: str) -> int:
-    """How many characters a text has once control characters are shown."""
+    """Return how many characters a text has once control characters are made visible."""
     return len(visible(text, tabs=True))
 
 
 def is_laid_out(document: Document, ordinal: int, offset: int) -> bool:
-    """Is an item drawn as far as a place of its text that is drawn?"""
+    """Return whether an item is laid out beyond an index of its drawn text."""
     layout = document.layout(ordinal)
     blocks = [piece.block for piece in layout.pieces[-3:] if piece.block is not None]
     return layout.is_whole or any(block.start > offset for block in blocks)
@@ -100,7 +100,7 @@ def is_laid_out(document: Document, ordinal: int, offset: int) -> bool:
 def hit_point(
     document: Document, ordinal: int, pattern: re.Pattern[str], offset: int | None, before: Sequence[int]
 ) -> Point:
-    """Where a hit is drawn. `offset` is its place in the body, None at the head.
+    """Return where a hit is drawn; `offset` is its index in the body, None in the head.
 
     `before` are the distances, in characters, of the hits above it in the item. Where the hit is of what
     the rows do not show, the column is -1.
@@ -119,7 +119,7 @@ def hit_point(
 
 
 def _nth_point(document: Document, place: Place, height: int, pattern: re.Pattern[str], nth: int) -> Point:
-    """Where the nth match begins in a piece of some rows, or its last; column -1 where none is drawn."""
+    """Return where the nth match, or the last, begins in a piece of some rows; column -1 if there is none."""
     rows = document.forward(place, height + 4).rows
     points = [
         Point(rows[spans[0].row].place, spans[0].start)
@@ -130,12 +130,12 @@ def _nth_point(document: Document, place: Place, height: int, pattern: re.Patter
 
 
 def _head(item: Item) -> str:
-    """The text at the head of a tool's work, where what opens does not say it again."""
+    """Return the text at the head of a tool call, if unfolding the call does not repeat it."""
     return item.text if item.kind is Kind.TOOL and text_when_open(item) == item.detail else ""
 
 
 class Span(NamedTuple):
-    """A part of a row, in characters, the gutter counted."""
+    """A part of a row in characters, counted with the gutter."""
 
     row: int
     start: int
@@ -143,7 +143,7 @@ class Span(NamedTuple):
 
 
 class Marked(NamedTuple):
-    """A part of a row that is marked."""
+    """A highlighted part of a row."""
 
     start: int
     end: int
@@ -152,7 +152,7 @@ class Marked(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What is marked: matches of a pattern, in one item or in all; `current` is where one of them begins.
+    """The hits to mark: of a pattern, in one item or in all; `current` is where one of them begins.
 
     A `current` whose column is negative is a whole row: what was found in it is not drawn.
     """
@@ -163,7 +163,7 @@ class Found:
 
 
 def words_pattern(words: str) -> re.Pattern[str] | None:
-    """What finds `words` and what begins with them, whatever their case; None where there are none."""
+    """Return a pattern that finds words beginning with any of `words`, ignoring case; None if empty."""
     wanted = [word for word in re.findall(r"[^\W_]+", words)[:_MAX_WORDS] if len(word) >= _MIN_LETTERS]
     if not wanted:
         return None
@@ -173,7 +173,7 @@ def words_pattern(words: str) -> re.Pattern[str] | None:
 
 
 def matches_in(rows: Sequence[Row], pattern: re.Pattern[str]) -> Iterator[tuple[Span, ...]]:
-    """Every match in the text of some rows; one that is wrapped has a span in each of its rows."""
+    """Yield every match in the text of some rows, as one span for each row that it covers."""
     first = 0
     while first < len(rows):
         stop = first + 1
@@ -184,7 +184,7 @@ def matches_in(rows: Sequence[Row], pattern: re.Pattern[str]) -> Iterator[tuple[
 
 
 def marks_in(document: Document, rows: Sequence[Row], found: Found) -> list[tuple[Marked, ...]]:
-    """For each of the rows what is marked in it."""
+    """Return the marked parts of each row."""
     marks: list[list[Marked]] = [[] for _ in rows]
     if found.pattern is None or not rows:
         return [()] * len(rows)
@@ -207,7 +207,7 @@ def marks_in(document: Document, rows: Sequence[Row], found: Found) -> list[tupl
 
 
 def _in_line(rows: Sequence[Row], line: range, pattern: re.Pattern[str]) -> Iterator[tuple[Span, ...]]:
-    """The matches in rows that are one line of text."""
+    """Yield the matches in rows that form one line of text."""
     text, begins = "", []
     for at in line:
         drawn = rows[at].line
@@ -228,7 +228,7 @@ def _in_line(rows: Sequence[Row], line: range, pattern: re.Pattern[str]) -> Iter
 
 
 def _above(document: Document, row: Row) -> list[Row]:
-    """The rows above one that are the same line of text."""
+    """Return the rows above a row that belong to the same line of text."""
     rows = document.backward(row.place, _ROWS_AROUND)
     first = len(rows)
     while first and rows[first - 1].line.joint is not None:

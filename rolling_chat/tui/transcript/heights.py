@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class Fenwick:
-    """Sums of a list of heights (Fenwick, 1994): append, pop, change and find take O(log n)."""
+    """A list of heights with running sums (Fenwick, 1994): append, pop, change and find take O(log n)."""
 
     __slots__ = ("_tree", "_values")
 
@@ -19,7 +19,7 @@ class Fenwick:
         return self._values[at]
 
     def append(self, value: int) -> None:
-        """One more height at the end."""
+        """Append a height."""
         self._values.append(value)
         at = len(self._values)
         step, below = 1, at - 1
@@ -30,12 +30,12 @@ class Fenwick:
         self._tree.append(value)
 
     def pop(self) -> None:
-        """Forget the last height."""
+        """Remove the last height."""
         self._values.pop()
         self._tree.pop()
 
     def set(self, at: int, value: int) -> None:
-        """Change one height."""
+        """Change the height at an index."""
         change = value - self._values[at]
         if not change:
             return
@@ -46,7 +46,7 @@ class Fenwick:
             place += place & -place
 
     def before(self, at: int) -> int:
-        """The rows above the one at `at`."""
+        """Return the sum of the heights before an index."""
         rows = 0
         while at > 0:
             rows += self._tree[at]
@@ -55,11 +55,11 @@ class Fenwick:
 
     @property
     def total(self) -> int:
-        """All rows."""
+        """The sum of all heights."""
         return self.before(len(self._values))
 
     def find(self, row: int) -> tuple[int, int]:
-        """Where a row lies, and which of that one's rows it is; past the end, the number of heights and 0."""
+        """Return the index of the height that a row lies in, and the row's offset in it; at the end, 0."""
         place, left = 0, row
         step = 1 << len(self._values).bit_length()
         while step:
@@ -71,7 +71,7 @@ class Fenwick:
 
 
 class Heights:
-    """Heights by ordinal: what is put on top has -1, -2 and so on, so that no other ordinal moves."""
+    """The heights of items by index; items added on top get -1, -2 and so on, so that no index changes."""
 
     __slots__ = ("above", "below")
 
@@ -81,26 +81,26 @@ class Heights:
 
     @property
     def start(self) -> int:
-        """The first ordinal."""
+        """The index of the first item."""
         return -len(self.above)
 
     @property
     def end(self) -> int:
-        """One more than the last ordinal."""
+        """The index after that of the last item."""
         return len(self.below)
 
     def cut(self, ordinal: int) -> None:
-        """Forget all from an ordinal on; none of them may have been put on top."""
+        """Remove the heights from `ordinal` to the end; `ordinal` must not be one added above (negative)."""
         while len(self.below) > ordinal:
             self.below.pop()
 
     @property
     def ordinals(self) -> range:
-        """The ordinals there are."""
+        """The range of the items' indices."""
         return range(-len(self.above), len(self.below))
 
     def set(self, ordinal: int, height: int) -> None:
-        """Change one height."""
+        """Change the height of an item."""
         if ordinal < 0:
             self.above.set(-1 - ordinal, height)
         else:
@@ -111,17 +111,17 @@ class Heights:
 
     @property
     def total(self) -> int:
-        """All rows."""
+        """The number of rows."""
         return self.above.total + self.below.total
 
     def before(self, ordinal: int) -> int:
-        """The rows above an ordinal."""
+        """Return the number of rows above an item."""
         if ordinal < 0:
             return self.above.total - self.above.before(-ordinal)
         return self.above.total + self.below.before(ordinal)
 
     def find(self, row: int) -> tuple[int, int]:
-        """The ordinal in which a row lies, and which of its rows that is; past the end, the next ordinal."""
+        """Return the index of the item that a row lies in, and the row's offset in it; at the end, 0."""
         above = self.above.total
         if row >= above:
             return self.below.find(row - above)

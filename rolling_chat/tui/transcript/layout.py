@@ -23,7 +23,7 @@ _SOON = 0.02  # seconds that an item may take before it is looked at unfinished
 
 
 class _Flow(Protocol):
-    """`Splitter` or `PlainSplitter`."""
+    """The interface that `Splitter` and `PlainSplitter` have in common."""
 
     settled: list[Block]
     links: Links
@@ -35,7 +35,7 @@ class _Flow(Protocol):
 
 
 class Place(NamedTuple):
-    """The index of a line: its item, the piece of that, the line of that; places grow downwards."""
+    """The position of a line: the indices of its item, its piece, and its row; positions grow downwards."""
 
     ordinal: int
     piece: int = 0
@@ -44,7 +44,7 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A line and its place."""
+    """A line and its position."""
 
     place: Place
     line: Line
@@ -52,7 +52,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Around:
-    """What is drawn around an item: empty lines and a rule above it, a note at the right of its head."""
+    """What is drawn around an item's text: empty lines and a rule above, a note at the right of its head."""
 
     gap: int = 0
     rule: str = ""
@@ -60,7 +60,7 @@ class Around:
 
 
 class Part(Enum):
-    """What a piece is of its item."""
+    """The part of an item that a piece belongs to."""
 
     LEAD = "lead"
     HEAD = "head"
@@ -69,7 +69,7 @@ class Part(Enum):
 
 
 class Piece:
-    """A few lines of an item; `lines` are there while they are kept."""
+    """A few lines of an item that are drawn together; `lines` is None while they are not cached."""
 
     __slots__ = ("block", "lines", "links", "part")
 
@@ -81,7 +81,7 @@ class Piece:
 
 
 class LineCache:
-    """Keeps the lines of the pieces drawn last, some thousands in all."""
+    """A cache of the lines of the pieces drawn last, up to some thousands of lines."""
 
     def __init__(self, most: int = KEPT_LINES) -> None:
         self._most = most
@@ -89,7 +89,7 @@ class LineCache:
         self._count = 0
 
     def keep(self, piece: Piece) -> None:
-        """A piece was drawn, or looked at."""
+        """Mark a piece as used last, and drop the lines of the pieces that exceed the limit."""
         lines = piece.lines or ()
         self._count += len(lines) - self._kept.pop(piece, 0)
         self._kept[piece] = len(lines)
@@ -99,12 +99,12 @@ class LineCache:
             self._count -= count
 
     def forget(self, piece: Piece) -> None:
-        """A piece is gone."""
+        """Remove a piece that is no longer needed."""
         self._count -= self._kept.pop(piece, 0)
 
 
 class ItemLayout:
-    """The pieces of one item at one look. Its text is laid out as it comes, a slice at a time."""
+    """The pieces of one item at one look, laid out a slice at a time as its text arrives."""
 
     def __init__(
         self,
@@ -136,16 +136,16 @@ class ItemLayout:
 
     @property
     def height(self) -> int:
-        """Rows in all; about, where a piece was never drawn."""
+        """The item's height in rows; parts never drawn are estimated."""
         return self.heights.total
 
     @property
     def is_whole(self) -> bool:
-        """Is all of its text in pieces?"""
+        """Whether all of the item's text is laid out."""
         return not self._is_behind and self._shown >= len(self._source)
 
     def lines(self, at: int) -> list[Line]:
-        """The lines of a piece."""
+        """Return the lines of a piece, drawn if they are not cached."""
         piece = self.pieces[at]
         if piece.lines is None or self._is_stale(piece):
             piece.lines = self._draw(piece, at)
@@ -155,7 +155,7 @@ class ItemLayout:
         return piece.lines
 
     def take(self, item: Item, around: Around, *, is_open: bool) -> None:
-        """The item as it is now: what only grew is laid out from where it was."""
+        """Take in a changed item; text that only grew is laid out from where it ended before."""
         before, self.item = self.item, item
         source = _source(item, is_open=is_open)
         grew = is_open == self.is_open and item.kind is before.kind and source.startswith(self._source)
@@ -170,7 +170,7 @@ class ItemLayout:
         self.set_around(around)
 
     def set_around(self, around: Around) -> None:
-        """Other lines above the item, or another note at the right of its head."""
+        """Change what is drawn around the item's text."""
         before, self._around = self._around, around
         if (before.gap, before.rule) != (around.gap, around.rule):
             self._redo(Part.LEAD)
@@ -180,7 +180,7 @@ class ItemLayout:
     # -- rows
 
     def rows_from(self, place: Place, count: int) -> tuple[list[Row], bool]:
-        """At most `count` rows from a place on, and whether they go to the end of the item."""
+        """Return at most `count` rows from a position on, and whether they reach the end of the item."""
         rows: list[Row] = []
         ordinal, at, skip = place
         while at < len(self.pieces) and len(rows) < count:
@@ -191,7 +191,7 @@ class ItemLayout:
         return rows, at >= len(self.pieces) and self.is_whole
 
     def rows_above(self, place: Place, count: int) -> list[Row]:
-        """At most `count` rows that end above a place, the uppermost first."""
+        """Return at most `count` rows that end above a position, the uppermost first."""
         rows: list[Row] = []
         ordinal, at, end = place
         if at >= len(self.pieces):  # it was folded
@@ -209,35 +209,35 @@ class ItemLayout:
         return rows
 
     def end_of(self, ordinal: int) -> Place:
-        """The place below its last row, where `ordinal` is its own."""
+        """Return the position below the item's last row; `ordinal` is the item's index."""
         return Place(ordinal, len(self.pieces))
 
     def place_of(self, ordinal: int, row: int) -> Place:
-        """The place of one of its rows, as far as it is known."""
+        """Return the position of one of the item's rows, as far as heights are known."""
         at, line = self.heights.find(min(row, max(0, self.height - 1)))
         at = min(at, len(self.pieces) - 1)
         return Place(ordinal, at, min(line, max(0, len(self.lines(at)) - 1)))
 
     def place_of_source(self, place: Place, source: int) -> Place:
-        """The line of a piece in which a place of the source stands."""
+        """Return the position of the line, in the piece of `place`, that shows index `source`."""
         at = min(place.piece, len(self.pieces) - 1)
         found = [n for n, line in enumerate(self.lines(at)) if line.at <= source]
         return Place(place.ordinal, at, found[-1] if found else 0)
 
     @property
     def begins_with_gap(self) -> bool:
-        """Is nothing but an empty line above its own lines?"""
+        """Whether a single empty line, and nothing else, is above the item's own lines."""
         return self.heights[0] == 1
 
     def advance(self, seconds: float) -> bool:
-        """Lay out more of a long text, for about so long; whether there was more."""
+        """Lay out more of a long text, for about `seconds`; return False if nothing was left."""
         if self.is_whole:
             return False
         self._advance(seconds)
         return True
 
     def drop(self) -> None:
-        """Let go of the lines that are kept."""
+        """Remove the item's pieces from the line cache."""
         for piece in self.pieces:
             self._cache.forget(piece)
 
@@ -257,7 +257,7 @@ class ItemLayout:
         self._advance(_SOON)
 
     def _advance(self, seconds: float) -> None:
-        """Feed the source on, a slice at a time, and make pieces of what settles; the end is drawn anew."""
+        """Lay out more of the text for about `seconds`, and rebuild the pieces of its unsettled end."""
         self._is_behind = not self._settle_more(self._clock() + seconds)
         kept = {
             piece.block: piece
@@ -277,7 +277,7 @@ class ItemLayout:
         self._append(Piece(Part.FOOT))
 
     def _settle_more(self, until: float) -> bool:
-        """Settle what has come until a time; whether nothing is left to settle."""
+        """Settle text until the clock reaches `until`; return whether nothing is left to settle."""
         while True:
             while self._flow.step():
                 if self._clock() > until:
@@ -288,7 +288,7 @@ class ItemLayout:
                 return False
 
     def _feed(self) -> bool:
-        """Hand a slice of the source to the flow; False where there is no more."""
+        """Pass a slice of the source to the splitter; return False if there is no more."""
         is_live = self.item.status is Status.LIVE
         if self._shown >= len(self._source):
             if not is_live:
@@ -328,13 +328,13 @@ class ItemLayout:
         return piece.links != len(self._flow.links) and piece.block is not None and "[" in piece.block.source
 
     def _estimate(self, piece: Piece, at: int) -> int:
-        """About how many lines a piece has; what costs nothing is drawn."""
+        """Estimate how many lines a piece has; a piece without text is drawn and counted."""
         if piece.block is None:
             return len(self._draw(piece, at))
         return piece.block.gap + rows_about(piece.block.source, self._look.width)
 
     def _draw(self, piece: Piece, at: int) -> list[Line]:
-        """The lines of a piece, none wider than asked for."""
+        """Draw the lines of a piece, none wider than the look."""
         return [fitted(line, self._look.width) for line in self._lines_of(piece, at)]
 
     def _lines_of(self, piece: Piece, at: int) -> list[Line]:
@@ -362,19 +362,19 @@ def _flow_of(item: Item) -> _Flow:
 
 
 def rows_about(text: str, width: int) -> int:
-    """About how many rows a text takes."""
+    """Estimate how many rows a text takes."""
     return 1 + text.count("\n") + len(text) // max(1, width)
 
 
 def height_about(item: Item, width: int, *, is_open: bool) -> int:
-    """About how many rows an item takes that was never laid out."""
+    """Estimate how many rows an item takes that was never laid out."""
     if item.kind in FOLDED_KINDS and not is_open:
         return 1
     return 1 + rows_about(_source(item, is_open=is_open), width)
 
 
 def _source(item: Item, *, is_open: bool) -> str:
-    """The text that an item shows."""
+    """Return the text that an item shows below its head, folded or unfolded."""
     if item.kind in FOLDED_KINDS and not is_open:
         return ""
     match item.kind:
@@ -386,5 +386,5 @@ def _source(item: Item, *, is_open: bool) -> str:
 
 
 def text_when_open(item: Item) -> str:
-    """All text that an item shows below its head when it is open."""
+    """Return the text that an item shows below its head when it is unfolded."""
     return _source(item, is_open=True)

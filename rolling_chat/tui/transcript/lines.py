@@ -27,7 +27,7 @@ _ONE_CELL_EACH = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One row, at most as wide as it was asked for.
+    """A row of styled text, at most as wide as it was requested.
 
     `gutter` is how many characters at its front are no text, `margin` how many at its end. `joint` is
     what stands between its text and the next line's where it ends by wrapping; None where a line of the
@@ -47,11 +47,11 @@ class Line:
 
     @property
     def text(self) -> str:
-        """The characters that are text, as they came: tabs are tabs again."""
+        """The row's text as it was written, without the gutter and with tabs restored."""
         return self.taken(0, None)
 
     def taken(self, first: int, last: int | None) -> str:
-        """The text between two places of the row, without the gutter; a tab is taken whole."""
+        """Return the text between two columns of the row, without the gutter; a tab is included whole."""
         taken, place = [], 0
         first, stop = max(first, self.gutter), len(self.drawn) - self.margin
         stop = stop if last is None else min(last, stop)
@@ -66,7 +66,7 @@ class Line:
 
 
 def wrapped(spans: Spans, width: int) -> list[Line]:
-    """Spans of one line of text as rows of at most `width` cells, cut between words where that can be."""
+    """Wrap a line of text into rows of at most `width` cells, between words where possible."""
     segments = list(_segments(spans))
     text = "".join(segment.text for segment in segments)
     if len(text) <= width and text.isascii():
@@ -76,7 +76,7 @@ def wrapped(spans: Spans, width: int) -> list[Line]:
 
 
 def folded(spans: Spans, width: int) -> list[Line]:
-    """Spans of one line of code as rows of at most `width` cells, every character kept in its place."""
+    """Fold a line of code into rows of at most `width` cells, keeping every character."""
     segments = list(_segments(spans))
     text = "".join(segment.text for segment in segments)
     if len(text) <= width and text.isascii():
@@ -89,7 +89,10 @@ def folded(spans: Spans, width: int) -> list[Line]:
 
 
 def framed(lines: Iterable[Line], first: Segment, rest: Segment, *, is_text: bool) -> list[Line]:
-    """Lines with something before each. Where that `is_text` it is copied, but not where a row goes on."""
+    """Put `first` before the first line and `rest` before the others.
+
+    With `is_text` they are copied with the text, but not where a row continues the line above.
+    """
     drawn: list[Line] = []
     goes_on = False
     for line in lines:
@@ -102,7 +105,7 @@ def framed(lines: Iterable[Line], first: Segment, rest: Segment, *, is_text: boo
 
 
 def _before(front: Segment, line: Line) -> tuple[Segment, ...]:
-    """Put something before a row; frames within frames, fifty perhaps, become one segment."""
+    """Put a segment before a row, merging nested frames into one segment."""
     first, *others = line.segments or (Segment(""),)
     if first.style is front.style and 0 < len(first.text) <= line.gutter:
         return (Segment(front.text + first.text, front.style), *others)
@@ -110,7 +113,7 @@ def _before(front: Segment, line: Line) -> tuple[Segment, ...]:
 
 
 def padded(line: Line, width: int, style: Style) -> Line:
-    """A line on a ground that goes to the right edge."""
+    """Return a line filled to `width` cells in a style."""
     room = width - cells(line)
     if room <= 0:
         return line
@@ -118,19 +121,19 @@ def padded(line: Line, width: int, style: Style) -> Line:
 
 
 def fitted(line: Line, width: int) -> Line:
-    """Never wider than the screen: a lone wide character may not fit its row."""
+    """Return a line cropped to `width` cells: a single wide character may not fit its row."""
     if cells(line) <= width:
         return line
     return replace(line, segments=tuple(Segment.adjust_line_length(list(line.segments), width, pad=False)))
 
 
 def cells(line: Line) -> int:
-    """How wide a line is."""
+    """Return a line's width in cells."""
     return sum(cell_len(segment.text) for segment in line.segments)
 
 
 def _segments(spans: Spans) -> Iterator[Segment]:
-    """Spans as segments; a tab becomes spaces up to the next stop, in a segment of its own.
+    """Yield spans as segments; a tab becomes spaces up to the next stop, in a segment of its own.
 
     All text of the transcript comes through here once it is decoded (`&#13;`), and is made safe here.
     """
@@ -155,7 +158,7 @@ def _segments(spans: Spans) -> Iterator[Segment]:
 
 
 def _breaks(text: str, width: int) -> Iterator[tuple[int, int, str | None]]:
-    """Where rows begin and end, and the white space that is left out between one and the next."""
+    """Yield where rows begin and end, and the white space dropped between one and the next."""
     if not _is_even(text):
         yield from _wide_breaks(text, width)
         return
@@ -177,7 +180,7 @@ def _breaks(text: str, width: int) -> Iterator[tuple[int, int, str | None]]:
 
 
 def _wide_breaks(text: str, width: int) -> Iterator[tuple[int, int, str | None]]:
-    """The same where characters take two cells or none; wide ones need no white space to part them."""
+    """Yield the breaks of text with characters of two cells or none; wide ones may be parted anywhere."""
     marks, _ = split_graphemes(text)
     first = 0
     while first < len(marks):

@@ -42,7 +42,7 @@ _SHORT, _GROWTH = 12, 2  # cells: such a column of a long table counts or names,
 
 
 def block_lines(block: Block, width: int, palette: Palette, links: Links) -> list[Line]:
-    """The lines of a block, without the empty line above it; never none."""
+    """Return the lines of a block, at least one, without the empty line above it."""
     pen = _Pen(palette, links)
     inner = max(min(width, _MIN_WIDTH), width - sum(frame.indent for frame in block.frames))
     try:
@@ -58,7 +58,7 @@ def block_lines(block: Block, width: int, palette: Palette, links: Links) -> lis
 
 
 def _placed(lines: list[Line], block: Block) -> list[Line]:
-    """Every line with about its place in the source, which grows with the text above it."""
+    """Return the lines with their approximate indices in the source, which never decrease."""
     at, last = 0, max(0, len(block.source) - 1)
     placed: list[Line] = []
     for line in lines:
@@ -69,7 +69,7 @@ def _placed(lines: list[Line], block: Block) -> list[Line]:
 
 @dataclass(frozen=True, slots=True)
 class _Node:
-    """A block token with what stands inside it."""
+    """A block token and the nodes inside it."""
 
     token: Token
     children: tuple[_Node, ...] = ()
@@ -96,7 +96,7 @@ def _siblings(tokens: Sequence[Token], at: int) -> tuple[tuple[_Node, ...], int]
 
 @dataclass(frozen=True, slots=True)
 class _Pen:
-    """Draws in one palette, with the link definitions that are known."""
+    """A renderer of blocks in one palette, with the link definitions known so far."""
 
     palette: Palette
     links: Links
@@ -151,7 +151,7 @@ class _Pen:
         return self.palette.style(self.palette.accent, bold=True)
 
     def _nodes(self, nodes: Sequence[_Node], source: Sequence[str], width: int, base: Style) -> list[Line]:
-        """Blocks one below the other, with an empty line between; a list may stay close to its paragraph."""
+        """Draw blocks one below the other, with empty lines between them except around tight lists."""
         lines: list[Line] = []
         above: _Node | None = None
         for node in nodes:
@@ -237,7 +237,7 @@ class _Pen:
         return lines + [line for row in rows for line in row_lines(row, widths, self._muted, aligns)]
 
     def _more_rows(self, block: Block, width: int) -> list[Line]:
-        """Rows further down a table: their columns are as wide as those of its beginning."""
+        """Draw later rows of a table in the column widths of its beginning."""
         header = "".join(block.context.splitlines(keepends=True)[:2])
         head = _tree(PARSER.parse(block.context, self._environment))
         more = _tree(PARSER.parse(header + block.source, self._environment))
@@ -249,7 +249,7 @@ class _Pen:
         return [line for row in rows for line in row_lines(row, widths, self._muted, aligns)]
 
     def _rows(self, table: _Node) -> tuple[list[TableRow], list[TableRow], list[str]]:
-        """The header's rows, the others, and how the columns are aligned."""
+        """Return a table's header rows, its other rows, and the alignment of its columns."""
         bold = self.palette.style(self.palette.accent, bold=True)
         header: list[TableRow] = []
         rows: list[TableRow] = []
@@ -272,7 +272,7 @@ def _align(token: Token) -> str:
 
 
 def _apart(above: _Node, below: _Node, source: Sequence[str]) -> bool:
-    """A list right under its paragraph stays with it; all else stands apart."""
+    """Return whether an empty line separates two blocks; next to a list, only if the source has one."""
     tight = below.token.type.endswith("list_open") or above.token.type.endswith("list_open")
     return not tight or _has_blank_above(below, source)
 
@@ -283,7 +283,7 @@ def _has_blank_above(below: _Node, source: Sequence[str]) -> bool:
 
 
 def column_widths(rows: Sequence[TableRow], width: int) -> list[int]:
-    """The width of each column so that a row fits `width` cells; empty where the columns are too many.
+    """Return the widths of columns whose rows fit `width` cells; empty if there are too many columns.
 
     `rows` may be but the beginning of a long table: what is short leaves room for longer numbers.
     """
@@ -309,7 +309,7 @@ def column_widths(rows: Sequence[TableRow], width: int) -> list[int]:
 
 
 def row_lines(row: TableRow, widths: Sequence[int], border: Style, aligns: Sequence[str]) -> list[Line]:
-    """The lines of one row."""
+    """Return the lines of one row of a table."""
     columns = [
         [line for spans in (row[at] if at < len(row) else []) for line in wrapped(spans, width)]
         for at, width in enumerate(widths)
@@ -335,7 +335,7 @@ def row_lines(row: TableRow, widths: Sequence[int], border: Style, aligns: Seque
 
 
 def under_header(widths: Sequence[int], border: Style) -> Line:
-    """The line between the header and the rows."""
+    """Return the line between a table's header and its rows."""
     return Line((Segment("─┼─".join("─" * width for width in widths), border),))
 
 

@@ -27,7 +27,7 @@ _LABEL_CHARS = "label_characters"
 
 
 def bound_labels(parser: MarkdownIt) -> MarkdownIt:
-    """Have `parser` search for link labels no longer than a block can afford; returns it.
+    """Limit how much text `parser` searches for link labels, and return it.
 
     markdown-it searches for the end of a label from every opening bracket, to the end of the text where
     there is none: a paragraph of brackets takes time by the square of its length.
@@ -66,7 +66,7 @@ PARSER = _whole_parser()
 
 @dataclass(frozen=True, slots=True)
 class Top:
-    """A top-level block as the parser found it, with the places of its items where it is a list."""
+    """A top-level block as the parser found it, with the positions of its items if it is a list."""
 
     token: Token
     begin: int
@@ -75,7 +75,7 @@ class Top:
 
 
 def first_number(token: Token) -> int | None:
-    """What a numbered list begins with; None for a list of points."""
+    """Return the first number of a numbered list; None for a bulleted list."""
     if token.type != "ordered_list_open":
         return None
     start = token.attrGet("start")
@@ -83,7 +83,7 @@ def first_number(token: Token) -> int | None:
 
 
 def find_tops(prefix: str, known: str, environment: dict[str, Any]) -> list[Top]:
-    """The top-level blocks of `known`, which goes on after `prefix`; places are in `known`."""
+    """Return the top-level blocks of `known`, which continues `prefix`; positions count from `known`."""
     text = prefix + known
     starts = [0]
     starts += [match.end() for match in re.finditer("\n", text)]
@@ -108,28 +108,28 @@ def find_tops(prefix: str, known: str, environment: dict[str, Any]) -> list[Top]
 
 
 def after(number: int | None) -> int | None:
-    """The number of the item after this one; a list without numbers has none."""
+    """Return the number of the next list item; None for a bulleted list."""
     return None if number is None else number + 1
 
 
 def closing_of(markup: str) -> re.Pattern[str]:
-    """What closes a fence that was opened by `markup`."""
+    """Return a pattern for the line that closes a fence opened by `markup`."""
     return re.compile(rf"^ {{0,3}}{re.escape(markup[0])}{{{len(markup)},}}[ \t]*$", re.MULTILINE)
 
 
 def dedented(code: str, indent: int) -> str:
-    """Code without the indentation of its block."""
+    """Return code without the indentation of its block."""
     return re.sub(rf"^ {{0,{indent}}}", "", code, flags=re.MULTILINE) if indent else code
 
 
 def item_indent(item: str) -> int:
-    """How far the text of a list item is indented, in characters."""
+    """Return how far the text of a list item is indented, in characters."""
     found = _MARKER.match(item)
     return len(found[0]) if found else 2
 
 
 def unframed(line: str, frame: Frame, *, is_first: bool) -> str | None:
-    """A line without what makes it part of a quote or an item; None where it is none."""
+    """Return a line without its quote or list prefix; None if it does not belong to the quote or item."""
     if not frame.marker:
         found = _QUOTED.match(line)
         return line[found.end() :] if found and ">" in found[0] else None
@@ -144,17 +144,17 @@ def unframed(line: str, frame: Frame, *, is_first: bool) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Normal:
-    """Between blocks."""
+    """The splitter's mode between blocks."""
 
 
 @dataclass(frozen=True, slots=True)
 class InParagraph:
-    """In the middle of a paragraph that is cut."""
+    """The splitter's mode in the middle of a paragraph that was cut."""
 
 
 @dataclass(frozen=True, slots=True)
 class InFence:
-    """In a fence that is cut: what closes it, and the code above."""
+    """The splitter's mode in a code fence that was cut: what closes it, and the code above."""
 
     closing: re.Pattern[str]
     indent: int
@@ -165,19 +165,19 @@ class InFence:
 
 @dataclass(frozen=True, slots=True)
 class InIndented:
-    """In a line of indented code that is cut."""
+    """The splitter's mode in a line of indented code that was cut."""
 
 
 @dataclass(frozen=True, slots=True)
 class InTable:
-    """In a table that is cut: its header and first rows, as they were drawn."""
+    """The splitter's mode in a table that was cut: its header and first rows, as they were drawn."""
 
     head: str
 
 
 @dataclass(frozen=True, slots=True)
 class ListState:
-    """A list that goes on at `at`: the number of its next item, and whether a blank line is above it."""
+    """A list that continues at `at`: its next item's number, and whether a blank line is above that."""
 
     at: int
     number: int | None

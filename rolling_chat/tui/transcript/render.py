@@ -39,7 +39,7 @@ _REPLY_WORD = {
 
 
 def warm_up() -> None:
-    """Load what the first answer is drawn with, some 60 ms of it; from any thread."""
+    """Import what drawing the first answer needs, which takes some 60 ms; may be called in any thread."""
     from rolling_chat.tui.transcript import splitter  # noqa: F401, PLC0415
     from rolling_chat.tui.transcript.markdown import block_lines  # noqa: PLC0415
 
@@ -47,14 +47,14 @@ def warm_up() -> None:
 
 
 def gap_before(item: Item, above: Item | None) -> int:
-    """How many empty lines part an item from the one above it."""
+    """Return how many empty lines separate an item from the one above it."""
     if above is None or (item.kind is above.kind and item.kind in _CLOSE_TOGETHER):
         return 0
     return 0 if {item.kind, above.kind} == {Kind.REASONING, Kind.TOOL} else 1
 
 
 def lead_lines(gap: int, rule: str, look: Look) -> list[Line]:
-    """What stands above an item: an empty line, and where the context begins a rule that says so."""
+    """Return the lines above an item: empty ones, and the rule where the context begins."""
     if not rule:
         return [Line(())] * gap
     muted = look.palette.style(look.palette.muted)
@@ -69,7 +69,7 @@ def lead_lines(gap: int, rule: str, look: Look) -> list[Line]:
 
 
 def head_lines(item: Item, look: Look, *, is_open: bool, note: str) -> list[Line]:
-    """The line that stands for a tool's work or for thinking; none for other kinds."""
+    """Return the head line of a tool call or of reasoning; none for other kinds of items."""
     match item.kind:
         case Kind.REASONING:
             return [_reasoning_head(item, look, is_open=is_open)]
@@ -80,7 +80,7 @@ def head_lines(item: Item, look: Look, *, is_open: bool, note: str) -> list[Line
 
 
 def body_lines(item: Item, block: Block, look: Look, links: Links, *, is_first: bool) -> list[Line]:
-    """The lines of one block of an item's text, at most `look.width` cells wide."""
+    """Return the lines of one block of an item's text, at most `look.width` cells wide."""
     palette, ground = look.palette, look.palette.style(look.palette.text)
     match item.kind:
         case Kind.ASSISTANT:
@@ -109,7 +109,7 @@ def body_lines(item: Item, block: Block, look: Look, links: Links, *, is_first: 
 
 
 def foot_lines(item: Item, look: Look) -> list[Line]:
-    """What is said under an item: how it ended, and what the person did to it."""
+    """Return the lines below an item: how it ended, and whether it is queued, pinned or excluded."""
     palette, said = look.palette, list[Line]()
     if item.kind is Kind.ASSISTANT and (word := _REPLY_WORD.get(item.status)):
         color = palette.error if item.status is Status.FAILED else palette.warning
@@ -130,7 +130,7 @@ def _aside(text: str, style: Style) -> Line:
 
 
 def _plain(block: Block, width: int, style: Style) -> list[Line]:
-    """Text as it stands, wrapped; about its place in the source with every line."""
+    """Wrap a block's text as it is, with the approximate index in the source for each line."""
     lines: list[Line] = []
     at = block.start
     for part in block.source.split("\n"):
@@ -197,7 +197,7 @@ def _tool_head(item: Item, look: Look, note: str) -> Line:
 
 
 def _sides(left: list[Segment], note: str, look: Look, style: Style) -> Line:
-    """One line with a note at its right end; the left part gives way."""
+    """Return a line with a note at its right end; the left part is cut to make room."""
     room = look.width - (cell_len(note) + 2 if note else 0)
     if room < look.width // 3:
         note, room = "", look.width

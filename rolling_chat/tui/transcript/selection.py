@@ -18,26 +18,26 @@ _WORD = re.compile(r"[\w./~-]+|\s+|.")
 
 
 def key_of(place: Place) -> int:
-    """A number for a place that grows downwards, and that no height above it changes."""
+    """Return a number for a position; it grows downwards and does not depend on any height."""
     return ((place.ordinal + _LOWEST) << (_PIECES + _LINES)) | (place.piece << _LINES) | place.line
 
 
 def place_of_key(key: int) -> Place:
-    """The place of a number."""
+    """Return the position for a number made by `key_of`."""
     ordinal = (key >> (_PIECES + _LINES)) - _LOWEST
     return Place(ordinal, (key >> _LINES) & ((1 << _PIECES) - 1), key & ((1 << _LINES) - 1))
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A character of a row, the gutter counted."""
+    """A character of a row, counted with the gutter."""
 
     place: Place
     column: int
 
 
 def selected_text(document: Document, first: Point | None, last: Point | None) -> str:
-    """The text from one point to another, wrapped rows joined; None is the very beginning or the very end.
+    """Return the text between two points, wrapped rows joined; None is the very beginning or end.
 
     What was not laid out yet is laid out for it, however long that takes.
     """
@@ -47,7 +47,7 @@ def selected_text(document: Document, first: Point | None, last: Point | None) -
 
 
 class Taking:
-    """The same, some milliseconds of it at a time."""
+    """The collection of selected text in slices of some milliseconds."""
 
     def __init__(self, document: Document, first: Point | None, last: Point | None) -> None:
         self._document, self._begun = document, document.begun
@@ -56,15 +56,15 @@ class Taking:
 
     @property
     def text(self) -> str:
-        """What was taken, without the blanks at the ends of its lines."""
+        """The text collected so far, without blanks at the ends of its lines."""
         return "\n".join(line.rstrip() for line in "".join(self._taken).split("\n"))
 
     def is_lost(self, document: Document) -> bool:
-        """Are there other items now than where it began?"""
+        """Return whether the items were replaced since the collection began."""
         return document is not self._document or document.begun != self._begun
 
     def goes_on(self, seconds: float) -> bool:
-        """Take on for about so long; whether there is more."""
+        """Collect more text for about `seconds`; return whether there is more."""
         until = time.perf_counter() + seconds
         for part in self._parts:
             self._taken.append(part)
@@ -89,7 +89,7 @@ def _parts(document: Document, first: Point | None, last: Point | None) -> Itera
 
 
 def word_at(row: Row, column: int) -> tuple[int, int]:
-    """The first and one past the last character of the word at a column; nothing in the gutter."""
+    """Return the first and the end column of the word at a column; both are `column` if there is none."""
     for found in _WORD.finditer(row.line.drawn, row.line.gutter):
         if found.start() <= column < found.end():
             return found.span()
@@ -97,7 +97,7 @@ def word_at(row: Row, column: int) -> tuple[int, int]:
 
 
 def line_at(document: Document, row: Row) -> tuple[Point, Point]:
-    """From the first to the last character of the line that a row is a part of."""
+    """Return the first and the last point of the line of text that a row belongs to."""
     first, last = row, row
     while (above := document.backward(first.place, 1)) and above[0].line.joint is not None:
         first = above[0]

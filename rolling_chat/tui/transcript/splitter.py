@@ -56,7 +56,7 @@ _FORGET = 1 << 20  # characters that are settled, kept until they are worth drop
 
 @dataclass(frozen=True, slots=True)
 class Inside:
-    """In a long quote or list item, whose text without its prefix goes to a splitter of its own."""
+    """The splitter's mode in a long quote or list item, whose text goes to a splitter of its own."""
 
     inner: Splitter
     frame: Frame
@@ -69,7 +69,7 @@ Mode: TypeAlias = Normal | InParagraph | InFence | InIndented | InTable | Inside
 
 @dataclass
 class Splitter:
-    """Takes a text as it comes; `settled` are the blocks that no more text can change.
+    """A splitter of Markdown that arrives in parts; `settled` are the blocks that cannot change.
 
     `links` are the link definitions so far: the drawing of a block may hang on them. `lead` asks
     for an empty line above the first block.
@@ -90,18 +90,18 @@ class Splitter:
     _any: bool = False
 
     def feed(self, text: str) -> None:
-        """More text; it must be fit for a terminal already (`rolling_chat.text.visible`)."""
+        """Add text, which must already be safe for a terminal (`rolling_chat.text.visible`)."""
         if self._at > _FORGET:
             self._dropped += self._at
             self._text, self._at, self._list = self._text[self._at :], 0, self._moved_list(self._at)
         self._text += text
 
     def end(self) -> None:
-        """No more text will come."""
+        """Declare the text complete."""
         self._ended = True
 
     def step(self) -> bool:
-        """Settle something, a few kilobytes at most; False when nothing can be for now."""
+        """Settle a few kilobytes at most; return False if nothing can be settled for now."""
         match self._mode:
             case Inside() as inside:
                 return self._step_inside(inside)
@@ -119,11 +119,11 @@ class Splitter:
                 return self._step_normal("")
 
     def tail(self) -> list[Block]:
-        """The blocks of what is not settled, as if the text ended here."""
+        """Return the blocks of the unsettled text, as if the text ended here."""
         return self.ended().settled
 
     def ended(self) -> Splitter:
-        """A splitter for what is not settled, as if the text ended here."""
+        """Return a splitter that settled the unsettled text, as if the text ended here."""
         rest = self.clone()
         rest.end()
         while rest.step():
@@ -131,7 +131,7 @@ class Splitter:
         return rest
 
     def clone(self) -> Splitter:
-        """One that goes on from here by itself."""
+        """Return an independent splitter that continues from here, with nothing settled."""
         links, mode = dict(self.links), self._mode
         if isinstance(mode, Inside):
             inner = mode.inner.clone()
@@ -143,7 +143,7 @@ class Splitter:
         return replace(self._list, at=self._list.at - by) if self._list is not None else None
 
     def _known(self) -> tuple[str, bool]:
-        """The text that can be decided on, from the first character not settled; whether it is all."""
+        """Return the unsettled text that can be decided on, and whether it is all of the text."""
         window = self._text[self._at : self._at + _WINDOW]
         if self._ended and self._at + len(window) == len(self._text):
             return window, True
@@ -152,7 +152,7 @@ class Splitter:
         return known, False
 
     def _known_lines(self) -> tuple[str, bool]:
-        """The same, of a text of short lines no more than can be parsed in a moment."""
+        """Return what `_known` does, limited to the lines that can be parsed in a moment."""
         known, is_all = self._known()
         return first_lines(known, _WINDOW_LINES, is_all=is_all)
 
@@ -177,7 +177,7 @@ class Splitter:
         self._any, self._is_cut, self._unopened = True, False, 0
 
     def _cut(self, length: int, mode: Mode) -> bool:
-        """What was settled last goes on after `length` more characters."""
+        """Advance by `length` characters into the rest of a block that was cut, and return False."""
         self._at += length
         self._mode, self._is_cut = mode, True
         return False
@@ -213,7 +213,7 @@ class Splitter:
         return True
 
     def _define(self, text: str, at: int, environment: dict[str, Any]) -> bool:
-        """Between blocks stand link definitions: they count from here on, and are shown as they stand.
+        """Register the link definitions between two blocks, and settle their text as it is.
 
         False where they are too many for one piece, and were cut.
         """
@@ -232,7 +232,7 @@ class Splitter:
         return False
 
     def _take(self, top: Top, source: str, waits: bool, *, in_paragraph: bool) -> bool:
-        """Settle a block; False where it is not known whole yet, or was cut."""
+        """Settle a block; return False if it is not known whole yet, or was cut."""
         match top.token.type:
             case "bullet_list_open" | "ordered_list_open":
                 return self._take_list(top, source, waits)
@@ -292,7 +292,7 @@ class Splitter:
         return True
 
     def _enter(self, frame: Frame, *, gap: bool) -> bool:
-        """Go on inside a quote or an item that is too long to be drawn as one."""
+        """Begin splitting the inside of a long quote or list item, and return False."""
         inner = Splitter((*self.frames, frame), links=self.links)
         inner.lead = (gap and not self._is_cut) if self._any else self.lead
         inner._dropped = self._dropped + self._at

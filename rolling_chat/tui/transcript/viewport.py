@@ -13,7 +13,7 @@ MESSAGES = (Kind.USER, Kind.ASSISTANT)
 
 
 class Viewport:
-    """`height` rows of a document: its end, followed as it grows, or what the person moved to.
+    """The `height` rows of a document that are in view: its end, followed as it grows, or another part.
 
     `rows` are drawn; fewer than `height` where there are no more. `is_new_below` says that something
     came below what is looked at.
@@ -34,29 +34,29 @@ class Viewport:
 
     @property
     def top(self) -> int:
-        """How many rows are above what is looked at, as far as they are known."""
+        """The number of rows above the view; rows never drawn are estimated."""
         if self.follow or not self.rows:
             return max(0, self.total - self.height)
         return min(self.document.row(self.rows[0].place), max(0, self.total - self.height))
 
     @property
     def total(self) -> int:
-        """How many rows there are, as far as they are known."""
+        """The number of rows in the document; rows never drawn are estimated."""
         return self.document.total
 
     @property
     def anchor(self) -> Place:
-        """The place at the top row."""
+        """The position of the top row."""
         return self.rows[0].place if self.rows else self._anchor
 
     def update(self) -> None:
-        """Lay out the rows that are looked at as the document is now; what is looked at stays."""
+        """Lay out the rows in view from the document's current state, without moving the view."""
         self._follow_changes()
         if self._prepared != self.document.revision:
             self._prepare()
 
     def _begin_move(self) -> None:
-        """Whatever moves begins from what is there now."""
+        """Update the rows before a move, if any were laid out."""
         if self.rows:
             self.update()
 
@@ -70,7 +70,7 @@ class Viewport:
         self.is_new_below = not self.follow and (self.is_new_below or is_new)
 
     def _prepare(self) -> None:
-        """Lay out the rows that are looked at."""
+        """Lay out the rows in view."""
         document = self.document
         is_end = self.follow
         if not self.follow:
@@ -86,7 +86,7 @@ class Viewport:
         self._prepared = document.revision
 
     def _find_again(self) -> None:
-        """Of other items, what is looked at is the one of the same name, else the end."""
+        """Find the item at the top among the replaced items; if it is gone, follow the end."""
         ordinal = self.document.items.by_id.get(self._anchor_id)
         if ordinal is None:
             self.follow = True
@@ -94,7 +94,7 @@ class Viewport:
             self._anchor = self._anchor._replace(ordinal=ordinal)
 
     def resize(self, look: Look, height: int) -> None:
-        """Another size: the text at the top row stays at the top row."""
+        """Change the look and the height, keeping the top row's text at the top."""
         self._follow_changes()
         self.height = height
         if look != self.document.look:
@@ -108,7 +108,7 @@ class Viewport:
     # -- moving
 
     def move(self, lines: int) -> None:
-        """Move by lines; whoever comes to the end follows it."""
+        """Scroll by lines; reaching the end resumes following it."""
         self._begin_move()
         if not self.rows or not lines:
             return
@@ -122,31 +122,31 @@ class Viewport:
         self._go(below[-1].place)
 
     def hold(self) -> None:
-        """Stay where it is, also at the end, until somebody moves."""
+        """Stop following the end, until the next move."""
         self._begin_move()
         self.follow, self._is_held = False, True
         self._prepare()
 
     def let_go(self) -> None:
-        """Who holds at the end follows it again, and who holds above it does once that is in sight."""
+        """End a hold: follow the end again as soon as it is in view."""
         self._is_held = False
         if self.rows:
             self._follow_changes()
             self._prepare()
 
     def to_start(self) -> None:
-        """The first line."""
+        """Scroll to the first line."""
         self._begin_move()
         self._go(self.document.first)
 
     def to_end(self) -> None:
-        """The end, and follow it; the items may be others by now."""
+        """Scroll to the end and follow it."""
         self.follow, self.is_new_below, self._source, self._is_held = True, False, None, False
         self._follow_changes()
         self._prepare()
 
     def to_row(self, row: int) -> None:
-        """A row as the scroll bar has it."""
+        """Scroll to a row, counted as the scroll bar counts."""
         self._begin_move()
         if row >= self.total - self.height:
             self.to_end()
@@ -154,13 +154,13 @@ class Viewport:
             self._go(self.document.place(max(0, row)))
 
     def to_place(self, place: Place, above: int = 0) -> None:
-        """A place, with some rows above it."""
+        """Scroll to a position, with `above` rows above it."""
         self._begin_move()
         before = self.document.backward(place, above) if above else []
         self._go(before[0].place if before else place)
 
     def by_items(self, step: int, kinds: Collection[Kind] = MESSAGES) -> None:
-        """To the beginning of the next or the previous item of some kinds; past the last to the end."""
+        """Scroll to the next or previous item of some kinds; past the last, to the end."""
         self._begin_move()
         items, here = self.document.items, self.anchor
         ordinal = here.ordinal
@@ -176,7 +176,7 @@ class Viewport:
             self.to_start()
 
     def _go(self, place: Place) -> None:
-        """Have a place at the top, or the end where there is less below it than the screen has rows."""
+        """Scroll to a position, or to the end if fewer rows than the screen has are below it."""
         if self._prepared < 0:  # nothing was shown yet: the view may have no size
             self.to_end()
             return
@@ -186,7 +186,7 @@ class Viewport:
             self.to_end()
 
     def _is_below(self) -> bool:
-        """Is there something below what is looked at, or will there be?"""
+        """Return whether anything is, or will be, below the view."""
         after = self.rows[-1].place if self.rows else self.document.first
         left = self.document.forward(after._replace(line=after.line + 1), 1)
         return bool(left.rows) or not left.is_end

@@ -16,7 +16,7 @@ _HOW = "esc or a click hides this"
 
 
 class Banner(Widget):
-    """One line, shown or hidden; posts `Dismissed` when it is clicked."""
+    """A one-line notice, shown or hidden, that posts `Dismissed` when it is clicked."""
 
     DEFAULT_CSS = """
     Banner { display: none; height: 1; padding: 0 1; background: $panel; color: $text-muted; }
@@ -25,23 +25,23 @@ class Banner(Widget):
 
     @dataclass
     class Dismissed(Message):
-        """The person has read it."""
+        """Posted when the user clicks the banner away."""
 
     def render(self) -> Text:
-        """The row; how to hide it is said where there is room."""
+        """Draw the notice, with a hint how to hide it if the width allows."""
         width, whole = self.content_size.width, f"{SUMMARISED} ({_HOW})"
         line = whole if cell_len(whole) <= width else cut(SUMMARISED, width)
         return Text(line, no_wrap=True, end="")
 
     @property
     def shown(self) -> bool:
-        """Is it on the screen?"""
+        """Whether the banner is on the screen."""
         return self.has_class("-shown")
 
     def show(self, *, shown: bool) -> None:
-        """Put it on the screen, or take it away."""
+        """Show or hide the banner."""
         self.set_class(shown, "-shown")
 
     def on_click(self) -> None:
-        """Whoever clicks has read it."""
+        """Post `Dismissed`."""
         self.post_message(self.Dismissed())

@@ -20,7 +20,7 @@ _MIN_LABEL = 20  # cells; a longer one among several gives way to what they do
 
 
 class Completion(Widget):
-    """Shows choices, one of them chosen; posts `Toggled` when there are some or none any more."""
+    """A list of choices with one of them highlighted; posts `Toggled` when it opens or closes."""
 
     DEFAULT_CSS = """
     Completion {
@@ -31,7 +31,7 @@ class Completion(Widget):
     """
 
     class Toggled(Message):
-        """The list has come, or has gone."""
+        """Posted when the list opens or closes."""
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
@@ -40,21 +40,21 @@ class Completion(Widget):
 
     @property
     def shown(self) -> bool:
-        """Is there anything to choose from?"""
+        """Whether there are choices to show."""
         return bool(self._choices)
 
     @property
     def taken(self) -> Choice | None:
-        """The choice that is marked, which Enter takes."""
+        """The highlighted choice, which Enter accepts; None if none is highlighted."""
         return None if self._at is None else self._choices[self._at]
 
     @property
     def first(self) -> Choice | None:
-        """The marked choice, else the first: what Tab completes."""
+        """The choice that Tab completes: the highlighted one, or the first; None without choices."""
         return self._choices[self._at or 0] if self._choices else None
 
     def show(self, choices: tuple[Choice, ...], *, marks_first: bool) -> None:
-        """Offer these, the first of them marked or none; no choice hides the list."""
+        """Show `choices`, the first highlighted if `marks_first`; without choices, hide the list."""
         if choices != self._choices:
             if bool(choices) != self.shown:
                 self.post_message(self.Toggled())
@@ -65,14 +65,14 @@ class Completion(Widget):
             self.refresh(layout=True)
 
     def move(self, step: int) -> None:
-        """Mark another one, round and round."""
+        """Move the highlight by `step` choices, wrapping around at both ends."""
         if self._choices:
             before = self._at if self._at is not None else (-1 if step > 0 else 0)
             self._at = (before + step) % len(self._choices)
             self.refresh()
 
     def render(self) -> Text:
-        """The rows around the marked one."""
+        """Draw the choices around the highlighted one."""
         rows = self.size.height or _ROWS
         first = max(0, min((self._at or 0) - rows + 1, len(self._choices) - rows))
         shown = self._choices[first : first + rows]
@@ -96,6 +96,6 @@ class Completion(Widget):
 
 
 def padded(label: str, width: int) -> str:
-    """A label on one line, cut and filled to `width` cells."""
+    """Return a label on one line, cut or filled to `width` cells."""
     text = cut(one_line(label), width)
     return text + " " * (width - Text(text).cell_len)

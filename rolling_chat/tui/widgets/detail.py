@@ -20,7 +20,7 @@ _WHEEL = 3
 
 
 class Detail(Widget):
-    """Show a text in a few rows that scroll, and count the rows that are not in sight.
+    """A text in a few rows that scroll, with a count of the rows that are not in sight.
 
     `unseen` counts the rows that were never in sight: a page at a time brings them, a jump to the end does
     not. Another width makes other rows, and begins anew.
@@ -32,7 +32,7 @@ class Detail(Widget):
 
     @dataclass
     class Scrolled(Message):
-        """The rows in sight changed."""
+        """Posted when the text was scrolled."""
 
     def __init__(self, text: Text, *, id: str | None = None) -> None:
         super().__init__(id=id)
@@ -45,7 +45,7 @@ class Detail(Widget):
 
     @property
     def unseen(self) -> int:
-        """Return how many rows were never in sight; 1 before the first layout."""
+        """The number of rows that were never in sight; 1 before the first layout."""
         if not self._width:
             return 1
         if self.is_whole:
@@ -81,7 +81,7 @@ class Detail(Widget):
 
     @property
     def is_whole(self) -> bool:
-        """Whether all of it is in sight."""
+        """Whether the whole text is in sight."""
         return len(self._rows) <= self._height
 
     def scroll_pages(self, pages: int) -> None:
@@ -89,16 +89,16 @@ class Detail(Widget):
         self._look_from(self._top + pages * self._body)
 
     def scroll_to_edge(self, step: int) -> None:
-        """Scroll to the beginning, or for a step above 0 to the end."""
+        """Scroll to the end if `step` is positive, otherwise to the beginning."""
         self._look_from(len(self._rows) if step > 0 else 0)
 
     def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
-        """Scroll down."""
+        """Scroll down by a few rows."""
         event.stop()
         self._look_from(self._top + min(_WHEEL, self._body))
 
     def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
-        """Scroll up."""
+        """Scroll up by a few rows."""
         event.stop()
         self._look_from(self._top - min(_WHEEL, self._body))
 

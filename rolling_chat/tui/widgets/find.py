@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class FindBar(Horizontal):
-    """Hidden until it is opened; posts what is typed, and where to go."""
+    """The row in which the user types what to find in the transcript; hidden until it is opened."""
 
     DEFAULT_CSS = """
     FindBar { display: none; height: 1; padding: 0 1; background: $panel; color: $foreground; }
@@ -37,56 +37,56 @@ class FindBar(Horizontal):
 
     @dataclass
     class Changed(Message):
-        """Something else is to be found."""
+        """Posted when the user changes the words to find."""
 
         words: str
 
     @dataclass
     class Stepped(Message):
-        """To the next hit, or to the previous one."""
+        """Posted when the user asks for the next hit (`step` 1) or the previous one (-1)."""
 
         step: int
 
     class Closed(Message):
-        """The person has found enough."""
+        """Posted when the user closes the find bar."""
 
     @property
     def shown(self) -> bool:
-        """Is it open?"""
+        """Whether the find bar is open."""
         return self.has_class("-open")
 
     @property
     def has_keys(self) -> bool:
-        """Is it open, and is what is typed for it?"""
+        """Whether the find bar is open and has the keyboard focus."""
         return self.shown and self.screen.focused is self.query_one(Input)
 
     def compose(self) -> ComposeResult:
-        """What it is, what is looked for, how that went."""
+        """Create the label, the input, and the text that reports the state of the search."""
         yield Static("find: ", markup=False)
         yield Input(compact=True, select_on_focus=False, id="find-words")
         yield Static("", id="find-state", markup=False)
 
     def open(self) -> None:
-        """Take the keys; what was looked for last is there, to be typed over."""
+        """Show the find bar, focus its input, and select the words of the last search."""
         self.add_class("-open")
         self.take_keys()
         self.query_one(Input).action_select_all()
 
     def take_keys(self) -> None:
-        """What is typed next is for it, at once."""
+        """Focus the input."""
         self.screen.set_focus(self.query_one(Input))
 
     def close(self) -> None:
-        """Hide."""
+        """Hide the find bar."""
         self.remove_class("-open")
 
     def say(self, state: str) -> None:
-        """How the search stands."""
+        """Show the state of the search next to the input."""
         self.query_one("#find-state", Static).update(state)
 
     @property
     def words(self) -> str:
-        """What is to be found."""
+        """The words to find."""
         return typed(self.query_one(Input).value)
 
     @on(Input.Changed)
@@ -101,9 +101,9 @@ class FindBar(Horizontal):
         self.action_step(1)
 
     def action_step(self, step: int) -> None:
-        """To the next hit, or to the previous one."""
+        """Ask for the next hit (`step` 1) or the previous one (-1)."""
         self.post_message(self.Stepped(step))
 
     def action_close(self) -> None:
-        """Leave it."""
+        """Ask to close the find bar."""
         self.post_message(self.Closed())

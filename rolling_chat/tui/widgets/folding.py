@@ -27,7 +27,7 @@ _KNOWN = 8  # pastes of drafts that have left; one that comes back as text is fo
 
 
 class FoldingArea(TextArea):
-    """Folds what is pasted; `price` says what a text comes to in tokens, 0 where nobody knows yet."""
+    """A text area that folds long pastes; `price` counts a text's tokens, 0 if unknown."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"folding-area--token"}
     DEFAULT_CSS = """
@@ -48,11 +48,11 @@ class FoldingArea(TextArea):
 
     @property
     def draft(self) -> Draft:
-        """What stands in the box."""
+        """The text in the box with its folded pastes."""
         return Draft(self.text, self._pastes.copy())
 
     def put(self, draft: Draft | str) -> None:
-        """Replace what stands in the box, with the cursor at the end."""
+        """Replace the text in the box and move the cursor to the end."""
         self._remember(self.draft.used.values())
         if isinstance(draft, str):
             draft = folded(draft, self._known, self._price)
@@ -61,28 +61,28 @@ class FoldingArea(TextArea):
         self.move_cursor(self.document.end)
 
     def rewrite(self, text: str) -> None:
-        """Replace what stands in the box by plain text; undo takes that back."""
+        """Replace the text in the box by plain text, as an edit that can be undone."""
         self._remember(self.draft.used.values())
         draft = folded(text, self._known, self._price, first=self._next_number)
         self._pastes |= draft.pastes
         self.replace(draft.text, (0, 0), self.document.end, maintain_selection_offset=False)
 
     def refolded(self, text: str) -> Draft:
-        """Plain text as a draft, with the pastes of this box folded in it."""
+        """Return plain text as a draft in which the pastes of this box are folded."""
         return folded(text, [*self._known, *self.draft.used.values()], self._price)
 
     def wipe(self) -> None:
-        """Empty the box; undo brings back what stood there."""
+        """Empty the box; undo restores its text."""
         self.history.checkpoint()  # by itself, whatever was deleted a moment ago
         self.clear()
 
     def undo(self) -> None:
-        """Undo; what is done next is not joined to what stands now."""
+        """Undo the last edit, and keep the next edit from being merged with earlier ones."""
         super().undo()
         self.history.checkpoint()
 
     def take_in(self, text: str) -> None:
-        """Insert text as pasted: a long one folded, the same one once more unfolds it."""
+        """Insert pasted text: fold a long one, or unfold it if it is pasted twice in a row."""
         text = clean(text)
         if not is_long(text):
             self._put_in(text)
@@ -94,7 +94,7 @@ class FoldingArea(TextArea):
             self._put_in(token(number, text, self._price(text)))
 
     def unfold(self) -> bool:
-        """Put the text of the paste beside the cursor in its place; whether the box can hold it."""
+        """Unfold the paste next to the cursor; False if there is none or it is too long for the box."""
         row, column = self.cursor_location
         for number, start, end in spans(self.document.get_line(row)):
             if column in (start, end):
@@ -107,13 +107,13 @@ class FoldingArea(TextArea):
 
     @property
     def is_beside_paste(self) -> bool:
-        """Is the cursor next to a folded paste?"""
+        """Whether the cursor is next to a folded paste."""
         row, column = self.cursor_location
         return any(column in (start, end) for _, start, end in spans(self.document.get_line(row)))
 
     @property
     def selected_text(self) -> str:
-        """The selection, with every paste whole."""
+        """The selected text, with every folded paste in full."""
         return Draft(super().selected_text, self._pastes).whole
 
     @property
@@ -137,7 +137,7 @@ class FoldingArea(TextArea):
     # -- a token is one
 
     def edit(self, edit: Edit) -> EditResult:
-        """Whatever takes a part of a token takes it whole."""
+        """Apply an edit, extended so that a folded paste is replaced whole or not at all."""
         top, bottom = self._edges(edit.top)[0], self._edges(edit.bottom)[1]
         return super().edit(replace(edit, from_location=top, to_location=bottom))
 
@@ -149,12 +149,12 @@ class FoldingArea(TextArea):
         )
 
     def _outside(self, location: Location, before: Location) -> Location:
-        """Past the token that a move from `before` has landed in."""
+        """Move a location out of a folded paste, in the direction of the move from `before`."""
         first, last = self._edges(location)
         return first if location < before else last
 
     def _edges(self, location: Location) -> tuple[Location, Location]:
-        """The two ends of the token around a place; the place itself where none is."""
+        """Return the ends of the folded paste around a location, or the location itself twice."""
         row, column = location
         if row < self.document.line_count:
             for _, start, end in spans(self.document.get_line(row)):
@@ -163,7 +163,7 @@ class FoldingArea(TextArea):
         return location, location
 
     def get_line(self, line_index: int) -> Text:
-        """The line as it is drawn."""
+        """Return a line as it is drawn, with its folded pastes highlighted."""
         line = super().get_line(line_index)
         found = list(spans(line.plain))
         if found:
@@ -174,7 +174,7 @@ class FoldingArea(TextArea):
         return line
 
     def find_matching_bracket(self, bracket: str, search_from: Location) -> None:  # noqa: ARG002
-        """None: looking for it would read the whole text at every key."""
+        """Return None: a search would read the whole text at every key."""
         return
 
     def _recompute_cursor_offset(self) -> None:
@@ -190,11 +190,11 @@ class FoldingArea(TextArea):
         self.take_in(event.text)
 
     def action_paste(self) -> None:
-        """From the program's own clipboard."""
+        """Paste from the application's own clipboard."""
         self.take_in(self.app.clipboard)
 
     def action_cut(self) -> None:
-        """The selection, with every paste whole."""
+        """Cut the selection to the clipboard, with every folded paste in full."""
         selected = self.selected_text
         if selected:
             self.app.copy_to_clipboard(selected)

@@ -7,7 +7,7 @@ from textual.widgets import Static, TextArea
 
 
 class PromptFrame(Horizontal):
-    """A mark and the box."""
+    """A border around the prompt box, with a mark before it."""
 
     # here and not in a file of its own: reading one more takes milliseconds of the first paint
     DEFAULT_CSS = """

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Gauge(Widget):
-    """Draws a prompt report; nothing until there is one."""
+    """A bar of the context window by category, with figures; empty until there is a prompt report."""
 
     DEFAULT_CSS = """
     Gauge { height: 1; padding: 0 1; background: $background; color: $foreground; }
@@ -39,14 +39,14 @@ class Gauge(Widget):
         self._cost: float | None = None
 
     def show(self, report: PromptReport | None, cost: float | None) -> None:
-        """Draw `report`; `cost` is in US dollars, None where the price is unknown."""
+        """Draw `report`; `cost` is in US dollars, None if the price is unknown."""
         if (report, cost) == (self._report, self._cost):
             return
         self._report, self._cost = report, cost
         self.refresh()
 
     def render(self) -> Text:
-        """The bar and its figures, on one line."""
+        """Draw the bar and its figures on one line."""
         report = self._report
         if report is None:
             return Text("", no_wrap=True)

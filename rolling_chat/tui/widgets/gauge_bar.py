@@ -54,7 +54,7 @@ class Cell:
 
 
 def sizes(report: PromptReport) -> dict[str, int]:
-    """Tokens by category, in the order of the bar; what is free lies before the reserve."""
+    """Return the tokens of each category in the bar's order, with free space before the reserve."""
     used = {
         "system": report.system,
         "tools": report.tools,
@@ -68,7 +68,7 @@ def sizes(report: PromptReport) -> dict[str, int]:
 
 
 def bar(report: PromptReport, width: int) -> list[Cell]:
-    """The bar in `width` cells: the whole of it is the window, or what is used where that is more.
+    """Return the cells of a bar `width` cells wide that stands for the window, or for what is used if more.
 
     A category that is there has at least one cell while there is room for it; rounding is taken
     from what is free, then from the largest.
@@ -89,7 +89,7 @@ def bar(report: PromptReport, width: int) -> list[Cell]:
 
 
 def _beside_the_single(cells: dict[str, int], drawn: list[Cell], at: int) -> int:
-    """The place nearest to `at` where the tick does not hide the only cell of a category."""
+    """Return the index nearest to `at` where the tick does not hide a category's only cell."""
     places = [place for place, cell in enumerate(drawn) if cells[cell.category] > 1]
     return min(places, key=lambda place: abs(place - at), default=at)
 
@@ -103,7 +103,7 @@ def _make_fit(cells: dict[str, int], width: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """The words beside the bar, in the order in which they stand; empty where there is nothing to say."""
+    """The texts next to the bar, in the order in which they are drawn; an empty one is not drawn."""
 
     used: str
     band: str
@@ -115,7 +115,7 @@ class Figures:
 
     @classmethod
     def of(cls, report: PromptReport, cost: float | None) -> Figures:
-        """The figures of a report and of what the session has cost in US dollars."""
+        """Return the figures of a report and of the session's cost in US dollars."""
         share = f" / {figures.window(report.window)}  {figures.percent(report.percent)}"
         gone = left_out(report)
         return cls(
@@ -129,7 +129,7 @@ class Figures:
         )
 
     def fit(self, width: int) -> list[str]:
-        """Those words for which there is room beside a bar of the least length.
+        """Return the texts that fit next to a bar of the minimum width.
 
         The size stays whatever the room; its band gives way to whether rolling is on and to the turns.
         """
@@ -141,7 +141,7 @@ class Figures:
         return [words[name] for name in ("used", "turns", "rolling", "left_out", "cost") if name in words]
 
     def _fitting(self, used: str, room: int, is_wide: bool) -> dict[str, str]:
-        """The words that fit, the most needed first; turns also without their last word."""
+        """Return the texts that fit, the most important first; turns may lose their last word."""
         turns = [("turns", self.turns), ("turns", self.turns.removesuffix(" left"))]
         first, second = (
             ([("rolling", self.rolling)], turns) if is_wide else (turns, [("rolling", self.rolling)])
@@ -156,7 +156,7 @@ class Figures:
 
 
 class Level(StrEnum):
-    """How near the prompt is to what may be sent at all, whatever leaves before."""
+    """How close the prompt is to the largest size that may be sent."""
 
     PLAIN = "foreground"
     NEAR = "warning"
@@ -164,7 +164,7 @@ class Level(StrEnum):
 
 
 def level(report: PromptReport) -> Level:
-    """The level of a report: by the room for the prompt, reserve and margin off, not by the window."""
+    """Return the level of a report, measured against the room for the prompt rather than the window."""
     room = report.room
     if not report.within_budget or (room > 0 and report.used >= _FULL * room):
         return Level.FULL
@@ -172,5 +172,5 @@ def level(report: PromptReport) -> Level:
 
 
 def bar_width(width: int, words: list[str]) -> int:
-    """How many cells are left for the bar beside `words`."""
+    """Return how many cells are left for the bar next to `words`."""
     return max(0, min(_MAX_BAR, width - sum(len(word) + 2 for word in words)))

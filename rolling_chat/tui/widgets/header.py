@@ -14,7 +14,7 @@ PROGRAM = "rolling-chat"
 
 
 class Header(Widget):
-    """One row; the folder gives way first, then the title."""
+    """A row with program, title, model and folder; a narrow row cuts the folder first, then the title."""
 
     DEFAULT_CSS = """
     Header { height: 1; padding: 0 1; background: $panel; color: $foreground; }
@@ -28,7 +28,7 @@ class Header(Widget):
         self._folder = ""
 
     def show(self, title: str, model: str, folder: str) -> None:
-        """Draw these; all three may come from anywhere and are taken as data."""
+        """Draw the title, the model and the folder; all three may be untrusted text."""
         said = (title, model, folder)
         if said == self._said:
             return
@@ -38,7 +38,7 @@ class Header(Widget):
         self.refresh()
 
     def render(self) -> Text:
-        """The row."""
+        """Draw the row."""
         width = self.size.width
         right = f"{self._model} · {self._folder}" if self._folder else self._model
         room = width - len(PROGRAM) - 3
@@ -59,7 +59,7 @@ class Header(Widget):
 
 
 def short_folder(folder: str) -> str:
-    """A folder with the person's home as `~`."""
+    """Return a folder's path with the user's home directory as `~`."""
     path = Path(folder)
     try:
         return str(Path("~") / path.relative_to(Path.home()))
@@ -68,7 +68,7 @@ def short_folder(folder: str) -> str:
 
 
 def cut(text: str, width: int) -> str:
-    """`text` in at most `width` cells, with `…` where something was left out."""
+    """Return `text` in at most `width` cells, ending in `…` if something was cut off."""
     if cell_len(text) <= width:
         return text
     return set_cell_size(text, width - 1).rstrip() + "…" if width > 0 else ""

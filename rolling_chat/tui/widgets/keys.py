@@ -15,7 +15,7 @@ from rolling_chat.tui.keymap import ACTIONS, KeyHint, Keymap, Owner
 
 
 def bindings_of(owner: Owner) -> list[Binding]:
-    """Textual's bindings of an owner's actions; by their ids the app's keymap gives them other keys."""
+    """Return Textual's bindings of an owner's actions; the app's keymap may rebind them by their ids."""
     return [
         Binding(",".join(action.keys), action.action, id=action.name, show=False, priority=True)
         for action in ACTIONS.values()
@@ -24,7 +24,7 @@ def bindings_of(owner: Owner) -> list[Binding]:
 
 
 class KeyBar(Widget):
-    """One row of `key what-it-does`; what has no room is left out from the end."""
+    """A row of keys and what they do; keys that do not fit are omitted from the end."""
 
     DEFAULT_CSS = """
     KeyBar { height: 1; padding: 0 1; background: $panel; color: $text-muted; }
@@ -35,13 +35,13 @@ class KeyBar(Widget):
         self._hints: tuple[KeyHint, ...] = ()
 
     def show(self, hints: Sequence[KeyHint]) -> None:
-        """Draw these keys, the most needed first."""
+        """Draw key hints, given with the most important first."""
         if tuple(hints) != self._hints:
             self._hints = tuple(hints)
             self.refresh()
 
     def render(self) -> Text:
-        """The row."""
+        """Draw the row."""
         key_style = f"bold {Color.parse(self.app.theme_variables['footer-key-foreground']).hex6}"
         line = Text(no_wrap=True, end="")
         for key, what in self._hints:
@@ -54,7 +54,7 @@ class KeyBar(Widget):
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """What decides which keys work."""
+    """The state that decides which keys work."""
 
     busy: bool = False
     queued: bool = False
@@ -76,7 +76,7 @@ class Moment:
 
 
 def key_hints(moment: Moment) -> list[KeyHint]:
-    """The keys that work at this moment, the most needed first."""
+    """Return the keys that work at this moment, the most important first."""
     hint = moment.keymap.hint
     if moment.answers:
         return [*moment.answers, hint("quit")]
@@ -110,7 +110,7 @@ def key_hints(moment: Moment) -> list[KeyHint]:
 
 
 def _sending(moment: Moment) -> list[KeyHint]:
-    """What becomes of the draft; beside a queued message it stays where it is."""
+    """Return the hints for sending the draft; none while a message is queued and a draft is being typed."""
     if moment.sends_words:
         return [("enter", "refuse, with this")]
     if not moment.busy:

@@ -26,7 +26,7 @@ _TOO_LONG = "This paste is too long to be edited here; ctrl+x ctrl+e opens it in
 
 
 class PromptBox(FoldingArea):
-    """Posts what the person sends, and is empty at once: what is typed next is the next message."""
+    """The text area in which the user types; posts `Submitted` on Enter and is emptied at once."""
 
     DEFAULT_CSS = """
     PromptBox {
@@ -48,25 +48,25 @@ class PromptBox(FoldingArea):
 
     @dataclass
     class Submitted(Message):
-        """The person pressed Enter; the draft has left the box."""
+        """Posted when the user pressed Enter; the box no longer contains the draft."""
 
         draft: Draft
 
     @dataclass
     class TakeBack(Message):
-        """Up in an empty box: a queued message may be wanted back."""
+        """Posted when the user pressed Up in an empty box, to take back a queued message."""
 
     @dataclass
     class NewlineKeySeen(Message):
-        """This terminal tells shift+enter from enter."""
+        """Posted when the terminal is found to report shift+enter as a key of its own."""
 
     @dataclass
     class EditorWanted(Message):
-        """The draft is to be edited in the person's own editor."""
+        """Posted when the user wants to edit the draft in an external editor."""
 
     @dataclass
     class Said(Message):
-        """One line for the person."""
+        """Posted to show the user a one-line message."""
 
         line: str
 
@@ -94,27 +94,27 @@ class PromptBox(FoldingArea):
 
     @property
     def searching(self) -> bool:
-        """Does what stands in the box come from a search that has not ended?"""
+        """Whether the history is being searched, so that the box may show a search result."""
         return self._search.shown
 
     @property
     def own_draft(self) -> Draft:
-        """The draft, also while something else is shown for a search."""
+        """The user's draft, even while a history search shows something else."""
         return self._search.draft if self.searching else self.draft
 
     def offer(self, text: str) -> None:
-        """Put `text` for the person to go on with; until they touch it, a slash begins a command instead."""
+        """Put `text` into the box as a suggestion; a slash typed first replaces it by a command."""
         self.put(text)
         self._offered = self.text
 
     def offer_commands(self) -> None:
-        """Offer what the text may become, unless that was declined."""
+        """Show completions for the text, unless the user dismissed them."""
         text = self.text if self.document.line_count == 1 and not self.searching else ""
         offer = self._offer("" if text == self._declined else text)
         self._completion.show(offer.choices, marks_first=offer.runs)
 
     def grow(self) -> None:
-        """As high as the text, up to six rows, or a fifth of a screen that has few."""
+        """Fit the box's height to its text, up to six rows, or to a fifth of a small screen."""
         height = self.screen.size.height
         most = _MAX_ROWS if height > _FEW_ROWS else max(1, height // _SCREEN_SHARE)
         rows = max(1, min(most, self.wrapped_document.height))
@@ -122,20 +122,20 @@ class PromptBox(FoldingArea):
             self.styles.height = rows
 
     def on_resize(self) -> None:
-        """Another width wraps otherwise."""
+        """Fit the box's height to its text, which wraps differently at another width."""
         self.grow()
 
     def leave_search(self) -> None:
-        """Give the draft back that a search began with."""
+        """End the history search and restore the draft from before it."""
         self.put(self._search.leave())
 
     def end_search(self) -> None:
-        """Whoever leaves the box takes along what the search found."""
+        """End the history search, if any, and keep what it found as the draft."""
         if self.searching:
             self._take_found()
 
     async def _on_key(self, event: events.Key) -> None:
-        """Keys that mean something else here than in a plain text area."""
+        """Handle the keys that work differently here than in a plain text area."""
         key = event.key
         if key == "ctrl+j" and event.time < self.painted_at:
             # Enter pressed before the terminal was in raw mode reaches us as a line feed
@@ -152,7 +152,7 @@ class PromptBox(FoldingArea):
             await self.run_action(bound[0].action)
 
     async def _on_paste(self, event: events.Paste) -> None:
-        """Into the box, or into what is searched for."""
+        """Insert pasted text into the box, or into the search words during a history search."""
         event.prevent_default()
         event.stop()
         if self.searching:
@@ -161,7 +161,7 @@ class PromptBox(FoldingArea):
             self.take_in(event.text)
 
     def _give_way(self, key: str) -> None:
-        """An offered text that nobody touched gives way to a command."""
+        """Remove an untouched suggestion when the key begins a command."""
         if key == "slash" and self._offered and self.text == self._offered:
             self.put("")
         self._offered = ""
@@ -224,7 +224,7 @@ class PromptBox(FoldingArea):
     # -- the history
 
     def _walk(self, key: str) -> bool:
-        """Up and down: from the first row and the last the history, else a row."""
+        """Move a row up or down, or through the history from the first and last row."""
         match key:
             case "up" | "ctrl+p" if self._on_first_row:
                 self._older()
@@ -252,7 +252,7 @@ class PromptBox(FoldingArea):
             self.put(newer)
 
     def _seek(self, key: str, character: str | None) -> bool:
-        """A key while the history is searched; whether it belonged to the search."""
+        """Handle a key during a history search; False if the key is not part of the search."""
         search = self._search
         match key:
             case "ctrl+r":
@@ -271,7 +271,7 @@ class PromptBox(FoldingArea):
         return True
 
     def _take_found(self) -> None:
-        """What was found is the draft now, unless nothing was."""
+        """Keep what the search found as the draft, or restore the draft if it found nothing."""
         found, before = self._search.found, self._search.leave()
         if not found:
             self.put(before)

@@ -34,7 +34,7 @@ _ROWS_FOR_A_LIST = 20  # of the screen; below that one row shows the selected an
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """One answer: what it does, and the value that comes back.
+    """An answer to a question: its label, and the value that is returned.
 
     `escape` marks the harmless answer: esc gives it too, and at once, without a grace. `approves`: cannot be
     given before all of what would be done was in sight; `unseen`: offered until then. `takes_words`: what the
@@ -51,14 +51,14 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What the user answered: the value of the answer, and the user's words, if any."""
+    """The user's reply: the value of the answer, and the words that the user added, if any."""
 
     value: str
     words: str = ""
 
 
 class Question(Vertical, can_focus=True):
-    """Ask the user a question; post `Answered`, or `Typed` for keys that were meant for the prompt box.
+    """A question to the user; posts `Answered`, or `Typed` for keys that were meant for the prompt box.
 
     A digit or an arrow selects, and only Enter answers; no letter does. A digit that another character
     follows was meant for the prompt box, too. For `GRACE` seconds after the keys come here, and after every
@@ -78,28 +78,28 @@ class Question(Vertical, can_focus=True):
 
     @dataclass
     class HintsChanged(Message):
-        """The keys that answer the question changed."""
+        """Posted when the keys that answer the question changed."""
 
     @dataclass
     class Answered(Message):
-        """The user answered `question`."""
+        """Posted when the user answered `question`."""
 
         question: Question
         reply: Reply
 
     @dataclass
     class WordsWanted(Message):
-        """The user wants to say something with the answer: the prompt box takes the keys."""
+        """Posted when the user chose an answer with words: the prompt box should take the focus."""
 
     @dataclass
     class Typed(Message):
-        """Text that was meant for the prompt box."""
+        """Posted with text that was meant for the prompt box."""
 
         text: str
 
     @dataclass
     class Erased(Message):
-        """A backspace that was meant for the prompt box."""
+        """Posted when a backspace was meant for the prompt box."""
 
     def __init__(
         self,
@@ -128,16 +128,16 @@ class Question(Vertical, can_focus=True):
         self._timer: Timer | None = None
 
     def compose(self) -> ComposeResult:
-        """Show what would be done, and the answers below it."""
+        """Create the description of what would be done, and the list of answers below it."""
         yield self._detail
         yield self._list
 
     def on_mount(self) -> None:
-        """Fit the screen; the screen decides what gets the keyboard focus."""
+        """Fit the question to the screen's height."""
         self.fit(self.app.size.height)
 
     def fit(self, height: int, *, crowded: bool = False) -> None:
-        """Take no more rows than a screen of `height` can spare; `crowded`: others need them, too."""
+        """Limit the height to what a screen of `height` rows can spare, less if it is `crowded`."""
         self._room = (height, crowded)
         is_crowded = crowded or (height < _ROWS_FOR_ALL and not self.has_focus)
         is_list = height >= _ROWS_FOR_A_LIST
@@ -151,12 +151,12 @@ class Question(Vertical, can_focus=True):
 
     @property
     def answers(self) -> tuple[Answer, ...]:
-        """Return the answers that can be given now."""
+        """The answers that can be given now."""
         return tuple(answer for answer in self._answers if not answer.unseen or self._detail.unseen)
 
     @property
     def hints(self) -> tuple[tuple[str, str], ...]:
-        """Return the keys that work now; none while another widget has the focus."""
+        """The keys that work now; none while another widget has the focus."""
         if not self.has_focus:
             return ()
         hints = [("enter", "answer"), ("↑↓", "choose")] if self._listening else []
@@ -168,16 +168,16 @@ class Question(Vertical, can_focus=True):
 
     @property
     def harmless(self) -> Answer | None:
-        """Return the answer that Esc gives, if any."""
+        """The answer that Esc gives, if any."""
         return next((answer for answer in self._answers if answer.escape), None)
 
     @property
     def takes_words(self) -> bool:
-        """Whether the words of an answer are being written in the prompt box."""
+        """Whether the user is writing the words of an answer in the prompt box."""
         return self._worded is not None
 
     def scroll_pages(self, pages: int) -> bool:
-        """Scroll what would be done; False where all of it is in sight, or the keys are elsewhere."""
+        """Scroll the description; False if it is in sight whole or the question has no focus."""
         if not self.has_focus or self._detail.is_whole:
             return False
         self._digit = ""
@@ -185,17 +185,17 @@ class Question(Vertical, can_focus=True):
         return True
 
     def give_words(self, words: str) -> None:
-        """Answer with what was written."""
+        """Answer with the words that the user wrote, if the chosen answer takes words."""
         if self._worded is not None:
             self.post_message(self.Answered(self, Reply(self._worded.value, words)))
 
     def leave(self) -> None:
-        """Give the harmless answer."""
+        """Give the answer that Esc gives, if any."""
         if self.harmless is not None:
             self.post_message(self.Answered(self, Reply(self.harmless.value)))
 
     def watch_has_focus(self, has_focus: bool) -> None:
-        """Start the grace period when the question gets the focus; without it, no key answers."""
+        """Start the grace period when the question gets the focus; stop answering when it loses it."""
         super().watch_has_focus(has_focus)
         self._digit = ""
         height, crowded = self._room
@@ -208,12 +208,12 @@ class Question(Vertical, can_focus=True):
             self._show()
 
     def on_paste(self, event: events.Paste) -> None:
-        """Pass pasted text to the prompt box: it is never an answer."""
+        """Pass pasted text on to the prompt box; it is never an answer."""
         event.stop()
         self._type(event.text)
 
     def on_key(self, event: events.Key) -> None:
-        """Select, answer, scroll, or pass on what was meant for the prompt box."""
+        """Select, answer or scroll, and pass on keys that were meant for the prompt box."""
         key, char = event.key, event.character if event.is_printable else None
         if key == "escape":
             self.leave()

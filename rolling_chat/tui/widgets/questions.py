@@ -22,7 +22,7 @@ EDIT = "edit"
 
 
 def permission_question(request: PermissionRequest, clock: Callable[[], float]) -> Question:
-    """The question for a request: the whole of what would be done, and the rule that "always" would make."""
+    """Return the question whether to permit a tool call, with the rule that "Always" would add."""
     answers = (
         Answer("Once", Permission.ONCE, approves=True),
         Answer(f"Always: {_named(request.rule)} (this session)", Permission.SESSION, approves=True),
@@ -34,7 +34,7 @@ def permission_question(request: PermissionRequest, clock: Callable[[], float]) 
 
 
 def address_question(model: str, addresses: Mapping[str, str], clock: Callable[[], float]) -> Question:
-    """The question where a session goes that does not know it; the answer is an address, "" for none."""
+    """Return the question to which address to send the session; the answer "" means none."""
     answers = [Answer(place, address) for address, place in addresses.items()]
     text = f"This session is from an older version. For another address: /model {model} ADDRESS."
     nowhere = Answer("Do not send", "", escape=True)
@@ -42,7 +42,7 @@ def address_question(model: str, addresses: Mapping[str, str], clock: Callable[[
 
 
 def full_question(clock: Callable[[], float]) -> Question:
-    """The question when the prompt does not fit and rolling context is off."""
+    """Return the question for a prompt that does not fit while rolling context is off."""
     answers = (
         Answer("Turn rolling context on and go on", ROLL),
         Answer("Cancel", "cancel", escape=True),
@@ -52,7 +52,7 @@ def full_question(clock: Callable[[], float]) -> Question:
 
 
 def large_message_question(large: LargeMessage, clock: Callable[[], float]) -> Question:
-    """The question when the user's message is too large by itself."""
+    """Return the question for a user's message that is too large by itself."""
     answers = [
         Answer("Send its head and tail", HEAD_AND_TAIL),
         Answer("Send it as a file that the model reads in pieces", AS_FILE),
@@ -68,7 +68,7 @@ def large_message_question(large: LargeMessage, clock: Callable[[], float]) -> Q
 
 
 def _named(rule: PermissionRule) -> str:
-    """Name a rule in so few characters that a narrow screen does not cut them."""
+    """Return a rule's name, short enough that a narrow screen does not cut it."""
     match rule.reach:
         case "tool":
             return rule.tool

@@ -28,24 +28,24 @@ _KEPT_ROWS = 200
 
 
 def cell_of(strip: Strip, place: int) -> int:
-    """The cell at which a character begins: places count characters, strips are cut by cells."""
+    """Return the cell at which the character at index `place` begins."""
     return cell_len(strip.text[:place])
 
 
 def recolored(strip: Strip, style: Style) -> Strip:
-    """All of a row in other colours."""
+    """Return a row with `style` applied to all of it."""
     return Strip(
         [Segment(text, (own or Style()) + style, control) for text, own, control in strip], strip.cell_length
     )
 
 
 def live(strip: Strip, palette: Palette) -> Strip:
-    """A row of an answer that is still coming."""
+    """Return a row with the mark of an answer that is still streaming."""
     return Strip.join([Strip([Segment(LIVE_MARK, palette.style(palette.accent))]), strip.crop(2)])
 
 
 def selected(strip: Strip, line: Line, span: tuple[int, int], style: Style) -> Strip:
-    """A row with a part of its text selected, from one character to another; -1 is its end."""
+    """Return a row with a span of characters highlighted as selected; an end of -1 is the row's end."""
     start, end = max(span[0], line.gutter), span[1]
     stop = len(line.drawn) - line.margin
     first, last = cell_of(strip, start), cell_of(strip, stop if end == -1 else min(end, stop))
@@ -55,12 +55,12 @@ def selected(strip: Strip, line: Line, span: tuple[int, int], style: Style) -> S
 
 
 def on_ground(strip: Strip, width: int, ground: Style) -> Strip:
-    """A row on a ground of its own, to its end."""
+    """Return a row filled to `width` cells on a background of its own."""
     return recolored(strip.adjust_cell_length(width, ground), ground)
 
 
 def with_cursor(strip: Strip, column: int, width: int) -> Strip:
-    """A row of `width` with the reader's cursor: the character under it the other way round."""
+    """Return a row of `width` cells with the reader's cursor: the character under it reversed."""
     first = min(cell_of(strip, column), width - 1)
     last = max(cell_of(strip, column + 1), first + 1)
     under = strip.crop(first, last)
@@ -70,7 +70,7 @@ def with_cursor(strip: Strip, column: int, width: int) -> Strip:
 
 
 def with_news(strip: Strip, width: int, palette: Palette) -> Strip:
-    """A row that says that something came below it."""
+    """Return a row with a label at its end that reports new text below."""
     label = Strip([Segment(_NEWS, Style(color=palette.accent, bgcolor=palette.raised, bold=True))])
     room = width - label.cell_length
     if room < 0:
@@ -80,7 +80,7 @@ def with_news(strip: Strip, width: int, palette: Palette) -> Strip:
 
 
 def marked(strip: Strip, marks: Sequence[Marked]) -> Strip:
-    """The row with its marks; the current one is in reverse, the others are underlined."""
+    """Return a row with its search hits marked: the current one reversed, the others underlined."""
     parts, at = [], 0
     for mark in marks:
         start, end = cell_of(strip, mark.start), cell_of(strip, mark.end)
@@ -94,7 +94,7 @@ def marked(strip: Strip, marks: Sequence[Marked]) -> Strip:
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """What a row's look depends on besides its line.
+    """Everything besides its line that a row's look depends on.
 
     `selected` are the first character and the one after the last, -1 the end; `cursor` is the character
     under the reader's cursor.
@@ -110,7 +110,7 @@ class Shown:
 
 
 class RowDrawer:
-    """Draws the rows of one look; `begin` takes another."""
+    """Draws rows for one look and caches them; `begin` changes the look."""
 
     def __init__(self) -> None:
         self._filters: Sequence[LineFilter] = ()
@@ -126,7 +126,7 @@ class RowDrawer:
         filters: Sequence[LineFilter] = (),
         has_colors: bool = True,
     ) -> None:
-        """Draw for `look` from now on; without colours a ground of its own cannot be seen."""
+        """Draw for `look` from now on; without colors, reverse and underline replace backgrounds."""
         palette = look.palette
         self._width, self._palette, self._filters = look.width, palette, filters
         self._base = palette.style(palette.text)
@@ -139,7 +139,7 @@ class RowDrawer:
         self._rows.clear()
 
     def line(self, line: Line) -> Strip:
-        """A line in its colours, with nothing over it."""
+        """Return a line in its colors, without marks, selection or cursor."""
         kept = self._lines.get(id(line))
         if kept is not None and kept[0] is line:
             return kept[1]
@@ -149,11 +149,11 @@ class RowDrawer:
         return strip
 
     def content(self, line: Line, shown: Shown) -> Strip:
-        """A row without what the widget has around it."""
+        """Return a row without the widget's padding."""
         return self._row(line, shown)[0]
 
     def whole(self, line: Line, shown: Shown, left: int, width: int) -> Strip:
-        """A row of the widget, `left` cells from its edge, as it goes to the terminal."""
+        """Return a row as it goes to the terminal, `left` cells from the widget's edge."""
         content, whole = self._row(line, shown)
         if whole.cell_length != width:
             whole = self._finished(content, left, width)
@@ -161,7 +161,7 @@ class RowDrawer:
         return whole
 
     def blank(self, width: int) -> Strip:
-        """A row with nothing on it."""
+        """Return an empty row."""
         return self._filtered(Strip.blank(width, self._base))
 
     def _row(self, line: Line, shown: Shown) -> tuple[Strip, Strip]:

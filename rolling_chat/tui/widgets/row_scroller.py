@@ -35,28 +35,28 @@ _BREATH = 0.002  # seconds between two slices
 
 
 class RowScroller(ScrollView):
-    """Turns the wheel, the scroll bar and Textual's own scrolling into moves by lines and to rows."""
+    """A base class that turns wheel, scroll bar and Textual's own scrolling into moves by lines or rows."""
 
     _is_settling = False
     _thumb: tuple[object, ...] = ()
 
     def move_lines(self, lines: int) -> None:
-        """Scroll by lines."""
+        """Scroll by a number of lines."""
         raise NotImplementedError
 
     def move_to_row(self, row: int) -> None:
-        """Scroll to a row, as the scroll bar has it."""
+        """Scroll to a row, counted as the scroll bar counts."""
         raise NotImplementedError
 
     def scroll_pages(self, pages: int) -> None:
-        """Scroll by pages."""
+        """Scroll by a number of pages."""
         raise NotImplementedError
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
-        """Who scrolls by other means than ours (a selection that is drawn over the edge) moves by lines."""
+        """Turn scrolling by Textual itself, such as a selection dragged past the edge, into lines."""
         if self.show_vertical_scrollbar:
             self.vertical_scrollbar.position = new_value
-        is_cut = old_value > new_value >= self.max_scroll_y  # by another size, and not by a person
+        is_cut = old_value > new_value >= self.max_scroll_y  # by another size, and not by the user
         if not self._is_settling and not is_cut and round(old_value) != round(new_value):
             self.move_lines(round(new_value) - round(old_value))
 
@@ -88,7 +88,7 @@ class RowScroller(ScrollView):
         self.scroll_pages(1)
 
     def tell_scroll_bar(self, width: int, height: int, top: int, total: int) -> None:
-        """`height` rows of `total` are looked at, from `top` on."""
+        """Make the scroll bar show that `height` rows of `total` are in sight, from `top` on."""
         self._is_settling = True
         try:
             # no layout hangs on how much there is to scroll
@@ -101,7 +101,7 @@ class RowScroller(ScrollView):
             self._is_settling = False
 
     def _move_thumb(self, height: int, top: int, total: int) -> None:
-        """The bar is drawn anew only where its thumb would not be the same: it has eighths of a row."""
+        """Redraw the scroll bar only if its thumb would look different, in eighths of a row."""
         bar, scale = self.vertical_scrollbar, 8 * height / max(1, total)
         thumb = (height, total > height, round(top * scale), round((top + height) * scale))
         if thumb != self._thumb:
@@ -113,30 +113,33 @@ class RowScroller(ScrollView):
 
 
 class SelectableRows(RowScroller):
-    """Rows whose text can be selected, also far out of sight. Abstract."""
+    """An abstract widget of rows whose text can be selected, even far out of sight."""
 
     ALLOW_SELECT = True
 
     @property
     def document(self) -> Document:
-        """The items as rows."""
+        """The document whose rows are shown."""
         raise NotImplementedError
 
     def focus_on_click(self) -> bool:
-        """A click leaves the keys where they go."""
+        """Return False: a click does not move the keyboard focus."""
         return False
 
     @property
     def allow_select(self) -> bool:
-        """Text may be selected with the mouse."""
+        """Whether text may be selected with the mouse: always."""
         return True
 
     def get_selection(self, selection: Selection) -> tuple[str, str] | None:
-        """The text under a selection."""
+        """Return the text of a selection."""
         return selected_text(self.document, _point(selection.start), _point(selection.end)), "\n"
 
     def takes_long(self, then: Callable[[str | None], None]) -> bool:
-        """Where what is selected is not had at once, hand it on later: None if the items were replaced."""
+        """Return whether the selection takes long to collect; if so, pass it to `then` later.
+
+        `then` gets None if the items were replaced meanwhile.
+        """
         selection = self.text_selection
         if selection is None:
             return False
@@ -158,16 +161,16 @@ class SelectableRows(RowScroller):
                 return
 
     def selection_updated(self, _selection: Selection | None) -> None:
-        """Draw the selection."""
+        """Redraw after the selection changed."""
         self.refresh()
 
     def select(self, first: Point, last: Point) -> None:
-        """Select from one point to another."""
+        """Select the text between two points."""
         begin, end = (Offset(point.column, key_of(point.place)) for point in (first, last))
         self.screen.selections = {self: Selection.from_offsets(begin, end)}
 
     def select_around(self, row: Row, column: int, *, whole_line: bool) -> None:
-        """Select the line that goes through a row, or the word at a character of it."""
+        """Select the word at a character of a row, or the whole line of text it belongs to."""
         if whole_line:
             self.select(*line_at(self.document, row))
             return

@@ -28,7 +28,7 @@ _FIRST, _SPREAD = 400, 200  # rows that columns are as wide as: the first, and s
 
 
 class RowTable(ScrollView, can_focus=True):
-    """Shows a table of plain strings under its header; one row has the cursor."""
+    """A table of plain strings under a header, with the cursor on one row."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"row-table--header", "row-table--cursor"}
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -47,7 +47,7 @@ class RowTable(ScrollView, can_focus=True):
     """
 
     class Moved(Message):
-        """The cursor stands on another row."""
+        """Posted when the cursor moved to another row."""
 
         def __init__(self, table: RowTable) -> None:
             super().__init__()
@@ -55,7 +55,7 @@ class RowTable(ScrollView, can_focus=True):
 
         @property
         def control(self) -> RowTable:
-            """The table."""
+            """The table whose cursor moved."""
             return self.table
 
     def __init__(self, table: Table, *, classes: str = "") -> None:
@@ -67,13 +67,13 @@ class RowTable(ScrollView, can_focus=True):
         self._make_room()
 
     def show(self, table: Table) -> None:
-        """Show another table; the cursor stays where it is."""
+        """Show another table and keep the cursor's row index."""
         self._table, self._room = table, -1
         self._make_room()
         self.move_cursor(self.cursor_row)
 
     def move_cursor(self, row: int) -> None:
-        """Put the cursor on a row, the nearest there is, and have it in sight."""
+        """Move the cursor to a row, or to the nearest that exists, and scroll it into sight."""
         row = clamp(row, 0, max(0, len(self._table.rows) - 1))
         self._have_in_sight(row)
         if row != self.cursor_row:
@@ -82,39 +82,39 @@ class RowTable(ScrollView, can_focus=True):
         self.refresh()
 
     def action_move(self, rows: int) -> None:
-        """Up or down by rows."""
+        """Move the cursor up or down by rows."""
         self.move_cursor(self.cursor_row + rows)
 
     def action_turn_page(self, pages: int) -> None:
-        """Up or down by what is in sight."""
+        """Move the cursor up or down by pages."""
         self.move_cursor(self.cursor_row + pages * max(1, self._in_sight))
 
     def action_go_to_first(self) -> None:
-        """To the first row."""
+        """Move the cursor to the first row."""
         self.move_cursor(0)
 
     def action_go_to_last(self) -> None:
-        """To the last row."""
+        """Move the cursor to the last row."""
         self.move_cursor(len(self._table.rows))
 
     # -- what Textual asks
 
     def get_content_height(self, _container: Size, _viewport: Size, _width: int) -> int:
-        """The header and the rows."""
+        """Return the number of rows with the header."""
         return 1 + len(self._table.rows)
 
     def on_resize(self) -> None:
-        """The cursor's row stays in sight."""
+        """Scroll the cursor's row into sight."""
         self._have_in_sight(self.cursor_row)
 
     def on_click(self, event: events.Click) -> None:
-        """A click puts the cursor on a row."""
+        """Move the cursor to the row that was clicked."""
         offset = event.get_content_offset(self)
         if offset is not None and offset.y > 0:
             self.move_cursor(self.scroll_offset.y + offset.y - 1)
 
     def render_line(self, y: int) -> Strip:
-        """The header, which stays, and below it the rows."""
+        """Draw the fixed header (line 0) or one of the rows below it."""
         row, width = self.scroll_offset.y + y - 1, self.scrollable_content_region.width
         if width != self._room:  # here, and not when it is resized: nothing is drawn in widths of before
             self._room, self._widths = width, column_widths(self._table, width)
@@ -137,7 +137,7 @@ class RowTable(ScrollView, can_focus=True):
 
     @property
     def _in_sight(self) -> int:
-        """How many rows are in sight below the header."""
+        """The number of rows in sight below the header."""
         return self.size.height - 1
 
     def _have_in_sight(self, row: int) -> None:
@@ -151,7 +151,7 @@ class RowTable(ScrollView, can_focus=True):
 
 
 def column_widths(table: Table, room: int) -> list[int]:
-    """The columns' widths in `room` cells; the last gives way first. Of many rows some are measured.
+    """Return the columns' widths in `room` cells, measured on a sample of the rows; the last shrinks first.
 
     A spare last column for which there is no room has none.
     """
@@ -174,7 +174,7 @@ def _measured(count: int) -> Sequence[int]:
 
 
 def _make_fit(widths: list[int], room: int) -> None:
-    """Make columns narrower until they fit `room` cells: the last first, then the widest."""
+    """Narrow the columns until they fit `room` cells: the last first, then the widest."""
     over = sum(widths) - room
     least = min(widths[-1], _MIN_LAST)
     taken = max(0, min(over, widths[-1] - least))

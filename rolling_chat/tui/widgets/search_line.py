@@ -19,7 +19,7 @@ _KEYS = "ctrl+r older · enter take · esc back"
 
 
 class SearchLine(Widget):
-    """Searches backwards; every step gives the draft to show, the person's own where nothing is found."""
+    """The line that searches the prompt history backwards; each step returns the draft to show."""
 
     DEFAULT_CSS = """
     SearchLine { height: 1; padding: 0 1; display: none; background: $panel; color: $foreground; }
@@ -37,43 +37,43 @@ class SearchLine(Widget):
 
     @property
     def shown(self) -> bool:
-        """Is the history being searched?"""
+        """Whether the history is being searched."""
         return self._past is not None
 
     @property
     def found(self) -> bool:
-        """Does something hold the words?"""
+        """Whether an entry of the history matches the words."""
         return self._match is not None
 
     @property
     def draft(self) -> Draft:
-        """What stood in the box when the search began."""
+        """The user's draft from before the search."""
         return self._draft
 
     def begin(self, past: History, draft: Draft) -> Draft:
-        """Search `past`; `draft` is given back unless something is taken."""
+        """Start a search of `past` and return the draft to show; `draft` is restored if nothing is taken."""
         self._past, self._draft, self.words = past, draft, ""
         self.add_class("-open")
         return self._look(None)
 
     def leave(self) -> Draft:
-        """End the search; the draft that it began with."""
+        """End the search and return the draft from before it."""
         self._past, self._match = None, None
         self.remove_class("-open")
         return self._draft
 
     def seek(self, more: str) -> Draft:
-        """More words to search for; what is shown stays where it still holds them."""
+        """Add to the words and return the draft to show; the current match stays while it matches."""
         self.words = (self.words + " ".join(typed(more[:_MAX_WORDS]).split("\n")))[:_MAX_WORDS]
         return self._look(None if self._at is None else self._at + 1)
 
     def shorten(self) -> Draft:
-        """One character less to search for, from the newest again."""
+        """Remove the last character of the words, search again from the newest, return the draft to show."""
         self.words = self.words[:-1]
         return self._look(None)
 
     def older(self) -> Draft:
-        """The next older one; at the oldest it stays."""
+        """Go to the next older match and return the draft to show; stay at the oldest."""
         return self._look(self._at, stays=True)
 
     def _look(self, below: int | None, *, stays: bool = False) -> Draft:
@@ -90,7 +90,7 @@ class SearchLine(Widget):
         return self._match or self._draft
 
     def render(self) -> Text:
-        """What is searched for, how that goes, and the keys."""
+        """Draw the words, the state of the search, and the keys."""
         state = "" if not self.words else " · no older one" if self._match else " · not found"
         left = f"history: {one_line(self.words)}▏{state if self._at_end else ''}"
         width = self.size.width

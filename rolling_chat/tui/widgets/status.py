@@ -19,7 +19,7 @@ _SPINS_A_SECOND = 8
 
 
 class StatusLine(Widget):
-    """One row: the activity at the left, a hint or the draft's price at the right."""
+    """A row with the activity at the left, and a hint or the draft's price at the right."""
 
     DEFAULT_CSS = """
     StatusLine { height: 1; padding: 0 1; background: $background; color: $text-muted; }
@@ -33,7 +33,7 @@ class StatusLine(Widget):
         self._now = 0.0
 
     def show(self, left: str, right: tuple[str, ...], *, busy: bool, now: float) -> None:
-        """Draw these words, of `right` the first that take no more than half of the row.
+        """Draw `left`, and the first of `right` that takes no more than half of the row.
 
         `now` (seconds) turns the sign of activity.
         """
@@ -44,7 +44,7 @@ class StatusLine(Widget):
             self.refresh()
 
     def render(self) -> RenderResult:
-        """The row."""
+        """Draw the row."""
         width = self.size.width
         mark = f"{_SPIN[int(self._now * _SPINS_A_SECOND) % len(_SPIN)]} " if self._busy else ""
         right = next((words for words in self._right if cell_len(words) <= width // 2), "")

@@ -34,7 +34,7 @@ _SLICE_EVERY = 0.02  # seconds
 
 
 class Transcript(SelectableRows, can_focus=True):
-    """Shows a list of items; follows the end until the person scrolls up.
+    """A scrolling view of a list of items that follows the end until the user scrolls up.
 
     `viewport` says what is drawn; the scroll bar is told of it and never asked, but when it is dragged.
     """
@@ -53,14 +53,14 @@ class Transcript(SelectableRows, can_focus=True):
     """
 
     class LinkClicked(Message):
-        """A link was clicked; nothing has been opened."""
+        """Posted when the user clicks a link; nothing has been opened yet."""
 
         def __init__(self, address: str) -> None:
             super().__init__()
             self.address = address
 
     class Moved(Message):
-        """It follows the end again, or no longer, or something new came below."""
+        """Posted when following the end starts or stops, or when "new below" appears or goes."""
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
@@ -80,21 +80,21 @@ class Transcript(SelectableRows, can_focus=True):
 
     @property
     def document(self) -> Document:
-        """The items as rows."""
+        """The items laid out as rows."""
         return self._document
 
     @property
     def details(self) -> bool:
-        """Is all that can be folded open?"""
+        """Whether reasoning and tool results are unfolded by default."""
         return self._document.all_open
 
     @property
     def follow(self) -> bool:
-        """Does it follow the end?"""
+        """Whether the view follows the end."""
         return self.viewport.follow
 
     def show(self, items: ItemList) -> None:
-        """Show `items`, and what has changed in them since the last time."""
+        """Show `items`, or what changed in them since the last call."""
         began = time.perf_counter()
         if items is not self._document.items:
             self._document = Document(items, self._document.look)
@@ -104,22 +104,22 @@ class Transcript(SelectableRows, can_focus=True):
         self.paint_cost = time.perf_counter() - began
 
     def show_fates(self, fates: Fates) -> None:
-        """Show what becomes of the items in the next request; nothing is laid out again but heads."""
+        """Show what the next request does with each item; only heads and the lines above are redrawn."""
         self._document.set_fates(fates)
         self._update(all_rows=True)
 
     def set_details(self, shown: bool) -> None:
-        """Open or fold all reasoning and tool results."""
+        """Unfold or fold all reasoning and tool results."""
         self._document.open_all(is_open=shown)
         self._update()
 
     def mark_found(self, found: Found) -> None:
-        """Mark what was found."""
+        """Mark the search hits of `found`."""
         self._found = found
         self._update()
 
     def turn(self, ordinal: int) -> None:
-        """Open an item, or fold it."""
+        """Fold or unfold an item."""
         if ordinal not in self._document.ordinals:
             return
         self._document.turn(ordinal)
@@ -130,53 +130,53 @@ class Transcript(SelectableRows, can_focus=True):
     # -- moving
 
     def scroll_pages(self, pages: int) -> None:
-        """Scroll by pages; at the end it follows again."""
+        """Scroll by pages; reaching the end resumes following it."""
         self.move_lines(pages * max(1, self.viewport.height - 2))
 
     def move_lines(self, lines: int) -> None:
-        """Scroll by lines; at the end it follows again."""
+        """Scroll by lines; reaching the end resumes following it."""
         self.viewport.move(lines)
         self._moved()
 
     def move_to_row(self, row: int) -> None:
-        """Scroll to a row, as the scroll bar has it."""
+        """Scroll to a row, counted as the scroll bar counts."""
         self.viewport.to_row(row)
         self._moved()
 
     def scroll_to_start(self) -> None:
-        """Show the first item."""
+        """Scroll to the first item."""
         self.viewport.to_start()
         self._moved()
 
     def scroll_to_newest(self) -> None:
-        """Show the end, and follow it."""
+        """Scroll to the end and follow it."""
         self.viewport.to_end()
         self._moved()
 
     def scroll_items(self, step: int, kinds: Collection[Kind] = MESSAGES) -> None:
-        """To the next or the previous message of some kinds."""
+        """Scroll to the next or previous item of some kinds, by default messages."""
         self.viewport.by_items(step, kinds)
         self._moved()
 
     def show_place(self, place: Place) -> None:
-        """Have a place in sight, a third of the way down unless it is in sight already."""
+        """Scroll a line into sight, a third of the way down, unless it is in sight already."""
         if all(row.place != place for row in self.viewport.rows):
             self.viewport.to_place(place, above=self.viewport.height // 3)
         self._moved()
 
     def hold(self) -> None:
-        """Follow the end no longer."""
+        """Stop following the end."""
         self.viewport.hold()
         self._settle()
 
     def let_go(self) -> None:
-        """Follow the end again, where that is what is looked at."""
+        """Allow following the end again, unless the reader's cursor is shown."""
         if self.cursor is None:
             self.viewport.let_go()
             self._settle()
 
     def read_from(self, place: Place | None) -> None:
-        """Put the reader's cursor on a row, or take it away."""
+        """Put the reader's cursor on a row, or remove it for None."""
         if place is None:
             self.cursor = None
             self.let_go()
@@ -185,20 +185,20 @@ class Transcript(SelectableRows, can_focus=True):
         self.hold()
 
     def cursor_moved(self) -> None:
-        """Have the cursor in sight, and draw it."""
+        """Scroll the reader's cursor into sight and redraw it."""
         if self.cursor is not None:
             self._update()
             self.refresh()
 
     def _have_in_sight(self, place: Place) -> None:
-        """Scroll no further than is needed to see a row."""
+        """Scroll no further than needed to see a line."""
         rows, height = self.viewport.rows, self.viewport.height
         if not rows or rows[0].place <= place <= rows[-1].place:
             return
         self.viewport.to_place(place, above=height - 1 if place > rows[-1].place else 0)
 
     def _moved(self) -> None:
-        """The person looks at something else: the cursor comes along."""
+        """Move the reader's cursor into sight after the user scrolled, and redraw."""
         rows = self.viewport.rows
         if self.cursor is not None and rows:
             place = self.cursor.point.place
@@ -208,7 +208,7 @@ class Transcript(SelectableRows, can_focus=True):
         self._settle()
 
     def show_found(self, item_id: str, words: str) -> None:
-        """Scroll to an item, with the words that were looked for marked in it."""
+        """Scroll to an item and mark the words that were searched for in it."""
         ordinal = self._document.items.by_id.get(item_id)
         if ordinal is None or self._document.look.width <= 0:
             return
@@ -227,31 +227,31 @@ class Transcript(SelectableRows, can_focus=True):
     # -- what Textual asks
 
     def allow_focus(self) -> bool:
-        """Take keys only while there is a cursor for them to move."""
+        """Return whether there is a reader's cursor, the only thing that the keys move."""
         return self.cursor is not None
 
     def on_mount(self) -> None:
-        """Prepare the timer that lays out long texts."""
+        """Prepare the timer that lays out long texts in slices."""
         self._backlog = self.set_interval(_SLICE_EVERY, self._lay_out_more, pause=True)
 
     def on_resize(self) -> None:
-        """Another size; the text at the top row stays where it is."""
+        """Lay out the text for the new size and keep the top row's text in its place."""
         self._look_again()
 
     def notify_style_update(self) -> None:
-        """Draw again in the colours of another theme."""
+        """Redraw in the colors of another theme."""
         super().notify_style_update()
         if self.is_mounted:
             self._look_again()
 
     def render_line(self, y: int) -> Strip:
-        """One row of the screen, without what is around it."""
+        """Draw one row without the widget's padding."""
         if not 0 <= y < len(self._drawn):
             return self._drawer.blank(self._document.look.width)
         return self._drawer.content(self._drawn[y][0].line, self._shown(y, self.text_selection))
 
     def render_lines(self, crop: Region) -> list[Strip]:
-        """The rows as they go to the terminal.
+        """Draw rows as they go to the terminal.
 
         Textual's own way from `render_line` to here makes ten strips of a row that is ready: it is for
         borders and opacity, which this widget has not.
@@ -281,7 +281,7 @@ class Transcript(SelectableRows, can_focus=True):
         )
 
     def on_click(self, event: events.Click) -> None:
-        """A click opens or folds, or asks for a link; two select a word, three a line."""
+        """Fold, unfold or follow a link; a double click selects a word, a triple click a line."""
         offset = event.get_content_offset(self)
         if offset is None or not 0 <= offset.y < len(self._drawn):
             return
@@ -298,7 +298,7 @@ class Transcript(SelectableRows, can_focus=True):
             self.turn(row.place.ordinal)
 
     def on_key(self, event: events.Key) -> None:
-        """While it is read the keys are whoever's asked for them."""
+        """Pass the key to `takes_key`, if it is set."""
         if self.takes_key is None:
             return
         self._update()  # the cursor moves over what is there now
@@ -309,7 +309,7 @@ class Transcript(SelectableRows, can_focus=True):
     # -- keeping the screen right
 
     def _look_again(self) -> None:
-        """Take the size and the colours as they are now."""
+        """Adopt the current size and colors."""
         look = Look(self.scrollable_content_region.width, palette_of(self.app))
         if look.width <= 0:
             return
@@ -328,7 +328,7 @@ class Transcript(SelectableRows, can_focus=True):
         self._settle(all_rows=True)
 
     def _update(self, *, all_rows: bool = False) -> None:
-        """Take in what has changed, and draw it; the cursor stays in its text, and in sight."""
+        """Show what changed, keeping the cursor in its text and in sight."""
         if self._document.look.width <= 0:  # there is no room to show anything yet
             return
         self.viewport.update()
@@ -341,14 +341,14 @@ class Transcript(SelectableRows, can_focus=True):
         self._settle(all_rows=all_rows)
 
     def _lay_out_more(self) -> None:
-        """A slice of the long texts that are looked at."""
+        """Lay out another slice of an unfinished text."""
         ordinal = self._document.unfinished()
         if ordinal is not None:
             self._document.advance(ordinal, SLICE)
         self._update()
 
     def _settle(self, *, all_rows: bool = False) -> None:
-        """Tell the scroll bar where we are, and draw the rows that are not as they were."""
+        """Update the scroll bar and redraw the rows that changed."""
         viewport, items = self.viewport, self._document.items
         before, self._drawn = self._drawn, [(row, items.at(row.place.ordinal)) for row in viewport.rows]
         were_marked, self._marks = self._marks, marks_in(self._document, viewport.rows, self._found)
@@ -383,7 +383,7 @@ def _at(drawn: list[tuple[Row, Item]], at: int) -> tuple[Row, Item] | None:
 
 
 def _is_same(before: tuple[Row, Item] | None, after: tuple[Row, Item] | None) -> bool:
-    """Is a row the same line, of an item that stands as it stood?"""
+    """Return whether a row has the same line, of an item whose status has not changed."""
     if before is None or after is None:
         return before is after
     return (
