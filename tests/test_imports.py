@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping, Set
+from functools import cache
 from pathlib import Path
 
 import rolling_chat
@@ -21,6 +22,7 @@ def test_a_circle_is_found() -> None:
     assert _circles({"a": {"b", "c"}, "b": {"c"}, "c": set()}) == []
 
 
+@cache
 def _modules() -> dict[str, Path]:
     """Every module of the package by its name; a package's name is its `__init__`'s."""
     names = {}

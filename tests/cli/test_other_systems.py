@@ -18,6 +18,7 @@ TESTS = (
 )
 
 
+@pytest.mark.slow
 def test_messages_history_and_reading_need_nothing_that_only_posix_has() -> None:
     ran = subprocess.run(
         [sys.executable, "-m", "pytest", "-n", "0", "-p", "tests.support.without_posix",

@@ -103,6 +103,7 @@ def test_what_is_broken_is_repaired_and_never_passed_on(messages: list[dict[str,
 
 
 @given(conversations() | torn_conversations(), st.sampled_from([2048, 4096, 8192, 131_072]), st.booleans())
+@pytest.mark.slow
 def test_every_request_accounts_for_every_message(
     messages: list[dict[str, Any]], window: int, enabled: bool
 ) -> None:

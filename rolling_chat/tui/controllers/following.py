@@ -74,7 +74,8 @@ class Following:
                 self._unread = str(error)
                 self._state.notice(self._unread, warning=True)
         self.mark()
-        self._state.changed()
+        if self._chat.session.preview.is_ready:
+            self._state.changed()  # what is not ready would be asked for again by painting it
 
     def look(self) -> None:
         """Show what another terminal wrote; the rows that are looked at stay. A fault is one line, once."""

@@ -264,6 +264,7 @@ class TestLlamaServer:
         with llama_server(tmp_path_factory.mktemp("llama"), window=4_096) as running:
             yield running
 
+    @pytest.mark.slow
     async def test_a_long_conversation_is_refused_once_at_most(
         self, open_runtime: OpenRuntime, server: LlamaServer
     ) -> None:

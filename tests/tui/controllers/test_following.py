@@ -200,6 +200,7 @@ async def walk_through(home: Path) -> list[str]:
         return [*seen, transcript(pilot), *items(pilot)]
 
 
+@pytest.mark.slow
 async def test_what_is_packed_is_shown_and_found_as_what_is_not(
     tmp_path: Path, gate: threading.Event, monkeypatch: pytest.MonkeyPatch
 ) -> None:

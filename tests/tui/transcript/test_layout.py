@@ -67,6 +67,7 @@ def test_lines_that_nobody_looked_at_for_long_are_let_go_and_drawn_again() -> No
     assert _lines(layout) == lines
 
 
+@pytest.mark.slow
 def test_a_text_that_takes_long_is_laid_out_in_slices() -> None:
     ticks = iter(range(10**9))
     item = Item("a", Kind.ASSISTANT, "A line of it.\n\n" * 20_000)

@@ -142,6 +142,7 @@ def test_a_diff_in_a_result_tells_what_came_from_what_went() -> None:
     assert (colors["-old"], colors["+new"]) == (Palette().error, Palette().success)
 
 
+@pytest.mark.slow
 def test_a_large_answer_is_markdown_to_its_end() -> None:
     drawn = _rendered(_answer("**bold** word\n" * 40_000), 80)
     assert drawn.count("bold word") == 40_000

@@ -87,6 +87,7 @@ GIANTS = {
 
 
 @pytest.mark.parametrize("name", GIANTS)
+@pytest.mark.slow
 def test_a_giant_settles_as_it_comes(name: str) -> None:
     splitter = Splitter()
     for at in range(0, len(GIANTS[name]), 997):
