@@ -14,10 +14,10 @@ Work: TypeAlias = Callable[[], Coroutine[Any, Any, None]]
 
 
 class Workplace(Protocol):
-    """Where background work is done: a screen."""
+    """A screen that runs background work."""
 
     def work(self, work: Work) -> object:
-        """Begin some work; a fault of ours in it ends the program."""
+        """Run `work` in the background; an unexpected exception in it ends the program."""
         ...
 
 
@@ -31,7 +31,7 @@ class Coalesced:
         self.idle.set()
 
     def ask(self, place: Workplace) -> None:
-        """Do it once more."""
+        """Request a run of the job."""
         self._asked = True
         if self.idle.is_set():
             self.idle.clear()

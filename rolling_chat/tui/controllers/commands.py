@@ -46,7 +46,7 @@ _AT_ONCE = {"help", "quit"}  # no word of them is about the conversation
 
 
 class Shell(Protocol):
-    """What commands and screens need of the app."""
+    """The part of the app that commands and screens use."""
 
     keymap: Keymap
     theme: str
@@ -54,57 +54,57 @@ class Shell(Protocol):
     touched_at: float
 
     def push_screen(self, screen: Screen[Any], /) -> object:
-        """Open a screen over what is there."""
+        """Open a screen over the current one."""
         ...
 
     def push_screen_wait(self, screen: Screen[Result], /) -> Awaitable[Result]:
-        """Open a screen over what is there, and wait for its answer."""
+        """Open a screen over the current one, and return its result once it closes."""
         ...
 
     def call_later(self, callback: Callable[[], Any], /) -> bool:
-        """Do something once what is being done is done."""
+        """Call a function once the messages being processed are done."""
         ...
 
     def copied(self, text: str) -> bool:
-        """Copy `text`; whether it is on the clipboard."""
+        """Copy `text`; return whether it reached the clipboard."""
         ...
 
     def fault(self, what: str, error: Exception) -> str:
-        """Log a fault of ours; one line for the user, naming it and the log."""
+        """Log an unexpected exception; return one line for the user that names it and the log."""
         ...
 
     async def action_quit(self) -> None:
-        """Stop what runs, and leave."""
+        """Stop the running work, and quit."""
         ...
 
 
 class CommandStage(Protocol):
-    """What commands need of the screen."""
+    """The part of the screen that commands use."""
 
     chat: Chat
     state: ScreenState
 
     @property
     def transcript(self) -> Transcript:
-        """What shows the conversation."""
+        """The widget that shows the conversation."""
         ...
 
     @property
     def prompt(self) -> PromptBox:
-        """What takes what is typed."""
+        """The prompt box."""
         ...
 
     def load(self) -> None:
-        """Show the chat's conversation, at its end."""
+        """Show the chat's conversation, scrolled to its end."""
         ...
 
     async def settle(self) -> None:
-        """Stop what runs and wait for its end."""
+        """Stop the running work and wait until it has ended."""
         ...
 
 
 class CommandController:
-    """What a command may do to the screen: `rolling_chat.commands.CommandContext`."""
+    """The operations on chat and screen that commands may use (`rolling_chat.commands.CommandContext`)."""
 
     def __init__(
         self,
@@ -126,7 +126,7 @@ class CommandController:
         self.chat = screen.chat
 
     async def run(self, parsed: ParsedCommand) -> None:
-        """Run a command; a fault of ours is one line."""
+        """Run a command; report an unexpected exception in one line."""
         try:
             if parsed.name not in _AT_ONCE:
                 with suppress(ChatError):  # whatever needs what cannot be read says so itself
@@ -137,29 +137,29 @@ class CommandController:
 
     @property
     def report(self) -> PromptReport:
-        """What the gauge shows."""
+        """The report of the next request, as the gauge shows it."""
         return self._meter.reading() or self.chat.session.preview.report()
 
     @property
     def theme_names(self) -> Sequence[str]:
-        """The themes of the theme folders."""
+        """The names of the themes found in the theme folders."""
         return self._app.theme_names
 
     @property
     def theme_name(self) -> str:
-        """The theme in force."""
+        """The name of the active theme."""
         return self._app.theme
 
     def say(self, text: str, *, warning: bool = False) -> None:
-        """One line in the transcript."""
+        """Add one line to the transcript."""
         self._screen.state.notice(text, warning=warning)
 
     def show_tables(self, title: str, lead: Sequence[str], tables: Sequence[Table]) -> None:
-        """Lines and tables on a screen of their own."""
+        """Show lines and tables on a screen of their own."""
         self._app.push_screen(TablesScreen(title, lead, tables))
 
     def show_inspector(self, read: Callable[[], Inspection]) -> None:
-        """The next request, to pin and exclude from."""
+        """Open the inspector: the next request, whose messages can be pinned and excluded."""
         self._app.push_screen(InspectorScreen(self.chat, read, lambda: self.report, self._pins_changed))
 
     def _pins_changed(self, line: str) -> None:
@@ -167,24 +167,24 @@ class CommandController:
         self.say(line)
 
     def show_text(self, title: str, text: str) -> None:
-        """A whole text on a screen of its own."""
+        """Show a whole text on a screen of its own."""
         self._app.push_screen(TextScreen(title, text))
 
     async def confirm(self, title: str, question: str, text: str, answer: str) -> bool:
-        """Let the user take a text or leave it, whatever they were typing when it came."""
+        """Ask the user to accept or reject a text; what they were typing goes to the prompt box."""
         typed = self._screen.prompt.take_in
         return await self._app.push_screen_wait(ConfirmScreen(title, question, text, answer, typed=typed))
 
     async def edit(self, title: str, lead: str, text: str) -> str | None:
-        """Let the user edit a text."""
+        """Let the user edit a text; return it, or None if they cancel."""
         return await self._app.push_screen_wait(EditorScreen(title, lead, text))
 
     def show_help(self) -> None:
-        """Keys and commands."""
+        """Show the keys and the commands."""
         self._app.push_screen(HelpScreen(self._app.keymap))
 
     async def wait_for(self, work: Callable[[threading.Event], Result], doing: str) -> Result | None:
-        """Run `work` in a thread until it is done or `cancel` is called, which sets its event."""
+        """Run `work` in a thread; return None if `cancel` is called first, which sets its event."""
         self.cancel()
         stop, canceled = threading.Event(), asyncio.Event()
         self._canceled, self._screen.state.doing = canceled, doing
@@ -203,33 +203,33 @@ class CommandController:
                 self._screen.state.changed()
 
     def cancel(self) -> bool:
-        """Wait no longer for what a command does; whether there was anything."""
+        """Cancel the command that the user is waiting for; return whether there was one."""
         if self._canceled is None:
             return False
         self._canceled.set()
         return True
 
     async def pick(self, title: str, choices: Sequence[Choice], *, current: str = "") -> str | None:
-        """Let the user choose."""
+        """Let the user choose from a list; return the value chosen, None for none."""
         return await self._app.push_screen_wait(Picker(title, choices, current=current))
 
     def reload(self) -> None:
-        """Another conversation."""
+        """Show the conversation anew, after the session was changed for another."""
         self._screen.load()
 
     def refresh_title(self) -> None:
-        """In the title row."""
+        """Redraw the title row."""
         self._screen.state.changed()
 
     def offer_draft(self, text: str) -> bool:
-        """Into the prompt box, unless something stands there."""
+        """Put `text` in the prompt box if that is blank; return whether it was."""
         if self._screen.prompt.text.strip():
             return False
         self._screen.prompt.offer(text)
         return True
 
     def show_message(self, message_id: str, words: str = "") -> None:
-        """Scroll to a message, with `words` marked in it; of a result that is folded, all is opened."""
+        """Scroll to a message and highlight `words` in it; unfold all results if it is folded."""
         item_id, is_folded = place_of(self.chat.session.messages, message_id)
         transcript = self._screen.transcript
         if is_folded and not transcript.details:
@@ -238,20 +238,20 @@ class CommandController:
         self._screen.state.changed()
 
     async def stop_turn(self) -> None:
-        """Stop the turn that runs."""
+        """Stop the running turn and wait for its end."""
         await self._screen.settle()
 
     async def carry_on(self) -> None:
-        """Answer what the conversation ends with."""
+        """Let the model answer what the conversation ends with."""
         await self._turns.carry_on()()
 
     def refresh_report(self) -> None:
-        """The next request has changed."""
+        """Redraw the gauge and the marks, after a change of the next request."""
         self._following.mark()
         self._screen.state.changed()
 
     def set_theme(self, name: str) -> None:
-        """In force at once; kept in the settings where they can be written."""
+        """Use a theme at once, and save it in the settings if they can be written."""
         self._app.theme = name
         if self._paths is None:
             return
@@ -262,11 +262,11 @@ class CommandController:
             self.say(f"The theme is not kept for the next start: {error}", warning=True)
 
     def copy(self, text: str) -> bool:
-        """To the terminal's clipboard."""
+        """Copy `text` to the terminal's clipboard; return whether it got there."""
         return self._app.copied(text)
 
     def quit(self) -> None:
-        """Leave."""
+        """Quit the program."""
         self._app.call_later(self._app.action_quit)
 
 

@@ -36,28 +36,28 @@ _BACK = "The draft that was not sent is back; ctrl+c clears it."
 
 
 class DraftStage(Workplace, Protocol):
-    """What drafts need of the screen."""
+    """The part of the screen that drafts use."""
 
     chat: Chat
     state: ScreenState
 
     @property
     def app(self) -> App[Any]:
-        """What lends the terminal to an editor."""
+        """The app, which suspends itself while an external editor has the terminal."""
         ...
 
     @property
     def prompt(self) -> PromptBox:
-        """Where the draft stands."""
+        """The prompt box, which has the draft."""
         ...
 
     def set_timer(self, delay: float, callback: Callable[[], None] | None = None) -> Timer:
-        """Do something a little later."""
+        """Call a function after a delay."""
         ...
 
 
 class DraftController:
-    """Between the prompt box and the rest; `paths` None keeps nothing on disk."""
+    """Handles the prompt box's draft: counts, saves, sends and queues it; `paths` None saves nothing."""
 
     def __init__(
         self,
@@ -85,7 +85,7 @@ class DraftController:
         self._saving = Coalesced(self._save)
 
     def make_box(self, completion: Completion, search: SearchLine) -> PromptBox:
-        """The prompt box, with its history and its completion."""
+        """Create the prompt box, with its history and its completion."""
         offer = Completer(self._commands).offer
         return PromptBox(self._history, completion, search, offer, self._meter.price, id="prompt")
 
@@ -96,7 +96,7 @@ class DraftController:
     # -- sent and queued
 
     def submitted(self, draft: Draft) -> None:
-        """Run a command, send a message, queue it while the model works; Enter alone may go on."""
+        """Run a command, send a message or, while a turn runs, queue it; Enter alone may continue a turn."""
         text, state = draft.whole, self._screen.state
         parsed = parse(text)
         if parsed is None and self._asking.give_words(text.strip()):
@@ -126,13 +126,13 @@ class DraftController:
             state.queue(draft.whole)
 
     def take_back(self) -> None:
-        """Put the queued message into the box again."""
+        """Move the queued message back to the prompt box."""
         state = self._screen.state
         self._prompt.put(state.queued)
         state.queue("")
 
     def give_back(self, text: str) -> None:
-        """Put text that was not sent above what is in the box."""
+        """Put text that could not be sent in the prompt box, above what is there."""
         below = self._prompt.draft.whole
         self._prompt.put(f"{text}\n{below}" if below.strip() else text)
 
@@ -144,7 +144,7 @@ class DraftController:
     # -- counted
 
     def changed(self) -> None:
-        """Another draft stands in the box: make room for it now, count and keep it soon."""
+        """Handle a change of the draft: fit the box, and schedule counting and saving."""
         self._prompt.grow()
         self._prompt.offer_commands()
         self._save_soon()
@@ -154,7 +154,7 @@ class DraftController:
             self._count_timer.reset()
 
     def count(self) -> None:
-        """Count the draft, off the keys' path."""
+        """Count the draft's tokens in the background."""
         self._count_timer = None
         self._counting.ask(self._screen)
 
@@ -171,7 +171,7 @@ class DraftController:
     # -- kept
 
     def session_opened(self) -> None:
-        """Bring back the draft that was left in this session, where the box is empty."""
+        """Restore the unsent draft of the session just opened, if the prompt box is empty."""
         chat = self._screen.chat
         if chat.session.info.id == self._session:
             return
@@ -190,7 +190,7 @@ class DraftController:
         self._save_soon()
 
     def tidy(self) -> None:
-        """Delete old drafts and pastes that nobody came back for."""
+        """Delete draft files and pastes that were not used for a long time."""
         self._screen.work(partial(asyncio.to_thread, self._prune))
 
     def _prune(self) -> None:
@@ -198,7 +198,7 @@ class DraftController:
         self._pastes.prune()
 
     async def settle(self) -> None:
-        """Keep the draft as it is, before the program is left."""
+        """Save the draft before the program quits."""
         await self._saving.idle.wait()
         await self._save()
 
@@ -211,7 +211,7 @@ class DraftController:
 
     @property
     def _to_keep(self) -> Draft:
-        """What would be missed: the draft, and the message that is queued."""
+        """The draft to save, with the queued message above it."""
         draft, queued = self._prompt.own_draft, self._screen.state.queued
         if not queued:
             return draft
@@ -231,7 +231,7 @@ class DraftController:
     # -- edited elsewhere
 
     async def edit_outside(self) -> None:
-        """Let the person edit the draft in their own editor."""
+        """Let the user edit the draft in an external editor."""
         prompt, state = self._prompt, self._screen.state
         before = prompt.draft.whole
         try:

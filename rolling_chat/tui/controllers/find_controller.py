@@ -40,33 +40,36 @@ _STILL_READING = "older messages are still being read"
 
 
 class FindStage(Workplace, Protocol):
-    """What finding needs of the screen."""
+    """The part of the screen that finding uses."""
 
     chat: Chat
     state: ScreenState
 
     @property
     def transcript(self) -> Transcript:
-        """What is searched."""
+        """The transcript, which is searched."""
         ...
 
     @property
     def find_bar(self) -> FindBar:
-        """Where the words are typed."""
+        """The row in which the search words are typed."""
         ...
 
     @property
     def is_mounted(self) -> bool:
-        """Is the screen there?"""
+        """Whether the screen is mounted."""
         ...
 
     def take_focus(self) -> None:
-        """Give the keys to whoever should have them now."""
+        """Focus the widget that should have the keys now."""
         ...
 
 
 class FindController:
-    """Between the find bar and the transcript. What was found of an item is kept until that changes."""
+    """Searches the transcript for the find bar's words, caching the hits of every unchanged item.
+
+    What was found of an item is kept until that changes.
+    """
 
     def __init__(self, stage: FindStage) -> None:
         self._stage = stage
@@ -84,12 +87,12 @@ class FindController:
 
     @property
     def is_open(self) -> bool:
-        """Is something being looked for?"""
+        """Whether the find bar is shown."""
         return self._bar.shown
 
     @property
     def has_keys(self) -> bool:
-        """Is what is typed what to look for?"""
+        """Whether the find bar has the focus."""
         return self._bar.has_keys
 
     @property
@@ -101,7 +104,7 @@ class FindController:
         return self._stage.transcript
 
     def open(self) -> None:
-        """Show the row, and take the keys."""
+        """Show the find bar and focus it; start searching if it was hidden."""
         if not self.is_open:
             rows = self._view.viewport.rows
             self._origin = rows[0].place.ordinal if rows else 0
@@ -112,7 +115,7 @@ class FindController:
         self._stage.state.changed()
 
     def close(self) -> None:
-        """Hide the row and the marks; what is looked at stays."""
+        """Hide the find bar and the highlights, without scrolling the transcript."""
         self._bar.close()
         self._forget()
         self._view.mark_found(Found())
@@ -121,19 +124,19 @@ class FindController:
         self._stage.state.changed()
 
     def look_for(self, words: str) -> None:
-        """Other words: from what was looked at when the row was opened."""
+        """Search for `words`, from the top row that was visible when the find bar was opened."""
         self._forget()
         self._pattern = needle(words)
         self._view.mark_found(Found(self._pattern))
         self._look(_TYPING_PAUSE)
 
     def look_again(self) -> None:
-        """The conversation may have changed."""
+        """Search again if the conversation has changed since the last search ended."""
         if self.is_open and self._is_done and self._seen != self._stage.state.items.revision:
             self._look(_LOOK_AGAIN)
 
     def step(self, step: int) -> None:
-        """To the next hit or the previous one; after the last comes the first."""
+        """Go to the next hit, or the previous one if `step` is negative, wrapping around at the ends."""
         if not self._ordinals:
             return
         at = self._at()
@@ -187,7 +190,7 @@ class FindController:
         self.look_again()
 
     async def _breathe(self) -> None:
-        """Let keys be answered."""
+        """Pause once the time slice is used up, so that keys are handled."""
         if time.perf_counter() - self._began > _SLICE:
             await asyncio.sleep(_BREATH)
             self._began = time.perf_counter()
@@ -195,7 +198,7 @@ class FindController:
     # -- going
 
     def _go_to_first(self) -> None:
-        """To the first hit from where the search began, else to the last above that."""
+        """Go to the first hit from where the search began, or the last one above that."""
         index = bisect_right(self._ordinals, self._origin - 1)
         if index < len(self._ordinals):
             self._go(self._ordinals[index], 0)
@@ -210,7 +213,7 @@ class FindController:
             self._stage.work(partial(self._show, self._walk, ordinal, nth, self._pattern))
 
     async def _show(self, walk: int, ordinal: int, nth: int, pattern: Pattern[str]) -> None:
-        """Open what is folded, lay out what is long, have the hit in sight."""
+        """Unfold and lay out the item as far as needed, and scroll to the hit."""
         hits, view = self._known.get(ordinal), self._view
         if hits is None or walk != self._walk or ordinal not in view.document.ordinals:
             return  # other words are looked for by now
@@ -239,7 +242,7 @@ class FindController:
             view.cursor_moved()
 
     async def _drawn_offset(self, text: str, begin: int, end: int) -> int:
-        """How many characters are drawn of a part of a text."""
+        """Return how many characters are drawn for a part of a text."""
         drawn = 0
         self._began = time.perf_counter()
         for first, last in windows(text[begin:end]):
@@ -250,7 +253,7 @@ class FindController:
     # -- saying
 
     def _at(self) -> int | None:
-        """How many hits are above the current one."""
+        """Return how many hits precede the current one, None without a current hit."""
         if self._current is None:
             return None
         item_id, nth = self._current

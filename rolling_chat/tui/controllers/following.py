@@ -18,16 +18,16 @@ if TYPE_CHECKING:
 
 
 class FollowingStage(Workplace, Protocol):
-    """What following needs of the screen."""
+    """The part of the screen that following a session uses."""
 
     @property
     def transcript(self) -> Transcript:
-        """What shows the conversation."""
+        """The widget that shows the conversation."""
         ...
 
 
 class Following:
-    """Takes the chat's messages, marks and notices over into the screen's state."""
+    """Copies the session's messages, marks and notices to the screen's state."""
 
     def __init__(self, chat: Chat, state: ScreenState, stage: FollowingStage) -> None:
         self._chat = chat
@@ -41,7 +41,7 @@ class Following:
         chat.listener.on_older = self._put_above
 
     def load(self) -> None:
-        """Take the newest part of the conversation, and what there is to be said about the session."""
+        """Show the newest part of the conversation, and the notices of the session."""
         self._unread = ""
         self._state.load(self._chat.session.conversation.recent)
         if not self._chat.session.conversation.recent:
@@ -58,12 +58,12 @@ class Following:
         self.mark()
 
     def mark(self) -> None:
-        """Take over what the person pinned and what they left out."""
+        """Show which messages the user pinned or excluded."""
         if self._chat.session.conversation.is_whole:
             self._state.mark(item_marks(self._chat.session.messages, self._chat.session.pins.scope))
 
     async def catch_up(self) -> None:
-        """Read what is above the newest part, make the report, show both; a fault is one line."""
+        """Read the older messages and make the report, then show both; show an error as one line."""
         try:
             # what was painted while it was made has asked for it once more
             if not self._chat.session.preview.is_ready:
@@ -78,7 +78,10 @@ class Following:
             self._state.changed()  # what is not ready would be asked for again by painting it
 
     def look(self) -> None:
-        """Show what another terminal wrote; the rows that are looked at stay. A fault is one line, once."""
+        """Show what another process wrote to the session, without scrolling; show an error once, as one line.
+
+        A fault is one line, once.
+        """
         try:
             self._look()
             self._fault = ""
@@ -109,7 +112,7 @@ class Following:
         self._state.changed()
 
     def catch_up_beside(self) -> None:
-        """Catch up while keys are answered, where there is much to read or to look at."""
+        """Run `catch_up` in the background, if the report of the next request is not ready."""
         if not self._chat.session.preview.is_ready and not self._unread:
             self._catching_up.ask(self._stage)
 

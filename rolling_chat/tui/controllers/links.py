@@ -15,25 +15,28 @@ _OPENED = re.compile(r"(?:https?://|mailto:)\S+", re.IGNORECASE)
 
 
 class LinkStage(Protocol):
-    """What a link needs of the screen."""
+    """The part of the screen that opening a link uses."""
 
     @property
     def app(self) -> App[Any]:
-        """What asks, and opens."""
+        """The app, which asks the user and opens the address."""
         ...
 
     def copy(self, text: str) -> bool:
-        """Put `text` on the clipboard; whether it is there."""
+        """Copy `text` to the clipboard; return whether it got there."""
         ...
 
 
 def may_be_opened(address: str) -> bool:
-    """May a browser be given this address? Only http, https and mailto, and no blanks or controls in it."""
+    """Return whether a browser may be given this address.
+
+    Only http, https and mailto, and no blanks or controls in it.
+    """
     return _OPENED.fullmatch(address) is not None and exact(address) == address
 
 
 async def ask_and_open(stage: LinkStage, address: str) -> None:
-    """Show the whole address; open it, or where no browser may have it copy it, if the person says so."""
+    """Ask the user, showing the whole address; then open it, or copy it if it must not be opened."""
     opens = may_be_opened(address)
     question = (
         "The address of the link:" if opens else "No browser is given such an address; it can be copied:"

@@ -33,7 +33,7 @@ _PARTS, _PART = 8, 8_000  # parts of a long paste that are counted for its price
 
 
 class Meter:
-    """What the gauge and `/context` show of the next request: one report, however it has come about.
+    """Keeps the figures of the next request that the gauge and `/context` show, all from one report.
 
     Nothing is counted before `begin`, for the first count loads much. Where there is much to look at, a
     report is `wanted`: it is made beside the keys, and the one before it is shown until then. A draft that
@@ -55,20 +55,20 @@ class Meter:
 
     @property
     def report(self) -> PromptReport | None:
-        """The last report that was drawn; None until there is one."""
+        """The report that was drawn last; None until there is one."""
         return self._report
 
     @property
     def cost(self) -> float | None:
-        """What the session has cost in US dollars, None where prices are unknown."""
+        """The cost of the session in US dollars, None if prices are unknown."""
         return self._chat.usage.cost
 
     def begin(self) -> None:
-        """What is needed for counting is loaded."""
+        """Start counting; what counting needs is loaded."""
         self._has_begun = True
 
     def take(self, event: Event) -> None:
-        """Follow a turn."""
+        """Update the figures with an event of the running turn."""
         match event:
             case TurnStarted():
                 self._sending = 0
@@ -83,24 +83,24 @@ class Meter:
                 pass
 
     def turn_over(self) -> None:
-        """Nothing is on its way any more, whatever became of it."""
+        """Forget the sent draft and the streamed reply, after the turn has ended."""
         self._reply, self._sending = None, 0
 
     @property
     def is_ready(self) -> bool:
-        """Can drafts be counted?"""
+        """Whether drafts can be counted yet."""
         return self._has_begun
 
     def weigh(self, text: str) -> int:
-        """What a draft would add to the next request, in tokens; from any thread."""
+        """Return the tokens that a draft would add to the next request; call it from any thread."""
         return self._chat.session.prices.of_draft(text) if text.strip() else 0
 
     def show_draft(self, draft: str, tokens: int) -> None:
-        """This stands in the prompt box, and was weighed."""
+        """Set the draft in the prompt box, and its tokens."""
         self._draft, self.draft_tokens = draft if tokens else "", tokens
 
     def price(self, text: str) -> int:
-        """What a paste comes to in tokens, at once: a long one is counted in parts; 0 until all is loaded."""
+        """Estimate the tokens of a paste at once, a long one by sampling; return 0 before `begin`."""
         if not self.is_ready:
             return 0
         if len(text) <= _PARTS * _PART:
@@ -110,12 +110,12 @@ class Meter:
         return self.weigh(parts) * len(text) // len(parts)
 
     def send_draft(self, *, is_next: bool = True) -> None:
-        """The draft has left the box; where it `is_next` it is on its way into the conversation."""
+        """Clear the draft; with `is_next`, count it as being sent until the turn starts."""
         self._sending = self.draft_tokens if is_next else 0
         self._draft, self.draft_tokens = "", 0
 
     def reading(self) -> PromptReport | None:
-        """The report of the next request as it stands now."""
+        """Return the report of the next request, the draft and the streamed reply included."""
         report = self._newest_report()
         if report is None:
             return None
@@ -123,7 +123,7 @@ class Meter:
         return said.with_draft(self.draft_tokens + self._sending)
 
     def draft_hints(self, *, busy: bool) -> tuple[str, ...]:
-        """What the draft costs and what would leave for it, the longest words first; none without one."""
+        """Return texts, longest first, on the draft's tokens and what it would drop; none without a draft."""
         if not self.draft_tokens:
             return ()
         price = f"+{figures.tokens(self.draft_tokens)}"
@@ -160,7 +160,7 @@ class Meter:
         return reply.tokens
 
     def _effect(self) -> str:
-        """What sending the draft would do to the rest of the prompt; empty while there is room for it."""
+        """Return what sending the draft would do to the rest of the prompt; empty if there is room for it."""
         report = self._newest_report()
         # the report's estimate may be off by its band: near the mark only the pipeline itself knows
         if report is None or 2 * self.draft_tokens < report.until_trim:

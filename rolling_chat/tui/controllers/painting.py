@@ -36,7 +36,7 @@ _PAINT_SHARE = 4  # a paint is followed by at least so many times its own cost o
 
 
 class Canvas(Protocol):
-    """What painting needs of the screen."""
+    """The part of the screen that painting uses."""
 
     chat: Chat
     state: ScreenState
@@ -44,37 +44,38 @@ class Canvas(Protocol):
 
     @property
     def transcript(self) -> Transcript:
-        """What shows the conversation."""
+        """The widget that shows the conversation."""
         ...
 
     @property
     def prompt(self) -> PromptBox:
-        """What takes what is typed."""
+        """The prompt box."""
         ...
 
     def query_one(self, selector: type[Painted], /) -> Painted:
-        """The widget of a kind; raises NoMatches when the screen is being left."""
+        """Return the widget of a type; raise NoMatches while the screen is being closed."""
         ...
 
     def moment(self) -> Moment:
-        """What the keys mean now."""
+        """Return the state that decides which keys do what."""
         ...
 
     def set_interval(
         self, interval: float, callback: Callable[[], None] | None = None, *, pause: bool = False
     ) -> Timer:
-        """Do something again and again."""
+        """Call a function at regular intervals."""
         ...
 
     def call_later(self, callback: Callable[[], None]) -> bool:
-        """Do something once what is being done is done."""
+        """Call a function once the messages being processed are done."""
         ...
 
 
 class Painter:
-    """Paints a screen's state whenever that tells of a change. `clock` is monotonic, in seconds.
+    """Redraws the screen whenever its state reports a change. `clock` is monotonic, in seconds.
 
-    While a turn runs changes are painted frame by frame, else once what made them is done.
+    `clock` is monotonic, in seconds. While a turn runs changes are painted frame by frame, else once what
+    made them is done.
     """
 
     def __init__(self, screen: Canvas, meter: Meter, clock: Callable[[], float]) -> None:
@@ -90,7 +91,7 @@ class Painter:
         self._is_due = False
 
     def begin(self) -> None:
-        """Listen to the state from now on; the screen is mounted."""
+        """Start listening to the state; the screen must be mounted."""
         self._frames = self._screen.set_interval(_FRAME, self._frame, pause=True)
         self._screen.state.listener = self._changed
 
@@ -102,19 +103,19 @@ class Painter:
             self._screen.call_later(self.paint)
 
     def _keeps_painting(self, now: float) -> bool:
-        """Is there something to paint frame after frame?"""
+        """Return whether to redraw frame by frame."""
         state = self._screen.state
         return state.busy or now < state.quit_until
 
     def paint(self) -> None:
-        """Draw everything that has changed."""
+        """Redraw everything that has changed."""
         self._is_due = False
         with suppress(NoMatches):  # the screen may be going already
             self._paint_transcript()
             self._paint_around()
 
     def _paint_around(self) -> None:
-        """Draw all but the transcript's text."""
+        """Redraw everything but the transcript's text."""
         screen = self._screen
         with suppress(NoMatches):
             info = screen.chat.session.info
@@ -126,7 +127,7 @@ class Painter:
             self._show_fates(screen.transcript)
 
     def paint_rows(self) -> None:
-        """Draw what stands below the transcript."""
+        """Redraw the rows below the transcript: status, gauge and keys."""
         now, screen = self._clock(), self._screen
         busy = screen.state.busy
         # what a key has just come to is read whole, the draft's price before it and after
@@ -136,7 +137,7 @@ class Painter:
         self.hint_keys()
 
     def hint_keys(self) -> None:
-        """Draw which keys do what now."""
+        """Redraw the row that shows which keys do what."""
         with suppress(NoMatches):  # the screen may be going already
             self._screen.query_one(KeyBar).show(key_hints(self._screen.moment()))
 
@@ -148,7 +149,7 @@ class Painter:
         self._screen.finding.look_again()
 
     def _show_fates(self, transcript: Transcript) -> None:
-        """What becomes of the messages is drawn from the report that the gauge draws."""
+        """Show in the transcript what the newest report says of each message."""
         report = self._meter.report
         if (
             report is not self._fated

@@ -19,37 +19,37 @@ if TYPE_CHECKING:
 
 
 class QuestionStage(Protocol):
-    """What a question needs of the screen."""
+    """The part of the screen that a question uses."""
 
     state: ScreenState
 
     def question_slot(self) -> Widget:
-        """The widget that takes a question; raises NoMatches when the screen is being left."""
+        """Return the widget that holds a question; raise NoMatches while the screen is being closed."""
         ...
 
     def fit_question(self) -> None:
-        """Give the question the rows that it can have."""
+        """Fit the question's height to the rows available."""
         ...
 
     def take_focus(self) -> None:
-        """Give the keys to whoever should have them now."""
+        """Focus the widget that should have the keys now."""
         ...
 
     def add_class(self, *class_names: str) -> object:
-        """Style the screen as one that asks."""
+        """Add a style class to the screen."""
         ...
 
     def remove_class(self, *class_names: str) -> object:
-        """Style it as before."""
+        """Remove a style class from the screen."""
         ...
 
     def call_after_refresh(self, callback: Callable[[], None]) -> object:
-        """Do something once the question is gone from the screen."""
+        """Call a function after the next redraw."""
         ...
 
 
 class Asking:
-    """The question that is asked on a chat screen, if any."""
+    """Shows questions to the user on a chat screen, one at a time."""
 
     def __init__(self, stage: QuestionStage) -> None:
         self._stage = stage
@@ -59,11 +59,11 @@ class Asking:
 
     @property
     def question(self) -> Question | None:
-        """The question that waits for its answer."""
+        """The question that waits for an answer, None for none."""
         return self._question
 
     async def ask(self, question: Question) -> Reply:
-        """Show a question and wait for its answer; another waits until this one is gone."""
+        """Show a question and wait for its answer; questions asked meanwhile wait their turn."""
         async with self._one_at_a_time:
             self._question, self._answer = question, asyncio.get_running_loop().create_future()
             self._stage.add_class("-asking")
@@ -83,7 +83,7 @@ class Asking:
 
     @property
     def takes_words(self) -> bool:
-        """Whether the words of an answer are being written in the prompt box."""
+        """Whether the prompt box takes the words of an answer to the open question."""
         return self._question is not None and self._question.takes_words
 
     def give_words(self, text: str) -> bool:
@@ -94,11 +94,11 @@ class Asking:
         return True
 
     def leave(self) -> None:
-        """Cancel a question between turns, for whoever writes on has answered it; one of a turn stays."""
+        """Cancel the open question, unless a turn runs: the user has gone on by typing."""
         if self._question is not None and not self._stage.state.busy:
             self.answer(self._question, Reply(""))
 
     def answer(self, question: Question, reply: Reply) -> None:
-        """Hand the reply to who asked; a late one to a question that is gone answers nothing."""
+        """Answer a question with `reply`; do nothing if that question is no longer open."""
         if question is self._question and self._answer is not None and not self._answer.done():
             self._answer.set_result(reply)

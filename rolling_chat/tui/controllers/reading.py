@@ -52,7 +52,7 @@ _A_COPY = "What the editor opened was a copy: the message is as it was."
 
 
 class ReadingStage(Workplace, Protocol):
-    """What reading needs of the screen."""
+    """The part of the screen that reading by keys uses."""
 
     state: ScreenState
     finding: FindController
@@ -60,30 +60,30 @@ class ReadingStage(Workplace, Protocol):
 
     @property
     def app(self) -> App[Any]:
-        """What lends the terminal to an editor."""
+        """The app, which suspends itself while an editor or pager has the terminal."""
         ...
 
     @property
     def transcript(self) -> Transcript:
-        """What is read."""
+        """The transcript, which is read."""
         ...
 
     @property
     def prompt(self) -> PromptBox:
-        """What takes whatever else is typed."""
+        """The prompt box, which gets what is typed."""
         ...
 
     @property
     def focused(self) -> Widget | None:
-        """Who takes the keys."""
+        """The widget that has the focus."""
         ...
 
     def set_focus(self, widget: Widget | None, scroll_visible: bool = True) -> None:
-        """Give the keys to a widget."""
+        """Focus a widget."""
         ...
 
     def take_focus(self) -> None:
-        """Give the keys to whoever should have them now."""
+        """Focus the widget that should have the keys now."""
         ...
 
     def takes_keys(self) -> Widget:
@@ -91,24 +91,24 @@ class ReadingStage(Workplace, Protocol):
         ...
 
     def get_selected_text(self) -> str | None:
-        """The text that is selected."""
+        """Return the selected text."""
         ...
 
     def clear_selection(self) -> None:
-        """Select nothing."""
+        """Clear the selection."""
         ...
 
     def copies_later(self, copy: Callable[[str], object]) -> bool:
-        """Where what is selected takes long, copy it in the background; False where it is had at once."""
+        """Copy a long selection in the background; return False for one that is available at once."""
         ...
 
     def copy(self, text: str) -> bool:
-        """Put `text` on the clipboard; whether it is there."""
+        """Copy `text` to the clipboard; return whether it got there."""
         ...
 
 
 class ReadingController:
-    """Moves what is looked at, and takes the transcript's keys while `is_on`.
+    """Scrolls the transcript, and handles its cursor and selection while it is read by keys.
 
     What is typed otherwise goes to the prompt box.
     """
@@ -129,12 +129,12 @@ class ReadingController:
 
     @property
     def is_on(self) -> bool:
-        """Is the transcript read by keys?"""
+        """Whether the transcript is being read by keys."""
         return self._view.cursor is not None
 
     @property
     def hints(self) -> list[KeyHint]:
-        """The keys that work."""
+        """The keys that work while the transcript is read, with what they do."""
         if self._extends:
             return [("↑↓←→", "select"), ("y", "copy"), ("esc", "end")]
         return [
@@ -158,7 +158,7 @@ class ReadingController:
         return self._stage.transcript
 
     def begin(self) -> None:
-        """Put the cursor on the last row in sight; a second time ends it."""
+        """Start reading by keys at the last row in sight that has text; end it if it is on already."""
         view = self._view
         rows = [row for row in view.viewport.rows if row.line.text.strip()]
         if self.is_on or not rows:
@@ -170,18 +170,18 @@ class ReadingController:
         self._stage.state.changed()
 
     def end(self) -> None:
-        """Back to the prompt box; what is looked at stays."""
+        """Stop reading by keys and focus the prompt box, without scrolling."""
         self._let_go()
         self._stage.take_focus()
         self._stage.state.changed()
 
     def focus_moved(self, widget: Widget) -> None:
-        """Whoever takes the keys away, but to find something, ends it."""
+        """Stop reading by keys when another widget gets the focus, unless the find bar is open."""
         if self.is_on and widget is not self._view and not self._stage.finding.is_open:
             self._let_go()
 
     def _write_on(self) -> Widget:
-        """Back to where one writes, also while something is found; who takes the keys there."""
+        """Stop reading by keys; focus and return the widget that takes what is typed."""
         self.end()
         owner = self._stage.takes_keys()
         self._stage.set_focus(owner, scroll_visible=False)
@@ -193,7 +193,7 @@ class ReadingController:
         self._view.refresh()
 
     def key(self, event: events.Key) -> bool:
-        """What a key does; whether it does anything."""
+        """Handle a key while the transcript is read; return whether it did anything."""
         cursor, key = self._view.cursor, event.character if event.is_printable else event.key
         self._stage.state.said = ""
         owner = self._stage.focused
@@ -216,13 +216,13 @@ class ReadingController:
         return True
 
     def pasted(self, text: str) -> None:
-        """What is pasted is meant for the prompt box."""
+        """While the transcript is read by keys, end that and insert the pasted text in the prompt box."""
         if self.is_on:
             self._write_on()
             self._stage.prompt.take_in(text)
 
     def page(self, pages: int) -> None:
-        """A page up or down, the cursor with it."""
+        """Scroll by pages and move the cursor along."""
         cursor, view = self._view.cursor, self._view
         if cursor is None:
             return
@@ -234,7 +234,7 @@ class ReadingController:
         self._after(cursor)
 
     def _move(self, how: Callable[[Cursor], object]) -> None:
-        """Move the cursor by a key that works also outside."""
+        """Move the cursor by a key that also works while the transcript is not read."""
         cursor = self._view.cursor
         if cursor is not None:
             self._before(cursor, selects=self._extends)
@@ -242,7 +242,7 @@ class ReadingController:
             self._after(cursor)
 
     def copies(self) -> bool:
-        """Ctrl+c: copy what is selected, else the line; False where nothing is being read."""
+        """Copy the selection, or the cursor's line; return False if the transcript is not being read."""
         if self._view.cursor is None:
             return False
         self._copy_selected(self._view.cursor)
@@ -251,7 +251,7 @@ class ReadingController:
     # -- moving
 
     def move_by(self, how: str, step: int) -> None:
-        """Move by pages, lines, messages, the user's own messages, or to an edge, and the cursor with it."""
+        """Scroll by pages, lines, messages, the user's messages or to an edge, and move the cursor along."""
         view = self._view
         kinds = MESSAGES if how == "messages" else (Kind.USER,)
         match how:
@@ -297,7 +297,7 @@ class ReadingController:
         return True
 
     def _before(self, cursor: Cursor, *, selects: bool) -> None:
-        """A selection begins where the cursor stands, and ends when the cursor moves without one."""
+        """Start or clear the selection before the cursor moves."""
         if not self._stage.selections:
             self._mark = self._mark if self._extends else None
         if selects:
@@ -316,7 +316,7 @@ class ReadingController:
         self._mark = cursor.point if self._extends else self._mark
 
     def _leave(self) -> None:
-        """Esc: first the selection, then the reading."""
+        """Clear the selection, or stop reading if there is none."""
         if self._mark is None and not self._extends:
             self.end()
         self._end_selection()
@@ -395,5 +395,5 @@ class ReadingController:
 
 
 def _text_of(item: Item) -> str:
-    """What a message holds, as it came: of a tool's work the result."""
+    """Return the text of a message as received; for a tool call, its result."""
     return item.detail or item.text

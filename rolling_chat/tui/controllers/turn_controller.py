@@ -44,32 +44,32 @@ _STOP_SECONDS = 5.0
 
 
 class Drafts(Protocol):
-    """Take back text that could not be sent."""
+    """An owner of drafts that takes back text that could not be sent."""
 
     def give_back(self, text: str) -> None:
-        """Put `text` into the prompt box, above what is typed there."""
+        """Put `text` in the prompt box, above what is typed there."""
         ...
 
 
 class Stage(Protocol):
-    """What a turn needs of the screen."""
+    """The part of the screen that a turn uses."""
 
     @property
     def drafts(self) -> Drafts:
-        """Where text goes that was not sent."""
+        """The owner of drafts, which takes back text that was not sent."""
         ...
 
     def turn_over(self) -> None:
-        """The turn is over: show what became of its messages."""
+        """Show what became of the messages of the turn that ended."""
         ...
 
     def load(self) -> None:
-        """Show the conversation anew: a part of it was taken back."""
+        """Show the conversation anew, after a part of it was taken back."""
         ...
 
 
 class TurnController:
-    """One turn at a time; `clock` is monotonic, in seconds."""
+    """Runs one turn at a time on the screen; `clock` is monotonic, in seconds."""
 
     def __init__(
         self,
@@ -93,21 +93,21 @@ class TurnController:
         self._idle.set()
 
     def say(self, text: str) -> Work:
-        """What sends a message, and after it whatever was queued meanwhile; busy from the call on."""
+        """Return work that sends a message, then any queued one; the screen is busy from this call on."""
         return self._begun(lambda: self._chat.send(text), text)
 
     def carry_on(self) -> Work:
-        """What goes on with an answer that was cut; busy from the call on."""
+        """Return work that continues an interrupted turn; the screen is busy from this call on."""
         return self._begun(self._chat.carry_on)
 
     def stop(self) -> None:
-        """Stop the turn that runs; it ends in its own time, and soon."""
+        """Ask the running turn to stop, without waiting for its end."""
         if self._state.busy:
             self._state.stopping()
             self._chat.stop()
 
     async def settle(self) -> None:
-        """Stop the turn that runs and wait until it has ended, for a few seconds at most."""
+        """Stop the running turn and wait until it has ended, for a few seconds at most."""
         self.stop()
         try:
             await asyncio.wait_for(self._idle.wait(), _STOP_SECONDS)
@@ -115,12 +115,12 @@ class TurnController:
             _log.warning("the turn did not stop within %s seconds", _STOP_SECONDS)
 
     async def ask_permission(self, request: PermissionRequest) -> PermissionAnswer:
-        """Ask the user whether a call may run."""
+        """Ask the user whether a tool call may run."""
         reply = await self._asking.ask(permission_question(request, self._clock))
         return PermissionAnswer(Permission(reply.value), reply.words)
 
     def _begun(self, begin: Callable[[], AsyncGenerator[Event]], text: str = "") -> Work:
-        """Begin at once what the work goes on with: the next Enter may be among the same keys."""
+        """Mark the screen as busy at once, and return the work that runs the turn."""
         self._idle.clear()
         self._state.begin(self._clock())
         return partial(self._run, begin, text)
