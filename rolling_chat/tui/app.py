@@ -34,7 +34,7 @@ _LOOK_FOR_TERMINAL_EVERY = 2.0  # seconds
 
 
 class RollingChatApp(App[None]):
-    """Shows one chat, which may be None until `show_first` has seen to one.
+    """The Textual app, which shows one chat; `chat` may be None until a subclass has opened it.
 
     `paths` None keeps neither the prompt history nor a changed theme. `clock` is monotonic, in
     seconds.
@@ -76,14 +76,14 @@ class RollingChatApp(App[None]):
             self._begin_with(theme)
 
     def _begin_with(self, theme: str) -> None:
-        """Take a theme before there is anything to draw again: all style sheets would be parsed twice."""
+        """Set the theme before the first draw, which avoids parsing all style sheets twice."""
         self.set_reactive(App.theme, theme)
         dark = self.current_theme.dark
         self.set_class(dark, "-dark-mode").set_class(not dark, "-light-mode").add_class(f"-theme-{theme}")
         self.stylesheet.set_variables(self.get_css_variables())
 
     def on_mount(self) -> None:
-        """The first screen; and what to do when the terminal or the system wants us gone."""
+        """Show the first screen; watch for signals and for the loss of the terminal."""
         self.show_first()
         # the terminal's other screen is empty when it is gone back to
         self.app_resume_signal.subscribe(self, lambda _: self.refresh(layout=True))
@@ -103,7 +103,7 @@ class RollingChatApp(App[None]):
         self.watchdog.start()
 
     async def on_event(self, event: events.Event) -> None:
-        """Note when the user was there, and have some widget take the keys, whatever the mouse did."""
+        """Note the time of any input, and keep some widget focused whatever the mouse did."""
         if not isinstance(event, events.InputEvent | events.Paste):
             await super().on_event(event)
             return
@@ -120,7 +120,7 @@ class RollingChatApp(App[None]):
             keep_focus(self.screen, before)
 
     def get_line_filters(self) -> Sequence[LineFilter]:
-        """NO_COLOR leaves none at all; Textual's own reading of it, greys, are colours to a terminal."""
+        """Remove all colors under NO_COLOR; Textual's own filter would leave grays."""
         return [NoColor()] if self.no_color else super().get_line_filters()
 
     @property
@@ -135,18 +135,18 @@ class RollingChatApp(App[None]):
         self.push_screen(self.chat_screen())
 
     def chat_screen(self) -> ChatScreen:
-        """A screen for the chat."""
+        """Create the screen for the chat."""
         from rolling_chat.tui.screens.chat_screen import ChatScreen  # noqa: PLC0415  # imports every command
 
         self._chat_screen = ChatScreen(self, self.chat, self._paths, self._clock, self._first_message)
         return self._chat_screen
 
     def copy_to_clipboard(self, text: str) -> None:
-        """Copy `text` by whatever way leads out of this terminal."""
+        """Copy `text` to the terminal's clipboard."""
         self.copied(text)
 
     def copied(self, text: str) -> bool:
-        """Copy `text`; whether it is on the clipboard: where not, a line in the transcript says why."""
+        """Copy `text`; return whether it reached the clipboard, else say why in the transcript."""
         self._clipboard = text
         if self._driver is None:
             return True
@@ -160,7 +160,7 @@ class RollingChatApp(App[None]):
         return not line
 
     async def action_quit(self) -> None:
-        """Stop what runs, wait for its end, leave; ask once about what commands left running."""
+        """Stop the running work and quit; ask first about processes that commands left running."""
         from rolling_chat.tui.dialogs.quitting import quit_question  # noqa: PLC0415  # not before the first paint
 
         await self._settle()
@@ -185,7 +185,7 @@ class RollingChatApp(App[None]):
             self.exit()
 
     async def _told_to_quit(self) -> None:
-        """Leave as the system wants it, which nobody is asked about: what commands left running ends."""
+        """Quit on a signal without asking, ending the processes that commands left running."""
         self._quits_unasked = True
         await self.action_quit()
 
@@ -202,7 +202,7 @@ class RollingChatApp(App[None]):
             await self._terminal_clipboard.settle()
 
     async def _hung_up(self) -> None:
-        """Quit in order where only the signal came; a terminal that is still there is restored."""
+        """Quit after SIGHUP, restoring the terminal if it is still there."""
         await (self._terminal_lost() if terminal_is_gone() else self._told_to_quit())
 
     async def _look_for_terminal(self) -> None:
@@ -210,7 +210,7 @@ class RollingChatApp(App[None]):
             await self._terminal_lost()
 
     async def _terminal_lost(self) -> None:
-        """Leave the session in order; there is nothing to restore and nobody to tell."""
+        """Save and close the session, and end the process without restoring the terminal."""
         _log.info("the terminal is gone")
         await self._end_leftovers()
         if self._chat is not None:
@@ -218,16 +218,16 @@ class RollingChatApp(App[None]):
         die_of_hangup()
 
     def fault(self, what: str, error: Exception) -> str:
-        """Log a fault of ours; one line for the person, naming it and the log."""
+        """Log an unexpected exception; return one line for the user that names it and the log."""
         _log.error("%s", what, exc_info=error)
         where = f"; details in {self._paths.log_file}" if self._paths is not None else ""
         return f"{what} on a fault of the program ({type(error).__name__}){where}"
 
     def _handle_exception(self, error: Exception) -> None:
-        """Remember a fault that nothing caught; Textual then restores the terminal."""
+        """Record an exception that nothing caught; Textual then restores the terminal."""
         self.crash = self.crash or self.fault("The screen broke", error)
         super()._handle_exception(error)
 
     def _fatal_error(self) -> None:
-        """Leave without Textual's picture of the traceback: it is in the log."""
+        """Exit without Textual's drawing of the traceback, which is in the log."""
         self._close_messages_no_wait()

@@ -14,14 +14,14 @@ from textual.widget import Widget
 
 @runtime_checkable
 class FocusOwner(Protocol):
-    """A screen that knows which of its widgets should take the keys."""
+    """A screen that knows which of its widgets should have the focus."""
 
     def take_focus(self) -> None:
-        """Give the keys to that widget."""
+        """Focus the widget that should have the keys now."""
 
 
 def keep_focus(screen: Screen[Any], before: Widget | None = None) -> None:
-    """Where no widget of `screen` has the focus give it back to `before`, else to the screen's own choice."""
+    """If no widget of `screen` has the focus, restore it to `before` or else to the screen's own choice."""
     if screen.focused is not None or not screen.is_mounted:
         return
     if before is not None and before.focusable and before in screen.focus_chain:

@@ -22,7 +22,7 @@ _MAX_CHARS = 40  # of what somebody wrote, in a warning
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """What a key does that settings may change.
+    """An action whose keys the settings can change.
 
     `name` is its name in `[keys]`, `keys` are its keys unless that says otherwise, `action` is Textual's and
     `owner` has it; `hint` is its word in the last row.
@@ -37,7 +37,7 @@ class Action:
 
 @dataclass(frozen=True, slots=True)
 class KeyRow:
-    """One line of the help: actions, or keys that are always the same, in `shown` as they are written."""
+    """One line of the help: actions, or fixed keys, which `shown` has as they are written."""
 
     help: str
     actions: tuple[Action, ...] = ()
@@ -144,14 +144,14 @@ _FIXED = frozenset(key for row in KEYS for key in row.fixed)
 
 @dataclass(frozen=True)
 class Keymap:
-    """Which keys the actions have; `warnings` are lines about settings that could not be followed."""
+    """The keys of the actions; `warnings` are lines about settings that could not be applied."""
 
     changed: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: MappingProxyType({}))
     warnings: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, wanted: Mapping[str, Iterable[str]]) -> Keymap:
-        """Follow `wanted` (keys by action) as far as every key does one thing; the rest keeps its keys."""
+        """Apply the settings `wanted` (keys by action), except where a key would do two things."""
         changed: dict[str, tuple[str, ...]] = {}
         warnings: list[str] = []
         for name, texts in wanted.items():
@@ -168,15 +168,15 @@ class Keymap:
         return cls(MappingProxyType(changed), tuple(warnings))
 
     def keys(self, name: str) -> tuple[str, ...]:
-        """The keys of an action."""
+        """Return the keys of an action."""
         return self.changed.get(name) or ACTIONS[name].keys
 
     def hint(self, name: str) -> KeyHint:
-        """The key of an action and its word in the last row."""
+        """Return the first key of an action, and its word for the row of key hints."""
         return _written(self.keys(name)[0]), ACTIONS[name].hint
 
     def help(self) -> Iterator[tuple[str, str]]:
-        """The lines of the help: keys, and what they do."""
+        """Yield the lines of the help: keys, and what they do."""
         for row in KEYS:
             keys = [self.keys(action.name) for action in row.actions]
             if len(keys) <= 1:
@@ -198,7 +198,7 @@ def _written(key: str) -> str:
 
 
 def _fault(name: str, keys: tuple[str, ...]) -> str:
-    """What is wrong with one line of the settings by itself, in one line; empty for nothing."""
+    """Return what is wrong with one line of the settings by itself; empty for nothing."""
     if name not in ACTIONS:
         near = nearest(name, list(ACTIONS))
         hint = f"did you mean {near}?" if near else f"there are {', '.join(ACTIONS)}."
@@ -213,7 +213,7 @@ def _fault(name: str, keys: tuple[str, ...]) -> str:
 
 
 def _clash(changed: Mapping[str, tuple[str, ...]]) -> tuple[str, str, str] | None:
-    """An action that was changed, one of its keys, and the other action that has it, too; None for none."""
+    """Return a changed action, one of its keys, and the other action that has it too; None for none."""
     owners: dict[str, str] = {}
     # what was changed comes last, so that it is what gives way
     for name in sorted(ACTIONS, key=lambda name: name in changed):

@@ -33,7 +33,7 @@ _DONE_AT_ONCE = {"ctrl+q", "ctrl+z"}
 
 
 class _Phase(Enum):
-    """How far the start has come."""
+    """The phase of the start."""
 
     OPENING = auto()  # the chat is being opened
     CHANGING = auto()  # its screen takes the place of the first
@@ -42,7 +42,7 @@ class _Phase(Enum):
 
 
 class StartingApp(RollingChatApp):
-    """Opens its chat after the first paint, off the event loop; what is typed meanwhile is kept.
+    """An app that opens its chat after the first paint, in a thread, and keeps what is typed meanwhile.
 
     The screen that takes keys meanwhile is the app's first mode, the chat's the second. `failure` is
     what kept the chat from being opened. `folder` is shown until it is open.
@@ -60,24 +60,24 @@ class StartingApp(RollingChatApp):
 
     @property
     def opened(self) -> Chat | None:
-        """The chat, if it could be opened."""
+        """The chat, None if it could not be opened."""
         return self._chat
 
     def get_default_screen(self) -> StartScreen:
-        """The screen that takes keys: the app's own first one, which costs less than one pushed over it."""
+        """Return the start screen as the app's own first screen, cheaper than one pushed over it."""
         return self._start
 
     def compose(self) -> ComposeResult:
-        """Its parts: what the app itself composes is there before the first key."""
+        """Yield the start screen's widgets, so that they are there before the first key."""
         yield from self._start.parts()
 
     def show_first(self) -> None:
-        """Take keys, and go on once that is painted."""
+        """Focus the start screen's box, and open the chat after the first paint."""
         self._start.take_keys()
         self._start.call_after_refresh(self._after_first_paint)
 
     async def on_event(self, event: events.Event) -> None:
-        """Keep what is typed until there is a prompt box to type it into."""
+        """Keep typed keys until there is a prompt box to type them into."""
         if isinstance(event, events.Key | events.Paste) and self._keeps(event):
             self._typed.append(self._again(event))
             if self._phase is not _Phase.OPENING:
@@ -85,7 +85,7 @@ class StartingApp(RollingChatApp):
         await super().on_event(event)
 
     async def action_quit(self) -> None:
-        """Leave; where the screens are just being changed once that is done: half a screen cannot be left."""
+        """Quit; while the screens are being switched, quit once that is done."""
         if self._phase is _Phase.CHANGING:
             self._leaves = True
             return
@@ -97,7 +97,7 @@ class StartingApp(RollingChatApp):
         return not (isinstance(event, events.Key) and event.key in _DONE_AT_ONCE)
 
     def _again(self, event: events.Key | events.Paste) -> events.Key | events.Paste:
-        """The same, as if it came once more."""
+        """Return a copy of an event, to be handled again."""
         match event:
             case events.Paste():
                 return events.Paste(event.text)
@@ -142,7 +142,7 @@ class StartingApp(RollingChatApp):
         self._chat = self._open_chat()
 
     async def _type(self, event: events.Key | events.Paste) -> None:
-        """Let an event do all that it does: what a key is bound to is done later than a letter is typed."""
+        """Handle an event and wait until everything it causes is done."""
         await super().on_event(event)
         for pump in (self.focused or self.screen).ancestors_with_self:
             done = asyncio.Event()
@@ -159,7 +159,7 @@ def run_app(
     folder: str = "",
     first_message: str = "",
 ) -> tuple[int, Chat | None]:
-    """Show a chat until the person leaves; 0, or 1 after a fault, which one line on stderr names.
+    """Show a chat until the user quits; return 0, or 1 after a crash that is named on stderr, and the chat.
 
     The caller closes the chat that is returned, if it was opened, and prints its resume command.
     Raises what `open_chat` raises, which runs in a thread, once the terminal is as it was.

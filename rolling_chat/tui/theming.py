@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def textual_theme(spec: ThemeSpec) -> Theme:
-    """Textual's theme of a theme file."""
+    """Return the Textual theme for a theme file."""
     colors: dict[str, Any] = {name: value for name, value in spec.colors.items() if name in COLORS}
     colors.setdefault("primary", "#7aa2f7")
     return Theme(
@@ -41,7 +41,7 @@ _MUTED_DARK, _MUTED_LIGHT = 0.62, 0.68
 
 
 def palette_of(app: App[Any]) -> Palette:
-    """The transcript's colours in the theme in force."""
+    """Return the transcript's colors in the active theme."""
     return _palette(app.theme, app.current_theme.dark, tuple(_wanted(app.theme_variables).items()))
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class ConfirmScreen(FramedScreen[bool]):
-    """True for enter, False for esc; `question` stands above the text, `answer` is what enter does.
+    """Asks the user to accept a text: True for Enter (`answer` says what it does), False for Esc.
 
     Enter counts only after `GRACE` seconds without another key. Where the screen may come amid typing,
     `typed` gets what was meant for the prompt box.
@@ -57,7 +57,7 @@ class ConfirmScreen(FramedScreen[bool]):
         self._answer = answer
 
     def compose(self) -> ComposeResult:
-        """The question, the text, the keys."""
+        """Lay out the question above the text."""
         with Vertical() as box:
             box.border_title = one_line(self._title)
             yield Static(Text(visible(self._question)), id="question")
@@ -65,25 +65,25 @@ class ConfirmScreen(FramedScreen[bool]):
                 yield Static(Text(visible(self._text), overflow="fold"))
 
     def on_mount(self) -> None:
-        """The arrows scroll."""
+        """Focus the text, so that the arrow keys scroll it."""
         self.query_one(VerticalScroll).focus()
         self._wait()
 
     def action_take(self) -> None:
-        """Enter, where it is meant for this."""
+        """Accept, unless another key was pressed just before."""
         if self._listens:
             self.dismiss(True)
         else:
             self._wait()
 
     def on_key(self, event: events.Key) -> None:
-        """What is typed is for the prompt box."""
+        """Pass printable keys on to the prompt box."""
         if event.is_printable and event.character:
             event.stop()
             self._hand_on(event.character)
 
     def on_paste(self, event: events.Paste) -> None:
-        """What is pasted, too."""
+        """Pass pasted text on to the prompt box."""
         event.stop()
         self._hand_on(event.text)
 

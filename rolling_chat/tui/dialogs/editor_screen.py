@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class EditorScreen(FramedScreen[str | None]):
-    """Gives the text as it was left with ctrl+s, None for esc; `lead` stands above it."""
+    """A screen to edit a text, with `lead` above it: ctrl+s returns the text, Esc returns None."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("ctrl+s", "save", "save", show=False, priority=True),
@@ -37,7 +37,7 @@ class EditorScreen(FramedScreen[str | None]):
         self._text = typed(text)
 
     def compose(self) -> ComposeResult:
-        """The lead, the text, the keys."""
+        """Lay out the lead above the text."""
         with Vertical() as box:
             box.border_title = one_line(self._title)
             box.border_subtitle = "ctrl+s save · esc close"
@@ -45,9 +45,9 @@ class EditorScreen(FramedScreen[str | None]):
             yield TextArea(self._text, soft_wrap=True, show_line_numbers=False, compact=True)
 
     def on_mount(self) -> None:
-        """The text takes the keys."""
+        """Focus the text."""
         self.query_one(TextArea).focus()
 
     def action_save(self) -> None:
-        """Close, with the text as it is."""
+        """Close the screen and return the edited text."""
         self.dismiss(self.query_one(TextArea).text)

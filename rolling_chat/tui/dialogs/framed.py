@@ -12,7 +12,7 @@ Result = TypeVar("Result")
 
 
 class FramedScreen(ModalScreen[Result]):
-    """A modal screen whose one `Vertical` is the frame; how large it is, the screen says."""
+    """A modal screen whose one `Vertical` is drawn as a frame; each subclass sets its size."""
 
     DEFAULT_CSS = """
     FramedScreen { align: center middle; }
@@ -33,7 +33,7 @@ class FramedScreen(ModalScreen[Result]):
         return super().dismiss(result)
 
     async def on_event(self, event: events.Event) -> None:
-        """Skip what only matters on the screen once this one is closed: it may have no widgets yet."""
+        """Skip mount and resize events once this screen is closed: it may have no widgets yet."""
         if isinstance(event, events.Mount | events.Resize) and self not in self.app.screen_stack:
             return
         await super().on_event(event)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class HelpScreen(FramedScreen[None]):
-    """Esc, the key of help, q or enter closes."""
+    """A screen that lists the keys and the commands; Esc, the help key, q or Enter closes it."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,q,enter,ctrl+c", "dismiss", "close", show=False),
@@ -37,7 +37,7 @@ class HelpScreen(FramedScreen[None]):
         self._keymap = keymap
 
     def compose(self) -> ComposeResult:
-        """Keys, commands, and how to read the gauge."""
+        """Lay out the keys, the commands and the legend of the gauge."""
         bold = f"bold {self.app.theme_variables['primary']}"
         with Vertical() as box:
             box.border_title = "Help"
@@ -54,7 +54,7 @@ class HelpScreen(FramedScreen[None]):
 
 
 def gauge_legend() -> list[tuple[str, str]]:
-    """What each part of the gauge stands for."""
+    """Return an explanation of each part of the gauge."""
     legend = [(glyph * 3, LABELS[name]) for name, glyph in GLYPHS.items()]
     return [*legend, (TICK, "where the next trim comes, or with rolling off the refusal")]
 

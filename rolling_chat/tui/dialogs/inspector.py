@@ -25,7 +25,7 @@ _FOLLOW_EVERY = 0.5  # seconds
 
 
 class InspectorScreen(TablesScreen):
-    """Shows what `read` gives of `report`.
+    """A screen that shows the next request by message, to pin and exclude from.
 
     `p` pins the row under the cursor, `x` excludes it, again takes it back. The price is shown first, and
     the same key again does it. `changed` gets the line that says what was done.
@@ -59,13 +59,13 @@ class InspectorScreen(TablesScreen):
         self._offered: tuple[PinChange, int] | None = None  # and the place of the message
 
     def on_mount(self) -> None:
-        """Make room for the price, and look from time to time whether the request has become another."""
+        """Add a line for the price, and poll for changes of the request."""
         super().on_mount()
         self.query_one(Vertical).mount(Static("", id="price"))
         self.set_interval(_FOLLOW_EVERY, self._follow)
 
     def action_weigh(self, key: str) -> None:
-        """Show what it costs to pin or exclude the row, or to take that back; the second time, do it."""
+        """Show what it costs to pin or exclude the row, or to undo that; pressed again, do it."""
         place = self._place
         if not place:
             self._say("The system message always stays.")
@@ -86,7 +86,7 @@ class InspectorScreen(TablesScreen):
         self._say(f"{change.capitalize()} {price_line(price)} · {key} or enter does it, esc leaves it")
 
     def action_agree(self) -> None:
-        """Do what was offered; where nothing was, close."""
+        """Make the change whose price is shown; without one, close the screen."""
         if self._offered is None:
             self.dismiss()
             return
@@ -103,7 +103,7 @@ class InspectorScreen(TablesScreen):
         self._say(line)
 
     def action_leave(self) -> None:
-        """Take back the offer, else close."""
+        """Cancel the change whose price is shown; without one, close the screen."""
         if self._offered is None:
             self.dismiss()
         self._offered = None
@@ -117,12 +117,15 @@ class InspectorScreen(TablesScreen):
 
     @property
     def _place(self) -> int:
-        """The place of the message under the cursor; 0 for the system message."""
+        """The index of the message under the cursor; 0 for the system message."""
         places, row = self._inspection.places, self.query(RowTable).last().cursor_row
         return places[row] if 0 <= row < len(places) else 0
 
     def _is_gone(self, place: int) -> bool:
-        """Has the branch another message there by now, or none? Then all is read again, and that is said."""
+        """Return whether the branch no longer has this message at `place`; redraw and report it if so.
+
+        Then all is read again, and that is said.
+        """
         messages, read = self._chat.session.messages, self._report.rows
         if place <= len(messages) and messages[place - 1].id == read[place].id:
             return False
@@ -141,7 +144,7 @@ class InspectorScreen(TablesScreen):
         self.query_one("#price", Static).update(Text(one_line(line, 500)))
 
     def _follow(self) -> None:
-        """Show what became of the request while a turn runs; not while something is offered."""
+        """Redraw after the request has changed, unless a price is shown."""
         if self._offered is None and self._newest() != self._report:
             self._redraw()
 

@@ -29,7 +29,7 @@ _AROUND = 4  # rows: the frame, the filter and the gap under it
 
 
 class Picker(FramedScreen[str | None]):
-    """Gives the value of the chosen entry, None for none."""
+    """A list to choose from: returns the value of the chosen entry, None for none."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,ctrl+c", "dismiss_none", "close", show=False),
@@ -58,7 +58,7 @@ class Picker(FramedScreen[str | None]):
         self._shown: tuple[Choice, ...] = ()
 
     def compose(self) -> ComposeResult:
-        """A filter, the list, the keys."""
+        """Lay out the filter above the list."""
         with Vertical() as box:
             box.border_title = self._title
             yield Input(placeholder="type to narrow the list", compact=True)
@@ -67,11 +67,11 @@ class Picker(FramedScreen[str | None]):
             yield options
 
     def on_mount(self) -> None:
-        """Show everything, with what is in force under the cursor."""
+        """List the choices unfiltered, the current one highlighted."""
         self._narrow("")
 
     def on_resize(self) -> None:
-        """Notes are laid out for the width, the list takes the height there is; what is chosen stays."""
+        """Fit the notes to the width and the list to the height, keeping the highlighted entry."""
         options = self.query_one(OptionList)
         options.styles.max_height = max(1, int(self.size.height * _HEIGHT) - _AROUND)
         at = options.highlighted
@@ -93,14 +93,14 @@ class Picker(FramedScreen[str | None]):
         self.dismiss(self._shown[event.option_index].value)
 
     def action_move(self, how: str) -> None:
-        """Move in the list while the filter keeps the keys."""
+        """Move the highlight in the list while the filter keeps the focus."""
         options = self.query_one(OptionList)
         if how.startswith("page") and not options.scrollable_content_region:
             return  # Textual finds no line to page from before the list is laid out
         getattr(options, f"action_{how}")()
 
     def action_dismiss_none(self) -> None:
-        """Choose nothing."""
+        """Close the list without a choice."""
         self.dismiss(None)
 
     def _narrow(self, query: str) -> None:

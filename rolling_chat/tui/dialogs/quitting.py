@@ -12,7 +12,7 @@ _NAMED = 3  # processes named with their commands
 
 
 def quit_question() -> Picker | None:
-    """Ask what becomes of the processes that commands left running; None where there are none.
+    """Return a picker that asks what to do with the processes left running; None if there are none.
 
     Its answer is None for staying in the program.
     """
@@ -29,11 +29,11 @@ def quit_question() -> Picker | None:
 
 
 async def obey(answer: str) -> None:
-    """Do what was chosen."""
+    """End the processes left running, if the user chose that."""
     if answer == _END:
         await end_leftovers()
 
 
 async def end_leftovers() -> None:
-    """End all that commands left running."""
+    """End all processes that commands left running."""
     await end_children(CHILDREN.left_running())

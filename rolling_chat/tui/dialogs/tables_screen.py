@@ -24,7 +24,7 @@ _LOW_HEIGHT, _TINY_HEIGHT = 22, 19  # rows: below them the tables above the last
 
 
 class TablesScreen(FramedScreen[None]):
-    """Shows them; esc, q or enter closes, tab goes from table to table."""
+    """A screen that shows lines above tables; Esc, q or Enter closes it, Tab goes to the next table."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,q,enter,ctrl+c", "dismiss", "close", show=False),
@@ -47,7 +47,7 @@ class TablesScreen(FramedScreen[None]):
         self._tables = tuple(tables)
 
     def compose(self) -> ComposeResult:
-        """The lines, the tables, the keys."""
+        """Lay out the lines above the tables."""
         with Vertical() as box:
             box.border_title = self._title
             box.border_subtitle = self.KEYS
@@ -57,21 +57,21 @@ class TablesScreen(FramedScreen[None]):
                 yield RowTable(table, classes="last" if last else "")
 
     def on_mount(self) -> None:
-        """The longest table takes the keys."""
+        """Focus the last table, which is the longest."""
         self.query(RowTable).last().focus()
 
     def on_resize(self, event: events.Resize) -> None:
-        """On few rows the last table comes first, and what is said of its rows below it."""
+        """Give the last table most of the room in a low terminal."""
         self.set_class(event.size.height < _LOW_HEIGHT, "-low")
         self.set_class(event.size.height < _TINY_HEIGHT, "-tiny")
 
     def show(self, lead: Sequence[str], tables: Sequence[Table]) -> None:
-        """Show as many tables with other contents; the cursors stay where they are."""
+        """Replace the contents of lines and tables, keeping the cursors; the number of tables stays."""
         self.query(Static).first().update(lead_text(lead))
         for widget, table in zip(self.query(RowTable), tables, strict=True):
             widget.show(table)
 
 
 def lead_text(lead: Sequence[str]) -> Text:
-    """The lines above the tables."""
+    """Return the lines above the tables as one text."""
     return Text("\n".join(one_line(line) for line in lead))

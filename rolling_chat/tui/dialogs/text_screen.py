@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class TextScreen(FramedScreen[None]):
-    """Shows it, long lines broken at the edge; esc, q or enter closes."""
+    """A screen that shows a whole text, wrapped at its width; Esc, q or Enter closes it."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,q,enter,ctrl+c", "dismiss", "close", show=False),
@@ -36,18 +36,18 @@ class TextScreen(FramedScreen[None]):
         self._width = 0
 
     def compose(self) -> ComposeResult:
-        """The text, the keys."""
+        """Lay out the text."""
         with Vertical() as box:
             box.border_title = one_line(self._title)
             box.border_subtitle = "↑↓ scroll · esc close"
             yield Log(auto_scroll=False)
 
     def on_mount(self) -> None:
-        """The text takes the keys."""
+        """Focus the text."""
         self.query_one(Log).focus()
 
     def on_resize(self, _event: Resize) -> None:
-        """Break the lines anew once the log has its size."""
+        """Wrap the lines anew once the log has its size."""
         self.call_after_refresh(self._fill)
 
     def _fill(self) -> None:
@@ -60,7 +60,7 @@ class TextScreen(FramedScreen[None]):
 
 
 def folded(text: str, width: int) -> Iterator[str]:
-    """The lines of `text`, those of more than `width` cells broken into several."""
+    """Yield the lines of `text`, those of more than `width` cells broken into several."""
     for line in text.split("\n"):
         if line.isascii():
             yield line[:width]

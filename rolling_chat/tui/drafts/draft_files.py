@@ -26,7 +26,7 @@ _NAME_CHARACTERS = 40
 
 
 class PasteFiles:
-    """Long pastes, each once, named by a hash of what is in it; None as folder keeps nothing.
+    """A folder of long pastes, each stored once and named by a hash of its text; None stores nothing.
 
     Drafts and the history name them, so that saving either does not write a megabyte.
     """
@@ -35,13 +35,18 @@ class PasteFiles:
         self._folder = folder
 
     def to_json(self, draft: Draft) -> Any:
-        """A draft as JSON, its pastes kept as files. Raises SettingsError where they cannot be written."""
+        """Return a draft as JSON, storing its pastes as files.
+
+        Raises SettingsError if they cannot be written.
+
+        Raises SettingsError where they cannot be written.
+        """
         if not draft.used:
             return draft.text
         return {"text": draft.text, "pastes": {str(n): self._keep(text) for n, text in draft.used.items()}}
 
     def from_json(self, value: object) -> Draft | None:
-        """A draft from JSON of any kind; of a paste that is not there any more the token is left as words."""
+        """Read a draft from any JSON value; the token of a missing paste becomes plain text."""
         match value:
             case str():
                 return restored(value, {})
@@ -51,7 +56,7 @@ class PasteFiles:
                 return None
 
     def prune(self) -> None:
-        """Delete what nothing has named for thirty days."""
+        """Delete the pastes that were not stored again for thirty days."""
         for file in _files(self._folder, "*"):
             _delete_if_old(file)
 
@@ -87,19 +92,22 @@ class PasteFiles:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a draft belongs: its session, the folder, and whether nothing was said in the session yet."""
+    """The origin of a draft: its session, the folder, and whether the session has no messages yet."""
 
     session: str
     folder: str
     is_new: bool
 
     def takes(self, other: Place) -> bool:
-        """Does a draft left at `other` come back here? One of a new session does in the next new one."""
+        """Return whether a draft saved at `other` is restored here; a new session takes another new one's.
+
+        One of a new session does in the next new one.
+        """
         return self.session == other.session or (self.is_new and other.is_new and self.folder == other.folder)
 
 
 class DraftFiles:
-    """The draft of this process, and those that others left; None as folder keeps nothing.
+    """A folder of unsent drafts: one file for this process, and those that ended processes left.
 
     Each process writes one file of its own. One is taken over only when its process is gone, and by
     renaming it, which only one can. Raises SettingsError where the folder cannot be written; `failed`
@@ -113,7 +121,7 @@ class DraftFiles:
         self._own = folder / f"{uuid.uuid4().hex}.json" if folder is not None else None
 
     def save(self, place: Place, draft: Draft) -> None:
-        """Keep the draft; an empty one leaves nothing."""
+        """Save the draft; delete the file if the draft is blank."""
         if self._own is None:
             return
         if not draft.text.strip():
@@ -129,7 +137,7 @@ class DraftFiles:
         replace_file(self._own, json.dumps(kept))
 
     def take(self, place: Place) -> Draft:
-        """The newest draft that was left for this place, ours from now on; empty where there is none."""
+        """Claim and return the newest draft left for this place; empty if there is none."""
         if self._own is None:
             return Draft()
         left = sorted(self._left_for(place), key=lambda found: found[0], reverse=True)
@@ -142,7 +150,7 @@ class DraftFiles:
         return Draft()
 
     def prune(self) -> None:
-        """Delete what was left thirty days ago."""
+        """Delete the drafts that are more than thirty days old."""
         for file in _files(self._folder, "*"):
             if file != self._own:
                 _delete_if_old(file)
@@ -158,7 +166,7 @@ class DraftFiles:
 
 
 def save_quietly(files: DraftFiles, place: Place, draft: Draft) -> None:
-    """Keep the draft; a folder that cannot be written costs the draft and nothing else."""
+    """Save the draft, only logging that its folder cannot be written."""
     try:
         files.save(place, draft)
     except SettingsError as error:

@@ -26,19 +26,19 @@ _NONE: Mapping[int, str] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """What stands in the prompt box: its text with tokens in it, and what they stand for by number."""
+    """The content of the prompt box: its text, with a token for each long paste, and the pastes by number."""
 
     text: str = ""
     pastes: Mapping[int, str] = field(default_factory=lambda: _NONE)
 
     @property
     def whole(self) -> str:
-        """The text with every paste in its place."""
+        """The text with every token replaced by its paste."""
         return _TOKEN.sub(lambda token: self.pastes.get(int(token[1]), drawn(token[0])), self.text)
 
     @property
     def used(self) -> dict[int, str]:
-        """The pastes that the text still has a token of."""
+        """The pastes, by number, whose tokens are still in the text."""
         numbers = {int(token[1]) for token in _TOKEN.finditer(self.text)}
         return {number: self.pastes[number] for number in sorted(numbers) if number in self.pastes}
 
@@ -47,22 +47,22 @@ class Draft:
 
 
 def clean(text: str) -> str:
-    """`text` as it may come into the box from outside: no control characters, and no token."""
+    """Return `text` without control characters and token brackets, fit to be inserted in the prompt box."""
     return typed(text).translate(_TAKEN_OUT)
 
 
 def drawn(text: str) -> str:
-    """`text` as it is shown: its tokens in plain brackets, every character where it was."""
+    """Return `text` as displayed, its tokens in plain brackets of the same width."""
     return text.translate(_DRAWN)
 
 
 def spans(line: str) -> Iterator[tuple[int, int, int]]:
-    """Every token of a line: its number, where it begins, where it ends."""
+    """Return the tokens of a line, each with its number, where it begins and where it ends."""
     return ((int(token[1]), token.start(), token.end()) for token in _TOKEN.finditer(line))
 
 
 def token(number: int, text: str, tokens: int) -> str:
-    """The token for a paste; `tokens` 0 says nothing of its price."""
+    """Return the token that stands for a paste; `tokens` 0 leaves its size in tokens out."""
     lines = _lines(text)
     size = figures.plural(lines, "line") if lines > 1 else figures.plural(len(text), "character")
     price = f", ~{figures.tokens(tokens)} tokens" if tokens else ""
@@ -70,7 +70,7 @@ def token(number: int, text: str, tokens: int) -> str:
 
 
 def restored(text: str, pastes: Mapping[int, str]) -> Draft:
-    """A draft from a file, which may hold anything: a token that stands for nothing becomes plain words."""
+    """Return a draft read from a file; a token without a paste becomes plain text."""
     pieces, end = [], 0
     for found in _TOKEN.finditer(text):
         whole = found[0] if int(found[1]) in pastes else drawn(found[0])
@@ -81,7 +81,7 @@ def restored(text: str, pastes: Mapping[int, str]) -> Draft:
 
 
 def folded(text: str, known: Iterable[str], price: Callable[[str], int], first: int = 1) -> Draft:
-    """A draft of plain `text`, folded: what is `known` as a paste, and all of it where it is too much.
+    """Return a draft of plain `text` with each `known` paste as a token, or all as one if it is too long.
 
     The pastes are numbered from `first` on.
     """
@@ -99,12 +99,12 @@ def folded(text: str, known: Iterable[str], price: Callable[[str], int], first: 
 
 
 def is_long(text: str) -> bool:
-    """Is this paste better folded?"""
+    """Return whether to replace this paste with a token."""
     return len(text) > _MAX_CHARACTERS or _lines(text) > _MAX_LINES
 
 
 def may_stand_open(text: str) -> bool:
-    """Can the box hold this and still echo every key at once?"""
+    """Return whether the prompt box can hold this text and still echo keys at once."""
     if len(text) > _OPEN_CHARACTERS:
         return False
     return all(len(line) <= _OPEN_LINE for line in text.split("\n"))

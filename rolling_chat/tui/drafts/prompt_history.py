@@ -34,7 +34,7 @@ class _Entry:
 
 
 class History:
-    """Walks what was sent, oldest to newest; the draft waits below the newest.
+    """The prompts that were sent, to walk and search; the current draft comes after the newest.
 
     What other terminals sent comes in before each walk and search begins. A file that cannot be read
     or written costs the history and nothing else.
@@ -50,7 +50,7 @@ class History:
         self._catch_up()
 
     def add(self, draft: Draft | str) -> None:
-        """Remember what was sent."""
+        """Add a prompt that was sent."""
         draft = Draft(draft) if isinstance(draft, str) else draft
         self._catch_up()
         same = bool(self._entries) and self._entries[-1].read().whole == draft.whole
@@ -62,7 +62,10 @@ class History:
         self._at, self._draft = len(self._entries), Draft()
 
     def older(self, draft: Draft | str) -> Draft | None:
-        """The entry before; None at the oldest. `draft` is kept for the way back."""
+        """Return the previous entry, None at the oldest; `draft` is remembered for the way back.
+
+        `draft` is kept for the way back.
+        """
         if self._at == len(self._entries):
             self._catch_up()
             self._draft = Draft(draft) if isinstance(draft, str) else draft
@@ -72,14 +75,14 @@ class History:
         return self._entries[self._at].read()
 
     def newer(self) -> Draft | None:
-        """The entry after, at last the draft; None below it."""
+        """Return the next entry, after the newest the remembered draft, then None."""
         if self._at >= len(self._entries):
             return None
         self._at += 1
         return self._entries[self._at].read() if self._at < len(self._entries) else self._draft
 
     def search(self, words: str, below: int | None = None) -> tuple[int, Draft] | None:
-        """The newest entry that holds `words`, older than entry `below`, and its number; None for none.
+        """Return the newest entry older than `below` that contains `words`, and its number; None for none.
 
         Capitals count only where `words` has some. Each text is found once, at its newest.
         """
@@ -144,7 +147,7 @@ class History:
 
 
 def _ends_whole(handle: int) -> bool:
-    """Does the file end with a whole line? A process that died may have torn its last."""
+    """Return whether the file ends with a whole line. A process that died may have torn its last."""
     if not os.fstat(handle).st_size:
         return True
     os.lseek(handle, -1, os.SEEK_END)  # what is written is appended all the same

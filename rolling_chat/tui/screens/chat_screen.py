@@ -57,7 +57,7 @@ _MIN_WIDTH, _MIN_HEIGHT, _LOW_HEIGHT, _SHORT_HEIGHT = 40, 10, 16, 28
 
 
 class ChatScreen(ReaderScreen):
-    """The state is the truth; a painter listens to it."""
+    """The chat's screen: creates the widgets and passes their events on; a painter draws the state."""
 
     CSS_PATH = "chat.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -94,7 +94,7 @@ class ChatScreen(ReaderScreen):
         self._newline_key = "ctrl+j"
 
     def compose(self) -> ComposeResult:
-        """From the top: title, banner, transcript, question, commands, status, gauge, prompt box, keys."""
+        """Lay out title, banner, transcript, question, commands, status, gauge, prompt box and keys."""
         completion, search = Completion(id="completion"), SearchLine(id="search")
         yield Header(id="header")
         yield Banner(id="banner")
@@ -110,7 +110,7 @@ class ChatScreen(ReaderScreen):
         yield Static("", id="too-small", markup=False)
 
     def on_mount(self) -> None:
-        """Show the conversation, take keys; what is heavy waits for the first paint."""
+        """Show the conversation and accept keys; put off slow work until after the first paint."""
         self.chat.listener.ask = self._turns.ask_permission
         self.chat.listener.on_summary = self.state.summary
         self._painter.begin()
@@ -124,7 +124,7 @@ class ChatScreen(ReaderScreen):
     # -- painting
 
     def load(self) -> None:
-        """Show the chat's conversation, at its end."""
+        """Show the chat's conversation, scrolled to its end."""
         self._asking.leave()  # it was about another
         self._show()
         self._following.catch_up_beside()
@@ -136,7 +136,7 @@ class ChatScreen(ReaderScreen):
         self._painter.paint()
 
     def moment(self) -> Moment:
-        """What the keys mean now."""
+        """Return the state that decides which keys do what."""
         question = self._asking.question
         harmless = question.harmless if question is not None and not question.has_focus else None
         return Moment(
@@ -167,7 +167,7 @@ class ChatScreen(ReaderScreen):
     # -- what a turn needs of the screen (`controllers.turn_controller.Stage`)
 
     def turn_over(self) -> None:
-        """Show what became of its messages."""
+        """Show what became of the messages of the turn that ended."""
         self._following.mark()
         self.state.changed()
 
@@ -231,7 +231,7 @@ class ChatScreen(ReaderScreen):
     # -- keys
 
     def action_interrupt(self) -> None:
-        """Copy the selection, else clear the draft, else stop; twice quits."""
+        """Copy the selection, else clear the draft, else stop the turn; pressed twice, quit."""
         if self.prompt.searching:
             self.prompt.leave_search()
         elif self.reading.copies():
@@ -253,7 +253,7 @@ class ChatScreen(ReaderScreen):
         self.state.changed()
 
     def action_stop(self) -> None:
-        """Stop finding, else leave the question, else stop what is being made; else hide what was read."""
+        """Close the find bar, cancel the command or question, or stop what runs; else hide the banner."""
         if self.finding.is_open:
             self.finding.close()
             return
@@ -271,31 +271,31 @@ class ChatScreen(ReaderScreen):
         self.state.changed()
 
     def action_move(self, how: str, step: int) -> None:
-        """Move in a long question that has the keys, else in the transcript."""
+        """Scroll a long question that has the focus, else the transcript."""
         question = self._asking.question
         if question is None or how != "pages" or not question.scroll_pages(step):
             super().action_move(how, step)
 
     def action_answer(self) -> None:
-        """To the question that is asked, whatever draft there is; else to who takes the keys without one."""
+        """Focus the open question, even above a draft; else the transcript being read or the prompt box."""
         beside = self.transcript if self.reading.is_on else self.prompt
         self.set_focus(self._asking.question or beside, scroll_visible=False)
 
     def action_details(self) -> None:
-        """Open or fold thinking and tool results."""
+        """Unfold or fold thinking and tool results."""
         transcript = self.transcript
         transcript.set_details(not transcript.details)
 
     def action_help(self) -> None:
-        """Keys and commands."""
+        """Show the keys and the commands."""
         self.app.push_screen(HelpScreen(self._keymap))
 
     def action_context(self) -> None:
-        """The next request, message by message."""
+        """Show the next request, message by message."""
         self.work(partial(self._commands.run, ParsedCommand("context", "")))
 
     async def settle(self) -> None:
-        """Stop what runs and wait for its end, before the program is left; the draft is kept."""
+        """Save the draft, stop the running work and wait for its end, before the program quits."""
         await self.drafts.settle()
         await self._turns.settle()
         await self.chat.session.summaries.stop()
@@ -303,7 +303,7 @@ class ChatScreen(ReaderScreen):
     # -- the rest
 
     def on_resize(self, event: events.Resize) -> None:
-        """Too small to be of use says so; few rows do without the box's frame, or the line above it all."""
+        """Fit the layout to the terminal's size, and say so if that is too small to use."""
         width, height = event.size
         too_small = width < _MIN_WIDTH or height < _MIN_HEIGHT
         if self.has_class("-too-small") and not too_small:
@@ -318,17 +318,17 @@ class ChatScreen(ReaderScreen):
         self.fit_question()
 
     def question_slot(self) -> Widget:
-        """The widget that takes a question."""
+        """Return the widget that holds a question."""
         return self.query_one("#question-slot")
 
     def fit_question(self) -> None:
-        """Give the question the rows that it can have."""
+        """Fit the question's height to the rows available."""
         question = self._asking.question
         if question is not None:
             question.fit(self.size.height, crowded=self.query_one(Completion).shown)
 
     def take_focus(self) -> None:
-        """Give the keys to whoever should have them now; nobody answers or types what cannot be seen."""
+        """Focus the widget that should have the keys now, unless the terminal is too small to show it."""
         if not self.has_class("-too-small"):
             super().take_focus()
 
@@ -355,7 +355,7 @@ class ChatScreen(ReaderScreen):
             tidy_up()
 
     async def _warm_up(self) -> None:
-        """Load what the gauge and the first request need; where that fails, the first request says why."""
+        """Load what the gauge and the first request need; only log a failure, as that request reports it."""
         try:
             await self.chat.warm_counting()
             await self._following.catch_up()

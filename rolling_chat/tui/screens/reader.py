@@ -33,7 +33,7 @@ _LOST = "The conversation was loaded anew while it was copied: nothing was copie
 
 
 class ReaderScreen(Screen[None]):
-    """Has a transcript, a find bar and a prompt box; who extends it says who takes the keys otherwise."""
+    """A screen with a transcript that can be read and searched by keys, a find bar and a prompt box."""
 
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of("reader")]
 
@@ -47,7 +47,7 @@ class ReaderScreen(Screen[None]):
 
     @property
     def transcript(self) -> Transcript:
-        """What is read."""
+        """The transcript."""
         return self.query_one(Transcript)
 
     @property
@@ -57,15 +57,15 @@ class ReaderScreen(Screen[None]):
 
     @property
     def find_bar(self) -> FindBar:
-        """Where the words are typed that are looked for."""
+        """The row in which the words to find are typed."""
         return self.query_one(FindBar)
 
     def takes_keys(self) -> Widget:
-        """Who takes the keys where nothing is read or looked for."""
+        """Return the widget to focus while nothing is read or searched."""
         return self.prompt
 
     def take_focus(self) -> None:
-        """Give the keys to whoever should have them now: who looks for something keeps them."""
+        """Focus the widget that should have the keys now; an open find bar keeps them."""
         if self.finding.is_open and self.focused is not self.prompt:
             self.find_bar.take_keys()
             return
@@ -75,11 +75,11 @@ class ReaderScreen(Screen[None]):
         self.set_focus(owner, scroll_visible=False)
 
     def copy(self, text: str) -> bool:
-        """Put `text` on the clipboard; whether it is there, else a line in the transcript says why."""
+        """Copy `text` to the clipboard; return whether it got there, else tell the user why not."""
         return cast("Shell", self.app).copied(text)
 
     def copies_later(self, copy: Callable[[str], object]) -> bool:
-        """Where what is selected takes long, copy it beside the keys; False where it is had at once."""
+        """Copy a long selection in the background; return False for one that is available at once."""
 
         def taken(text: str | None) -> None:
             if text is not None:
@@ -90,7 +90,7 @@ class ReaderScreen(Screen[None]):
         return self.transcript.takes_long(taken)
 
     def work(self, work: Work) -> Worker[None]:
-        """Do something beside the keys; a fault of ours ends the program, and is told."""
+        """Run `work` in the background; an unexpected exception in it ends the program."""
 
         async def done() -> None:
             try:
@@ -104,15 +104,15 @@ class ReaderScreen(Screen[None]):
     # -- keys and clicks
 
     def action_move(self, how: str, step: int) -> None:
-        """Move in the transcript."""
+        """Scroll the transcript, and move the cursor along while it is read."""
         self.reading.move_by(how, step)
 
     def action_find(self) -> None:
-        """Find a text in the transcript."""
+        """Open the find bar."""
         self.finding.open()
 
     def action_read(self) -> None:
-        """Read the transcript by keys."""
+        """Start or end reading the transcript by keys."""
         self.reading.begin()
 
     @on(Transcript.LinkClicked)
@@ -132,20 +132,20 @@ class ReaderScreen(Screen[None]):
         self.finding.close()
 
     def on_descendant_focus(self, event: events.DescendantFocus) -> None:
-        """Whoever writes on, or answers, reads no longer; the keys do something else now."""
+        """End reading and the history search when another widget gets the focus."""
         self.reading.focus_moved(event.widget)
         if event.widget is not self.prompt:
             self.prompt.end_search()
         self.state.changed()
 
     def on_paste(self, event: events.Paste) -> None:
-        """What is pasted while it is read is meant for the prompt box."""
+        """While the transcript is read by keys, insert the pasted text in the prompt box."""
         self.reading.pasted(event.text)
 
     # -- selecting with the mouse
 
     def _update_select(self) -> None:
-        """It was scrolled under a mouse that stands still: what is under that is another text now."""
+        """Update the selection after scrolling, for the text now under a mouse that did not move."""
         state = self._select_state
         if state is not None and state.end is not None:
             widget, offset = self.get_widget_and_offset_at(*state.screen_offset)
@@ -156,13 +156,13 @@ class ReaderScreen(Screen[None]):
         super()._update_select()
 
     def get_widget_and_offset_at(self, x: int, y: int) -> tuple[Widget | None, Offset | None]:
-        """A selection that began in the transcript stays in it, wherever the mouse is."""
+        """Return what is under the mouse, keeping a selection of the transcript within it."""
         return super().get_widget_and_offset_at(*self._kept_in(x, y))
 
     def _check_auto_scroll(
         self, select_widget: Widget, mouse_coordinate: tuple[float, float], delta_y: float
     ) -> None:
-        """Beyond the edge of the transcript it scrolls as at the edge."""
+        """Scroll while the mouse is beyond the transcript's edge, as at the edge."""
         super()._check_auto_scroll(select_widget, self._kept_in(*map(int, mouse_coordinate)), delta_y)
 
     def _kept_in(self, x: int, y: int) -> tuple[int, int]:

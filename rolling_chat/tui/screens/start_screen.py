@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class StartScreen(Screen[None]):
-    """Shows what is typed; whoever shows it keeps the keys and types them again where they belong."""
+    """A screen shown until the chat is open, which echoes what is typed."""
 
     DEFAULT_CSS = """
     StartScreen { layout: vertical; overflow: hidden; background: $background; }
@@ -36,7 +36,7 @@ class StartScreen(Screen[None]):
         self._folder = folder
 
     def parts(self) -> ComposeResult:
-        """As the chat's own screen, from the top."""
+        """Yield the widgets from the top, arranged as on the chat's screen."""
         yield Header(id="header")
         yield Static("opening the session\n", classes="space", markup=False)
         yield PromptFrame(
@@ -50,10 +50,10 @@ class StartScreen(Screen[None]):
         yield Static("ctrl+q quit", classes="keys", markup=False)
 
     def take_keys(self) -> None:
-        """From here on what is typed is seen."""
+        """Focus the box, so that typed keys are echoed."""
         self.query_one(Header).show("", short_folder(self._folder), "")
         self.set_focus(self.query_one(TextArea))
 
     def action_clear(self) -> None:
-        """Empty the box."""
+        """Clear the box."""
         self.query_one(TextArea).clear()

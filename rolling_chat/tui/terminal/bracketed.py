@@ -35,16 +35,19 @@ _ALT = re.compile("\x1b[^\x1b\\[\\]OPX^_]")
 
 
 class Key(events.Key):
-    """A key that is text, though Python would not print it. Handlers go by the name of the class."""
+    """A key whose character is text although Python calls it unprintable.
+
+    Handlers go by the name of the class.
+    """
 
     @property
     def is_printable(self) -> bool:
-        """It is, for a terminal."""
+        """True: a terminal can print the character."""
         return True
 
 
 def keep_pastes_whole() -> None:
-    """Let the terminal be read by a `PasteParser` from now on."""
+    """Make Textual parse the terminal's input with a `PasteParser` from now on."""
     # they are made by these names amid a long method of Textual's, which has no other way in
     reader.XTermParser = PasteParser  # type: ignore[attr-defined]
     if sys.platform != "win32":
@@ -52,12 +55,12 @@ def keep_pastes_whole() -> None:
 
 
 def _lenient_decoder(encoding: str) -> Callable[[], codecs.IncrementalDecoder]:
-    """A byte that is no UTF-8 comes through, for an old mouse report is made of bytes."""
+    """Return a decoder that lets invalid UTF-8 through: old mouse reports have such bytes."""
     return partial(codecs.getincrementaldecoder(encoding), errors="surrogateescape")
 
 
 class PasteParser(XTermParser):
-    """Textual's parser, which never sees what stands between the marks of a bracketed paste.
+    """A parser of terminal input that keeps the content of a bracketed paste from Textual's parser.
 
     It sees the marks, for the first may come in parts, each of which could be a key. A paste ends at
     the first end mark; NULs are left out, as Textual does.
@@ -70,7 +73,7 @@ class PasteParser(XTermParser):
         super().__init__(debug)
 
     def feed(self, data: str) -> Iterable[Message]:
-        """The events of what was read; the empty text is the end of it all."""
+        """Yield the events of the input `data`; an empty text ends the input."""
         if not data:
             yield from self._overdue(now=True)
             yield from super().feed(data)
@@ -86,7 +89,7 @@ class PasteParser(XTermParser):
                 yield from self._end()
 
     def tick(self) -> Iterable[Message]:
-        """The events of what was waited for in vain."""
+        """Yield the events of input that was held back for more, and got none in time."""
         yield from self._overdue()
         yield from super().tick()
 
@@ -95,7 +98,7 @@ class PasteParser(XTermParser):
             yield from self._piece(held, is_whole=True)
 
     def _keys(self, keys: str) -> Iterator[Message]:
-        """The events of keys; alt with a letter is never waited for."""
+        """Yield the events of typed keys, without delaying alt with a letter."""
         for piece in self._sequences.take(keys):
             yield from self._piece(piece, is_whole=_ALT.fullmatch(piece) is not None)
 
@@ -106,14 +109,14 @@ class PasteParser(XTermParser):
             yield from map(_as_text, super().tick())
 
     def parse_mouse_code(self, code: str) -> Message | None:
-        """The event of a mouse report; None for one with figures that no terminal has."""
+        """Return the event of a mouse report; None if its figures are out of range."""
         try:
             return super().parse_mouse_code(code)
         except (ArithmeticError, ValueError):
             return None
 
     def _sequence_to_key_events(self, sequence: str, alt: bool = False) -> Iterable[events.Key]:
-        """The keys of a sequence; none for a character that does not exist."""
+        """Return the key events of a sequence; ignore characters that do not exist."""
         try:
             keys = list(super()._sequence_to_key_events(sequence, alt))
         except (ArithmeticError, ValueError):

@@ -39,7 +39,7 @@ class _Between(Enum):
 
 
 class Clipboard:
-    """Puts text on the clipboard of the terminal that `write` writes to.
+    """The clipboard of the terminal that `write` writes to.
 
     `environ` says what that terminal is; `file` takes what is too long for a clipboard, None keeps
     nothing. tmux is told beside the keys, which it may keep waiting: `settle` waits for that.
@@ -53,7 +53,7 @@ class Clipboard:
         self._telling: asyncio.Task[None] | None = None
 
     def put(self, text: str) -> str:
-        """Copy `text`; empty, or the line that says where it went instead."""
+        """Copy `text`; return an empty text, or a line that says where it went instead."""
         size = len(_bytes(text))
         if size > MOST_BYTES:
             return self._keep(text, f"{size:,} bytes are more than a terminal's clipboard takes")
@@ -66,12 +66,12 @@ class Clipboard:
         return ""
 
     async def settle(self) -> None:
-        """Wait until the last copy is on its way; a second or two at most."""
+        """Wait until the last copy has been sent, for a second or two at most."""
         if self._telling is not None:
             await self._telling
 
     async def _tell_tmux(self) -> None:
-        """One copy after the other, so that the last stays; of those that wait only the last."""
+        """Send the copies to tmux one by one; of those that wait, only the last."""
         while (text := self._next) is not None:
             self._next = None
             if not await _is_taken_by_tmux(text, self._environ):
@@ -88,7 +88,7 @@ class Clipboard:
 
 
 def osc52(text: str, environ: Mapping[str, str]) -> str:
-    """The escape sequences that set the clipboard, as whoever stands in between passes them on."""
+    """Return the escape sequences that set the clipboard, wrapped for tmux or screen if need be."""
     plain = f"{_ESC}]52;c;{base64.b64encode(_bytes(text)).decode()}\a"
     match _between(environ):
         case _Between.TMUX:
@@ -102,7 +102,7 @@ def osc52(text: str, environ: Mapping[str, str]) -> str:
 
 
 def write_private(path: Path, content: bytes) -> None:
-    """Write a file that only its owner can read; what was in it is gone. Raises OSError."""
+    """Write a file that only its owner can read, replacing its content. Raises OSError. Raises OSError."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(descriptor, "wb") as file:
@@ -119,7 +119,7 @@ def _between(environ: Mapping[str, str]) -> _Between:
 
 
 async def _is_taken_by_tmux(text: str, environ: Mapping[str, str]) -> bool:
-    """Let tmux take `text` into its buffer and pass it on to the terminal; whether it did."""
+    """Copy `text` to tmux's buffer and the terminal's clipboard; return whether tmux did so."""
     tmux = find_program("tmux", environ)
     if tmux is None:
         return False

@@ -26,11 +26,11 @@ _FOR_THE_OTHER = ("SIGINT", "SIGQUIT")
 
 
 class ExternalError(Exception):
-    """The other program could not be used; `str()` is the one line for the person."""
+    """An external program could not be used; `str()` is the one line for the user."""
 
 
 async def edit_text(app: App[Any], text: str, environ: Mapping[str, str] = os.environ) -> str:
-    """Let the person edit `text` in $VISUAL, $EDITOR or what there is; returns it as they left it.
+    """Let the user edit `text` in $VISUAL, $EDITOR or an editor that is found; return the result.
 
     The file is theirs only (0600) and is deleted afterwards. Raises ExternalError where there is no
     editor, or it fails; the text is then as it was.
@@ -72,7 +72,7 @@ def _command(environ: Mapping[str, str], what: str) -> list[str]:
 
 
 def _named(command: str, variable: str, environ: Mapping[str, str], what: str) -> list[str]:
-    """The user's own choice: a program in PATH, or one by its absolute path."""
+    """Return the command that the user set, its program found in PATH or by its absolute path."""
     try:
         name, *options = shlex.split(command)
     except ValueError as error:
@@ -87,7 +87,7 @@ def _named(command: str, variable: str, environ: Mapping[str, str], what: str) -
 
 
 async def _run(app: App[Any], command: list[str], environ: Mapping[str, str], what: str) -> int:
-    """Run a program in the terminal until it ends; its exit code, negative for a signal.
+    """Run a program in the terminal; return its exit code, negative for a signal.
 
     What the app has to do goes on meanwhile, and is painted afterwards.
     """
@@ -119,7 +119,7 @@ async def _wait_for(command: list[str], environ: Mapping[str, str]) -> int:
 
 @contextmanager
 def _terminal_lent() -> Iterator[None]:
-    """Whatever the other program leaves behind, the terminal is then as it was."""
+    """Restore the terminal's modes after another program has used it."""
     handlers = {
         number: signal.signal(number, _not_for_us)
         for number in (getattr(signal, name, None) for name in _FOR_THE_OTHER)
@@ -166,7 +166,7 @@ else:
 
 @contextmanager
 def _file_of(text: str) -> Iterator[Path]:
-    """A file with this text, in a folder that only the person can look into; both are gone afterwards."""
+    """Create a temporary file with this text in a folder only the user can read; delete both afterwards."""
     try:
         folder = Path(tempfile.mkdtemp(prefix="rolling-chat-"))
     except OSError as error:

@@ -10,7 +10,10 @@ from contextlib import suppress
 
 
 def terminal_is_gone() -> bool:
-    """Has the terminal of this process been closed? Reading from it would then return nothing, for ever."""
+    """Return whether the terminal of this process has been closed.
+
+    Reading from it would then return nothing, for ever.
+    """
     stdin = sys.__stdin__
     if sys.platform == "win32" or stdin is None or not hasattr(select, "poll"):
         return False
@@ -22,7 +25,7 @@ def terminal_is_gone() -> bool:
 
 
 def die_of_hangup() -> None:
-    """End as a program does whose terminal was closed, even where that signal was to be ignored."""
+    """End the process as SIGHUP does by default, even if that signal is ignored."""
     if sys.platform == "win32":  # there a closed console ends its programs itself
         return
     signal.signal(signal.SIGHUP, signal.SIG_DFL)

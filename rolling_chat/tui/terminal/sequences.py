@@ -36,7 +36,7 @@ _PARSED = (_re_extended_key, _re_mouse_event, _re_terminal_mode_response, _re_cu
 
 
 class Sequences:
-    """Cuts what was read into pieces: text, alt with a key, or one sequence that Textual knows."""
+    """A splitter of terminal input into text, alt with a key, and sequences that Textual knows."""
 
     def __init__(self) -> None:
         self._held = ""  # the beginning of a sequence
@@ -44,7 +44,7 @@ class Sequences:
         self._since = 0.0
 
     def take(self, data: str) -> Iterator[str]:
-        """The pieces of what was read; what is not whole is held back."""
+        """Yield the parts of the input `data`, holding back an incomplete one."""
         data, self._held = self._held + data, ""
         at = 0
         while at < len(data):
@@ -67,7 +67,7 @@ class Sequences:
             at = end
 
     def overdue(self, *, now: bool = False) -> str:
-        """What was held for so long that nothing will follow it."""
+        """Return the input held back so long that nothing more can be expected; empty for none."""
         waited = time.monotonic() - self._since
         if self._in_string and (now or waited >= _STRING_WAIT):
             self._in_string, self._held = False, ""
@@ -92,17 +92,17 @@ class Sequences:
 
     @staticmethod
     def _begins_string(data: str, at: int, end: int) -> bool:
-        """Does a string begin, or is it alt with a capital letter that another escape follows?"""
+        """Return whether a string begins here, rather than alt with a capital letter before an escape."""
         return end == at + 2 and data[at + 1] in _STRINGS and data[end] != ESC
 
 
 def proper_text(text: str) -> str:
-    """Text in which a byte that was no UTF-8 is U+FFFD."""
+    """Return `text` with each byte that was not UTF-8 replaced by U+FFFD."""
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 def _end_of(data: str, at: int) -> int:
-    """Where the sequence ends that begins at `at`; -1 where more has to come."""
+    """Return where the sequence that begins at `at` ends; -1 if it is incomplete."""
     if at + 1 == len(data):
         return -1
     kind = data[at + 1]
@@ -136,7 +136,7 @@ def _end_of_bytes(data: str, at: int) -> int:
 
 
 def _is_known(sequence: str) -> bool:
-    """Does Textual understand it?"""
+    """Return whether Textual knows this sequence."""
     if not sequence.startswith("\x1b[") or sequence == "\x1b[":
         return True
     if sequence in ANSI_SEQUENCES_KEYS or sequence in SPECIAL_SEQUENCES:

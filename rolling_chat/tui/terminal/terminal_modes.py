@@ -18,13 +18,13 @@ _MAX_WRITE_SECONDS = 1.0  # a terminal that nobody reads from takes nothing, for
 
 
 class TerminalModes:
-    """What the terminal was like when this was made; None of it where there is no terminal."""
+    """The terminal's modes when this object was created; empty without a terminal."""
 
     def __init__(self) -> None:
         self._settings = _line_settings()
 
     def restore(self) -> None:
-        """Put it back, from any thread and without anything of the screen's."""
+        """Restore the terminal's modes, from any thread and without using the screen."""
         if self._settings is None:
             return
         _restore_line_settings(self._settings)

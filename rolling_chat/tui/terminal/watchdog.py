@@ -27,7 +27,7 @@ _ALARM: int = getattr(signal, "SIGALRM", 0)
 
 
 class Watchdog:
-    """Calls `actions` in the loop when their signals come, by name, where the system has them.
+    """A thread that watches the running event loop, and runs `actions` in it when their signals arrive.
 
     Where the loop does not turn for `STALL` seconds, or the action has not ended the process after
     `MAX_QUIT`, `restore` is called from the watching thread and the process ends. To be started and
@@ -54,7 +54,7 @@ class Watchdog:
         self._thread = Thread(target=self._watch, name="watchdog", daemon=True)
 
     def start(self) -> None:
-        """Watch the running loop."""
+        """Start watching the running event loop."""
         self._loop = asyncio.get_running_loop()
         self._incoming, self._outgoing = socket.socketpair()
         self._incoming.settimeout(_TICK)
@@ -71,7 +71,7 @@ class Watchdog:
         self._thread.start()
 
     def stop(self) -> None:
-        """Watch no longer; the signals do what they did before."""
+        """Stop watching, and restore the previous signal handlers."""
         if self._stopped or not self._thread.ident:
             return
         self._stopped = True
@@ -91,7 +91,7 @@ class Watchdog:
             self._loop.call_later(_TICK, self._beat)
 
     def _came(self, number: int, _frame: FrameType | None) -> None:
-        """In the main thread, between two steps of whatever keeps the loop from turning."""
+        """Handle a signal in the main thread, even while the event loop is blocked."""
         if number != _ALARM:
             self._came_last = number
             _set_alarm(STALL)  # no other thread may get its turn: a regular expression keeps the interpreter
@@ -158,6 +158,6 @@ class Watchdog:
 
 
 def _set_alarm(seconds: float) -> None:
-    """Have the alarm signal come in so many seconds, where the system has it; 0 takes it back."""
+    """Schedule the alarm signal in `seconds`, if the system has it; 0 cancels it."""
     if sys.platform != "win32":
         signal.setitimer(signal.ITIMER_REAL, seconds)
