@@ -26,7 +26,7 @@ _NAME = re.compile(r"message-[0-9]+\.txt")
 
 
 class Attachments:
-    """The files of all sessions, in a folder for each; None as `folder`: gone when the program ends."""
+    """The private files of all sessions, a folder for each; with `folder` None they are temporary."""
 
     def __init__(self, folder: Path | None) -> None:
         self._folder = folder
@@ -41,14 +41,14 @@ class Attachments:
         return path
 
     def is_named(self, path: str, branch: Sequence[Message]) -> bool:
-        """Whether `path` is one of these files, and a user message of the branch names it."""
+        """Return whether `path` is such a file and a user message of the branch names it."""
         folder, name = os.path.split(path)
         if Path(folder).parent != self._root() or not _NAME.fullmatch(name):
             return False
         return any(message.role == "user" and path in message.text for message in branch)
 
     def close(self) -> None:
-        """Delete what was kept for as long as the program runs."""
+        """Delete the files, if they are temporary."""
         if self._temporary is not None:
             self._temporary.cleanup()
             self._temporary = None
@@ -62,7 +62,7 @@ class Attachments:
 
 
 def break_long_lines(text: str) -> str:
-    """Break lines of more than `LONGEST_LINE` characters, so that every part can be asked for."""
+    """Break lines of more than `LONGEST_LINE` characters, so that every part can be read by line."""
     lines = text.splitlines(keepends=True)
     if all(len(line) <= LONGEST_LINE for line in lines):
         return text
@@ -70,7 +70,7 @@ def break_long_lines(text: str) -> str:
 
 
 def delete_attachments(folder: Path, session_id: str, store: SessionStore) -> None:
-    """Delete the files of a session that was deleted, unless a fork of it still names them."""
+    """Delete the files of a deleted session, unless a fork of it still names them."""
     files = folder / session_id
     try:
         if not files.is_dir() or store.search(session_id, limit=1):

@@ -88,19 +88,20 @@ class Chat:
 
     @property
     def busy(self) -> bool:
-        """Whether a turn runs; no longer when its TurnEnded is handed out."""
+        """Whether a turn is running; False by the time its TurnEnded is delivered."""
         return self._turn is not None
 
     @property
     def usage(self) -> Usage:
-        """What the providers reported of the whole session, the turn that runs included."""
+        """The usage that providers reported for the whole session, the running turn included."""
         past = self.session.state.usage
         return past + self._turn.usage if self._turn is not None else past
 
     def send(self, text: str) -> AsyncGenerator[Event]:
-        """Say `text` and run the turn. Raises ChatError when busy, held elsewhere or blank.
+        """Send `text` as a user message and run the turn, yielding its events.
 
-        The events end with TurnEnded. Whoever stops listening stops the turn.
+        Raises ChatError when busy, held elsewhere or blank. The events end with TurnEnded. Whoever stops
+        listening stops the turn.
         """
         if not text.strip():
             raise ChatError("There is nothing to send: the message is empty.")
@@ -108,7 +109,7 @@ class Chat:
         return self._run(text)
 
     def carry_on(self) -> AsyncGenerator[Event]:
-        """Go on with the turn that ended early: sent again when it was full or failed, else continued.
+        """Continue a turn that ended early, or send its request again if it was too long or failed.
 
         Raises ChatError when there is nothing to go on with.
         """
@@ -120,12 +121,12 @@ class Chat:
         return self._run(GO_ON if last.role == "assistant" else None)
 
     def stop(self) -> None:
-        """Stop the turn that runs; it ends with TurnEnded(CANCELLED), the conversation in order."""
+        """Stop the running turn; it ends with TurnEnded(CANCELLED) and a well-formed conversation."""
         if self._turn is not None:
             self._turn.task.cancel()
 
     def start_new(self) -> None:
-        """Leave this session as it is and begin another, with the same model."""
+        """Close this session and open a new one with the same model."""
         before = self.session
         before.gate.require_idle()
         with in_words():
@@ -138,7 +139,7 @@ class Chat:
             self._switch_to(info, before.model, before.address, before.model_line)
 
     def resume(self, id_start: str) -> None:
-        """Leave this session and open the one whose id begins so."""
+        """Close this session and open the one whose id begins with the given text."""
         before = self.session
         before.gate.require_idle()
         with in_words():
@@ -152,7 +153,7 @@ class Chat:
             self._switch_to(info, model, address, line)
 
     def fork(self) -> None:
-        """Go on in a copy of this session; the session itself stays as it is."""
+        """Copy this session and go on in the copy; the original stays as it is."""
         before = self.session
         before.gate.require_idle()
         before.refresh()  # a copy of what another process has goes where that goes
@@ -171,19 +172,19 @@ class Chat:
         log.info("left session %s for %s", before.info.id, info.id)
 
     def sessions(self) -> list[SessionInfo]:
-        """All sessions: those of this folder first, the newest first among each."""
+        """Return all sessions: those of this folder first, then the others, each newest first."""
         with in_words():
             everything = self._runtime.store.sessions()
         here = str(self._runtime.folder)
         return sorted(everything, key=lambda info: info.folder != here)
 
     def search(self, words: str, stop: threading.Event | None = None) -> list[SearchHit]:
-        """Find messages of any session by any text, best first, until `stop` is set; from any thread."""
+        """Search the messages of all sessions, best first, until `stop` is set; call it from any thread."""
         with in_words():
             return self._runtime.store.search(words, stop=stop)
 
     def model_names(self) -> Sequence[str]:
-        """The models that can be switched to: known, and reachable with the keys there are."""
+        """Return the models to offer: known, and usable with the API keys that are set."""
         return reachable_models(self._runtime)
 
     async def warm_counting(self) -> None:

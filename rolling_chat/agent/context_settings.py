@@ -26,7 +26,7 @@ _ENABLED = "context.enabled"
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Settings of the pipeline and whether rolling is on, as they are or as they are asked for.
+    """Pipeline settings and whether rolling is on, either active or requested.
 
     `rolling` is the session's own state, `preference` the one that new sessions begin with.
     """
@@ -36,11 +36,11 @@ class Wanted:
     preference: bool
 
     def switched(self, on: bool) -> Wanted:
-        """The same with rolling context on or off, here and for new sessions."""
+        """Return a copy with rolling context on or off, for this session and new ones."""
         return replace(self, rolling=on, preference=on)
 
     def with_setting(self, key: str, text: str) -> Wanted:
-        """The same with one key of `[context]` changed; `enabled` is the switch itself.
+        """Return a copy with one key of `[context]` changed; `enabled` switches rolling context.
 
         Raises SettingsError for a key that there is not and for a value that it does not take.
         """
@@ -56,7 +56,7 @@ class Wanted:
         raise AssertionError(path)  # the schema has no other keys
 
     def with_settings(self, settings: Mapping[str, str]) -> Wanted:
-        """The same with several keys changed."""
+        """Return a copy with several keys changed."""
         wanted = self
         for key, text in settings.items():
             wanted = wanted.with_setting(key, text)
@@ -65,7 +65,7 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Switch:
-    """A change that can be taken back: what was active before it, and its plan."""
+    """A change that can be undone: the settings and the plan that were active before it."""
 
     key: str  # empty: rolling was switched
     before: Wanted
@@ -73,7 +73,7 @@ class Switch:
 
 
 def value_of(context: ContextSettings, key: str) -> str:
-    """The value of a key as users write it."""
+    """Return the value of a `[context]` key as users write it."""
     name = key.removeprefix("context.")
     if name.startswith("tools."):
         tool = context.tools.get(name.removeprefix("tools.").removesuffix(".truncation").strip("\"'"))
@@ -82,7 +82,7 @@ def value_of(context: ContextSettings, key: str) -> str:
 
 
 class Overrides:
-    """Switches rolling context and sets keys of `[context]` in one session, and takes both back."""
+    """Switches rolling context and sets keys of `[context]` in one session, and undoes both."""
 
     def __init__(self, runtime: Runtime, state: SessionState) -> None:
         self._runtime = runtime
@@ -99,7 +99,7 @@ class Overrides:
         return self._save_preference(on)
 
     def set(self, key: str, value: str) -> str:
-        """Set one key of `[context]` for as long as this process runs; returns a line that says so.
+        """Set one key of `[context]` for as long as this process runs; return a line that reports it.
 
         `enabled` is the switch, and saved as `set_rolling` does. `value` is as the user types it. What the
         settings now leave room for comes back. Raises ChatError for an unknown key, or a value that it does
@@ -117,7 +117,7 @@ class Overrides:
         return f"For this session, {name} is {now}" + (f", it was {was}" if was != now else " already")
 
     async def preview(self, settings: Mapping[str, str] | None = None) -> PromptReport:
-        """The report of the next request if rolling context were on, under these settings as typed.
+        """Report the next request as if rolling context was on with these settings, as the user typed them.
 
         Nothing is changed; made off the event loop. Raises ChatError as `set` does.
         """
@@ -132,7 +132,7 @@ class Overrides:
         return self._state.planner.preview(branch, context=context, rolling=wanted.rolling)
 
     def undo(self) -> str:
-        """Take the last change back, and return to the plan before it. Raises ChatError."""
+        """Undo the last change, and return to the plan before it. Raises ChatError."""
         if not self._made:
             raise ChatError(
                 "There is nothing to undo: rolling context was not changed since this session was opened."

@@ -26,7 +26,7 @@ _LONG_REPLY = 300_000  # characters: stored and indexed in some 5 ms
 
 
 class Conversation:
-    """The messages of the current branch, root first; every change is in the store before it shows.
+    """The messages of the current branch, root first, which stores each change before showing it.
 
     The newest are read when it is made, the rest when it is asked for, or by `read_rest`; the listener
     gets what comes in above what was read before.
@@ -49,7 +49,7 @@ class Conversation:
 
     @property
     def messages(self) -> Sequence[Message]:
-        """The branch, root first; an open reply is not in it yet.
+        """The messages of the branch, root first, without an open reply.
 
         What was not read of it yet is read now: nobody takes a part of it for the whole. Raises StoreError.
         """
@@ -59,16 +59,16 @@ class Conversation:
 
     @property
     def recent(self) -> Sequence[Message]:
-        """The newest of the branch: as much of it as was read by now, and never nothing of something."""
+        """The part of the branch read so far, its newest messages; never empty for a branch that has any."""
         return self._messages
 
     @property
     def is_whole(self) -> bool:
-        """Was all of the branch read?"""
+        """Whether all of the branch has been read."""
         return not self._above
 
     async def read_rest(self) -> None:
-        """Read what was not read of the branch yet, newest first, off the event loop. Raises StoreError."""
+        """Read the rest of the branch, newest first, off the event loop. Raises StoreError."""
         async with self._reading:
             while above := self._above:
                 older = await in_background(partial(self._read_up_from, above))
@@ -77,7 +77,7 @@ class Conversation:
                     await in_background(partial(pack_contents, older.messages))
 
     async def pack_old(self) -> None:
-        """Hold in less memory what a session that grows has left behind, off the event loop."""
+        """Compress older messages in memory, off the event loop."""
         # by whole slices: a page of the two messages of a turn would save little
         end = (len(self._messages) - _PLAIN) // _SLICE * _SLICE
         if end > 0:
@@ -87,7 +87,7 @@ class Conversation:
         return self.store.stretch(self.session_id, _SLICE, message_id)
 
     def _put_before(self, older: Stretch, above: str) -> None:
-        """Take older messages in, unless the conversation has gone another way while they were read."""
+        """Insert older messages, unless the conversation has moved to another branch meanwhile."""
         if self._above != above:
             return
         self._messages[:0] = older.messages
@@ -97,11 +97,11 @@ class Conversation:
             self._listener.on_older(older.messages)
 
     def close(self) -> None:
-        """Inform nobody any more: another session is shown."""
+        """Stop informing the listener: another session is shown."""
         self._listener = Listener()
 
     def reload(self) -> bool:
-        """Read the newest of the branch again; whether it had changed."""
+        """Read the newest messages of the branch again; return whether they had changed."""
         fresh, above = self.store.stretch(self.session_id, _FIRST)
         # what stands above a message never changes: what was read of that stays
         at = _place_of(fresh[0].id, self._messages) if fresh else 0
@@ -117,7 +117,7 @@ class Conversation:
         return True
 
     def move_to(self, head: str) -> None:
-        """Go on from another message of the session's tree, where the store has moved already."""
+        """Go to another message of the session's tree, after the store has moved there."""
         ids = [message.id for message in self._messages]
         if not head or head in ids:
             del self._messages[ids.index(head) + 1 if head else 0 :]
@@ -127,7 +127,7 @@ class Conversation:
             self.reload()
 
     def save_counts(self) -> None:
-        """Keep what was counted since the last time, so that no later process counts it again."""
+        """Store the token counts made since the last time, so that no later process repeats them."""
         fresh = [
             message for message in self._messages if len(message.counts) != self._counted.get(message.id, 0)
         ]
@@ -136,34 +136,36 @@ class Conversation:
         self._counted |= _count_sizes(fresh)
 
     def add_user(self, text: str) -> Message:
-        """Append what the user said."""
+        """Append a user message."""
         return self._append(Message("user", normalize_text(text)))
 
     def add_result(
         self, call: ToolCall, text: str, ending: Ending, files: Sequence[FileTouch] = ()
     ) -> Message:
-        """Answer `call`, with the files it touched. An empty result is said in words: several providers
-        refuse empty content."""
+        """Append the result of `call`, with the files that the call touched.
+
+        An empty result is said in words: several providers refuse empty content.
+        """
         content = normalize_text(text) or "[no output]"
         return self._append(
             Message("tool", content, tool_call_id=call.id, name=call.name or None, ending=ending), files
         )
 
     def begin_reply(self, made_by: MadeBy) -> str:
-        """Open a reply, which grows until it is sealed; returns its id."""
+        """Open a reply to be streamed; return its id."""
         reply_id = self.store.begin_reply(self.session_id, made_by)
         self._open = _OpenReply(reply_id, made_by)
         return reply_id
 
     def grow_reply(self, text: str = "", reasoning: str = "") -> None:
-        """Add to the open reply; committed when this returns."""
+        """Append to the open reply; it is committed when this returns."""
         reply = self._opened()
         self.store.grow_reply(reply.id, text, reasoning)
         reply.text += text
         reply.reasoning += reasoning
 
     async def finish_reply(self, message: Message) -> Message:
-        """End the open reply with what the provider made of it; a long one is stored off the event loop.
+        """Seal the open reply with the provider's final message, storing a long one off the event loop.
 
         Whoever is cancelled meanwhile leaves it to `settle_reply`, which takes it as it was stored.
         """
@@ -179,7 +181,7 @@ class Conversation:
         return self._take_sealed(reply, sealing)
 
     def open_calls(self) -> tuple[ToolCall, ...]:
-        """The calls of the last reply that have no answer yet, in order."""
+        """Return the calls of the last reply that have no result yet, in order."""
         for answered, message in enumerate(reversed(self._messages)):
             if message.role != "tool":
                 return message.tool_calls[answered:]
@@ -190,7 +192,7 @@ class Conversation:
         return [self.add_result(call, text, ending) for call in self.open_calls()]
 
     def settle_reply(self, ending: Ending) -> Message | None:
-        """Seal an open reply with what had come, or drop one that never got a byte of answer."""
+        """Seal an interrupted reply with what was received, or drop it if nothing was."""
         reply = self._open
         if reply is None:
             return None

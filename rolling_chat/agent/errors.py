@@ -12,12 +12,12 @@ from rolling_chat.tools import ToolError
 
 
 class ChatError(Exception):
-    """What cannot be done, in one line for the user."""
+    """An operation that cannot be done, explained in one line for the user."""
 
 
 @contextlib.contextmanager
 def in_words() -> Iterator[None]:
-    """What a store, a provider or a tool says no with, as the one line that it is."""
+    """Raise the errors of the store, a provider or a tool as ChatError, in one line."""
     try:
         yield
     except (ProviderError, SettingsError, StoreError, ToolError) as error:

@@ -56,7 +56,7 @@ def export_session(
 def session_as_markdown(
     info: SessionInfo, messages: Sequence[Message], *, secrets: Collection[str] = ()
 ) -> str:
-    """What /export would write as Markdown."""
+    """Return the session as the Markdown that /export writes."""
     return export(info, messages, "markdown", secrets=secrets)
 
 

@@ -12,7 +12,7 @@ from rolling_chat.tools.hashing import hash_file
 
 
 class Since(StrEnum):
-    """A file on disk beside what it was when the session last touched it."""
+    """The state of a file on disk compared with when the session last touched it."""
 
     SAME = "unchanged"
     CHANGED = "changed since"
@@ -22,7 +22,7 @@ class Since(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class FileState:
-    """A file of the session: what was done with it last, when (seconds since the epoch), and how often."""
+    """A file of the session: what was last done with it, when (seconds since the epoch), and how often."""
 
     path: str
     action: str
@@ -32,7 +32,7 @@ class FileState:
 
 
 def file_states(used: Iterable[FileUse]) -> list[FileState]:
-    """One entry a file, the one touched last first; reads what is on disk now."""
+    """Return the session's files, the last touched first, comparing each with what is on disk now."""
     by_path: dict[str, list[FileUse]] = {}
     for use in used:
         by_path.setdefault(use.touch.path, []).append(use)

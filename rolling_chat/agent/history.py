@@ -16,7 +16,7 @@ from rolling_chat.sessions.records import LeftBranch
 
 @dataclass(frozen=True, slots=True)
 class SaidTurn:
-    """A turn of the branch by what the user said: `number` counts from 1 at the root."""
+    """A turn of the branch, by its user message: `number` counts from 1 at the root."""
 
     number: int
     message: Message
@@ -31,7 +31,7 @@ class _Step:
 
 
 class History:
-    """Moves the head of one session.
+    """Moves the head of one session between the messages of its tree.
 
     Every method raises ChatError where there is nowhere to go, and where the store says no; those that
     move, also while a turn runs and while another process has the session. What was spent stays spent;
@@ -46,12 +46,12 @@ class History:
         self._back: list[_Step] = []
 
     def turns(self) -> list[SaidTurn]:
-        """What the user said on this branch, oldest first."""
+        """Return the turns of this branch by their user messages, oldest first."""
         said = (message for message in self._messages if message.role == "user")
         return [SaidTurn(number, message) for number, message in enumerate(said, 1)]
 
     def undo(self) -> Message:
-        """Go back to before the newest message of the user, and return that message."""
+        """Go back to before the newest user message, and return that message."""
         self._require_idle()
         turns = self.turns()
         if not turns:
@@ -59,7 +59,7 @@ class History:
         return self.rewind(turns[-1].message.id)
 
     def redo(self) -> None:
-        """Go forward again to where the last move was made from."""
+        """Undo the last move of the head."""
         self._require_idle()
         here = self._head
         # what was said since has made another branch of it
@@ -81,7 +81,7 @@ class History:
         raise ChatError("That message is not on this branch; /branches lists the branches that were left.")
 
     def retake(self) -> Message:
-        """Go back to the user's last message, so that it can be answered again; return it."""
+        """Go back to the newest user message, so that it can be answered again, and return it."""
         self._require_idle()
         turns = self.turns()
         if not turns:
@@ -92,12 +92,12 @@ class History:
         return asked
 
     def branches(self) -> Sequence[LeftBranch]:
-        """The branches that the head was moved away from, the one last written to first."""
+        """Return the branches that the head was moved away from, the last written first."""
         with in_words():
             return self._runtime.store.left_branches(self._state.info.id)
 
     def go_to(self, message_id: str) -> bool:
-        """Go to the branch that holds `message_id`, to its end; whether that is another than this one."""
+        """Go to the end of the branch that contains `message_id`; return False if that is this one."""
         self._require_idle()
         if any(message.id == message_id for message in self._messages):
             return False
@@ -116,7 +116,7 @@ class History:
         return self._messages[-1].id if self._messages else ""
 
     def _require_idle(self) -> None:
-        """Raise ChatError while a turn runs; a summary of the branch that is left is not wanted any more."""
+        """Raise ChatError while a turn runs, and cancel any summary of the branch."""
         self._gate.require_idle()
         self._summaries.cancel()
 

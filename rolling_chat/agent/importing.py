@@ -19,7 +19,7 @@ _ROLES = frozenset(get_args(Role))
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """What became of one conversation.
+    """The result of importing one conversation.
 
     `info` is its session, and `is_new` whether that was made by this import; None where the
     conversation was empty. `oddities` count what no model would take as it is.
@@ -31,7 +31,7 @@ class Imported:
 
 
 def import_transcript(store: SessionStore, transcript: Transcript, folder: str) -> Imported:
-    """Make a session of a conversation, unless there is one that says just the same.
+    """Store a conversation as a session, unless a session with the same messages exists.
 
     Without a title of its own it gets one as any session does. Raises StoreError; then, and when it
     is interrupted, nothing of the conversation stays.
@@ -58,7 +58,7 @@ def import_transcript(store: SessionStore, transcript: Transcript, folder: str) 
 
 
 def _same(store: SessionStore, messages: Sequence[Message]) -> SessionInfo | None:
-    """The session that says what `messages` say, if there is one."""
+    """Return the session whose messages equal `messages`, if any."""
     wanted: list[object] | None = None
     for info in store.sessions():
         if info.messages != len(messages):

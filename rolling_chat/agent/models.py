@@ -135,7 +135,7 @@ def unknown_address_line(model: str) -> str:
 
 
 def reachable_models(runtime: Runtime) -> Sequence[str]:
-    """The models of the settings, those whose provider has a key or needs none, and the demo model."""
+    """Return the models of the settings, those whose provider has a key or needs none, and the demo model."""
     names = dict.fromkeys(runtime.settings.models)
     names |= dict.fromkeys(name for name in runtime.catalog.names() if _has_key(name, runtime))
     return [*names, *(name for name in _DEMO_MODELS if name not in names)]

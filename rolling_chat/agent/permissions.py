@@ -27,7 +27,7 @@ _NO = PermissionAnswer(Permission.NO)
 
 @dataclass(slots=True)
 class Permissions:
-    """The policy of `agent.approvals`, the rules of the settings and of one session, and whom to ask.
+    """Decides whether a tool call may run, by the approval policy, the rules and the user's answers.
 
     A rule that denies wins over everything. A tool that needs no permission runs otherwise. One that does:
     `read-only` refuses it, `all` lets it run, `ask` and `edits` ask unless a rule allows the call (`edits`
@@ -44,7 +44,7 @@ class Permissions:
 
     @classmethod
     def of(cls, runtime: Runtime, listener: Listener) -> Permissions:
-        """The policy and the rules of the settings. Raises SettingsError for a rule about no tool."""
+        """Create the permissions from the settings. Raises SettingsError for a rule about no tool."""
         settings, tools = runtime.settings, [tool.name for tool in all_tools()]
         rules = settings.agent.permissions
         return cls(
@@ -56,7 +56,7 @@ class Permissions:
         )
 
     def verdict(self, tool: Tool, subject: str) -> Verdict:
-        """What is to be done about a call of `tool` that would do `subject`."""
+        """Return whether to allow, refuse or ask about a call of `tool` that would do `subject`."""
         if find_denial(self.deny, tool.name, subject) is not None:
             return "refused"
         if not tool.needs_permission or self.policy == "all":
@@ -68,7 +68,7 @@ class Permissions:
         return "ask" if self.listener.ask is not None else "refused"
 
     async def decide(self, request: PermissionRequest) -> PermissionAnswer:
-        """Ask the user. A question that could not be put counts as no."""
+        """Ask the user about a call; a question that could not be shown counts as no."""
         ask = self.listener.ask
         if ask is None:
             return _NO
@@ -82,7 +82,7 @@ class Permissions:
         return answer
 
     def refusal(self, tool: Tool, subject: str) -> str:
-        """What the model reads of a call that was refused without asking."""
+        """Return what the model reads about a call that was refused without asking."""
         denial = find_denial(self.deny, tool.name, subject)
         if denial is not None:
             return (
@@ -96,12 +96,12 @@ class Permissions:
         )
 
     def remove(self, rule: PermissionRule) -> None:
-        """Drop a rule of the session: what it allowed asks again."""
+        """Remove a rule of the session, so that what it allowed is asked about again."""
         if rule in self.session:
             self.session.remove(rule)
 
     def keep(self, rule: PermissionRule) -> None:
-        """Move a session's rule into the user's settings, for later sessions as well. Raises ChatError."""
+        """Move a rule of the session to the user's settings. Raises ChatError."""
         if not rule.can_be_kept:
             raise ChatError("A command of several lines cannot be kept in the settings.")
         with in_words():
@@ -114,7 +114,7 @@ class Permissions:
 
 
 def refused_by_user(words: str) -> str:
-    """What the model reads of a call that the user refused, with what they said about it."""
+    """Return what the model reads about a call that the user refused, with the user's words."""
     if not words:
         return "Not run: the user refused this call. Do not try the same by other means; ask them."
     return f"Not run: the user refused this call. They say: {words}"

@@ -19,7 +19,7 @@ _AT_A_START = 50  # sessions: more would keep the screen waiting; the rest goes 
 def delete_old_sessions(
     store: SessionStore, keep_days: int, now: float, attachments: Path, *, spare: str = ""
 ) -> str:
-    """Delete the sessions that were last written to more than `keep_days` days ago; 0: none.
+    """Delete the sessions last written to more than `keep_days` days ago; 0 deletes none.
 
     Spared are the session `spare`, those with pins, and those that are open anywhere. `now` is in
     seconds since the epoch; `attachments` is the folder of the files of all sessions. Returns the line

@@ -38,7 +38,7 @@ class Runtime:
 
     @cached_property
     def attachments(self) -> Attachments:
-        """The files of messages that were too large to send."""
+        """The private files of messages that were too large to send."""
         return Attachments(self.paths.attachments_dir if self.save else None)
 
     @classmethod
@@ -51,7 +51,10 @@ class Runtime:
         *,
         save: bool = True,
     ) -> Runtime:
-        """The real thing. Without `save` the sessions live in memory. Raises StoreError."""
+        """Create the parts from the settings.
+
+        Without `save` the sessions live in memory. Raises StoreError.
+        """
         catalog = load_catalog()
         return cls(
             settings=settings,

@@ -86,17 +86,17 @@ class Session:
 
     @property
     def info(self) -> SessionInfo:
-        """The session as lists show it, up to date."""
+        """The session's row as session lists show it, up to date."""
         return self.state.info
 
     @property
     def holder(self) -> str:
-        """Who else has the session open, in words; empty when it is ours."""
+        """A description of the other process that has the session open; empty if there is none."""
         return self.state.holder
 
     @property
     def messages(self) -> Sequence[Message]:
-        """The current branch, root first; a reply that is being streamed is not in it yet.
+        """The messages of the current branch, root first, without a reply being streamed.
 
         The whole of it: what was not read yet is read now, which takes a while; `preview.ready` waits for it
         off the event loop. Raises ChatError.
@@ -121,7 +121,7 @@ class Session:
 
     @property
     def model_line(self) -> str:
-        """One line: which model, where it came from, how to change it."""
+        """One line on the model: its name, where that came from, how to change it."""
         model, address, line = self._named
         if (model, address) == (self.model, self.address):
             return line
@@ -130,17 +130,17 @@ class Session:
 
     @property
     def known_addresses(self) -> Mapping[str, str]:
-        """The addresses that the model may have, as `set_model` takes them, each with where that is."""
+        """The known addresses of the model, as `set_model` takes them, each with its origin."""
         return known_addresses(self._runtime, self.model)
 
     @property
     def model_warnings(self) -> Sequence[str]:
-        """A line for each thing that the model lacks: a key, a known window."""
+        """Lines about what the model lacks: a key, a known window."""
         return tuple(model_warnings(self._runtime, self.model, self.address))
 
     @property
     def resume_command(self) -> str:
-        """The command that comes back to this session; empty when it is not kept."""
+        """The shell command that resumes this session; empty if it is not saved."""
         if not self._runtime.save:
             return ""
         where = f" --api-base {shlex.quote(self.address)}" if self.address else ""
@@ -148,7 +148,7 @@ class Session:
 
     @property
     def prices(self) -> Prices:
-        """What drafts and replies cost in the requests of this session."""
+        """The estimator of what drafts and replies add to this session's requests."""
         return Prices(self.model, self._estimator)
 
     @property
@@ -157,7 +157,7 @@ class Session:
         return estimator_for(self.model, choice, self.setup.measurements.calibration)
 
     def set_model(self, model: str, address: str = "") -> str:
-        """Let `model` answer from the next request on; returns the line that says so.
+        """Use `model` from the next request on; return a line that reports it.
 
         `address` is that of its server, "default" for the provider's own. Without it a model of the same
         provider is asked where this one is.
@@ -175,13 +175,13 @@ class Session:
         return line
 
     def require_sendable(self) -> None:
-        """Raise ChatError when nothing can be sent: a turn runs, or another process has the session."""
+        """Raise ChatError while a turn runs or another process has the session open."""
         self.gate.require_idle()
         self.state.make_ours()
         self.state.require_address()
 
     def turn_loop(self, emit: Emit) -> AgentLoop:
-        """The loop of one turn, from a conversation that ends with what the model has to answer."""
+        """Return the loop of one turn, for a conversation that ends with what the model has to answer."""
         runtime, setup, config = self._runtime, self.setup, self.setup.config
         tails = frozenset(name for name, end in config.tools.items() if end == "tail")
         environment = without_secrets(runtime.environ, runtime.settings.agent.environment)
@@ -205,27 +205,27 @@ class Session:
         await self.preview.whole()
 
     def refresh(self) -> bool:
-        """Read what another process wrote to a session that we follow; whether there was anything.
+        """Read what another process wrote to the session that it has open; return whether there was anything.
 
         Once the other has released the session, or died, it is ours.
         """
         return self.gate.idle.is_set() and self.state.refresh()
 
     def rename(self, title: str) -> None:
-        """Give the session a title."""
+        """Set the session's title."""
         title = " ".join(title.split())
         if not title:
             raise ChatError("A title needs at least one character.")
         self.state.update(title=title)
 
     async def files(self) -> list[FileState]:
-        """The files that this session's tools read and wrote, and whether they are still the same."""
+        """Return the files that this session's tools read and wrote, and whether they have changed."""
         with in_words():
             used = self._runtime.store.files(self.info.id)
         return await in_background(partial(file_states, used))
 
     def export(self, target: str = "") -> Path:
-        """Write the branch to a new file: `target` is its name, or a format; returns the file."""
+        """Write the branch to a new file, given by name or by format; return the file."""
         with in_words():
             summary = self._runtime.store.summary(self.info.id)
         secrets = secrets_in(self._runtime.environ)
@@ -234,7 +234,7 @@ class Session:
         )
 
     def as_markdown(self) -> str:
-        """The branch as one Markdown document, for people."""
+        """Return the branch as one Markdown document."""
         secrets = secrets_in(self._runtime.environ)
         return session_as_markdown(self.info, self.messages, secrets=secrets)
 
@@ -246,7 +246,7 @@ class Session:
         return find_obstacle(report, rolled, can_read=can_read)
 
     async def keep_as_file(self, large: LargeMessage, *, head_and_tail: bool) -> str:
-        """Take back a message that is too large; all of it is kept, in the session and as a private file.
+        """Undo a message that is too large; keep its text in the session and as a private file.
 
         Returns what to send in its place: its head and tail or its first line, and the name of the file.
         Raises ChatError, and the message stays, where it is not the newest or the file cannot be written.
@@ -275,7 +275,7 @@ class Session:
         return as_head_and_tail(whole, note, large, self._estimator.count_text)
 
     def close(self) -> None:
-        """Stop what the session does in the background, and release it.
+        """Stop the session's background work, and release the session.
 
         One that nothing was ever said in leaves no trace.
         """

@@ -65,19 +65,19 @@ class SessionState:
 
     @property
     def is_followed(self) -> bool:
-        """Does another process have the session open?"""
+        """Whether another process has the session open."""
         return self._owner is not None
 
     @property
     def holder(self) -> str:
-        """Who else has the session open, in words; empty when it is ours."""
+        """A description of the other process that has the session open; empty if there is none."""
         if self._owner is None:
             return ""
         since = datetime.fromtimestamp(self._owner.since).astimezone()
         return f"open in another terminal (process {self._owner.pid} since {since:%H:%M})"
 
     def make_ours(self) -> None:
-        """See to it that the session may be written. Raises ChatError while another has it."""
+        """Make sure that this process may write the session. Raises ChatError if another has it open."""
         if self._owner is not None:
             self.refresh()
         if self._owner is not None:
@@ -86,13 +86,13 @@ class SessionState:
             self.repair()
 
     def require_address(self) -> None:
-        """Raise ChatError where it is not known which server the conversation would go to."""
+        """Raise ChatError if it is unknown which server the conversation would be sent to."""
         if self.setup.address is None:
             model = self.setup.model
             raise ChatError(f"Not sent: {unknown_address_line(model)}, or with /model {model} ADDRESS.")
 
     def refresh(self) -> bool:
-        """Read what another process wrote, where one has the session; whether there was anything.
+        """Read what another process wrote to the session that it has open; return whether there was anything.
 
         Once the other has let go of the session, or died, it is ours.
         """
@@ -114,14 +114,14 @@ class SessionState:
         return changed
 
     def use_model(self, model: str, address: str | None) -> None:
-        """Let `model` at `address` answer from now on, and keep that with the session."""
+        """Use `model` at `address` from now on, and store that with the session."""
         self.former_addresses.pop(self.setup.model, None)
         self.former_addresses[self.setup.model] = self.setup.address
         self.planner.use_model(model, address)
         self.update(model=model, api_base=address)
 
     def _adopt_changes(self) -> bool:
-        """Take up what the process that has, or had, the session changed of it; whether there was anything.
+        """Adopt the model and switches that another process set; return whether there were any.
 
         What is said there is meant for the server that it is said to, and for no other.
         """
@@ -137,13 +137,13 @@ class SessionState:
         return moved or switched
 
     def _keep_choices(self) -> None:
-        """Store what this process goes on with, in a session that has become ours."""
+        """Store this process's model and switches, once the session is its own."""
         setup, info = self.setup, self._opened
         if (info.model, info.api_base, info.rolling) != (setup.model, setup.address, setup.rolling):
             self.update(model=setup.model, api_base=setup.address, rolling=setup.rolling)
 
     def repair(self) -> bool:
-        """Settle what a process left open when it died, or a turn of ours that the store failed.
+        """Seal the reply and answer the calls that a dead process or a failed store left open.
 
         Whether there was anything.
         """
@@ -152,30 +152,30 @@ class SessionState:
         return bool(self.conversation.answer_open_calls(text, Ending.CANCELLED)) or settled
 
     def update(self, **changes: Unpack[SessionChanges]) -> None:
-        """Change what is stored of the session; of one that another has, nothing is."""
+        """Change the session's row in the store; do nothing while another process has it open."""
         if self._owner is not None:
             return
         with in_words():
             self.info = self._runtime.store.update_session(self.info.id, **changes)
 
     def keep_pins(self, pins: PinnedIds) -> None:
-        """Pin and exclude other messages, in a session of ours; active once stored. Raises ChatError."""
+        """Store and activate other pins and exclusions. Raises ChatError."""
         self.update(pins=sorted(pins.pinned), excluded=sorted(pins.excluded))
         self.planner.use_pins(pins)
 
     def read_info(self) -> None:
-        """Read `info` again."""
+        """Read the session's row again."""
         try:
             self.info = self._runtime.store.session(self.info.id)
         except StoreError:
             log.exception("session %s could not be read again", self.info.id)
 
     def spend(self, usage: Usage) -> None:
-        """Add what a request has used."""
+        """Add the usage of a request."""
         self.usage += usage
 
     def release(self) -> None:
-        """Give the session back; one that nothing was ever said in leaves no trace."""
+        """Release the session; delete it if it never had a message."""
         self.is_closed = True
         self.conversation.close()
         store = self._runtime.store
@@ -193,7 +193,7 @@ class SessionState:
         self.planner.load_plan(self._runtime.store.state(self.info.id).plan)
 
     def _read_pins(self) -> bool:
-        """Take up the pins that are stored; whether they are others than before."""
+        """Read the stored pins; return whether they have changed."""
         state = self._runtime.store.state(self.info.id)
         pins = PinnedIds(frozenset(state.pins), frozenset(state.excluded))
         if pins == self.planner.pins:

@@ -17,7 +17,7 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """One entry of a picker: `value` is what is chosen, `label` and `note` are what is shown."""
+    """One entry of a picker: `value` is returned, `label` and `note` are shown."""
 
     value: str
     label: str
@@ -26,7 +26,7 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column of a table; figures stand at the right. A `spare` last one is for where there is room."""
+    """One column of a table; figures are right-aligned. A `spare` last one is for where there is room."""
 
     title: str
     right: bool = False
@@ -35,7 +35,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table of plain strings; of a long one the rows are made when they are asked for."""
+    """A table of plain strings; the rows of a long one are made on demand."""
 
     columns: tuple[Column, ...]
     rows: Sequence[tuple[str, ...]]
@@ -43,7 +43,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Inspection:
-    """The next request: lines, tables, the last of which has a row a message, and the place of each row."""
+    """The next request as lines and tables, the last with a row per message, and each row's message index."""
 
     lead: tuple[str, ...]
     tables: tuple[Table, ...]
@@ -51,7 +51,7 @@ class Inspection:
 
 
 class CommandContext(Protocol):
-    """What the screen lends to a command; tests lend something plainer."""
+    """The operations on chat and screen that a command may use."""
 
     @property
     def chat(self) -> Chat:
@@ -60,17 +60,17 @@ class CommandContext(Protocol):
 
     @property
     def report(self) -> PromptReport:
-        """The next request as the gauge shows it: the draft is in it, and what streams in."""
+        """The report of the next request, draft and streamed reply included, as the gauge shows it."""
         ...
 
     @property
     def theme_names(self) -> Sequence[str]:
-        """The themes that there are."""
+        """The names of the available themes."""
         ...
 
     @property
     def theme_name(self) -> str:
-        """The active theme."""
+        """The name of the active theme."""
         ...
 
     def say(self, text: str, *, warning: bool = False) -> None:
@@ -93,43 +93,46 @@ class CommandContext(Protocol):
         ...
 
     async def confirm(self, title: str, question: str, text: str, answer: str) -> bool:
-        """Show a text to take or leave; `answer` says what taking does. Whether it was taken."""
+        """Show a text to accept or reject, with `answer` naming the former; return whether it was accepted.
+
+        Whether it was taken.
+        """
         ...
 
     async def edit(self, title: str, lead: str, text: str) -> str | None:
-        """Let the user edit a text; None when they leave it."""
+        """Let the user edit a text; return it, or None if they cancel."""
         ...
 
     def show_help(self) -> None:
-        """Show keys and commands."""
+        """Show the keys and the commands."""
         ...
 
     async def wait_for(self, work: Callable[[threading.Event], Result], doing: str) -> Result | None:
-        """Run `work` in a thread, `doing` on the screen; None once the user cancels, which sets its event."""
+        """Run `work` in a thread, showing `doing`; return None if the user cancels, which sets its event."""
         ...
 
     async def pick(self, title: str, choices: Sequence[Choice], *, current: str = "") -> str | None:
-        """Let the user choose; None when they choose nothing."""
+        """Let the user choose from a list; return None if they choose nothing."""
         ...
 
     def reload(self) -> None:
-        """The session was changed for another: draw its conversation."""
+        """Show the conversation anew, after the session was changed for another."""
         ...
 
     def refresh_title(self) -> None:
-        """The session has another title: draw it."""
+        """Redraw the session's title."""
         ...
 
     def offer_draft(self, text: str) -> bool:
-        """Put `text` into the prompt box if that is empty; whether it was."""
+        """Put `text` in the prompt box if that is blank; return whether it was."""
         ...
 
     def show_message(self, message_id: str, words: str = "") -> None:
-        """Scroll the transcript to a message of the conversation, with these words marked in it."""
+        """Scroll the transcript to a message, and highlight the given words in it."""
         ...
 
     async def stop_turn(self) -> None:
-        """Stop the turn that runs, if one does, and wait for its end."""
+        """Stop the running turn, if any, and wait for its end."""
         ...
 
     async def carry_on(self) -> None:
@@ -137,19 +140,19 @@ class CommandContext(Protocol):
         ...
 
     def refresh_report(self) -> None:
-        """The next request has changed: draw the gauge again."""
+        """Redraw the gauge, after a change of the next request."""
         ...
 
     def set_theme(self, name: str) -> None:
-        """Use a theme from now on, and keep it in the settings."""
+        """Use a theme from now on, and save it in the settings."""
         ...
 
     def copy(self, text: str) -> bool:
-        """Put `text` on the terminal's clipboard; False where it did not go there, which has been said."""
+        """Copy `text` to the terminal's clipboard; return False, having told the user, if that failed."""
         ...
 
     def quit(self) -> None:
-        """Leave the program."""
+        """Quit the program."""
         ...
 
 
@@ -159,7 +162,7 @@ Choices: TypeAlias = Callable[[CommandContext, str], Sequence[Choice]]
 
 @dataclass(frozen=True, slots=True)
 class Arguments:
-    """What may follow a command's name, a word at a time.
+    """The choices for the words that follow a command's name.
 
     `choices` gets the words that stand already ("set") and gives what may come next, nothing where
     anything may; it is asked once for a command line, not at every key. `closed` says that nothing
@@ -171,7 +174,7 @@ class Arguments:
 
 
 def first_word(choices: Callable[[CommandContext], Sequence[Choice]], *, closed: bool = False) -> Arguments:
-    """Choices for a command that takes one word."""
+    """Return choices for a command that takes one word."""
     return Arguments(lambda context, before: () if before else choices(context), closed=closed)
 
 
@@ -193,5 +196,5 @@ class Command:
 
     @property
     def signature(self) -> str:
-        """The command as it is typed: `/model [name]`."""
+        """The command as typed, with its arguments: `/model [name]`."""
         return f"/{self.name} {self.usage}".rstrip()

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def branch_choices(branches: Iterable[LeftBranch], now: float) -> list[Choice]:
-    """One entry a branch: what the user first said there; then its size and age. `now` in seconds."""
+    """Return one entry per branch: the first user message there; then its size and age. `now` in seconds."""
     return [
         Choice(
             branch.head,

@@ -17,7 +17,7 @@ _MOST = 200  # offered; more are narrowed by typing
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """Choices whose `value` is the whole line that the draft would become.
+    """Completions of a command line; each `value` is the whole line.
 
     `runs` says that Enter takes the first of them, though nobody has moved to it: what is typed is
     the beginning of something, and nothing by itself.
@@ -28,14 +28,14 @@ class Offer:
 
 
 class Completer:
-    """Completes command lines; a list is asked for once a line, when it is first needed."""
+    """Completes command lines, reading each list of choices once per line."""
 
     def __init__(self, context: CommandContext) -> None:
         self._context = context
         self._lists: dict[tuple[str, str], Sequence[Choice]] = {}
 
     def offer(self, text: str) -> Offer:
-        """What `text` may become; nothing for what is no command line, or is complete."""
+        """Return the completions of `text`; none if it is no command line, or is complete."""
         if not text.startswith("/") or "\n" in text:
             self._lists.clear()
             return Offer()
@@ -66,7 +66,7 @@ class Completer:
 
 
 def narrowed(choices: Sequence[Choice], typed: str) -> list[Choice]:
-    """The choices that `typed` may mean: the same, then those that begin with it, hold it, or spell it."""
+    """Return the choices that `typed` may mean: equal ones, then by prefix, content or spelling."""
     wanted = typed.lower()
     if not wanted:
         return list(choices)

@@ -21,7 +21,7 @@ _MIN_BAND = 0.005  # a narrower band rounds to nothing
 
 
 def category_table(report: PromptReport) -> Table:
-    """The division of the window for one request, and what makes its parts smaller."""
+    """Return a table that divides the window of one request by category, with hints to shrink each."""
     rows = [
         ("system prompt", report.system, ""),
         ("tools", report.tools, "agent.tools in the settings"),
@@ -83,7 +83,7 @@ def _row(row: Row, message: Message | None, mark: Mark) -> tuple[str, ...]:
 
 
 def size_of(row: Row) -> str:
-    """The tokens of a message, before and after where they differ: `4,963 → 898`."""
+    """Return a message's tokens, before and after if they differ: `4,963 → 898`."""
     if row.tokens_after == row.tokens_before:
         return f"{row.tokens_before:,}"
     return f"{row.tokens_before:,} → {row.tokens_after:,}"
@@ -97,7 +97,7 @@ def _fate(row: Row) -> str:
 
 
 def preview(message: Message) -> str:
-    """The beginning of a message on one line."""
+    """Return the beginning of a message on one line."""
     text = " ".join(message.text[: 4 * _PREVIEW_CHARS].split())
     if not text and message.tool_calls:
         text = ", ".join(f"{call.name}(…)" for call in message.tool_calls)
@@ -109,24 +109,24 @@ def _share(size: int, window: int) -> str:
 
 
 def sign_of(report: PromptReport) -> str:
-    """`~` for an estimate, until the model has counted the conversation and no draft stands beside it."""
+    """Return `~` if the report's total is an estimate, else an empty text."""
     return "" if report.exact and not report.draft else "~"
 
 
 def band_of(report: PromptReport) -> str:
-    """How far the estimate of what is new may be off, where the model has confirmed the rest: ` ±2%`."""
+    """Return the error band of the estimate, such as ` ±2%`, if the model has counted the rest."""
     if sign_of(report) or report.band < _MIN_BAND:
         return ""
     return f" ±{100 * report.band:.0f}%"
 
 
 def left_out(report: PromptReport) -> int:
-    """How many messages are not sent, whoever or whatever took them out."""
+    """Return how many messages are not sent: summarized, omitted or excluded."""
     return report.count(Fate.SUMMARIZED, Fate.OMITTED, Fate.EXCLUDED)
 
 
 def turns_left(report: PromptReport) -> str:
-    """`≈ 23 turns left`: to the next trim, with rolling off to the refusal; empty where nobody knows."""
+    """Return `≈ 23 turns left`: until the next trim or, with rolling off, the refusal; empty if unknown."""
     left = report.turns_left
     if left is None or not report.within_budget:
         return ""
@@ -134,7 +134,7 @@ def turns_left(report: PromptReport) -> str:
 
 
 def lead(report: PromptReport, cost: float | None = None) -> list[str]:
-    """The lines above the tables: model and total, the mark of the next trim; `cost` in US dollars."""
+    """Return the lines above the tables: model, total and next trim; `cost` is in US dollars."""
     size = f"{sign_of(report)}{report.used:,}{band_of(report)}"
     share = f", {figures.percent(report.percent)}" if report.window else ""
     window = f" of {report.window:,}" if report.window else ""
@@ -157,7 +157,7 @@ def lead(report: PromptReport, cost: float | None = None) -> list[str]:
 
 
 def inspection(context: CommandContext) -> Inspection:
-    """The next request as it is now."""
+    """Return the lines and tables of the current next request."""
     chat, report = context.chat, context.report
     messages = message_table(report.rows, chat.session.messages, chat.session.pins.scope)
     places = range(len(report.rows) - 1, -1, -1)  # a row's place is that of its message

@@ -90,12 +90,12 @@ def _answers(messages: Sequence[Message]) -> Iterator[tuple[int, Message]]:
 
 
 def code_blocks(text: str) -> list[str]:
-    """The code blocks of a Markdown text in order, as in the source: tabs kept, no newline at the end."""
+    """Return the code blocks of a Markdown text as in the source: tabs kept, no final newline."""
     return [code for code, _ in _code_blocks(text)]
 
 
 def code_block_at(text: str, line: int) -> str | None:
-    """The code block that a line of a Markdown text, counted from 0, stands in; None for none."""
+    """Return the code block that contains a line of a Markdown text, counted from 0; None for none."""
     return next((code for code, lines in _code_blocks(text) if line in lines), None)
 
 

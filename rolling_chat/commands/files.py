@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def file_table(files: Sequence[FileState], folder: str, now: float) -> Table:
-    """One row a file; paths in `folder` are shown from there. `now` in seconds."""
+    """Return a table with one row per file; paths in `folder` are relative to it. `now` in seconds."""
     return Table(
         (Column("when"), Column("what"), Column("times", right=True), Column("on disk"), Column("file")),
         tuple(

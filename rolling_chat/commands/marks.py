@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class Mark(StrEnum):
-    """What the user did to a message; empty for nothing."""
+    """The user's mark on a message: pinned, kept because of a pin, or excluded; empty for none."""
 
     NONE = ""
     PINNED = "◆ pinned"
@@ -19,17 +19,17 @@ class Mark(StrEnum):
 
     @property
     def sign(self) -> str:
-        """The sign alone."""
+        """The mark as a sign."""
         return self[:1]
 
     @property
     def words(self) -> str:
-        """The words alone."""
+        """The mark in words."""
         return self[2:]
 
 
 def mark_of(message_id: str, held: PinScope | None) -> Mark:
-    """The mark of a message."""
+    """Return the mark of a message."""
     if held is None or not message_id:
         return Mark.NONE
     if message_id in held.excluded:

@@ -36,14 +36,14 @@ _COMES_TO = {
 
 
 def price_line(price: PinPrice) -> str:
-    """What a change comes to: `r17 with its request and call: 1,240 tokens, always in the prompt`."""
+    """Return the cost of a change: `r17 with its request and call: 1,240 tokens, always in the prompt`."""
     along = f" with {price.along}" if price.along else ""
     tokens = figures.plural(price.tokens, "token")
     return f"{price.name}{along}: {tokens}, {_COMES_TO[price.change]}"
 
 
 def done_line(price: PinPrice) -> str:
-    """What was done, what it costs, and the command that takes it back."""
+    """Return a line with the change made, its cost, and the command that undoes it."""
     difference = ""
     if price.before != price.after:
         difference = f"; the next request goes from ~{price.before:,} to ~{price.after:,} tokens"
@@ -51,14 +51,14 @@ def done_line(price: PinPrice) -> str:
 
 
 def change_pins(context: CommandContext, change: PinChange, words: str) -> None:
-    """Make a change, say what it costs, and draw what it changes."""
+    """Make a change of pins or exclusions, report its cost, and redraw."""
     price = context.chat.session.pins.make(change, words)
     context.refresh_report()
     context.say(done_line(price))
 
 
 def entry_choices(entries: Iterable[PinEntry]) -> list[Choice]:
-    """One entry a message that is pinned, or excluded: how it begins; then its price."""
+    """Return one entry per pinned or excluded message: how it begins; then its cost."""
     return [
         Choice(f"r{entry.place}", f"r{entry.place} · {preview(entry.message)}", f"{entry.tokens:,} tokens")
         for entry in entries
@@ -66,7 +66,7 @@ def entry_choices(entries: Iterable[PinEntry]) -> list[Choice]:
 
 
 def message_choices(context: CommandContext) -> list[Choice]:
-    """One entry a message that may still be pinned or excluded, the newest first."""
+    """Return one entry per message that can be pinned or excluded, the newest first."""
     chat = context.chat
     gone = chat.session.pins.scope.excluded
     sent = [
@@ -85,7 +85,7 @@ def places(context: CommandContext) -> list[Choice]:
 
 
 async def pick_entry(context: CommandContext, change: PinChange, entries: Iterable[PinEntry]) -> None:
-    """Let the user choose among what is pinned, or excluded, and take that back."""
+    """Let the user choose a pinned or excluded message, and undo that."""
     choices = entry_choices(entries)
     if not choices:
         word = "pinned" if change is PinChange.UNPIN else "excluded"

@@ -77,24 +77,24 @@ _ENOUGH_TO_LOOK_INSIDE = 3  # characters; fewer are in every second name
 
 @dataclass(frozen=True, slots=True)
 class ParsedCommand:
-    """A line that begins with a slash, taken apart."""
+    """A slash command line, split into name and argument."""
 
     name: str
     argument: str
 
 
 def all_commands() -> tuple[Command, ...]:
-    """Every command, in the order of the help."""
+    """Return all commands, in the order of the help."""
     return _COMMANDS
 
 
 def find_command(name: str) -> Command | None:
-    """The command of that name, without its slash."""
+    """Return the command with that name, given without its slash."""
     return next((command for command in _COMMANDS if command.name == name), None)
 
 
 def parse(text: str) -> ParsedCommand | None:
-    """Take a command line apart; None for anything that is a message.
+    """Split a command line into name and argument; return None for a message.
 
     A command is one line and begins with a slash and a word. A path is a message
     (`/etc/hosts is missing`), and so is a second slash (`//`).
@@ -109,7 +109,7 @@ def parse(text: str) -> ParsedCommand | None:
 
 
 def complete(text: str) -> tuple[Command, ...]:
-    """The commands that `text` may become, while its name is still being typed."""
+    """Return the commands whose names `text` may become, while its name is being typed."""
     if not text.startswith("/") or any(char.isspace() for char in text):
         return ()
     typed = text[1:].lower()
@@ -121,7 +121,7 @@ def complete(text: str) -> tuple[Command, ...]:
 
 
 def nearest_command(name: str) -> Command | None:
-    """The command whose name is most like `name`, where one is like it at all."""
+    """Return the command whose name is most similar to `name`, if any is."""
     names = [command.name for command in _COMMANDS]
     close = get_close_matches(name.lower(), names, n=1, cutoff=0.5)
     starts = [known for known in names if name and known.startswith(name.lower())]
@@ -130,7 +130,7 @@ def nearest_command(name: str) -> Command | None:
 
 
 async def run_command(parsed: ParsedCommand, context: CommandContext, *, busy: bool = False) -> None:
-    """Run a command; an unknown one, or one that cannot be done, is answered with one line."""
+    """Run a command; report an unknown one, or one that fails, in one line."""
     command = find_command(parsed.name)
     if command is None:
         context.say(unknown_command(parsed.name), warning=True)
@@ -165,7 +165,7 @@ _CALLED_ELSEWHERE = {
 
 
 def unknown_command(name: str) -> str:
-    """Say that there is no such command, and which one does what it says."""
+    """Return the line that there is no such command, with what to use instead."""
     if name in _CALLED_ELSEWHERE:
         return f"There is no command /{name}; {_CALLED_ELSEWHERE[name]}"
     near = nearest_command(name)

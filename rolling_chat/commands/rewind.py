@@ -18,7 +18,10 @@ _IN_USE = "; its text is not put into the prompt box, which is in use"
 
 
 def turn_choices(turns: Iterable[SaidTurn], now: float) -> list[Choice]:
-    """One entry a turn, the newest first: how it begins; then its number and age. `now` in seconds."""
+    """Return one entry per turn, the newest first: how it begins; then its number and age.
+
+    `now` in seconds.
+    """
     choices = []
     for turn in turns:
         message = turn.message

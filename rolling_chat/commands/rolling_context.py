@@ -24,7 +24,7 @@ _RULES: dict[str, Rule] = {
 
 
 async def describe(chat: Chat) -> str:
-    """One line: on or off, the history cap beside the window, and what leaves."""
+    """Return one line: whether rolling is on, the history cap and the window, and what is dropped."""
     if chat.session.rolling:
         await chat.session.preview.ready()
         report = chat.session.preview.report()

@@ -15,7 +15,10 @@ if TYPE_CHECKING:
 
 
 def hit_choices(hits: Iterable[SearchHit], here: str, now: float) -> list[Choice]:
-    """One entry a message: the place; then session, turn and age. `here` is the open session's id."""
+    """Return one entry per message found: the passage; then session, turn and age.
+
+    `here` is the open session's id.
+    """
     choices = []
     for hit in hits:
         where = "this session" if hit.session_id == here else hit.title or "untitled"

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def session_choices(sessions: Iterable[SessionInfo], now: float) -> list[Choice]:
-    """One entry a session: its title; then id, folder, size and age. `now` in seconds."""
+    """Return one entry per session: its title; then id, folder, size and age. `now` in seconds."""
     return [
         Choice(
             info.id,
@@ -29,7 +29,7 @@ def session_choices(sessions: Iterable[SessionInfo], now: float) -> list[Choice]
 
 
 def open_session(context: CommandContext, id_start: str) -> None:
-    """Open the session whose id begins with `id_start`; say if the model changes. Raises ChatError."""
+    """Open the session whose id begins with `id_start`; report a change of model. Raises ChatError."""
     before = context.chat.session.model, context.chat.session.address
     context.chat.resume(id_start)
     context.reload()
@@ -38,7 +38,7 @@ def open_session(context: CommandContext, id_start: str) -> None:
 
 
 async def pick_session(context: CommandContext, argument: str = "") -> None:
-    """Let the user choose a session, of those that hold `argument`, and open it."""
+    """Let the user choose a session, of those that match `argument`, and open it."""
     choices = session_choices(context.chat.sessions(), time.time())
     if argument:
         wanted = argument.lower()

@@ -16,7 +16,7 @@ _MAKERS = {"extract": "extracted by rule", "you": "edited by you"}
 
 
 def describe(chat: Chat, summary: StoredSummary) -> str:
-    """What the summary covers, who made it and when, and whether the next request carries it."""
+    """Return what the summary covers, who made it and when, and whether the next request has it."""
     at = datetime.fromtimestamp(summary.created_at).astimezone()
     made = _MAKERS.get(summary.made_by, f"made by {summary.made_by}")
     if chat.session.summaries.is_active:

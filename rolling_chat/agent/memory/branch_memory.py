@@ -13,7 +13,7 @@ from rolling_chat.messages import Message
 
 @dataclass(frozen=True, slots=True)
 class BranchMemory:
-    """The branch up to the head, counted as the pipeline counts it (`tools.memory.Memory`).
+    """The branch up to the head, with the pipeline's token counts (`tools.memory.Memory`).
 
     `cap` is what one result may take in a request of this turn, in tokens.
     """
@@ -25,7 +25,7 @@ class BranchMemory:
 
     @classmethod
     def of(cls, conversation: Conversation, planner: Planner) -> BranchMemory:
-        """The memory of a turn that `planner` plans the requests of."""
+        """Create the memory of a turn whose requests `planner` plans."""
         config = planner.setup.config
         estimator = estimator_for(planner.setup.model, config.token_estimator)
         return cls(conversation, planner, config.max_tool_result_tokens, estimator)
@@ -37,5 +37,5 @@ class BranchMemory:
 
     @property
     def excluded(self) -> frozenset[str]:
-        """What the user keeps from the model now, all that goes with it included."""
+        """The messages that the user excluded, and those that are omitted with them."""
         return self.planner.pin_scope(self.branch).excluded

@@ -14,7 +14,7 @@ _SYSTEM = Message("system", "")
 
 @dataclass(frozen=True, slots=True)
 class PinnedIds:
-    """Pins and exclusions of a session, whatever branch their messages are on."""
+    """The pinned and the excluded message ids of a session, on all branches."""
 
     pinned: frozenset[str] = frozenset()
     excluded: frozenset[str] = frozenset()
@@ -23,13 +23,13 @@ class PinnedIds:
         return bool(self.pinned or self.excluded)
 
     def on(self, branch: Sequence[Message]) -> Pins:
-        """As places of `branch`, the first of which is 1; messages of other branches are passed over."""
+        """Return the pins as indices in `branch`, counted from 1; messages of other branches are skipped."""
         return Pins(_places(branch, self.pinned), _places(branch, self.excluded)) if self else Pins()
 
 
 @dataclass(frozen=True, slots=True)
 class PinScope:
-    """What pins come to on a branch, by message id.
+    """The message ids on a branch that pins and exclusions affect.
 
     `pinned` are those that the user named, `along` what stays for their sake, `excluded` all that
     is kept from the model, results whose call stays among them.
@@ -44,12 +44,12 @@ class PinScope:
 
 
 def placed(branch: Sequence[Message]) -> list[Message]:
-    """The messages at the places that `/context` and recall call them by: 0 is the system message."""
+    """Return the messages at the indices that `/context` and recall use, with a system message at 0."""
     return [_SYSTEM, *branch]
 
 
 def held_on(branch: Sequence[Message], ids: PinnedIds) -> PinScope:
-    """What `ids` come to on `branch`."""
+    """Return which messages of `branch` the pins and exclusions `ids` affect."""
     pins = ids.on(branch)
     if not pins:
         return PinScope()
@@ -64,7 +64,7 @@ def held_on(branch: Sequence[Message], ids: PinnedIds) -> PinScope:
 
 
 def ids_at(messages: Sequence[Message], places: Iterable[int]) -> frozenset[str]:
-    """The ids of the messages at `places`."""
+    """Return the ids of the messages at the indices `places`."""
     return frozenset(messages[place].id for place in places)
 
 

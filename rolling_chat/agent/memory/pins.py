@@ -18,7 +18,7 @@ from rolling_chat.tools.memory import place_named
 
 
 class PinChange(StrEnum):
-    """What can be done, named by its command."""
+    """A change of pins or exclusions, named by its command."""
 
     PIN = "pin"
     UNPIN = "unpin"
@@ -27,7 +27,7 @@ class PinChange(StrEnum):
 
     @property
     def inverse(self) -> PinChange:
-        """What takes it back."""
+        """The change that undoes this one."""
         return _INVERSE[self]
 
 
@@ -41,7 +41,7 @@ _INVERSE = {
 
 @dataclass(frozen=True, slots=True)
 class PinPrice:
-    """What a change comes to.
+    """The cost of a change of pins or exclusions.
 
     `name` is what it is made on (`r17`, `turn 3`), `along` the words for what comes along with it,
     empty for nothing; `tokens` is the size of all of that: of what stays for good, may leave again,
@@ -60,8 +60,7 @@ class PinPrice:
 
 @dataclass(frozen=True, slots=True)
 class PinEntry:
-    """A message of the branch that is pinned or excluded: its place (from 1), and in tokens all that
-    stays, or is not sent, for its sake."""
+    """A pinned or excluded message: its index (from 1), and the tokens kept or dropped because of it."""
 
     place: int
     message: Message
@@ -71,7 +70,7 @@ class PinEntry:
 
 @dataclass(frozen=True, slots=True)
 class PinList:
-    """All that is pinned and excluded on the branch; `elsewhere` counts what is so on other branches.
+    """All that is pinned and excluded on the branch; `elsewhere` counts those on other branches.
 
     `kept` is what all pins hold in the prompt together, in tokens: what comes along with several is
     counted once.
@@ -96,15 +95,15 @@ class SessionPins:
 
     @property
     def scope(self) -> PinScope:
-        """What is pinned and excluded on the branch, by message id, and all that comes along."""
+        """The message ids on the branch that are pinned, kept with a pin, or excluded."""
         return self._state.planner.pin_scope(self._state.conversation.messages)
 
     def price(self, change: PinChange, words: str) -> PinPrice:
-        """What a change would cost; nothing is changed."""
+        """Return the cost of a change without making it."""
         return self._weigh(change, words)[0]
 
     def make(self, change: PinChange, words: str) -> PinPrice:
-        """Make a change; what it costs."""
+        """Make a change; return its cost."""
         if self._state.is_followed:
             self._state.make_ours()
         price, ids = self._weigh(change, words)
@@ -112,7 +111,7 @@ class SessionPins:
         return price
 
     def listed(self) -> PinList:
-        """What is pinned and excluded, oldest first, with its price."""
+        """Return the pinned and the excluded messages, oldest first, with their cost."""
         messages, ids = self._messages, self._state.planner.pins
         pins, rows = ids.on(messages[1:]), self._report(ids).rows
         kept = resolve_pins(messages, pins).pinned
@@ -137,7 +136,7 @@ class SessionPins:
         )
 
     def _weigh(self, change: PinChange, words: str) -> tuple[PinPrice, PinnedIds]:
-        """What a change costs, and the pins that there are after it."""
+        """Return the cost of a change, and the pins after it."""
         messages, old = self._messages, self._state.planner.pins
         target = named(messages, words, change)
         new = _changed(messages, change, target, old)
@@ -175,7 +174,7 @@ class SessionPins:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What the user named: the name to call it by, its places, and of a turn how many messages it has."""
+    """The messages that the user named: what to call them, their indices and, for a turn, its length."""
 
     name: str
     places: tuple[int, ...]
@@ -186,10 +185,10 @@ class Target:
 
 
 def named(messages: Sequence[Message], words: str, change: PinChange) -> Target:
-    """The messages that `words` name. Raises ChatError for what there is not.
+    """Return the messages that `words` name. Raises ChatError if there are none.
 
-    A turn is excluded by its request, for whatever is added to it goes with it; else it is every
-    message that it has.
+    A turn is excluded by its user message, which takes along whatever is added to the turn later; for any
+    other change it is all of its messages.
     """
     newest = len(messages) - 1
     if not newest:
@@ -237,7 +236,7 @@ def _is_reply(message: Message) -> bool:
 
 
 def _changed(messages: Sequence[Message], change: PinChange, target: Target, ids: PinnedIds) -> PinnedIds:
-    """The pins after a change. Raises ChatError where it makes no sense."""
+    """Return the pins after a change. Raises ChatError if the change makes no sense."""
     name, wanted = target.name, frozenset(target.places)
     pins = ids.on(messages[1:])
     held = resolve_pins(messages, pins)
@@ -269,7 +268,7 @@ def _changed(messages: Sequence[Message], change: PinChange, target: Target, ids
 
 
 def _why_not(messages: Sequence[Message], change: PinChange, target: Target, pins: Pins) -> str:
-    """Why a pin or an exclusion that is not there cannot be taken back."""
+    """Return why there is no such pin or exclusion to undo."""
     is_pin = change is PinChange.UNPIN
     word = "pinned" if is_pin else "excluded"
     for place in sorted(pins.pinned if is_pin else pins.excluded):
@@ -283,7 +282,7 @@ def _why_not(messages: Sequence[Message], change: PinChange, target: Target, pin
 def _undo_name(
     messages: Sequence[Message], change: PinChange, target: Target, old: PinnedIds, new: PinnedIds
 ) -> str:
-    """What the inverse command is to be given so that everything is as it was."""
+    """Return the argument for the inverse command that restores the pins as they were."""
     back = named(messages, target.name, change.inverse)
     if _changed(messages, change.inverse, back, new) == old:
         return target.name
@@ -294,7 +293,7 @@ def _undo_name(
 
 
 def _along(messages: Sequence[Message], target: Target, change: PinChange) -> str:
-    """`its request and call`: what comes along with a target when it is pinned or excluded."""
+    """Return words for what is pinned or excluded along with a target: `its request and call`."""
     if target.in_turn:
         return _counted(target.in_turn, "its message", "its {} messages")
     if len(target.places) > 1:

@@ -53,7 +53,7 @@ class Proposal:
 
 
 class Summaries:
-    """The summaries of one session.
+    """The rolling summary of one session: made in the background, proposed, undone and edited.
 
     A pass runs in a task of its own and is published between two turns, if the branch is still the
     one that it was made on. The listener learns when one begins and ends.
@@ -83,13 +83,16 @@ class Summaries:
 
     @property
     def current(self) -> StoredSummary | None:
-        """The summary that counts on this branch; None where there is none, or it was taken back."""
+        """The newest summary of this branch; None if there is none, or it was undone."""
         newest = self._planner.summary
         return newest if newest is not None and newest.text else None
 
     @property
     def is_active(self) -> bool:
-        """Does the next request carry the summary that counts? Until it does, it is only ready."""
+        """Whether the next request contains the newest summary, rather than it only being ready.
+
+        Until it does, it is only ready.
+        """
         planner, current = self._planner, self.current
         plan = planner.decisions
         if not planner.setup.rolling or current is None or plan is None or plan.summary is None:
@@ -98,22 +101,22 @@ class Summaries:
 
     @property
     def busy(self) -> bool:
-        """Is one being made in the background?"""
+        """Whether a summary is being made in the background."""
         return self._task is not None and not self._task.done()
 
     @property
     def is_proposing(self) -> bool:
-        """Is one being made that the user asked for?"""
+        """Whether a summary that the user asked for is being made."""
         return self._proposing is not None
 
     def is_worth_saying(self, report: PromptReport | None) -> bool:
-        """Does the next request (its `report`) carry a summary, and was the line about it not dismissed?"""
+        """Return whether the next request (its `report`) has a summary, and its banner was not dismissed."""
         if self._state.info.summary_noted or self._is_dismissed:
             return False
         return report is not None and report.summary > 0
 
     def dismiss(self) -> None:
-        """The user has read that the session is summarized; it is not said again.
+        """Record that the user has dismissed the banner about the summary.
 
         In a session that another process has, this one alone remembers it.
         """
@@ -121,16 +124,16 @@ class Summaries:
         self._state.update(summary_noted=True)
 
     def extract_only(self) -> None:
-        """From now on no model is asked: summaries are extracted by rule, which costs nothing."""
+        """Extract summaries by rule from now on, which costs nothing, instead of asking a model."""
         self._may_ask = False
 
     def begin_due(self) -> None:
-        """Begin the next pass after an answer, if summaries are wanted."""
+        """Start making the next summary after an answer, if summaries are wanted."""
         if not self.busy and self._is_wanted():
             self._task = asyncio.create_task(self._run())
 
     def cancel(self) -> None:
-        """Stop what is being made: the branch or the session is left."""
+        """Cancel any summary being made, because the branch or the session changes."""
         self.stop_proposing()
         self._cancel_pass()
 
@@ -140,12 +143,12 @@ class Summaries:
             self._task = None
 
     async def settled(self) -> None:
-        """Wait until nothing is being made any more."""
+        """Wait until no summary is being made in the background."""
         while self._task is not None and not self._task.done():
             await asyncio.wait({self._task})
 
     async def stop(self) -> None:
-        """Stop what is being made, and wait until it has let go of everything."""
+        """Cancel any summary being made, and wait until its task has ended."""
         self.stop_proposing()
         await self._stop_pass()
 
@@ -156,7 +159,7 @@ class Summaries:
             await asyncio.wait({task})
 
     async def propose(self, focus: str = "") -> Proposal:
-        """Make a summary of all but the newest turn now; `focus` is what to keep in mind.
+        """Make a summary of all but the newest turn, for the user to accept; `focus` is what to stress.
 
         Nothing is published. Raises ChatError where there is nothing to summarise, none came of it, or it
         was stopped; and while another is being made.
@@ -189,15 +192,15 @@ class Summaries:
             self._report(SummaryEnded())
 
     def stop_proposing(self) -> bool:
-        """Stop the summary that the user asked for; whether one was being made."""
+        """Cancel the summary that the user asked for; return whether one was being made."""
         return self._proposing is not None and self._proposing.cancel()
 
     def take(self, proposal: Proposal) -> None:
-        """Publish a proposal; it is active with the next request. Raises ChatError if it is overtaken."""
+        """Publish a proposal; it is active from the next request on. Raises ChatError if it is outdated."""
         self._activate(proposal.summary, proposal.expected)
 
     def undo(self) -> StoredSummary | None:
-        """Go back to the summary before this one, None where there was none; with the next request.
+        """Restore the previous summary, if any, from the next request on; return it.
 
         Raises ChatError where there is nothing to undo.
         """
@@ -213,7 +216,7 @@ class Summaries:
         return self.current
 
     def edit(self, text: str) -> None:
-        """Let the summary say `text` from the next request on. Raises ChatError."""
+        """Replace the summary's text from the next request on. Raises ChatError."""
         current, text = self.current, normalize_text(text).strip()
         if current is None:
             raise ChatError("There is no summary to edit.")
@@ -229,7 +232,7 @@ class Summaries:
 
     @property
     def most_tokens(self) -> int:
-        """The most that a summary takes in a request of this session, in tokens."""
+        """The maximum size of a summary in this session, in tokens."""
         return max_summary_tokens(self._planner.setup.config.max_context_tokens)
 
     # -- in the background
@@ -356,7 +359,7 @@ class Summaries:
 
 
 def refused_line(reason: str) -> str:
-    """What is said where a model's answer was not accepted."""
+    """Return the line that explains why a model's summary was not accepted."""
     return f"The model's summary was not used ({reason}); it was extracted by rule"
 
 

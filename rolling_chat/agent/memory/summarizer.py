@@ -64,7 +64,7 @@ _OTHER_KIND = 1.25
 
 @dataclass(frozen=True, slots=True)
 class SummarySource:
-    """What a summary is made of: the branch as it is planned, the system message first, and how.
+    """The inputs of a summary: the branch as it is planned, the system message first, and the settings.
 
     `newest` is the summary that is extended; `model`, `chat_address` and `config` are the chat's own.
     `address` is that of the model that makes the summary.
@@ -82,13 +82,13 @@ class SummarySource:
     early: bool = False
 
     async def due(self) -> DuePass | None:
-        """The pass that is due, None where none is."""
+        """Return the messages that are due to be summarized, None if there are none."""
         summary = as_summary(self.newest)
         find = partial(due_pass, self.planned, self.config, tools=self.tools, model=self.model)
         return await in_background(partial(find, summary=summary, pins=self.pins, early=self.early))
 
     def folded_in(self, due: DuePass) -> list[Message]:
-        """The messages of a pass, without what the user excluded."""
+        """Return the messages to summarize, without those that the user excluded."""
         held = resolve_pins(self.planned, self.pins)
         return [
             replace(self.planned[place], content=EXCLUDED_RESULT, counts={})
@@ -100,7 +100,7 @@ class SummarySource:
 
 
 class Made(NamedTuple):
-    """A summary that a pass came to, and why it is not the model's where its answer was not accepted."""
+    """A finished summary, and why the model's answer was not accepted, if so."""
 
     summary: StoredSummary
     refused: str = ""
@@ -108,7 +108,7 @@ class Made(NamedTuple):
 
 @dataclass(slots=True)
 class Summarizer:
-    """Makes summaries for one session; `spend` is told what every question to a model used.
+    """Makes summaries for one session; `spend` is called with the usage of every request to a model.
 
     A server that may have a single slot is asked only while no turn runs: `yield_to_turn` stops its
     questions, and they are asked again after the turn.
@@ -123,13 +123,13 @@ class Summarizer:
     _has_yielded: asyncio.Event = field(default_factory=asyncio.Event)
 
     def yield_to_turn(self) -> None:
-        """Stop the questions that would keep a turn's request waiting; they are asked again later."""
+        """Cancel requests that would delay the turn's own; they are sent again later."""
         now = asyncio.get_running_loop().time()
         for scope in self._yielding:
             scope.reschedule(now)
 
     async def has_yielded(self) -> None:
-        """Wait until the connections of what was stopped are closed, but not for long."""
+        """Wait, for a short time at most, until the cancelled requests' connections are closed."""
         if not self._yielding:
             return
         self._has_yielded.clear()
@@ -137,7 +137,7 @@ class Summarizer:
             await asyncio.wait_for(self._has_yielded.wait(), _CLOSING)
 
     async def make(self, source: SummarySource, due: DuePass) -> Made:
-        """The summary that a pass comes to; nothing is published.
+        """Make a summary without publishing it.
 
         Raises SummaryError where none came of it, and StoreError. Cancelling closes the connection.
         """
@@ -286,7 +286,7 @@ def _correction(model: str, config: ContextConfig) -> float:
 
 
 def digest_of(newest: StoredSummary | None, messages: Sequence[Message]) -> str:
-    """The digest of all that a summary covers: of what the one before covers, and of `messages`."""
+    """Return the digest of everything that a summary covers: the previous digest and `messages`."""
     hashed = hashlib.sha256((newest.digest if newest else "").encode())
     for message in messages:
         hashed.update(canonical([message.id, message.to_dict()]) + b"\n")

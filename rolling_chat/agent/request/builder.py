@@ -39,7 +39,7 @@ WireForm: TypeAlias = Callable[[Request], Sequence[JsonObject]]
 
 @dataclass(frozen=True, slots=True)
 class PlannedRequest:
-    """A request, its report, and the record of it that goes to the store.
+    """A request, its report, and its record for the store.
 
     `inputs` is what it was made from; `room` what its upper bound may be at most, `answer_room` what the
     window then leaves for an answer, in tokens; `plan` the decisions that it was made by.
@@ -79,7 +79,7 @@ class Draft:
 
 @dataclass(frozen=True, slots=True)
 class Assembled:
-    """A request and its wire form, each message in canonical JSON, with the hash of it."""
+    """A request with its wire form: each message in canonical JSON, and the hash of it."""
 
     request: Request
     sent: Sequence[bytes]
@@ -87,19 +87,19 @@ class Assembled:
 
 
 def assemble(request: Request, wire_form: WireForm) -> Assembled:
-    """Bring a request into the form in which it is sent."""
+    """Return a request in the form in which it is sent."""
     sent = [canonical(message) for message in wire_form(request)]
     return Assembled(request, sent, wire_hash(sent, request.tools))
 
 
 def growth_of(model: str, config: ContextConfig) -> float:
-    """How many times as much as a plain bound says the model may count, by what its replies taught."""
+    """Return by what factor the model's replies suggest raising a plain bound."""
     estimator = bounding_estimator(model, config.calibration)
     return estimator.prior / estimator.family.prior
 
 
 def does_not_fit(report: PromptReport, config: ContextConfig) -> ContextOverflowError:
-    """What is raised where even the least of a prompt is too long."""
+    """Return the error for a prompt that is too long even at its smallest."""
     return ContextOverflowError(
         current=report.bound,
         maximum=report.room,
@@ -110,7 +110,7 @@ def does_not_fit(report: PromptReport, config: ContextConfig) -> ContextOverflow
 
 
 class RequestBuilder:
-    """Builds the requests of one session, those for answers and those for summaries alike."""
+    """Builds the requests of one session, for answers and for summaries."""
 
     def __init__(self, runtime: Runtime, session_id: str) -> None:
         self._runtime = runtime
@@ -118,7 +118,7 @@ class RequestBuilder:
         self._bounds: dict[bytes, int] = {}  # of the messages of the last request, by model and wire form
 
     def build(self, draft: Draft) -> PlannedRequest:
-        """Build the request; its report says whether it fits in the form in which it is sent."""
+        """Build a request; its report says whether its wire form fits the window."""
         assembled = assemble(self._request(draft), self._runtime.provider.wire_form)
         bound, budget = self._bound(draft, assembled), window_budget(draft.inputs.config)
         report = replace(

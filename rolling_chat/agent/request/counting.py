@@ -15,19 +15,19 @@ _NEWEST = 16  # messages among which there may be one that nobody counted
 
 
 async def count_long(messages: Sequence[Message], model: str) -> None:
-    """Count the long ones among the newest; the counts are remembered with the messages."""
+    """Count the tokens of long recent messages in the background, storing the counts with them."""
     estimator = bounding_estimator(model)
     for message in uncounted(messages):
         await in_background(partial(estimator.raw_message, message))
 
 
 def uncounted(messages: Sequence[Message]) -> list[Message]:
-    """The long ones among the newest that were never counted."""
+    """Return the long messages among the newest that were never counted."""
     return [message for message in messages[-_NEWEST:] if not message.counts and len(message.text) > _LONG]
 
 
 def known_sizes(planned: Sequence[Message], model: str) -> MeasuredSizes:
-    """The sizes that are stored with the messages of a prompt, the system message first."""
+    """Return the sizes stored with the messages of a prompt, the system message first."""
     key = _key(model)
     return MeasuredSizes(model).add(
         {
@@ -39,12 +39,12 @@ def known_sizes(planned: Sequence[Message], model: str) -> MeasuredSizes:
 
 
 def new_sizes(before: MeasuredSizes, after: MeasuredSizes) -> dict[int, int]:
-    """The tokens that a reply has taught, by place in the prompt."""
+    """Return the tokens newly measured by a reply, by index in the prompt."""
     return {place: size.tokens for place, size in after.sizes.items() if size is not before.sizes.get(place)}
 
 
 def remember(branch: Sequence[Message], sizes: Mapping[int, int], model: str) -> None:
-    """Note the sizes with the messages of `branch`, the first of which is at place 1, for the store."""
+    """Add the measured sizes to the messages of `branch`, whose first has index 1, to be stored."""
     key = _key(model)
     for place, tokens in sizes.items():
         if 0 < place <= len(branch):

@@ -14,18 +14,18 @@ from rolling_chat.providers import wire
 
 @dataclass(frozen=True, slots=True)
 class RequestInputs:
-    """The pipeline's configuration, the system prompt and the schemas of the tools."""
+    """The pipeline's configuration, the system prompt and the tool schemas of a request."""
 
     config: ContextConfig
     system: str
     tools: tuple[JsonObject, ...]
 
     def prompt(self, branch: Sequence[Message], model: str) -> list[Message]:
-        """The messages that are planned: the system prompt, then the branch as `model` may see it."""
+        """Return the messages to plan: the system prompt, then the branch as `model` may see it."""
         return [Message("system", self.system), *wire.for_model(branch, model)]
 
     def to_json(self) -> dict[str, Json]:
-        """The inputs as plain JSON values.
+        """Return the inputs as plain JSON values.
 
         Of the calibration only what messages are cut by belongs to it: the rest moves sizes, which the
         record of a request keeps for itself, and would make every request's inputs differ.
@@ -44,12 +44,12 @@ class RequestInputs:
 
 
 def digest(value: JsonObject) -> str:
-    """A short name for `value`, the same for the same value."""
+    """Return a short hash of `value`, the same for equal values."""
     return hashlib.sha256(canonical(value)).hexdigest()[:16]
 
 
 def wire_hash(sent: Sequence[bytes], tools: Sequence[JsonObject]) -> str:
-    """The hash of a wire form: its messages, each in canonical JSON, and its tools."""
+    """Return the hash of a wire form: its messages, each in canonical JSON, and its tools."""
     hashed = hashlib.sha256()
     for text in sent:
         hashed.update(text + b"\n")
@@ -58,5 +58,5 @@ def wire_hash(sent: Sequence[bytes], tools: Sequence[JsonObject]) -> str:
 
 
 def canonical(value: Json) -> bytes:
-    """JSON with one spelling for one value."""
+    """Return `value` as JSON, spelled the same way for equal values."""
     return json.dumps(value, sort_keys=True, ensure_ascii=True, separators=(",", ":"), default=str).encode()

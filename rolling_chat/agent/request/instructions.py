@@ -45,7 +45,7 @@ that you do not know.\
 
 
 def system_prompt(folder: Path, started_at: float, tools: Sequence[Tool], instructions: str) -> str:
-    """The system message's text.
+    """Return the text of the system message.
 
     `started_at` is the session's start in seconds since the epoch, not now: the text stands
     still for as long as the session lives, so that a provider can keep it cached.
@@ -62,7 +62,7 @@ def system_prompt(folder: Path, started_at: float, tools: Sequence[Tool], instru
 
 
 def read_instructions(folder: Path, max_bytes: int = MAX_BYTES) -> str:
-    """AGENTS.md from the folder up to the repository's root, outermost first; "" where there is none.
+    """Return AGENTS.md from the folder up to the repository's root, outermost first; "" if there is none.
 
     Outside a repository only the folder's own file is read. Together they take at most
     `max_bytes`; the outermost give way first, for the nearest are the most particular, and the

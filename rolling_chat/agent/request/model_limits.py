@@ -33,13 +33,13 @@ _TRUNCATION_BY_TOOL: dict[str, Truncation] = {"run_command": "tail"}
 
 @dataclass(frozen=True, slots=True)
 class Knowledge:
-    """What requests to a model at an address have taught: refusals its limit, replies how it counts."""
+    """What requests have revealed about a model at an address: its limit, and how it counts tokens."""
 
     learned: Learned = NOTHING_LEARNED
     measurements: Measurements = NOTHING_MEASURED
 
     def describe(self) -> str:
-        """One line for people."""
+        """Return one line for the user."""
         calibration = self.measurements.calibration
         parts = []
         if self.learned.limit:
@@ -53,7 +53,7 @@ class Knowledge:
 
 
 def knowledge_of(model: str, address: str, store: SessionStore) -> Knowledge:
-    """What the store holds of `model` at an address. Raises StoreError."""
+    """Return what the store knows about `model` at an address. Raises StoreError."""
     known = store.models
     return Knowledge(known.learned(model, address), Measurements.from_json(known.measured(model, address)))
 
@@ -61,7 +61,7 @@ def knowledge_of(model: str, address: str, store: SessionStore) -> Knowledge:
 def window_of(
     model: str, settings: Settings, catalog: ModelCatalog, learned: Learned = NOTHING_LEARNED
 ) -> int:
-    """W: what `model` takes in one request, prompt and answer together, in tokens.
+    """Return W: the tokens that `model` takes in one request, prompt and answer together.
 
     The user's `max_input_tokens`, else the demo model's own, else the catalogue's, else the
     built-in table's; never above `max_context_tokens`, nor above a limit that a refusal named.
@@ -78,7 +78,7 @@ def window_of(
 
 
 def is_window_assumed(model: str, settings: Settings, catalog: ModelCatalog) -> bool:
-    """Say whether nothing and no one knows the window of `model`, so that a default stands for it."""
+    """Return whether the window of `model` is unknown, so that a default is used."""
     if settings.for_model(model).max_input_tokens or offline_window(model) or ModelRef.parse(model).is_ollama:
         return False
     info = _known(model, catalog)
@@ -86,13 +86,13 @@ def is_window_assumed(model: str, settings: Settings, catalog: ModelCatalog) -> 
 
 
 def output_limit(model: str, settings: Settings, catalog: ModelCatalog) -> int:
-    """The most that `model` can answer, in tokens; 0 where nobody knows."""
+    """Return the maximum length of an answer of `model`, in tokens; 0 if unknown."""
     info = _known(model, catalog)
     return settings.for_model(model).max_output_tokens or (info.max_output_tokens if info else 0)
 
 
 def offers_tools(model: str, catalog: ModelCatalog) -> bool:
-    """Whether `model` is offered tools: unless the catalogue knows it and says that it takes none."""
+    """Return whether `model` is offered tools: always, unless the catalog says that it takes none."""
     info = _known(model, catalog)
     return info is None or info.supports_tools
 
@@ -113,7 +113,7 @@ def context_config(
     learned: Learned = NOTHING_LEARNED,
     calibration: Calibration = NOT_CALIBRATED,
 ) -> ContextConfig:
-    """The pipeline's configuration for `model`.
+    """Return the pipeline's configuration for `model`.
 
     All sizes are in the model's own tokens, as far as `calibration` tells. A tool's result may take
     `max_tool_result_tokens`, but on a small window no more than a quarter of what system prompt, tools,

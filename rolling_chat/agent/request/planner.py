@@ -55,14 +55,14 @@ class Preview:
 
 
 def as_summary(stored: StoredSummary | None) -> Summary | None:
-    """A stored summary as the pipeline knows it; None for one that only takes back."""
+    """Return a stored summary as the pipeline's type; None for one that only records an undo."""
     if stored is None or not stored.text:
         return None
     return Summary(stored.text, stored.place, stored.generation)
 
 
 class Planner:
-    """Plans the requests of one session.
+    """Plans the requests of one session, keeping the plan and the last request's length between them.
 
     It remembers what has to stay the same between them: the plan, and the length of the request before.
     """
@@ -88,36 +88,36 @@ class Planner:
 
     @property
     def revision(self) -> int:
-        """Grows whenever the next request may be another than it was."""
+        """A number that grows whenever the next request may have changed."""
         return self._revision + self.setup.revision
 
     def use_model(self, model: str, address: str | None) -> None:
-        """Plan for another model from now on; its provider has nothing cached."""
+        """Plan for another model from now on, whose provider has nothing cached."""
         self._new_sizes = {}
         self._previous_length = 0
         self.setup.use_model(model, address)
 
     def load_plan(self, plan: Json) -> None:
-        """Take up the decisions that a branch was left with; its messages are not those of before."""
+        """Replace the plan with the stored one of a branch that the session has moved to."""
         self._new_sizes = {}
         self.use_plan(ContextPlan.from_json(plan) if isinstance(plan, dict) else None)
         self._previous_length = 0
         self.read_summary()
 
     def read_summary(self) -> None:
-        """Read which summary counts on the branch of the session's head."""
+        """Read the newest summary of the branch from the store."""
         self.summary = self._runtime.store.summary(self._session_id)
         self._revision += 1
 
     def planned(self, branch: Sequence[Message]) -> list[Message]:
-        """The messages that the next request is planned from: the system prompt, then the branch."""
+        """Return the messages to plan the next request from: the system prompt, then the branch."""
         setup = self.setup
         return setup.inputs(setup.config).prompt(branch, setup.model)
 
     def plan_with(
         self, branch: Sequence[Message], summary: Summary | None, *, anew: bool = False
     ) -> tuple[ContextPlan | None, PromptReport]:
-        """What the next request would be if `summary` was active at once; nothing is changed.
+        """Return the plan and the report of the next request as if `summary` was active at once.
 
         With `anew` all that left comes back where there is room. The plan is None where the request
         would not fit.
@@ -134,34 +134,34 @@ class Planner:
 
     @property
     def decisions(self) -> ContextPlan | None:
-        """The plan that the next request goes by, laid aside while rolling is off."""
+        """The plan for the next request; it is kept but not used while rolling is off."""
         return self._plan
 
     def use_plan(self, plan: ContextPlan | None) -> None:
-        """Go by another plan; one that does not match the branch is set aside by the pipeline."""
+        """Replace the plan; the pipeline ignores one that does not match the branch."""
         self._plan = plan
         self._revision += 1
 
     @property
     def pins(self) -> PinnedIds:
-        """What the user pinned and excluded in this session, on whatever branch."""
+        """The pinned and the excluded message ids of this session, on all branches."""
         return self._pins
 
     def use_pins(self, pins: PinnedIds) -> None:
-        """Go by other pins from the next request on; the plan's decisions stay as far as pins leave them."""
+        """Replace the pins from the next request on; keep those of the plan's decisions that they allow."""
         self._pins = pins
         self._scope = ("", PinScope())
         self._revision += 1
 
     def pin_scope(self, branch: Sequence[Message]) -> PinScope:
-        """What the pins come to on a branch of this session."""
+        """Return which messages of a branch the pins and exclusions affect."""
         head = branch[-1].id if branch else ""
         if self._scope[0] != head:
             self._scope = (head, held_on(branch, self._pins))
         return self._scope[1]
 
     def plan_under(self, context: ContextSettings, messages: Sequence[Message]) -> ContextPlan | None:
-        """The plan to go on with under `context`: the one there is, or none to plan anew.
+        """Return the plan to continue from with the settings `context`, None to plan from scratch.
 
         What left stays away, so that the prefix stands still, unless planning anew would keep more.
         """
@@ -172,7 +172,7 @@ class Planner:
         return None if not kept.within_budget or anew.token_count > kept.token_count else self._plan
 
     def observe(self, reported: int) -> None:
-        """Take in what the provider counted of the prompt that was planned last; 0: it did not say."""
+        """Calibrate with the provider's token count of the prompt planned last; 0 means that it gave none."""
         if self._plan is None:
             return
         plan, group = confirm_count(self._plan, reported)
@@ -183,12 +183,12 @@ class Planner:
         self.setup.measure(group)
 
     def remember_sizes(self, branch: Sequence[Message]) -> None:
-        """Note with the messages of `branch`, for the store, what the model counted of them since."""
+        """Add the sizes measured since the last time to the messages of `branch`, to be stored."""
         sizes, self._new_sizes = self._new_sizes, {}
         remember(branch, sizes, self.setup.model)
 
     def succeed(self, reported: int) -> None:
-        """Take in the count of a request that was answered: a limit below it was none."""
+        """Calibrate with the count of an answered request; discard a learned limit below it."""
         self.observe(reported)
         if 0 < self.setup.learned.limit < reported:
             self.setup.learn(Learned())
@@ -201,7 +201,7 @@ class Planner:
         rolling: bool | None = None,
         pins: PinnedIds | None = None,
     ) -> PromptReport:
-        """The report of the next request, also of one that does not fit; nothing is changed.
+        """Report the next request, even one that does not fit, without changing the plan.
 
         `context`, `rolling` and `pins` ask what it would be under others.
         """
@@ -210,7 +210,7 @@ class Planner:
         return self._foresee(config, messages, self.plan_under(context, messages), pins)[0]
 
     def look(self, messages: Sequence[Message]) -> Preview:
-        """The report of the next request, also of one that does not fit; nothing is changed.
+        """Report the next request, even one that does not fit, without changing the plan.
 
         What was seen for it is for `keep`, so that the next look is only at what is new.
         """
@@ -232,7 +232,7 @@ class Planner:
     def plan(
         self, branch: Sequence[Message], *, tool_choice: ToolChoice = "auto", most: int = 0
     ) -> PlannedRequest:
-        """The next request, counted on the form in which it is sent; `take` goes by it.
+        """Plan the next request, counted on its wire form; `take` makes its plan the current one.
 
         Nothing is changed. `most` above 0 holds the upper bound of this one request to so many tokens.
         Raises ContextOverflowError.
@@ -249,30 +249,30 @@ class Planner:
         raise does_not_fit(planned.report, config)
 
     def take(self, planned: PlannedRequest) -> None:
-        """Go by a request that was planned: it is sent now."""
+        """Make the plan of a request that is being sent the current one."""
         self._plan = planned.plan
         self._revision += planned.report.trimmed  # what left stays away: the report of before is another
         self._previous_length = len(planned.request.messages)
 
     def is_quick(self, branch: Sequence[Message]) -> bool:
-        """Would a look, or a plan, look at few messages that were not looked at before?"""
+        """Return whether few messages have changed since the last plan, so that planning is quick."""
         seen = self._plan.seen_under(self.setup.config, self.setup.model) if self._plan is not None else 0
         return abs(len(branch) + 1 - seen) <= _FEW
 
     def notice_idleness(self) -> None:
-        """Tell the plan when the provider has forgotten the prompt: a trim costs nothing then."""
+        """Mark the plan as uncached after an idle time in which the provider has dropped its cache."""
         now = self._runtime.clock()
         if self._plan is not None and now - self._planned_at > _CACHE_SECONDS:
             self._plan = self._plan.cold()
         self._planned_at = now
 
     def record(self, planned: PlannedRequest) -> str:
-        """Write the request to the log before it is sent; returns the record's id."""
+        """Log the request in the store before it is sent; return the record's id."""
         self._runtime.store.update_session(self._session_id, plan=planned.record.plan)
         return self._runtime.store.log_request(planned.record, planned.inputs)
 
     def finish(self, record_id: str, usage: Usage, seconds: float, error: str) -> None:
-        """Complete the record with what came back."""
+        """Complete a request's record with usage, duration and error."""
         self._runtime.store.finish_request(record_id, usage=usage, seconds=seconds, error=error)
 
     def _attempt(
@@ -282,7 +282,7 @@ class Planner:
         plan: ContextPlan | None,
         tool_choice: ToolChoice,
     ) -> tuple[PlannedRequest, int]:
-        """One plan, and how many tokens its wire form is longer than what was planned."""
+        """Plan once; return the request, and by how many tokens its wire form exceeds the plan."""
         setup, inputs = self.setup, self.setup.inputs(config)
         final = self._final(inputs, branch, self._active(plan, config), summary=self._ready(config))
         planned = self.builder.build(

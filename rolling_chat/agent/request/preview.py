@@ -16,7 +16,7 @@ from rolling_chat.providers.background_thread import in_background
 
 
 class RequestPreview:
-    """Reports what the next request of a session would be; one report serves until anything changes.
+    """Reports what the next request of a session would be, reusing a report until something changes.
 
     A request that is too long has a report as well. Methods raise ChatError where the branch cannot be read.
     """
@@ -30,7 +30,7 @@ class RequestPreview:
 
     @property
     def is_ready(self) -> bool:
-        """Can the report be had at once: is the branch whole, and little to look at or to count?"""
+        """Whether the report can be made at once: the branch is read, and little is left to count."""
         if not self._conversation.is_whole or self._making.locked():
             return False
         if self._report is not None and self._report[0] == self._revision:
@@ -40,12 +40,12 @@ class RequestPreview:
 
     @property
     def can_vary(self) -> bool:
-        """Can the report of another request than the next be had at once?"""
+        """Whether the report of a varied request can be made at once."""
         with in_words():
             return self._planner.is_quick(self._conversation.messages)
 
     def report(self) -> PromptReport:
-        """The report of the next request; made now if there is none."""
+        """Return the report of the next request, making it if there is none."""
         revision = self._revision
         if self._report is None or self._report[0] != revision:
             with in_words():
@@ -53,7 +53,7 @@ class RequestPreview:
         return self._report[1]
 
     def report_with(self, draft: str) -> PromptReport:
-        """The report of the next request if `draft` was sent; nothing is changed."""
+        """Return the report of the next request as if `draft` was sent; nothing is changed."""
         with in_words():
             branch = self._conversation.messages
         return self._planner.preview([*branch, Message("user", draft)])
@@ -76,7 +76,7 @@ class RequestPreview:
                 await self._make()
 
     async def whole(self) -> None:
-        """Wait until the branch is whole, and until no report is being made. Raises StoreError."""
+        """Wait until the branch is read and no report is being made. Raises StoreError."""
         await self._conversation.read_rest()
         async with self._making:
             pass

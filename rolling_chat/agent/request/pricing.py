@@ -45,7 +45,7 @@ class _GrowingText:
 
 @dataclass(slots=True)
 class StreamedReply:
-    """Follows the events of the reply `reply_id`; `tokens` is its size so far.
+    """Estimates the size of a reply being streamed, `reply_id`, from its events, in tokens.
 
     `count` counts a text as the pipeline will, so that the size does not jump when the reply is
     sealed; `framing` are the tokens around a message. Reasoning counts where `keeps_reasoning` says
@@ -61,7 +61,7 @@ class StreamedReply:
     _calls: list[tuple[str, int]] = field(default_factory=list)
 
     def take(self, event: ReasoningAdded | TextAdded | CallForming) -> None:
-        """Take in what came of the reply; events of another are passed over."""
+        """Add the content of an event; events of other replies are skipped."""
         if event.reply_id != self.reply_id:
             return
         match event:
@@ -75,7 +75,7 @@ class StreamedReply:
 
     @property
     def tokens(self) -> int:
-        """About how many tokens have come."""
+        """The estimated tokens received so far."""
         said = self._said.tokens(self.count) + self._thought.tokens(self.count)
         calls = sum(
             self.count(name) + characters // _ARGUMENT_CHARACTERS_PER_TOKEN + _CALL_FRAMING
@@ -94,22 +94,22 @@ class StreamedReply:
 
 @dataclass(frozen=True, slots=True)
 class Prices:
-    """What things cost in the requests of `model`, as the report counts them: best estimates, in tokens."""
+    """Estimates how many tokens a message, draft or streamed reply adds to the next request to `model`."""
 
     model: str
     estimator: TokenEstimator
 
     def of(self, message: Message) -> int:
-        """What `message` would add to the next request."""
+        """Return how many tokens `message` would add to the next request."""
         (seen,) = wire.for_model([message], self.model)
         return self.estimator.count_message(seen)
 
     def of_draft(self, text: str) -> int:
-        """What sending `text` would add to the next request."""
+        """Return how many tokens sending `text` would add to the next request."""
         return self.of(Message("user", text)) if text else 0
 
     def follow(self, reply_id: str) -> StreamedReply:
-        """Counts a reply that is about to come."""
+        """Return a counter for a reply about to be streamed."""
         plain = Message("assistant", made_by=wire.made_by(self.model))
         thought: dict[str, Json] = {wire.REASONING: "hm", wire.THINKING_BLOCKS: [{"thinking": "hm"}]}
         framing = self.of(plain)

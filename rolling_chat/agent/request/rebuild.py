@@ -24,7 +24,7 @@ from rolling_chat.sessions.store import SessionStore
 
 @dataclass(frozen=True, slots=True)
 class RebuiltRequest:
-    """What was sent: the record of it, the report with a row for every message, and the messages.
+    """A sent request, rebuilt: its record, the report with a row for every message, and the messages.
 
     `wire_hash` is that of the rebuilt wire form; `is_same` says whether it is the one that was sent.
     """
@@ -36,12 +36,12 @@ class RebuiltRequest:
 
     @property
     def is_same(self) -> bool:
-        """Is it the request that was sent, to the byte?"""
+        """Whether the rebuilt request equals the one that was sent, byte for byte."""
         return self.wire_hash == self.record.wire_hash
 
 
 def rebuild_request(store: SessionStore, record: RequestRecord) -> RebuiltRequest:
-    """Build the request of `record` again: its branch, its plan and what it was made from.
+    """Rebuild the request of `record` from its branch, its plan and its stored inputs.
 
     Today's settings, tools and instruction files are not looked at. Raises StoreError where what it
     was made from is not there, or no longer makes a request.
@@ -69,7 +69,7 @@ def rebuild_request(store: SessionStore, record: RequestRecord) -> RebuiltReques
 
 
 def newest_inputs(store: SessionStore, session_id: str) -> RequestInputs | None:
-    """System prompt, tools and settings of a session's newest request; None where none was kept."""
+    """Return system prompt, tools and settings of a session's newest request; None if none was stored."""
     answers = (record for record in reversed(store.requests(session_id)) if record.purpose == "answer")
     for record in answers:
         kept = store.basis(record.settings_digest)

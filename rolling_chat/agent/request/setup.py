@@ -19,7 +19,7 @@ from rolling_chat.tools.memory import RECALL
 
 
 class RequestSetup:
-    """The model that answers, and what comes of it, of the settings and of the folder.
+    """The model that answers, with its limits, system prompt and tools.
 
     `address` is that of the model's server: empty for the provider's own, None where unknown. `revision`
     grows whenever requests may be others than they were.
@@ -43,7 +43,7 @@ class RequestSetup:
         self.use_model(model, address)
 
     def use_model(self, model: str, address: str | None) -> None:
-        """Make requests to another model from now on, by what is known of it."""
+        """Use another model from the next request on, with what the store knows about it."""
         self.model, self.address = model, address
         known = knowledge_of(model, address or "", self._runtime.store)
         self.learned, self.measurements = known.learned, known.measurements
@@ -51,31 +51,31 @@ class RequestSetup:
         self.read_instructions()
 
     def read_instructions(self) -> None:
-        """Read AGENTS.md again: done once a turn, so that the prompt stays the same within it."""
+        """Read AGENTS.md again; call it once a turn, so that the prompt does not change within one."""
         # As many bytes as the window has tokens are about a quarter of it.
         self._instructions = read_instructions(self._runtime.folder, min(MAX_BYTES, self.window))
 
     def learn(self, learned: Learned) -> None:
-        """Keep what a refusal taught of this model's window, for the next process as well."""
+        """Store what a refusal revealed about this model's window, for later processes too."""
         self._runtime.store.models.keep_learned(self.model, self.address or "", learned)
         self.learned = learned
         self.revision += 1
 
     def measure(self, group: Group | None) -> None:
-        """Keep what a reply taught of how this model counts, for the next process as well."""
+        """Store what a reply revealed about how this model counts tokens, for later processes too."""
         self.measurements = self.measurements.add(group)
         self._runtime.store.models.keep_measured(self.model, self.address or "", self.measurements.to_json())
         self.revision += 1
 
     @property
     def window(self) -> int:
-        """W in the model's own tokens."""
+        """The context window, W, in the model's own tokens."""
         runtime = self._runtime
         return window_of(self.model, runtime.settings, runtime.catalog, self.learned)
 
     @property
     def tools(self) -> tuple[Tool, ...]:
-        """The tools that the model is offered: none where it is known to take none.
+        """The tools that the model is offered: none if it is known to take none.
 
         With rolling on `recall` is among them from the first request, so that the prompt stays the same.
         """
@@ -87,7 +87,7 @@ class RequestSetup:
         return self.config_under(self._runtime.settings.context, rolling=self.rolling)
 
     def config_under(self, context: ContextSettings, *, rolling: bool) -> ContextConfig:
-        """The pipeline's configuration under other settings."""
+        """Return the pipeline's configuration under other settings."""
         return context_config(
             self.model, replace(self._runtime.settings, context=context), self._runtime.catalog,
             rolling=rolling, system=self._system(rolling=rolling), tools=self._schemas(rolling=rolling),
@@ -95,7 +95,7 @@ class RequestSetup:
         )  # fmt: skip
 
     def inputs(self, config: ContextConfig) -> RequestInputs:
-        """What a request under `config` is made from."""
+        """Return the inputs of a request under `config`."""
         system = self._system(rolling=config.enabled)
         return RequestInputs(config, system, tuple(self._schemas(rolling=config.enabled)))
 

@@ -15,7 +15,7 @@ _CLOSING = 2.0  # seconds that a connection is given to close
 
 
 async def batches(stream: AsyncIterator[Delta], interval: float = INTERVAL) -> AsyncGenerator[list[Delta]]:
-    """What came since the last batch, neighbours of a kind joined; at least one delta each.
+    """Yield the deltas since the last batch, adjacent ones of a kind joined; at least one delta each.
 
     The first delta comes at once, later ones within `interval` seconds, and the end of the stream
     waits for nothing. An error of the stream is raised after all that came before it. Closing
@@ -41,7 +41,7 @@ async def batches(stream: AsyncIterator[Delta], interval: float = INTERVAL) -> A
 
 
 def join(deltas: Sequence[Delta]) -> list[Delta]:
-    """The same deltas in the same order, with neighbouring pieces of text made one."""
+    """Return the deltas in order, adjacent pieces of text joined."""
     joined: list[Delta] = []
     for delta in deltas:
         last = joined[-1] if joined else None

@@ -40,7 +40,7 @@ class SettledTurn:
 
 @dataclass(slots=True)
 class AgentLoop:
-    """One turn, from a conversation that ends with what the model has to answer.
+    """Runs one turn, from a conversation that ends with what the model has to answer.
 
     `ready` is awaited before anything is planned; `plan` plans a request whose upper bound is at most
     so many tokens, 0 for no such bound. `run` emits what happens and never raises: when it returns, nothing
@@ -62,7 +62,10 @@ class AgentLoop:
     _doubted: bool = False  # a refusal without a reason was taken for one of length in this turn
 
     async def run(self) -> SettledTurn:
-        """Run the turn. Cancelling the task is the user's stop, and ends the turn in order."""
+        """Run the turn; cancelling the task stops it, leaving a well-formed conversation.
+
+        Cancelling the task is the user's stop, and ends the turn in order.
+        """
         started = time.monotonic()
         error = ""
         try:

@@ -21,7 +21,7 @@ _SHARE = 0.75  # what a request is planned for when nobody says how much would f
 
 @dataclass(frozen=True, slots=True)
 class OverflowAdvice:
-    """What to do after a refusal.
+    """What to do after a provider refused a request as too long.
 
     `learned` is to be kept, None where the refusal taught nothing; then `most` is what this request
     alone may take, as an upper bound in tokens. `counted` is what the provider counted of the prompt, 0
@@ -35,7 +35,7 @@ class OverflowAdvice:
 
 
 def read_refusal(error: ProviderError, planned: PlannedRequest) -> OverflowAdvice:
-    """What the refusal of `planned` teaches.
+    """Return what to do after the refusal of `planned`, and what it reveals about the model.
 
     Numbers that contradict the request are not believed: a limit that it cannot have passed, or a
     count that is no count of this prompt.
@@ -63,12 +63,12 @@ def _nothing_said(planned: PlannedRequest) -> OverflowAdvice:
 
 
 def is_near_limit(planned: PlannedRequest) -> bool:
-    """Whether the request is within 10 % of what was thought to fit: a bare 400 may then be about length."""
+    """Return whether the request is within 10 % of what should fit: a bare 400 may then be about length."""
     return planned.report.bound >= _NEAR * planned.room
 
 
 def _prompt_part(requested: int, answer: int, estimate: int) -> int:
-    """The prompt's share of what the provider counted: some count the room for the answer with it."""
+    """Return the prompt's part of the provider's count, which may include the room for the answer."""
     without = requested - answer
     if answer == 0 or without <= 0:
         return requested

@@ -32,7 +32,7 @@ class LargeMessage:
 
 @dataclass(frozen=True, slots=True)
 class Obstacle:
-    """What is in the way of a request that does not fit.
+    """The reason why a request does not fit.
 
     A `message` that is too large by itself; or history, which `rolling_helps` to omit; else the `line`
     says what it is, empty where the refusal said so itself.
@@ -44,7 +44,7 @@ class Obstacle:
 
 
 def find_obstacle(report: PromptReport, rolled: PromptReport, *, can_read: bool) -> Obstacle:
-    """What is in the way of the request of `report`; `rolled` is its report with rolling context on.
+    """Return why the request of `report` does not fit; `rolled` is its report with rolling context on.
 
     A report that says the request fits is one of a request that the model refused all the same.
     """
@@ -70,20 +70,20 @@ def find_obstacle(report: PromptReport, rolled: PromptReport, *, can_read: bool)
 
 
 def as_head_and_tail(text: str, note: str, large: LargeMessage, count: Callable[[str], int]) -> str:
-    """As much of both ends of `text` as half of the room holds, and the note on the whole of it."""
+    """Return the head and tail of `text` that fit in half the room, and a note on the whole."""
     cap = int(large.room * _SHARE_OF_ROOM) - count(note)
     return f"{truncate_text(text, max(cap, 0), 'both', count)}\n\n{note}"
 
 
 def as_opening(text: str, note: str) -> str:
-    """The first line of `text`, and the note on the whole of it."""
+    """Return the first line of `text`, and a note on the whole."""
     first = next(filter(None, map(str.strip, text.splitlines())), "")
     opening = first if len(first) <= _OPENING else f"{first[:_OPENING]}…"
     return f"{opening}\n\n{note}"
 
 
 def note_on_file(path: Path, text: str, large: LargeMessage, piece: int) -> str:
-    """The line that names the file with the whole message, and how to read it.
+    """Return the line that names the file with the whole message and says how to read it.
 
     `piece` is what one result may take, in tokens.
     """

@@ -53,7 +53,7 @@ class Reply:
     _calls: dict[int, tuple[str, int]] = field(default_factory=dict)
 
     async def receive(self) -> Message:
-        """Return the sealed reply. Raises ProviderError; what had come by then stays open to be settled."""
+        """Return the sealed reply. Raises ProviderError, leaving what was received open to be settled."""
         self._id = self.conversation.begin_reply(self.made_by)
         self._started = time.monotonic()
         await self.emit(RequestStarted(self.request.model, self.iteration, self._id))
@@ -70,7 +70,7 @@ class Reply:
         return message
 
     def end(self, ending: Ending) -> ReplyEnded | None:
-        """Settle what is left open by a stop or an error: kept and marked where anything had come."""
+        """Settle a reply that a stop or an error left open: mark what was received, or drop an empty one."""
         self.seconds = time.monotonic() - self._started if self._started else 0.0
         kept = self.conversation.settle_reply(ending)
         return ReplyEnded(kept, self.usage, self.seconds) if kept is not None else None
@@ -111,7 +111,7 @@ class Reply:
 
 
 def normalize_message(message: Message) -> Message:
-    """`message` with text that can be stored, in content and calls alike."""
+    """Return `message` with text that can be stored, in content and calls alike."""
     content = normalize_text(message.content) if isinstance(message.content, str) else message.content
     calls = tuple(
         ToolCall(normalize_text(call.id), normalize_text(call.name), normalize_text(call.arguments))

@@ -22,7 +22,7 @@ _BUSY = "The model is still answering: Esc stops it."
 
 
 class TurnGate:
-    """Whether a turn of a session runs: `idle` is set while none does."""
+    """A flag for whether a turn of a session is running: `idle` is set while none is."""
 
     def __init__(self) -> None:
         self.idle = asyncio.Event()
@@ -35,7 +35,7 @@ class TurnGate:
 
 
 class EventQueue:
-    """The events of one turn on their way to one listener."""
+    """A queue of one turn's events for one listener."""
 
     def __init__(self) -> None:
         self._unread: deque[Event] = deque()
@@ -44,7 +44,10 @@ class EventQueue:
         self._is_closed = False
 
     async def put(self, event: Event) -> None:
-        """Add an event, then wait while the listener is far behind. No event is lost by cancelling this."""
+        """Add an event, waiting while the listener is far behind; cancelling this loses no event.
+
+        No event is lost by cancelling this.
+        """
         self._unread.append(event)
         self._came.set()
         if len(self._unread) >= MAX_UNREAD:
@@ -52,7 +55,7 @@ class EventQueue:
             await self._has_room.wait()
 
     def close(self) -> None:
-        """Add nothing more: the listener is done once it has read what is left."""
+        """Accept no more events; the listener still reads what is left."""
         self._is_closed = True
         self._came.set()
 
@@ -70,7 +73,7 @@ class EventQueue:
 
 
 class RunningTurn:
-    """Runs an agent loop at once, and hands out its events in order."""
+    """Runs an agent loop in a task at once, and yields its events in order."""
 
     def __init__(self, loop: AgentLoop, events: EventQueue) -> None:
         self._loop = loop
@@ -81,11 +84,14 @@ class RunningTurn:
 
     @property
     def usage(self) -> Usage:
-        """What the providers reported of this turn so far."""
+        """The usage that providers reported for this turn so far."""
         return self._loop.usage
 
     async def events(self) -> AsyncIterator[Event]:
-        """The events as they come. TurnEnded is handed out when the task has ended, and is the last."""
+        """Yield the turn's events as they come.
+
+        TurnEnded is handed out when the task has ended, and is the last.
+        """
         async for event in self._events.read():
             yield event
         if self.task.cancelled():
@@ -101,7 +107,7 @@ class RunningTurn:
         yield end.ended
 
     async def close(self) -> None:
-        """Stop the turn if it still runs, and wait until it is settled."""
+        """Stop the turn if it is still running, and wait until it is settled."""
         if self.task.done():
             return
         self.task.cancel()

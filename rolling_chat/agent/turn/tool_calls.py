@@ -38,7 +38,7 @@ REPEATS = 3
 
 @dataclass(slots=True)
 class CallRunner:
-    """Answers the calls of one turn; remembers them, to notice one that is made again and again."""
+    """Runs the tool calls of one turn, and notices a call that is repeated again and again."""
 
     conversation: Conversation
     tools: Sequence[Tool]
@@ -54,11 +54,11 @@ class CallRunner:
 
     @property
     def is_spent(self) -> bool:
-        """Whether no more calls are run in this turn."""
+        """Whether this turn has reached its limit of calls."""
         return self._taken >= self.max_calls
 
     async def answer_all(self, calls: Sequence[ToolCall], *, cut: bool = False) -> None:
-        """Answer the calls of one reply in their order, those beyond the limits unrun.
+        """Answer the calls of one reply in order, without running those beyond the limits.
 
         `cut`: the reply reached its output limit, and the last of its calls may be half of one.
         """
@@ -80,7 +80,7 @@ class CallRunner:
         await self.emit(Noticed(line, warning=True))
 
     async def answer(self, call: ToolCall, *, cut: bool = False) -> None:
-        """Do what `call` asks, or tell the model what is wrong with it.
+        """Run `call` and store its result, or tell the model what is wrong with it.
 
         `cut`: the reply reached its output limit, and this call may be half of one.
         """
@@ -121,7 +121,7 @@ class CallRunner:
         return refused_by_user(normalize_text(answer.words)) if answer.permission is Permission.NO else ""
 
     def refuse_rest(self, text: str, ending: Ending) -> list[ToolEnded]:
-        """Answer every call that is still open, unrun; what was running is said to be cancelled."""
+        """Answer every open call without running it; one that was running is reported as cancelled."""
         running, self._running = self._running, None
         answered: list[ToolEnded] = []
         for call in self.conversation.open_calls():
@@ -169,7 +169,7 @@ class CallRunner:
 
 
 def parse_arguments(call: ToolCall, tool: Tool, *, cut: bool = False) -> JsonObject:
-    """The arguments as an object. Raises ToolError that shows what they should be."""
+    """Return a call's arguments as an object. Raises ToolError that shows what they should be."""
     text = call.arguments.strip()
     if not text and not cut:
         return {}

@@ -1,4 +1,4 @@
-"""A link is opened only when the person says so, and only where it leads to a page or a letter."""
+"""A link is opened only when the user says so, and only if it leads to a web page or an email."""
 
 from __future__ import annotations
 

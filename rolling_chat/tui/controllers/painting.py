@@ -74,8 +74,7 @@ class Canvas(Protocol):
 class Painter:
     """Redraws the screen whenever its state reports a change. `clock` is monotonic, in seconds.
 
-    `clock` is monotonic, in seconds. While a turn runs changes are painted frame by frame, else once what
-    made them is done.
+    While a turn runs changes are painted frame by frame, else once what made them is done.
     """
 
     def __init__(self, screen: Canvas, meter: Meter, clock: Callable[[], float]) -> None:

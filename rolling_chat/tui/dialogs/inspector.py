@@ -25,7 +25,9 @@ _FOLLOW_EVERY = 0.5  # seconds
 
 
 class InspectorScreen(TablesScreen):
-    """A screen that shows the next request by message, to pin and exclude from.
+    """A screen that shows the next request by message.
+
+    `read` returns its contents, `report` the newest report.
 
     `p` pins the row under the cursor, `x` excludes it, again takes it back. The price is shown first, and
     the same key again does it. `changed` gets the line that says what was done.

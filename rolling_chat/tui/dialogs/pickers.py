@@ -122,7 +122,7 @@ class Picker(FramedScreen[str | None]):
 
 
 def matching(choices: Sequence[Choice], query: str) -> tuple[Choice, ...]:
-    """The choices that match `query`: that itself, those that hold it, then the alike, best first."""
+    """Return the choices that match `query`: an equal label, then those containing it, then similar ones."""
     wanted = query.strip().lower()
     if not wanted:
         return tuple(choices)

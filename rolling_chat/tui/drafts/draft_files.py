@@ -38,8 +38,6 @@ class PasteFiles:
         """Return a draft as JSON, storing its pastes as files.
 
         Raises SettingsError if they cannot be written.
-
-        Raises SettingsError where they cannot be written.
         """
         if not draft.used:
             return draft.text
@@ -107,7 +105,7 @@ class Place:
 
 
 class DraftFiles:
-    """A folder of unsent drafts: one file for this process, and those that ended processes left.
+    """A folder of unsent drafts, one file per process; None as folder stores nothing.
 
     Each process writes one file of its own. One is taken over only when its process is gone, and by
     renaming it, which only one can. Raises SettingsError where the folder cannot be written; `failed`

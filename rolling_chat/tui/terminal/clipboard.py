@@ -1,4 +1,4 @@
-"""Out of the program onto the person's clipboard: OSC 52, also from inside tmux and screen.
+"""Copies to the user's clipboard with OSC 52, also from inside tmux and screen.
 
 A terminal that knows OSC 52 sets its clipboard; nobody can ask whether it did. tmux reads the sequence
 only with `set-clipboard on`, and passes a wrapped one on only with `allow-passthrough on`; by default it
@@ -102,7 +102,7 @@ def osc52(text: str, environ: Mapping[str, str]) -> str:
 
 
 def write_private(path: Path, content: bytes) -> None:
-    """Write a file that only its owner can read, replacing its content. Raises OSError. Raises OSError."""
+    """Write a file that only its owner can read, replacing its content. Raises OSError."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(descriptor, "wb") as file:

@@ -1,4 +1,4 @@
-"""Lending the terminal to another program: the person's editor, or their pager."""
+"""Lending the terminal to another program: the user's editor or pager."""
 
 from __future__ import annotations
 
