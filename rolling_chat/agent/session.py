@@ -200,7 +200,7 @@ class Session:
         return self._runtime.attachments.is_named(path, tuple(self.messages))
 
     async def _ready_to_plan(self) -> None:
-        """Wait until the server is free for the turn, and the branch is whole."""
+        """Wait until the summarizer has freed the server for the turn, and the branch is read."""
         await self.summarizer.has_yielded()
         await self.preview.whole()
 

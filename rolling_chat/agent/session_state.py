@@ -145,7 +145,7 @@ class SessionState:
     def repair(self) -> bool:
         """Seal the reply and answer the calls that a dead process or a failed store left open.
 
-        Whether there was anything.
+        Returns whether there was anything.
         """
         text = "[cancelled: the program ended before this was done]"
         settled = self.conversation.settle_reply(Ending.FAILED) is not None

@@ -48,7 +48,7 @@ def category_table(report: PromptReport) -> Table:
 
 
 def message_table(rows: Sequence[Row], messages: Sequence[Message], held: PinScope | None = None) -> Table:
-    """Messages of the branch, newest first: its tokens, its fate and the reason; what is `held` is marked."""
+    """Return a table of the branch's messages, newest first, with tokens, fate, reason and pin marks."""
     last = len(rows) - 1
 
     def drawn(at: int) -> tuple[str, ...]:

@@ -79,7 +79,7 @@ def message_choices(context: CommandContext) -> list[Choice]:
 
 
 def places(context: CommandContext) -> list[Choice]:
-    """What `USAGE` takes."""
+    """Return the choices for the arguments in `USAGE`."""
     words = [Choice("last", "last", "the newest answer or result"), Choice("turn", "turn", "the newest turn")]
     return [*words, *message_choices(context)]
 

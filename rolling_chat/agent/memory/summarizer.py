@@ -82,7 +82,7 @@ class SummarySource:
     early: bool = False
 
     async def due(self) -> DuePass | None:
-        """Return the messages that are due to be summarized, None if there are none."""
+        """Return the range of messages that is due to be summarized, None if there is none."""
         summary = as_summary(self.newest)
         find = partial(due_pass, self.planned, self.config, tools=self.tools, model=self.model)
         return await in_background(partial(find, summary=summary, pins=self.pins, early=self.early))

@@ -146,7 +146,7 @@ def context_config(
 
 
 def margin_for(settings: Settings, calibration: Calibration) -> float:
-    """M as a share of the window; a margin that somebody set, in whatever way, does not shrink."""
+    """Return M, the safety margin, as a share of the window; one that was set explicitly does not shrink."""
     margin = settings.context.safety_margin
     is_set = settings.origins.get("context.safety_margin", "default") != "default"
     is_set = is_set or margin != ContextSettings().safety_margin

@@ -45,8 +45,7 @@ _WIRE_ATTEMPTS = 3  # plans that are tried when the wire form comes out longer t
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """A report of the next request, the plan that it was made `since`, and what was seen for it: the index,
-    and what the model counted of the messages."""
+    """A report of the next request, the plan it was made `since`, and the index and sizes found for it."""
 
     report: PromptReport
     since: ContextPlan | None
@@ -221,7 +220,7 @@ class Planner:
         return Preview(report, since, plan.index, plan.measured)
 
     def keep(self, look: Preview) -> None:
-        """Remember what a look saw, unless another plan has been taken since, or waits for its count.
+        """Keep the index and sizes of a preview, unless the plan has changed since or waits for its count.
 
         What a request would decide is not decided by looking: what was seen beside it is not kept either.
         """
