@@ -7,7 +7,7 @@ from rolling_chat.agent.history import SaidTurn
 from rolling_chat.agent.memory.pin_scope import PinScope
 from rolling_chat.agent.memory.pins import PinChange, PinEntry, PinPrice
 from rolling_chat.agent.memory.summaries import Proposal
-from rolling_chat.agent.request.pricing import StreamedReply
+from rolling_chat.agent.request.size_estimates import StreamedReply
 from rolling_chat.agent.runtime import Runtime
 from rolling_chat.sessions.export import FORMATS as EXPORT_FORMATS
 from rolling_chat.sessions.records import LeftBranch, SearchHit, SessionInfo, StoredSummary

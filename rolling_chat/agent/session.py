@@ -21,7 +21,7 @@ from rolling_chat.agent.memory.summarizer import Summarizer
 from rolling_chat.agent.models import known_addresses, model_warnings, pick_model
 from rolling_chat.agent.permissions import Permissions
 from rolling_chat.agent.request.preview import RequestPreview
-from rolling_chat.agent.request.pricing import Prices
+from rolling_chat.agent.request.size_estimates import Prices
 from rolling_chat.agent.runtime import Runtime
 from rolling_chat.agent.session_state import SessionState
 from rolling_chat.agent.turn.loop import AgentLoop

@@ -36,7 +36,7 @@ from rolling_chat.lenient_json import read_json
 from rolling_chat.messages import Ending, Json, Usage
 from rolling_chat.settings.paths import Paths
 from rolling_chat.text import without_controls
-from rolling_chat.tools.children import CHILDREN, end_children
+from rolling_chat.tools.leftover_processes import CHILDREN, end_children
 
 _CODES: Mapping[Outcome, Exit] = {
     Outcome.DONE: Exit.DONE,

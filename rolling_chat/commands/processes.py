@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rolling_chat import figures
 from rolling_chat.commands.base import Choice, Command, CommandContext, first_word
-from rolling_chat.tools.children import CHILDREN, Child, end_children
+from rolling_chat.tools.leftover_processes import CHILDREN, Child, end_children
 
 _ALL = "all"
 _HOW = "Left running by commands (/processes NUMBER ends one, /processes all ends all):"

@@ -10,8 +10,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from rolling_chat.tools.children import CHILDREN, Child, kill_children
 from rolling_chat.tools.decoding import MAX_RESULT_BYTES
+from rolling_chat.tools.leftover_processes import CHILDREN, Child, kill_children
 from rolling_chat.tools.process_groups import end_group, group_options, listen
 
 _CHUNK = 65_536

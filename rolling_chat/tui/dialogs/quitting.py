@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rolling_chat import figures
 from rolling_chat.commands.base import Choice
-from rolling_chat.tools.children import CHILDREN, end_children
+from rolling_chat.tools.leftover_processes import CHILDREN, end_children
 from rolling_chat.tui.dialogs.pickers import Picker
 
 _KEEP, _END = "keep", "end"

@@ -1,4 +1,4 @@
-"""What is not in the conversation yet, a draft or a reply that comes, in tokens of the next request."""
+"""Estimates of the tokens that a draft, or a reply that is coming in, adds to the next request."""
 
 from __future__ import annotations
 

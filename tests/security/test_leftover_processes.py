@@ -15,8 +15,8 @@ import pytest
 from rolling_chat.commands.registry import ParsedCommand, parse
 from rolling_chat.commands.registry import run_command as run_slash
 from rolling_chat.programs import FOR_USER
-from rolling_chat.tools import ToolContext, children
-from rolling_chat.tools.children import CHILDREN, Child, end_children
+from rolling_chat.tools import ToolContext, leftover_processes
+from rolling_chat.tools.leftover_processes import CHILDREN, Child, end_children
 from rolling_chat.tools.run_command import RunCommand
 from tests.support.commands import PlainContext
 from tests.support.program import Program, program
@@ -82,7 +82,7 @@ async def test_what_was_left_before_is_not_told_of_again(context: ToolContext) -
 async def test_a_child_that_does_not_listen_is_killed(
     context: ToolContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(children, "_GRACE", 0.1)
+    monkeypatch.setattr(leftover_processes, "_GRACE", 0.1)
     await run(context, "setsid sh -c 'trap \"\" TERM; echo $$ > pid; while :; do sleep 1; done' & "
                        "while [ ! -s pid ]; do :; done")  # fmt: skip
     await end_children(CHILDREN.left_running())
@@ -142,8 +142,8 @@ async def test_a_hostile_name_stays_one_line(context: ToolContext) -> None:
 
 async def test_without_proc_the_group_tells(context: ToolContext, monkeypatch: pytest.MonkeyPatch) -> None:
     await run(context, "sleep 600 & echo $! > pid")
-    monkeypatch.setattr(children, "_PROC", Path("/no-proc"))
-    monkeypatch.setattr(children, "_adopt_orphans", lambda: False)
+    monkeypatch.setattr(leftover_processes, "_PROC", Path("/no-proc"))
+    monkeypatch.setattr(leftover_processes, "_adopt_orphans", lambda: False)
     assert [child.pid for child in CHILDREN.left_running()] == [pid_of(context)]
     await end_children(CHILDREN.left_running())
     await has_ended(pid_of(context))

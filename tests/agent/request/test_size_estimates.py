@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rolling_chat.agent.request.pricing import Prices, StreamedReply
+from rolling_chat.agent.request.size_estimates import Prices, StreamedReply
 from rolling_chat.context.tokens import estimator_for
 from rolling_chat.events import CallForming, ReasoningAdded, TextAdded
 from rolling_chat.messages import Message, ToolCall
