@@ -21,7 +21,7 @@ from rolling_chat.agent.memory.summarizer import Summarizer
 from rolling_chat.agent.models import known_addresses, model_warnings, pick_model
 from rolling_chat.agent.permissions import Permissions
 from rolling_chat.agent.request.preview import RequestPreview
-from rolling_chat.agent.request.size_estimates import Prices
+from rolling_chat.agent.request.size_estimates import SizeEstimates
 from rolling_chat.agent.runtime import Runtime
 from rolling_chat.agent.session_state import SessionState
 from rolling_chat.agent.turn.loop import AgentLoop
@@ -147,9 +147,9 @@ class Session:
         return f"rolling-chat --resume {self.info.id}{where}"
 
     @property
-    def prices(self) -> Prices:
+    def sizes(self) -> SizeEstimates:
         """The estimator of what drafts and replies add to this session's requests."""
-        return Prices(self.model, self._estimator)
+        return SizeEstimates(self.model, self._estimator)
 
     @property
     def _estimator(self) -> TokenEstimator:

@@ -1,4 +1,4 @@
-"""/compact: summarise older messages now, look at it, take it or leave it; and the way back."""
+"""/compact: summarize older messages now, after a preview; and undo that."""
 
 from __future__ import annotations
 

@@ -192,7 +192,6 @@ class RollingChatApp(App[None]):
     async def _end_leftovers(self) -> None:
         from rolling_chat.tui.dialogs.quitting import end_leftovers  # noqa: PLC0415
 
-        await self._settle()
         await end_leftovers()
 
     async def _settle(self) -> None:
@@ -212,6 +211,7 @@ class RollingChatApp(App[None]):
     async def _terminal_lost(self) -> None:
         """Save and close the session, and end the process without restoring the terminal."""
         _log.info("the terminal is gone")
+        await self._settle()
         await self._end_leftovers()
         if self._chat is not None:
             self._chat.close()

@@ -224,6 +224,11 @@ async def idle(pilot: Pilot[None]) -> None:
     await pilot.pause()
 
 
+async def busy(pilot: Pilot[None]) -> None:
+    """Wait until a turn runs."""
+    await wait_until(pilot, lambda: screen_of(pilot).state.busy)
+
+
 async def listens(pilot: Pilot[None], clock: Clock) -> None:
     """Let the grace of the question that is asked pass, until its frame names the answers."""
     question = pilot.app.screen.query_one(Question)

@@ -195,7 +195,7 @@ async def test_they_agree_under_a_summary(tmp_path: Path) -> None:
     chat = make_chat(tmp_path, *facts, settings=settings)
     async with make_app(chat, tmp_path).run_test(size=WIDE) as pilot:
         await _talk(pilot, 9)
-        await wait_until(pilot, lambda: not screen_of(pilot).state.is_summarising)
+        await wait_until(pilot, lambda: not screen_of(pilot).state.is_summarizing)
         assert (await _agree(pilot)).left_out
         assert chat.session.preview.report().summary
 

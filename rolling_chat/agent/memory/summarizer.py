@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import NamedTuple
 
-from rolling_chat.agent.request.builder import Draft, PlannedRequest, RequestBuilder, growth_of
+from rolling_chat.agent.request.builder import PlannedRequest, RequestBuilder, RequestParts, growth_of
 from rolling_chat.agent.request.inputs import RequestInputs, canonical
 from rolling_chat.agent.request.model_limits import context_config, knowledge_of, window_of
 from rolling_chat.agent.request.planner import as_summary
@@ -202,7 +202,7 @@ class Summarizer:
         except ContextOverflowError as error:
             raise SummaryError(f"a question to {model} does not fit its window: {error}") from error
         planned = self.builder.build(
-            Draft(
+            RequestParts(
                 final, RequestInputs(config, "", ()), model, source.address,
                 window_of(model, self.runtime.settings, self.runtime.catalog),
                 head=source.planned[-1].id, purpose="summary", correction=_correction(model, config),

@@ -56,7 +56,7 @@ class PlannedRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class RequestParts:
     """What a request is built from: a prompt that was planned from `inputs`, and whom it goes to.
 
     `head` is the message that its branch ends with. A `correction` is what the plain bound of the whole wire
@@ -117,45 +117,45 @@ class RequestBuilder:
         self._session_id = session_id
         self._bounds: dict[bytes, int] = {}  # of the messages of the last request, by model and wire form
 
-    def build(self, draft: Draft) -> PlannedRequest:
+    def build(self, parts: RequestParts) -> PlannedRequest:
         """Build a request; its report says whether its wire form fits the window."""
-        assembled = assemble(self._request(draft), self._runtime.provider.wire_form)
-        bound, budget = self._bound(draft, assembled), window_budget(draft.inputs.config)
+        assembled = assemble(self._request(parts), self._runtime.provider.wire_form)
+        bound, budget = self._bound(parts, assembled), window_budget(parts.inputs.config)
         report = replace(
-            draft.final.report, bound=bound, reserve=budget.reserve, within_budget=bound <= budget.room
+            parts.final.report, bound=bound, reserve=budget.reserve, within_budget=bound <= budget.room
         )
-        limit = output_limit(draft.model, self._runtime.settings, self._runtime.catalog) or MAX_ANSWER
-        asked = {"question": draft.question} if draft.purpose == "summary" else {}
-        inputs: JsonObject = {**asked, **draft.inputs.to_json()}
+        limit = output_limit(parts.model, self._runtime.settings, self._runtime.catalog) or MAX_ANSWER
+        asked = {"question": parts.question} if parts.purpose == "summary" else {}
+        inputs: JsonObject = {**asked, **parts.inputs.to_json()}
         return PlannedRequest(
-            assembled.request, report, wire.made_by(draft.model),
-            self._record(draft, assembled, report, digest(inputs)), inputs, budget.room,
-            min(limit, report.window - report.margin - max(bound, report.token_count)), draft.final.plan,
+            assembled.request, report, wire.made_by(parts.model),
+            self._record(parts, assembled, report, digest(inputs)), inputs, budget.room,
+            min(limit, report.window - report.margin - max(bound, report.token_count)), parts.final.plan,
         )  # fmt: skip
 
-    def _request(self, draft: Draft) -> Request:
+    def _request(self, parts: RequestParts) -> Request:
         return Request(
-            model=draft.model,
-            messages=tuple(draft.final.messages),
-            tools=tuple(dict(tool) for tool in draft.inputs.tools),
-            tool_choice=draft.tool_choice,
-            window=draft.window,
-            session_id=self._session_id if draft.purpose == "answer" else "",  # it keys the prompt cache
-            api_base=call_address(self._runtime, draft.model, draft.address),
-            previous_length=draft.previous_length,
-            stable_system_chars=len(draft.inputs.system),
+            model=parts.model,
+            messages=tuple(parts.final.messages),
+            tools=tuple(dict(tool) for tool in parts.inputs.tools),
+            tool_choice=parts.tool_choice,
+            window=parts.window,
+            session_id=self._session_id if parts.purpose == "answer" else "",  # it keys the prompt cache
+            api_base=call_address(self._runtime, parts.model, parts.address),
+            previous_length=parts.previous_length,
+            stable_system_chars=len(parts.inputs.system),
         )
 
     def _record(
-        self, draft: Draft, assembled: Assembled, report: PromptReport, settings_digest: str
+        self, parts: RequestParts, assembled: Assembled, report: PromptReport, settings_digest: str
     ) -> RequestRecord:
-        is_answer = draft.purpose == "answer"
+        is_answer = parts.purpose == "answer"
         return RequestRecord(
             id="",
             session_id=self._session_id,
-            head=draft.head,
-            model=draft.model,
-            plan=draft.final.plan.to_json(with_sizes=False) if is_answer else None,
+            head=parts.head,
+            model=parts.model,
+            plan=parts.final.plan.to_json(with_sizes=False) if is_answer else None,
             settings_digest=settings_digest,
             pipeline_version=PIPELINE_VERSION,
             wire_hash=assembled.hash,
@@ -163,23 +163,23 @@ class RequestBuilder:
             bound=report.bound,
             created_at=self._runtime.clock(),
             totals=report.totals(),
-            purpose=draft.purpose,
+            purpose=parts.purpose,
         )
 
-    def _bound(self, draft: Draft, assembled: Assembled) -> int:
-        plain = self._plain_bound(draft, assembled.sent)
-        if draft.correction is not None:
-            return math.ceil(plain * draft.correction)
-        more = plain - prompt_bound(draft.final.messages, tools=draft.inputs.tools, model=draft.model)
+    def _bound(self, parts: RequestParts, assembled: Assembled) -> int:
+        plain = self._plain_bound(parts, assembled.sent)
+        if parts.correction is not None:
+            return math.ceil(plain * parts.correction)
+        more = plain - prompt_bound(parts.final.messages, tools=parts.inputs.tools, model=parts.model)
         # a bridge or a placeholder was never counted by itself
-        return draft.final.report.bound + math.ceil(
-            more * max(1.0, growth_of(draft.model, draft.inputs.config))
+        return parts.final.report.bound + math.ceil(
+            more * max(1.0, growth_of(parts.model, parts.inputs.config))
         )
 
-    def _plain_bound(self, draft: Draft, sent: Sequence[bytes]) -> int:
+    def _plain_bound(self, parts: RequestParts, sent: Sequence[bytes]) -> int:
         """The bound of the wire form before any correction; what was counted for the last request is not
         counted again."""
-        model = draft.model
+        model = parts.model
         framing = prompt_bound((), model=model)
         fresh: dict[bytes, int] = {}
         for text in sent:
@@ -188,7 +188,7 @@ class RequestBuilder:
             if known is None:
                 known = prompt_bound([json.loads(text)], model=model) - framing
             fresh[key] = known
-        if draft.purpose == "answer":
+        if parts.purpose == "answer":
             self._bounds = fresh
         total = sum(fresh[model.encode() + b"\0" + text] for text in sent)
-        return total + prompt_bound((), tools=draft.inputs.tools, model=model)
+        return total + prompt_bound((), tools=parts.inputs.tools, model=model)

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from rolling_chat.agent.memory.pin_scope import PinnedIds, PinScope, held_on
 from rolling_chat.agent.request.builder import (
     MAX_ANSWER,
-    Draft,
     PlannedRequest,
     RequestBuilder,
+    RequestParts,
     ToolChoice,
     does_not_fit,
 )
@@ -285,7 +285,7 @@ class Planner:
         setup, inputs = self.setup, self.setup.inputs(config)
         final = self._final(inputs, branch, self._active(plan, config), summary=self._ready(config))
         planned = self.builder.build(
-            Draft(
+            RequestParts(
                 final, inputs, setup.model, setup.address, setup.window,
                 head=branch[-1].id if branch else "",
                 tool_choice=tool_choice, previous_length=self._previous_length,

@@ -93,7 +93,7 @@ class StreamedReply:
 
 
 @dataclass(frozen=True, slots=True)
-class Prices:
+class SizeEstimates:
     """Estimates how many tokens a message, draft or streamed reply adds to the next request to `model`."""
 
     model: str

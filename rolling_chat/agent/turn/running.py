@@ -17,7 +17,6 @@ log = logging.getLogger("rolling_chat.agent.turn.running")
 MAX_UNREAD = 1_000
 """Events that may wait for the listener; a turn whose events nobody reads stands still there."""
 
-
 _BUSY = "The model is still answering: Esc stops it."
 
 
@@ -44,10 +43,7 @@ class EventQueue:
         self._is_closed = False
 
     async def put(self, event: Event) -> None:
-        """Add an event, waiting while the listener is far behind; cancelling this loses no event.
-
-        No event is lost by cancelling this.
-        """
+        """Add an event, waiting while the listener is far behind; cancelling this loses no event."""
         self._unread.append(event)
         self._came.set()
         if len(self._unread) >= MAX_UNREAD:

@@ -99,7 +99,7 @@ class Following:
         if not changed and not self._coming and chat.session.holder == holder:
             return
         self.load()
-        self.catch_up_beside()
+        self.catch_up_in_background()
         self._coming = changed and bool(chat.session.holder)
         if self._coming:
             self._state.still_coming()
@@ -111,7 +111,7 @@ class Following:
             self.mark()
         self._state.changed()
 
-    def catch_up_beside(self) -> None:
+    def catch_up_in_background(self) -> None:
         """Run `catch_up` in the background, if the report of the next request is not ready."""
         if not self._chat.session.preview.is_ready and not self._unread:
             self._catching_up.ask(self._stage)

@@ -73,7 +73,7 @@ class Meter:
             case TurnStarted():
                 self._sending = 0
             case RequestStarted(_, _, reply_id):
-                self._reply = self._chat.session.prices.follow(reply_id)
+                self._reply = self._chat.session.sizes.follow(reply_id)
             case ReasoningAdded() | TextAdded() | CallForming():
                 if self._reply is not None:
                     self._reply.take(event)
@@ -93,7 +93,7 @@ class Meter:
 
     def weigh(self, text: str) -> int:
         """Return the tokens that a draft would add to the next request; call it from any thread."""
-        return self._chat.session.prices.of_draft(text) if text.strip() else 0
+        return self._chat.session.sizes.of_draft(text) if text.strip() else 0
 
     def show_draft(self, draft: str, tokens: int) -> None:
         """Set the draft in the prompt box, and its tokens."""

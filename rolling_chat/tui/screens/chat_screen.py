@@ -81,7 +81,7 @@ class ChatScreen(ReaderScreen):
         self._keymap = app.keymap
         self._first_message = first_message
         self._following = Following(chat, self.state, self)
-        self._meter = Meter(chat, self._following.catch_up_beside)
+        self._meter = Meter(chat, self._following.catch_up_in_background)
         self._asking = Asking(self)
         self._turns = TurnController(
             chat, self.state, self._meter, self._asking, self, clock=clock, fault=app.fault
@@ -127,7 +127,7 @@ class ChatScreen(ReaderScreen):
         """Show the chat's conversation, scrolled to its end."""
         self._asking.leave()  # it was about another
         self._show()
-        self._following.catch_up_beside()
+        self._following.catch_up_in_background()
 
     def _show(self) -> None:
         self._following.load()
@@ -147,9 +147,9 @@ class ChatScreen(ReaderScreen):
             can_carry_on=self.state.can_carry_on and not self.prompt.text,
             searching=self.prompt.searching,
             finding=self.finding.has_keys,
-            beside_find=self.finding.is_open,
-            summarising=self.chat.session.summaries.is_proposing,
-            beside_paste=self.prompt.is_beside_paste,
+            is_find_unfocused=self.finding.is_open,
+            summarizing=self.chat.session.summaries.is_proposing,
+            next_to_paste=self.prompt.is_next_to_paste,
             scrolled_up=not self.transcript.follow,
             newline_key=self._newline_key,
             keymap=self._keymap,

@@ -91,7 +91,7 @@ class ScreenState:
     last: str = ""
     can_carry_on: bool = False
     queued: str = ""
-    is_summarising: bool = False
+    is_summarizing: bool = False
     said: str = ""
     doing: str = ""
     quit_until: float = 0.0
@@ -175,9 +175,9 @@ class ScreenState:
         """Show that a summary began or ended; a running turn continues."""
         match event:
             case SummaryBegan():
-                self.is_summarising = True
+                self.is_summarizing = True
             case SummaryEnded(notice):
-                self.is_summarising = False
+                self.is_summarizing = False
                 if notice:
                     self.notice(notice)
         self.changed()
@@ -280,7 +280,7 @@ class ScreenState:
         if self.busy:
             took = f"{max(0.0, now - self.turn_began):.0f} s"
             parts = [self._doing(now), took, self.tokens_per_second(now)]
-        if self.is_summarising:
+        if self.is_summarizing:
             parts.append("summarising older messages")
         return " · ".join(filter(None, parts)) or "ready"
 

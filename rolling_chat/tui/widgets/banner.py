@@ -1,4 +1,4 @@
-"""The line above a session that is summarised."""
+"""The line above a session with a summary in its prompt."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from textual.widget import Widget
 
 from rolling_chat.tui.widgets.header import cut
 
-SUMMARISED = "Older messages in this session have been summarized to maintain conversation quality."
+SUMMARIZED = "Older messages in this session have been summarized to maintain conversation quality."
 _HOW = "esc or a click hides this"
 
 
@@ -29,8 +29,8 @@ class Banner(Widget):
 
     def render(self) -> Text:
         """Draw the notice, with a hint how to hide it if the width allows."""
-        width, whole = self.content_size.width, f"{SUMMARISED} ({_HOW})"
-        line = whole if cell_len(whole) <= width else cut(SUMMARISED, width)
+        width, whole = self.content_size.width, f"{SUMMARIZED} ({_HOW})"
+        line = whole if cell_len(whole) <= width else cut(SUMMARIZED, width)
         return Text(line, no_wrap=True, end="")
 
     @property

@@ -106,7 +106,7 @@ class FoldingArea(TextArea):
         return False
 
     @property
-    def is_beside_paste(self) -> bool:
+    def is_next_to_paste(self) -> bool:
         """Whether the cursor is next to a folded paste."""
         row, column = self.cursor_location
         return any(column in (start, end) for _, start, end in spans(self.document.get_line(row)))

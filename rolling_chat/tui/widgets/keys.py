@@ -64,10 +64,10 @@ class Moment:
     scrolled_up: bool = False
     searching: bool = False
     finding: bool = False
-    beside_find: bool = False  # something is found, but the keys are elsewhere
-    summarising: bool = False  # by request
+    is_find_unfocused: bool = False  # something is found, but the keys are elsewhere
+    summarizing: bool = False  # by request
     reading: Sequence[KeyHint] = ()
-    beside_paste: bool = False
+    next_to_paste: bool = False
     newline_key: str = "ctrl+j"
     answers: tuple[KeyHint, ...] = ()
     escapes: str = ""  # what esc answers to a question that has not the keys
@@ -88,9 +88,9 @@ def key_hints(moment: Moment) -> list[KeyHint]:
         return [("ctrl+r", "older"), ("enter", "take"), ("esc", "back")]
     if moment.reading:
         return [*moment.reading, hint("quit")]
-    close = "close find" if moment.beside_find else ""
+    close = "close find" if moment.is_find_unfocused else ""
     down = [hint("end")] if moment.scrolled_up else []
-    unfold = [("tab", "unfold")] if moment.beside_paste else []
+    unfold = [("tab", "unfold")] if moment.next_to_paste else []
     rest = [
         *unfold,
         *down,
@@ -104,7 +104,7 @@ def key_hints(moment: Moment) -> list[KeyHint]:
         return [("tab", "answer"), ("esc", close or moment.escapes), *sends, *rest, context]
     if moment.busy:
         return [("esc", close or "stop"), *sends, *rest, context]
-    stops = close or ("stop the summary" if moment.summarising else "")
+    stops = close or ("stop the summary" if moment.summarizing else "")
     escape = [("esc", stops)] if stops else []
     return [*sends, *escape, *rest, hint("quit"), context, hint("find"), hint("read")]
 

@@ -181,7 +181,7 @@ class PromptBox(FoldingArea):
                 return self._walk(key)
             case "ctrl+r":
                 self._show_found(self._search.begin(self._past, self.draft))
-            case "tab" if self.is_beside_paste:
+            case "tab" if self.is_next_to_paste:
                 if not self.unfold():
                     self.post_message(self.Said(_TOO_LONG))
             case "ctrl+x" if self.selection.is_empty:

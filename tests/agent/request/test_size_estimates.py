@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rolling_chat.agent.request.size_estimates import Prices, StreamedReply
+from rolling_chat.agent.request.size_estimates import SizeEstimates, StreamedReply
 from rolling_chat.context.tokens import estimator_for
 from rolling_chat.events import CallForming, ReasoningAdded, TextAdded
 from rolling_chat.messages import Message, ToolCall
@@ -17,12 +17,12 @@ from rolling_chat.providers.wire import REASONING, made_by
 from tests.support.conversations import WORDS
 
 
-def _prices(model: str = "openai/gpt-4o-mini") -> Prices:
-    return Prices(model, estimator_for(model))
+def _sizes(model: str = "openai/gpt-4o-mini") -> SizeEstimates:
+    return SizeEstimates(model, estimator_for(model))
 
 
 def _follow(model: str = "openai/gpt-4o-mini") -> StreamedReply:
-    return _prices(model).follow("r")
+    return _sizes(model).follow("r")
 
 
 def test_nothing_has_come_at_first() -> None:
@@ -31,13 +31,13 @@ def test_nothing_has_come_at_first() -> None:
 
 @given(st.lists(WORDS, max_size=12))
 def test_text_that_streams_costs_what_it_costs_when_it_is_sealed(pieces: list[str]) -> None:
-    reply, prices, text = _follow(), _prices(), ""
+    reply, sizes, text = _follow(), _sizes(), ""
     for piece in pieces:
         before = reply.tokens
         reply.take(TextAdded("r", piece))
         text += piece
         assert reply.tokens >= before - 2  # what comes may join what was there into fewer tokens
-    sealed = prices.of(Message("assistant", text)) if text else 0
+    sealed = sizes.of(Message("assistant", text)) if text else 0
     assert abs(reply.tokens - sealed) <= 2 + sealed // 100
 
 
@@ -73,7 +73,7 @@ def test_reasoning_counts_where_the_model_gets_it_back(model: str, counts: bool)
     sealed = Message("assistant", "So.", extras={REASONING: thought}, made_by=made_by(model))
     assert (reply.tokens > 50) is counts
     reply.take(TextAdded("r", "So."))
-    assert abs(reply.tokens - _prices(model).of(sealed)) <= 2
+    assert abs(reply.tokens - _sizes(model).of(sealed)) <= 2
 
 
 def test_calls_that_form_count_and_are_no_more_than_they_turn_out_to_be() -> None:
@@ -89,8 +89,8 @@ def test_calls_that_form_count_and_are_no_more_than_they_turn_out_to_be() -> Non
         reply.take(CallForming("r", "write_file", len(text)))
     made = tuple(ToolCall(f"c{at}", "write_file", text) for at, text in enumerate(arguments))
     assert sizes == sorted(sizes)
-    assert 0.4 * _prices().of(Message("assistant", "", made)) < reply.tokens
-    assert reply.tokens <= _prices().of(Message("assistant", "", made))
+    assert 0.4 * _sizes().of(Message("assistant", "", made)) < reply.tokens
+    assert reply.tokens <= _sizes().of(Message("assistant", "", made))
 
 
 def test_what_comes_of_another_reply_is_passed_over() -> None:

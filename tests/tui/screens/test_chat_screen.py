@@ -22,6 +22,7 @@ from tests.support.tui import (
     Clock,
     ScriptedProvider,
     asking_chat,
+    busy,
     calls,
     draft,
     idle,
@@ -214,7 +215,7 @@ class TestWhileTheModelWorks:
         chat = make_chat(tmp_path, provider=provider)
         async with make_app(chat, tmp_path).run_test() as pilot:
             await type_line(pilot, "first")
-            await wait_until(pilot, lambda: screen_of(pilot).state.busy)
+            await busy(pilot)
             await type_line(pilot, "second")
             await tells(pilot, "queued")
             gate.set()
@@ -238,7 +239,7 @@ class TestWhileTheModelWorks:
         chat = make_chat(tmp_path, [TextDelta("one"), asyncio.Event()])
         async with make_app(chat, tmp_path).run_test() as pilot:
             await type_line(pilot, "first")
-            await wait_until(pilot, lambda: screen_of(pilot).state.busy)
+            await busy(pilot)
             await type_line(pilot, "second")
             await tells(pilot, "queued")
             await pilot.press("up")
@@ -252,7 +253,7 @@ class TestWhileTheModelWorks:
         chat = make_chat(tmp_path, [TextDelta("one"), asyncio.Event()])
         async with make_app(chat, tmp_path).run_test() as pilot:
             await type_line(pilot, "first")
-            await wait_until(pilot, lambda: screen_of(pilot).state.busy)
+            await busy(pilot)
             await type_line(pilot, "second")
             await reads(pilot, "esc stop  up take back")
             await type_line(pilot, "third")
@@ -266,7 +267,7 @@ class TestWhileTheModelWorks:
         chat = make_chat(tmp_path, [TextDelta("one"), asyncio.Event()])
         async with make_app(chat, tmp_path).run_test() as pilot:
             await type_line(pilot, "first")
-            await wait_until(pilot, lambda: screen_of(pilot).state.busy)
+            await busy(pilot)
             await type_line(pilot, "/new")
             await tells(pilot, "/new waits until the answer is complete")
             await type_line(pilot, "/rolling-context status")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from textual.app import App, ComposeResult
 
-from rolling_chat.tui.widgets.banner import SUMMARISED, Banner
+from rolling_chat.tui.widgets.banner import SUMMARIZED, Banner
 
 
 class _Bare(App[None]):
@@ -17,8 +17,8 @@ class _Bare(App[None]):
     ("width", "line"),
     [
         (40, "Older messages in this session have b…"),
-        (90, SUMMARISED),
-        (130, f"{SUMMARISED} (esc or a click hides this)"),
+        (90, SUMMARIZED),
+        (130, f"{SUMMARIZED} (esc or a click hides this)"),
     ],
 )
 async def test_it_takes_one_line_at_any_width(width: int, line: str) -> None:

@@ -17,6 +17,7 @@ from rolling_chat.tui.widgets.question import Question
 from rolling_chat.tui.widgets.transcript import Transcript
 from tests.support.tui import (
     ScriptedProvider,
+    busy,
     calls,
     draft,
     idle,
@@ -219,7 +220,7 @@ class TestFoldedPastes:
         chat = make_chat(tmp_path, [TextDelta("one"), asyncio.Event()])
         async with make_app(chat, tmp_path).run_test() as pilot:
             await type_line(pilot, "first")
-            await wait_until(pilot, lambda: screen_of(pilot).state.busy)
+            await busy(pilot)
             await pilot.press(*"see ")
             await paste(pilot, LOG)
             await pilot.press("enter", "up")
@@ -438,7 +439,7 @@ class TestDraftsThatStay:
         chat = make_chat(tmp_path, [TextDelta("one"), asyncio.Event()])
         async with make_app(chat, tmp_path).run_test() as pilot:
             await type_line(pilot, "first")
-            await wait_until(pilot, lambda: screen_of(pilot).state.busy)
+            await busy(pilot)
             await type_line(pilot, "second")
             await pilot.press(*"third")
             kept = lambda: "".join(file.read_text() for file in (tmp_path / "drafts").glob("*.json"))  # noqa: E731
