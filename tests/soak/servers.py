@@ -10,7 +10,7 @@ from typing import Any
 
 from aiohttp import web
 
-from tests.soak.faults import REFUSALS, choose_fault
+from tests.soak.faults import REFUSALS, WITHOUT_NUMBERS, choose_fault
 from tests.soak.journal import Journal
 from tests.soak.replies import SECRET, make_reply
 from tests.soak.wire_rules import broken_anthropic_body, broken_openai_body
@@ -85,6 +85,8 @@ class Strict(ScriptedServer):
             return Fail(400, {"error": {"message": problems[0]}})
         room = body.get("max_tokens") or body.get("max_completion_tokens") or 0
         if tokens + room <= self.window:
+            if self._shape in WITHOUT_NUMBERS:
+                self._lessons = _LESSONS  # it taught nothing that could be kept
             return None
         self._lessons -= 1
         if self._lessons < 0:

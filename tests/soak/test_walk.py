@@ -17,7 +17,6 @@ SHORT = Plan(
 )
 
 
-@pytest.mark.slow
 def test_a_short_walk_breaks_no_promise(tmp_path: Path) -> None:
     result = run_walk(SHORT_SEED, tmp_path / "walk", SHORT)
     assert not result.failure, result.report
