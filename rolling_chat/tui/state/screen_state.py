@@ -52,7 +52,7 @@ _MIN_SECONDS = 0.5  # below this a rate says nothing
 QUEUED_ID = "queued"
 WELCOME = (
     "The bar below shows what the next request takes of the model's window.",
-    "/rolling-context lets old messages leave a full prompt; they stay on disk.",
+    "/rolling-context drops old messages from a full prompt; they stay on disk.",
     "Connect a model with its API key or a local Ollama; /model chooses one.",
 )
 _WELCOME_ID = "welcome"

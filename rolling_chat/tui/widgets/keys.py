@@ -101,7 +101,9 @@ def key_hints(moment: Moment) -> list[KeyHint]:
     ]
     context, sends = hint("context"), _sending(moment)
     if moment.escapes:
-        return [("tab", "answer"), ("esc", close or moment.escapes), *sends, *rest, context]
+        # beside a folded paste tab unfolds it first
+        tab = [] if unfold else [("tab", "answer")]
+        return [*tab, ("esc", close or moment.escapes), *sends, *rest, context]
     if moment.busy:
         return [("esc", close or "stop"), *sends, *rest, context]
     stops = close or ("stop the summary" if moment.summarizing else "")
