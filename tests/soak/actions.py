@@ -92,6 +92,8 @@ def choose(rng: random.Random, *, steady: bool, without: Collection[str]) -> Act
 def _say(walk: Walk, rng: random.Random) -> None:
     """Ask something, and perhaps wait for the answer."""
     text = f"say{walk.next_mark()}x {rng.choice(_QUESTIONS)}"
+    if walk.steady:
+        _keep_rolling(walk)
     _empty_box(walk, rng)
     before = _Moment(walk)
     walk.press(text)
@@ -165,6 +167,17 @@ def _wait(walk: Walk, seconds: float) -> None:
             walk.press(keys.TAB)
             walk.pump(0.5)
             walk.press(keys.ENTER)
+
+
+def _keep_rolling(walk: Walk) -> None:
+    """Turn rolling context on where a key has turned it off: a full session would send nothing more."""
+    until = time.monotonic() + ECHO_SECONDS
+    if "rolling: off" in walk.pane.terminal.text:
+        walk.pane.probe()
+        walk.press(keys.CTRL_U + "/rolling-context on")
+        walk.press(keys.ENTER)
+    while "rolling: off" in walk.pane.terminal.text and time.monotonic() < until:
+        walk.pump(0.05)
 
 
 def _empty_box(walk: Walk, rng: random.Random) -> None:
