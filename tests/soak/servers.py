@@ -95,7 +95,7 @@ class Strict(ScriptedServer):
         return self._too_long(tokens + room)
 
     def _too_long(self, tokens: int) -> Fail:
-        """Refuse a request of so many tokens, the room for its answer included, as that is what is too long."""
+        """Refuse a request of so many tokens, the room for its answer included: that sum is too long."""
         status, body = REFUSALS[self._shape]
         self._journal.write("refusal", wire=self.wire, request=self.served, shape=self._shape, tokens=tokens)
         text = json.dumps(body).replace("{sent}", str(tokens)).replace("{window}", str(self.window))
