@@ -98,9 +98,12 @@ def _say(walk: Walk, rng: random.Random) -> None:
     before = _Moment(walk)
     walk.press(text)
     walk.press(keys.ENTER)
+    if walk.patience and not before.wait_begun(walk):
+        # a list, a search, a question had the keys: Esc gives them back, as it does for a user
+        walk.journal.write("not sent", screen=walk.pane.terminal.text)
+        walk.press(keys.ESC)
+        return
     walk.journal.count("messages")
-    if walk.patience:
-        before.wait_begun(walk)
     _wait(walk, walk.patience or rng.choice((0.0, 0.3, 1.0, 3.0, 6.0)))
     if walk.patience and walk.pane.is_busy:  # else what is said next would only be queued
         walk.press(keys.ESC)
@@ -116,11 +119,14 @@ class _Moment:
         self._served, self._messages = self._server.served, list(self._server.messages)
         self._gauge = _gauge(walk.pane)
 
-    def wait_begun(self, walk: Walk) -> None:
-        """Wait until the message is on its way, or seems not to be sent at all."""
+    def wait_begun(self, walk: Walk) -> bool:
+        """Wait until the message is on its way; return False where it seems not to be sent at all."""
         until = time.monotonic() + ECHO_SECONDS
-        while not walk.pane.is_busy and self._server.served == self._served and time.monotonic() < until:
+        while not walk.pane.is_busy and self._server.served == self._served:
+            if time.monotonic() > until:
+                return False
             walk.pump(0.05)
+        return True
 
     def judge_gauge(self, walk: Walk, text: str) -> None:
         """What it showed, and the new message, are what the server then counted of the next request.
