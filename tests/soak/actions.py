@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from tests.soak.walk import Walk
 
 OPENAI, ANTHROPIC, OFFLINE = "openai/gpt-4o", "anthropic/claude-sonnet-4-5", "demo/offline"
+_ESC_SECONDS = 0.5 * SCALE  # Esc and a letter that are read at once are Alt and the letter
 _PRIMING = 3  # tokens that a request has once, whatever its messages
 _QUESTIONS = (
     "What do the files say?",
@@ -102,6 +103,7 @@ def _say(walk: Walk, rng: random.Random) -> None:
         # a list, a search, a question had the keys: Esc gives them back, as it does for a user
         walk.journal.write("not sent", screen=walk.pane.terminal.text)
         walk.press(keys.ESC)
+        walk.pump(_ESC_SECONDS)
         return
     walk.journal.count("messages")
     _wait(walk, walk.patience or rng.choice((0.0, 0.3, 1.0, 3.0, 6.0)))
