@@ -24,7 +24,7 @@ def main() -> None:
 def _end_now(code: int) -> None:
     """End without the interpreter's own end.
 
-    There a destructor of litellm's imports, and waits for ever where a thread that was cut off in the
+    There a destructor of litellm's imports, and waits forever where a thread that was cut off in the
     middle of an import has the lock. All is restored, closed and flushed by now but what is written here.
     """
     for stream in (sys.stdout, sys.stderr):

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import dataclasses
+import functools
 import os
 import re
 import subprocess
 import sys
 import tomllib
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote
 
 import pytest
@@ -17,7 +19,7 @@ from rolling_chat.cli.exits import Exit
 from rolling_chat.cli.parser import FORMATS, read_options
 from rolling_chat.commands.registry import all_commands
 from rolling_chat.context import ContextConfig
-from rolling_chat.settings.schema import AgentSettings, ContextSettings, SessionsSettings, Settings
+from rolling_chat.settings.schema import ANY, RULES, Settings
 from rolling_chat.tools import all_tools
 from rolling_chat.tui.keymap import KEYS, Keymap
 from tests.support.servers import AnthropicServer, Call, OpenAIServer, Reply
@@ -76,22 +78,23 @@ def test_the_tool_table_is_the_registry() -> None:
 def test_the_settings_are_the_defaults() -> None:
     block = re.search(r"<!-- settings -->\n```toml\n(.*?)```", README, re.DOTALL)
     assert block
-    shown = tomllib.loads(block.group(1))
-    defaults = Settings()
-    for name, group in (
-        ("context", ContextSettings()),
-        ("agent", AgentSettings()),
-        ("sessions", SessionsSettings()),
-    ):
-        keys = {field.name for field in dataclasses.fields(group)} - (
-            {"tools"} if name == "context" else {"permissions"}
-        )
-        values = {key: getattr(group, key) for key in keys}
-        assert {key: shown[name][key] for key in keys} == {
-            key: list(value) if isinstance(value, tuple) else value for key, value in values.items()
-        }
-    assert shown["agent"]["permissions"] == {"allow": [], "deny": []}
-    assert (shown["model"], shown["theme"], tuple(shown["trusted_folders"])) == ("", defaults.theme, ())
+    shown = dict(_leaves(tomllib.loads(block.group(1))))
+    # tables with names of the user's own have an example of their own below the list
+    expected = {path: _default(path) for path in RULES if ANY not in path}
+    assert shown == expected
+
+
+def _leaves(table: Mapping[str, Any], prefix: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
+    for name, value in table.items():
+        if isinstance(value, dict):
+            yield from _leaves(value, (*prefix, name))
+        else:
+            yield (*prefix, name), value
+
+
+def _default(path: tuple[str, ...]) -> Any:
+    value = functools.reduce(getattr, path, Settings())
+    return list(value) if isinstance(value, tuple) else value
 
 
 def test_the_exit_codes_are_the_programs() -> None:

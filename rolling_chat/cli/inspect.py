@@ -212,7 +212,7 @@ def _messages(rebuilt: RebuiltRequest) -> Table:
     )  # fmt: skip
     for row in rebuilt.report.rows:
         table.add_row(
-            _name(row), row.role, row.fate.value, row.layer,
+            _name(row), row.role, row.fate.word, row.layer,
             f"{row.tokens_before:,}", f"{row.tokens_after:,}", Text(one_line(row.reason, _PREVIEW_CHARS)),
         )  # fmt: skip
     return table

@@ -93,10 +93,7 @@ class CommandContext(Protocol):
         ...
 
     async def confirm(self, title: str, question: str, text: str, answer: str) -> bool:
-        """Show a text to accept or reject, with `answer` naming the former; return whether it was accepted.
-
-        Whether it was taken.
-        """
+        """Show a text to accept or reject, `answer` naming the former; return whether it was accepted."""
         ...
 
     async def edit(self, title: str, lead: str, text: str) -> str | None:

@@ -40,4 +40,6 @@ async def _run(context: CommandContext, _argument: str) -> None:
     context.say("This is the branch as it was left; /redo returns to the other.")
 
 
-BRANCHES = Command("branches", "", "List the branches that were left, and go to one", _run)
+BRANCHES = Command(
+    "branches", "", "List the branches that you left with /undo or /rewind, and go to one", _run
+)

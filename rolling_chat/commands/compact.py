@@ -51,6 +51,6 @@ def _saves(proposal: Proposal) -> str:
 COMPACT = Command(
     "compact",
     "[what to keep in mind|undo]",
-    "Summarise older messages now, with a preview; undo goes back",
+    "Summarize older messages now, with a preview; undo returns to the one before",
     _run,
 )

@@ -91,9 +91,9 @@ def size_of(row: Row) -> str:
 
 def _fate(row: Row) -> str:
     if row.fate is Fate.SENT:
-        return row.fate.value
+        return row.fate.word
     layer = f" (layer {row.layer})" if row.layer and row.fate is not Fate.SUMMARIZED else ""
-    return f"{row.fate.value}{layer}{': ' + row.reason if row.reason else ''}"
+    return f"{row.fate.word}{layer}{': ' + row.reason if row.reason else ''}"
 
 
 def preview(message: Message) -> str:

@@ -42,4 +42,6 @@ async def _run(context: CommandContext, _argument: str) -> None:
     context.show_tables("Files of this session", [lead], [table])
 
 
-FILES = Command("files", "", "What was read and written, and what has changed since", _run, while_busy=True)
+FILES = Command(
+    "files", "", "List the files that tools read or wrote, and what has changed since", _run, while_busy=True
+)

@@ -19,5 +19,5 @@ async def _run(context: CommandContext, argument: str) -> None:
 
 
 INCLUDE = Command(
-    "include", USAGE, "Send again what was excluded", _run, while_busy=True, arguments=first_word(_choices)
+    "include", USAGE, "Send an excluded message again", _run, while_busy=True, arguments=first_word(_choices)
 )

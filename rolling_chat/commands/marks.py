@@ -1,4 +1,4 @@
-"""How messages that are pinned or excluded are marked: by a sign and by words, never by colour alone."""
+"""How messages that are pinned or excluded are marked: by a sign and by words, never by color alone."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ async def _run(context: CommandContext, argument: str) -> None:
 MODEL = Command(
     "model",
     "[name [address]]",
-    "Change the model, or where it is asked; alone it shows what there is",
+    "Change the model or its address; without a name, list the models",
     _run,
     arguments=first_word(_choices),
 )

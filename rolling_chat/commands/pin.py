@@ -46,6 +46,10 @@ def _row(entry: PinEntry, word: str) -> tuple[str, ...]:
 
 
 PIN = Command(
-    "pin", USAGE, "Keep a turn, an answer or a result in the prompt; alone it lists", _run, while_busy=True,
+    "pin",
+    USAGE,
+    "Keep a turn, an answer or a result in the prompt; without an id, list the pins",
+    _run,
+    while_busy=True,
     arguments=first_word(places),
-)  # fmt: skip
+)

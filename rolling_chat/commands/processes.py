@@ -37,6 +37,6 @@ def _chosen(left: tuple[Child, ...], argument: str) -> tuple[Child, ...]:
 
 
 PROCESSES = Command(
-    "processes", "[number|all]", "List what commands left running, or end it", _run,
+    "processes", "[number|all]", "List or end the processes that commands left running", _run,
     while_busy=True, arguments=first_word(_choices),
 )  # fmt: skip

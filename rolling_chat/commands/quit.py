@@ -9,4 +9,4 @@ def _run(context: CommandContext, _argument: str) -> None:
     context.quit()
 
 
-QUIT = Command("quit", "", "Leave; the session is kept", _run, while_busy=True)
+QUIT = Command("quit", "", "Quit; the session is kept", _run, while_busy=True)

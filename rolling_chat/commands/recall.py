@@ -56,5 +56,9 @@ async def _pick(context: CommandContext, branch: Sequence[Message], words: str) 
 
 
 RECALL = Command(
-    "recall", "[id|words]", "Open a message whole, also what left the prompt", _run, while_busy=True
+    "recall",
+    "[id|words]",
+    "Open a whole message, even one that was dropped from the prompt",
+    _run,
+    while_busy=True,
 )

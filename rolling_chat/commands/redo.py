@@ -13,4 +13,4 @@ def _run(context: CommandContext, _argument: str) -> None:
     context.say(f"Back where you were: {count} on this branch.")
 
 
-REDO = Command("redo", "", "Take back an undo or a rewind, as long as nothing was said since", _run)
+REDO = Command("redo", "", "Take back an undo or a rewind, until you send another message", _run)

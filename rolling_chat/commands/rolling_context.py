@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rolling_chat.agent import Chat
 
 _BINDS = 0.8  # the budget goes by upper bounds: what is nearer to the room there is, is all of it
-_GONE = {Fate.SUMMARIZED: "summarised", Fate.OMITTED: "omitted"}
+_GONE = {Fate.SUMMARIZED: "summarized", Fate.OMITTED: "omitted"}
 _SMALLER = {Fate.MASKED: "masked", Fate.SHORTENED: "shortened"}
 _NAME = "/rolling-context"
 _RULES: dict[str, Rule] = {
@@ -203,7 +203,7 @@ def _values(rule: Rule) -> tuple[str, ...]:
 ROLLING_CONTEXT = Command(
     "rolling-context",
     "[on|off|status|preview|set|undo]",
-    "Let old messages leave the prompt in a fixed order; alone it toggles",
+    "Turn rolling on or off: old messages are dropped when the prompt is full",
     _run,
     while_busy=True,
     arguments=Arguments(_choices, closed=True),

@@ -58,4 +58,4 @@ async def _run(context: CommandContext, argument: str) -> None:
     context.show_message(message_id, argument)
 
 
-SEARCH = Command("search", "WORDS", "Find what was said in any session, and open it there; Esc cancels", _run)
+SEARCH = Command("search", "WORDS", "Search the messages of all sessions, and open one; Esc cancels", _run)

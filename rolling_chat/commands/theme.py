@@ -1,4 +1,4 @@
-"""/theme: change the colours."""
+"""/theme: change the colors."""
 
 from __future__ import annotations
 
@@ -24,6 +24,6 @@ async def _run(context: CommandContext, argument: str) -> None:
 
 
 THEME = Command(
-    "theme", "[name]", "Change the colours; alone it shows the themes", _run, while_busy=True,
+    "theme", "[name]", "Change the colors; without a name, list the themes", _run, while_busy=True,
     arguments=first_word(_choices, closed=True),
 )  # fmt: skip

@@ -19,6 +19,6 @@ async def _run(context: CommandContext, argument: str) -> None:
 
 
 UNPIN = Command(
-    "unpin", USAGE, "Let what was pinned leave the prompt again", _run, while_busy=True,
+    "unpin", USAGE, "Take back a pin: the message may be dropped again", _run, while_busy=True,
     arguments=first_word(_choices),
 )  # fmt: skip

@@ -25,6 +25,11 @@ class Fate(StrEnum):
     EXCLUDED = "excluded"
     REPAIRED = "repaired"
 
+    @property
+    def word(self) -> str:
+        """The word for it on the screen; the value is JSON's, which keeps its spelling."""
+        return "summarized" if self is Fate.SUMMARIZED else self.value
+
 
 @dataclass(frozen=True, slots=True)
 class Row:

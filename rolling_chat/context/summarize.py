@@ -130,10 +130,10 @@ def require_saving(after: int, before: int) -> None:
 def _accepted(answer: str, options: SummaryOptions, count: CountText) -> str:
     text = without_labels(answer)
     if not text:
-        raise SummaryError("the summariser said nothing")
+        raise SummaryError("the summarizer said nothing")
     kept = first_lines(text, options.max_tokens, count)
     if not kept:
-        raise SummaryError("the summariser answered with one line longer than a summary may be")
+        raise SummaryError("the summarizer answered with one line longer than a summary may be")
     return kept
 
 

@@ -105,7 +105,7 @@ def chunks_of(messages: Sequence[Message], options: SummaryOptions, bound: Count
     frame += bound(correction_text(Verdict(foreign=("x",), missing=("x",)), 1)) + options.max_tokens * 2
     room = options.max_prompt_tokens - frame
     if room < _MIN_CHUNK_TOKENS:
-        raise SummaryError("the summariser's window is too small for its instructions and a summary")
+        raise SummaryError("the summarizer's window is too small for its instructions and a summary")
     chunk = Chunk()
     for message in messages:
         for position, part in enumerate(_split(_as_text(message, bound), room, bound)):

@@ -159,6 +159,7 @@ _NUMBERS: tuple[tuple[re.Pattern[str], tuple[str, ...]], ...] = tuple(
         (r"window of # tokens.{0,60}?prompt (?:has|is) # tokens", ("limit", "add")),
         (r"prompt (?:has|is) # tokens.{0,60}?window of # tokens", ("add", "limit")),
         (r"maximum context length (?:is|of) # tokens", ("limit",)),
+        (r"\(# > #\)", ("add", "limit")),
     )
 )
 # No phrase, but tokens, a comparison and two numbers of which the first is the larger.

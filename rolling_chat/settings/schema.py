@@ -85,7 +85,7 @@ class AgentSettings:
 
 @dataclass(frozen=True, slots=True)
 class SessionsSettings:
-    """How long saved sessions are kept; 0 days: for ever."""
+    """How long saved sessions are kept; 0 days: forever."""
 
     # what deletes is not for a project to choose
     keep_days: int = size(0, project=False)

@@ -28,7 +28,7 @@ def read_text(path: Path) -> str:
     """Read a settings file; empty if there is none. Raises SettingsError."""
     try:
         found = path.stat()
-        if not stat.S_ISREG(found.st_mode):  # a pipe would keep us waiting for ever
+        if not stat.S_ISREG(found.st_mode):  # a pipe would keep us waiting forever
             raise SettingsError(f"{_name(path)}: is not a file")
         if found.st_size > _MAX_BYTES:
             raise SettingsError(f"{_name(path)}: too large for a settings file ({found.st_size:,} bytes)")

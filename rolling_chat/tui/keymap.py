@@ -56,32 +56,35 @@ def _move(name: str, how: str, step: int, *keys: str) -> Action:
 KEYS: tuple[KeyRow, ...] = (
     _fixed("enter", "send; on a slash command, run it; queued while the model works", "enter"),
     _fixed(
-        "shift+enter, ctrl+j", "new line (shift+enter where the terminal can say so)", "shift+enter", "ctrl+j"
+        "shift+enter, ctrl+j",
+        "new line (shift+enter only if the terminal reports it)",
+        "shift+enter",
+        "ctrl+j",
     ),
-    _fixed("up, down", "the history of what was sent, from the first and the last line", "up", "down"),
-    _fixed("ctrl+r", "search the history; again for older, enter takes, esc returns the draft", "ctrl+r"),
-    _fixed("tab", "complete a slash command; beside a folded paste, unfold it; go to a question", "tab"),
+    _fixed("up, down", "on the first or last line: the messages you sent before", "up", "down"),
+    _fixed("ctrl+r", "search what you sent; again for older, enter to use it, esc for your draft", "ctrl+r"),
+    _fixed("tab", "complete a command; next to a folded paste, unfold it; go to a question", "tab"),
     _fixed("ctrl+x ctrl+e", "edit the draft in $VISUAL or $EDITOR", "ctrl+x"),
     _fixed(
         "1-5, up, down",
-        "in a question: choose an answer; enter gives it, pages show the rest of a long one",
+        "in a question: choose an answer, enter gives it; pageup, pagedown scroll it",
     ),
     _fixed(
         "esc",
-        "say no to a question, else stop the answer or /compact; hide the line about a summary",
+        "say no to a question; otherwise stop the answer or /compact; hide a banner",
         "escape",
     ),
-    _fixed("ctrl+c", "copy the selection, else clear the draft, else stop; twice quits", "ctrl+c"),
+    _fixed("ctrl+c", "copy the selection; otherwise clear the draft or stop; twice quits", "ctrl+c"),
     KeyRow(
         "open or fold thinking and tool results",
         (Action("details", ("ctrl+o",), "chat", "details", "details"),),
     ),
     KeyRow(
-        "the next request, message by message, as /context",
+        "the next request, message by message (/context)",
         (Action("context", ("ctrl+g",), "chat", "context", "context"),),
     ),
     KeyRow(
-        "scroll; at the end it follows again",
+        "scroll; at the end, new text is followed again",
         (_move("page_up", "pages", -1, "pageup"), _move("page_down", "pages", 1, "pagedown")),
     ),
     KeyRow(
@@ -104,17 +107,17 @@ KEYS: tuple[KeyRow, ...] = (
         ),
     ),
     KeyRow(
-        "find in the conversation; enter or down next, up or shift+enter previous, esc closes",
+        "find in the conversation; enter or down: next, up or shift+enter: previous",
         (Action("find", ("ctrl+f",), "reader", "find", "find"),),
     ),
     KeyRow(
-        "read by keys, with a cursor; what else is typed goes to the prompt",
+        "read with a cursor; any other typing goes to the prompt box",
         (Action("read", ("f6", "shift+tab"), "reader", "read", "read"),),
     ),
     KeyRow("this help", (Action("help", ("f1",), "chat", "help", "help"),)),
     _fixed("ctrl+_, ctrl+y", "undo and redo in the prompt box", "ctrl+underscore", "ctrl+y"),
     _fixed("ctrl+a, ctrl+e", "to the beginning, the end of the line", "ctrl+a", "ctrl+e"),
-    _fixed("alt+b, alt+f", "a word back, a word on", "alt+b", "alt+f"),
+    _fixed("alt+b, alt+f", "to the previous, the next word", "alt+b", "alt+f"),
     _fixed("ctrl+w, alt+d", "delete the word before, after the cursor", "ctrl+w", "alt+d"),
     _fixed("ctrl+u, ctrl+k", "delete to the beginning, the end of the line", "ctrl+u", "ctrl+k"),
     KeyRow("back to the shell; fg returns", (Action("suspend", ("ctrl+z",), "app", "suspend_process"),)),

@@ -36,7 +36,7 @@ def _scroll_bars(colors: Mapping[str, str]) -> dict[str, str]:
     return {**dict.fromkeys(tracks, ground), "scrollbar-corner-color": ground}
 
 
-# how much of the text's colour is in what is muted: read on either ground (4.5, WCAG 2.2 AA), and told apart
+# how much of the text's color is in what is muted: read on either ground (4.5, WCAG 2.2 AA), and told apart
 _MUTED_DARK, _MUTED_LIGHT = 0.62, 0.68
 
 

@@ -44,7 +44,7 @@ def test_every_fault_of_every_file_is_reported(program: Program) -> None:
     home = program.home / "rolling-chat"
     (home / "themes").mkdir(parents=True)
     (home / "config.toml").write_text(
-        'theme = "moss"\ncolour = 1\n[context]\ntrim_to = 7\n[agent]\ntools = 3\n'
+        'theme = "moss"\ncolor = 1\n[context]\ntrim_to = 7\n[agent]\ntools = 3\n'
     )
     (home / "themes" / "bad.toml").write_text("name = 7")
     (home / "themes" / "worse.toml").write_text("][")
@@ -55,7 +55,7 @@ def test_every_fault_of_every_file_is_reported(program: Program) -> None:
     assert ran.code == 1
     faults = [line for line in ran.out.splitlines() if line.startswith("!")]
     for wanted in (
-        "colour", "context.trim_to = 7", "agent.tools = 3", "nonsense: must be key=value",
+        "color", "context.trim_to = 7", "agent.tools = 3", "nonsense: must be key=value",
         "a project may not set this", 'context.trim_to = "x"', "bad.toml: name = 7", "worse.toml, line 1",
         'unknown theme "moss"',
     ):  # fmt: skip

@@ -124,10 +124,10 @@ def test_control_sequences_from_a_file_never_reach_stdout_raw(program: Program) 
 
 def test_text_from_a_pipe_is_sent_along_or_alone(program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
     both = program.child(
-        "-p", "What colour are the apples?", "--output-format", "json", stdin=b"Apples are red.\n"
+        "-p", "What color are the apples?", "--output-format", "json", stdin=b"Apples are red.\n"
     )
     assert "red" in both.json["reply"]
-    with _piped(b"Apples are red. What colour are apples?\n") as pipe:
+    with _piped(b"Apples are red. What color are apples?\n") as pipe:
         monkeypatch.setattr(sys, "stdin", pipe)
         alone = program("-p", "--output-format", "json")
     assert "red" in alone.json["reply"]

@@ -210,16 +210,16 @@ async def test_what_leaves_the_session_waits_while_the_model_works(tmp_path: Pat
 
 async def test_recall_opens_a_message_whole_by_its_id(tmp_path: Path) -> None:
     chat = make_chat(tmp_path, says("The heron is grey."))
-    await _say(chat, "Which colour?")
+    await _say(chat, "Which color?")
     context = PlainContext(chat)
     await _run(context, "/recall r2")
     await _run(context, "/recall [recall: r1]")
-    assert context.shown == [("r2 · assistant", "The heron is grey."), ("r1 · user", "Which colour?")]
+    assert context.shown == [("r2 · assistant", "The heron is grey."), ("r1 · user", "Which color?")]
 
 
 async def test_recall_finds_by_words_and_lets_choose(tmp_path: Path) -> None:
     chat = make_chat(tmp_path, says("The heron is grey."))
-    await _say(chat, "Which colour?")
+    await _say(chat, "Which color?")
     context = PlainContext(chat, picks=["2", None])
     await _run(context, "/recall grey herons")
     await _run(context, "/recall heron")

@@ -57,14 +57,14 @@ def test_models_are_those_that_can_be_reached(completer: Completer, tmp_path: Pa
 
 async def test_sessions_are_found_by_title_and_give_their_id(tmp_path: Path) -> None:
     chat = make_chat(tmp_path, says("Blue."))
-    async for _ in chat.send("what colour is the kettle"):
+    async for _ in chat.send("what color is the kettle"):
         pass
     kettle = chat.session.info.id
     chat.start_new()
     completer = Completer(PlainContext(chat))
     offer = completer.offer("/resume kettle")
     assert [choice.value for choice in offer.choices] == [f"/resume {kettle}"]
-    assert offer.choices[0].label == "what colour is the kettle"
+    assert offer.choices[0].label == "what color is the kettle"
     assert "just now" in offer.choices[0].note
     assert offer.runs
 

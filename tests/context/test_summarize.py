@@ -38,7 +38,7 @@ TALK = [
 ]
 
 
-def test_the_summariser_sees_what_was_said_and_results_masked() -> None:
+def test_the_summarizer_sees_what_was_said_and_results_masked() -> None:
     asked: list[str] = []
 
     def ask(prompt: str) -> str:
@@ -83,7 +83,7 @@ def test_what_is_too_long_for_one_question_is_asked_in_pieces_that_build_on_each
 
 
 @given(wild_conversations(), st.integers(900, 3_000), st.sampled_from([None, "gpt-4o", "claude-sonnet-4-5"]))
-def test_no_question_is_longer_than_the_summariser_takes(
+def test_no_question_is_longer_than_the_summarizer_takes(
     messages: list[dict[str, Any]], limit: int, model: str | None
 ) -> None:
     def ask(prompt: str) -> str:

@@ -106,6 +106,7 @@ WITH_BOTH_NUMBERS = {
     "a bracket in the words": _openai(
         "messages[3].content: prompt is too long: 1200 tokens > 1000 maximum", "invalid_request_error"
     ),
+    "both in brackets": "the request exceeds the available context size, try increasing it (1200 > 1000)",
     "words that nobody has seen yet": "Sorry: 1200 tokens is more than the 1000 that this server takes",
 }
 

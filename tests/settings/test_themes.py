@@ -10,7 +10,7 @@ import pytest
 
 from rolling_chat.settings.schema import Settings, SettingsError
 from rolling_chat.settings.themes import COLORS, find_theme, load_themes, shipped_dir
-from tests.support.colours import READABLE, contrast
+from tests.support.colors import READABLE, contrast
 
 OWN = 'name = "own"\ndark = true\n[colors]\n' + "".join(f'{color} = "#123abc"\n' for color in COLORS)
 
@@ -29,7 +29,7 @@ def test_a_dark_a_light_and_a_high_contrast_theme_are_shipped(tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("name", "ratio"), [("midnight", READABLE), ("daylight", READABLE), ("contrast", 7.0)]
 )
-def test_every_colour_can_be_read_on_every_ground(tmp_path: Path, name: str, ratio: float) -> None:
+def test_every_color_can_be_read_on_every_ground(tmp_path: Path, name: str, ratio: float) -> None:
     colors = load_themes(tmp_path)[name].colors
     for ground in ("background", "surface", "panel"):
         for text in ("primary", "secondary", "accent", "foreground", "success", "warning", "error"):

@@ -221,7 +221,8 @@ REFUSALS: Mapping[str, tuple[int, dict[str, Any]]] = {
         400,
         _error(
             code=400,
-            message="the request exceeds the available context size, try increasing it ({sent} > {window})",
+            message="request ({sent} tokens) exceeds the available context size ({window} tokens), "
+            "try increasing it",
             type="exceed_context_size_error",
         ),
     ),

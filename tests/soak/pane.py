@@ -33,7 +33,7 @@ _ESC_SECONDS = 0.25 * SCALE  # Esc and a letter that are read at once are Alt an
 _KEPT_OF_RAW = 100_000  # bytes
 _ASKING = "asking permission"
 _BUSY = re.compile(
-    rf"({_ASKING}|waiting for|answering|thinking|running|trying again|stopping|summarising).*\d+ s"
+    rf"({_ASKING}|waiting for|answering|thinking|running|trying again|stopping|summarizing).*\d+ s"
 )
 
 

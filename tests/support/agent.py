@@ -46,7 +46,7 @@ Script: TypeAlias = Sequence[Step]
 
 
 class ScriptedProvider:
-    """A provider after the protocol: every request gets the next script, the last one for ever."""
+    """A provider after the protocol: every request gets the next script, the last one forever."""
 
     def __init__(self, *scripts: Script) -> None:
         self.scripts = list(scripts)

@@ -173,7 +173,7 @@ def _writes(pilot: Pilot[None]) -> bool:
 
 @contextmanager
 def _limited(keys: Sequence[str]) -> Iterator[None]:
-    """Have a loop that spins for ever fail by an alarm: it would turn no timeout of its own."""
+    """Have a loop that spins forever fail by an alarm: it would turn no timeout of its own."""
 
     def stuck(_number: int, _frame: FrameType | None) -> None:
         raise Stuck(f"stuck after {keys}")

@@ -106,13 +106,13 @@ def test_kill_9_loses_no_draft(desk: Desk, said: bool) -> None:
 def test_what_was_sent_is_not_brought_back(desk: Desk) -> None:
     terminal = desk.open()
     terminal.see("rolling: off")
-    terminal.type("What colour is the kettle?")
+    terminal.type("What color is the kettle?")
     wait_for_kept(terminal, desk, "kettle")
     terminal.type("\r")
     terminal.see("done in")
     terminal.kill()
     again = desk.open("--continue")
-    again.see("rolling: off", "What colour is the kettle?", "Ask anything")
+    again.see("rolling: off", "What color is the kettle?", "Ask anything")
     assert "The draft that was not sent" not in again.text
 
 
@@ -238,9 +238,9 @@ def test_the_history_of_another_terminal_is_searched(desk: Desk) -> None:
     one, other = desk.open(), desk.open()
     other.see("rolling: off")
     one.see("rolling: off")
-    one.say("What colour is the kettle?")
+    one.say("What color is the kettle?")
     one.see("done in")
     other.type(CTRL_R + "kett")
-    other.see("history: kett", "❯ What colour is the kettle?")
+    other.see("history: kett", "❯ What color is the kettle?")
     other.type("\r!")
     other.wait_until(lambda: "history:" not in other.text, "the search did not end")

@@ -1,4 +1,4 @@
-"""Finding and reading by keys as a terminal sends them, without colours, too."""
+"""Finding and reading by keys as a terminal sends them, without colors, too."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def attributes(terminal: Terminal, text: str) -> set[str]:
 
 
 @pytest.mark.parametrize(("columns", "rows"), [(80, 24), (40, 12)])
-def test_hits_are_told_apart_without_colours(desk: Desk, columns: int, rows: int) -> None:
+def test_hits_are_told_apart_without_colors(desk: Desk, columns: int, rows: int) -> None:
     terminal = talked(desk, columns=columns, rows=rows, NO_COLOR="1")
     terminal.type(CTRL_F + "TURN 3, part 2")
     terminal.see("find: TURN 3, part 2", "1 of 1", "turn 3, part 2.")
@@ -54,7 +54,7 @@ def test_hits_are_told_apart_without_colours(desk: Desk, columns: int, rows: int
     terminal.see("❯ go on")
 
 
-def test_the_cursor_is_seen_without_colours_and_selects(desk: Desk) -> None:
+def test_the_cursor_is_seen_without_colors_and_selects(desk: Desk) -> None:
     terminal = talked(desk, NO_COLOR="1")
     terminal.type(F6)
     terminal.see("esc back")

@@ -19,8 +19,8 @@ def test_a_second_terminal_follows_the_first_and_goes_on_when_it_is_gone(desk: D
 
     second.say("may I?")
     second.see("/fork makes a copy", "nothing was sent", "❯ may I?")
-    first.say("What colour is the kettle?")
-    second.see("❯ What colour is the kettle?")
+    first.say("What color is the kettle?")
+    second.see("❯ What color is the kettle?")
 
     first.kill()
     second.see("has left this session", "❯ may I?")

@@ -108,7 +108,7 @@ async def test_an_unknown_theme_of_the_settings_does_not_keep_the_screen_away(tm
         await reads(pilot, "rolling-chat")
 
 
-async def test_without_colour_everything_can_still_be_read(
+async def test_without_color_everything_can_still_be_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("NO_COLOR", "1")

@@ -39,7 +39,7 @@ from tests.support.tui import (
     wait_until,
 )
 
-NO_COLOR = "no colour"
+NO_COLOR = "no color"
 SIZES = [pytest.param((80, 24), id="80x24"), pytest.param((160, 50), id="160x50")]
 
 ANSWER = """\

@@ -9,7 +9,7 @@ from textual.color import Color
 
 from rolling_chat.settings.themes import ThemeSpec, load_themes, shipped_dir
 from rolling_chat.tui.theming import textual_theme
-from tests.support.colours import READABLE, contrast
+from tests.support.colors import READABLE, contrast
 from tests.support.tui import make_app, make_chat, screen_of, wait_until
 
 SHIPPED = sorted(file.stem for file in shipped_dir().glob("*.toml"))
@@ -25,7 +25,7 @@ def test_a_shipped_theme_is_complete_and_text_can_be_read_on_its_ground(name: st
 
 
 @pytest.mark.parametrize("name", SHIPPED)
-async def test_the_colours_of_the_transcript_can_be_read_on_its_grounds_and_plain_text_also_selected(
+async def test_the_colors_of_the_transcript_can_be_read_on_its_grounds_and_plain_text_also_selected(
     name: str, tmp_path: Path
 ) -> None:
     ground = load_themes(tmp_path)[name].colors["background"]
@@ -34,7 +34,7 @@ async def test_the_colours_of_the_transcript_can_be_read_on_its_grounds_and_plai
         look = lambda: screen_of(pilot).transcript.document.look.palette  # noqa: E731
         await wait_until(pilot, lambda: look().background.lower() == ground)
         drawn = look()
-        colours = (
+        colors = (
             drawn.text,
             drawn.muted,
             drawn.accent,
@@ -44,7 +44,7 @@ async def test_the_colours_of_the_transcript_can_be_read_on_its_grounds_and_plai
             drawn.error,
         )
         for below in (drawn.background, drawn.raised):
-            assert min(contrast(colour, below) for colour in colours) >= READABLE, below
+            assert min(contrast(color, below) for color in colors) >= READABLE, below
         selected = screen_of(pilot).get_component_rich_style("screen--selection").bgcolor
         assert selected is not None
         assert selected.triplet is not None

@@ -161,7 +161,7 @@ class Summaries:
     async def propose(self, focus: str = "") -> Proposal:
         """Make a summary of all but the newest turn, for the user to accept; `focus` is what to stress.
 
-        Nothing is published. Raises ChatError where there is nothing to summarise, none came of it, or it
+        Nothing is published. Raises ChatError where there is nothing to summarize, none came of it, or it
         was stopped; and while another is being made.
         """
         state = self._state
@@ -294,7 +294,7 @@ class Summaries:
             source = replace(source, newest=replace(made.summary, generation=expected + 1))
             refused = refused or made.refused
         if source.newest is None or source is first:
-            raise ChatError("There is nothing to summarise: the newest turn always stays whole.")
+            raise ChatError("There is nothing to summarize: the newest turn always stays whole.")
         messages = self._state.conversation.messages
         _, after = planner.plan_with(messages, as_summary(source.newest))
         summary = replace(source.newest, made_from=first.newest.generation if first.newest else 0)

@@ -179,7 +179,7 @@ class _ItemFates(Mapping[str, ItemFate]):
 
 def _item_fate(row: Row) -> ItemFate:
     tokens = f"{size_of(row)} tokens"
-    return ItemFate(not row.tokens_after, tokens if row.fate is Fate.SENT else f"{tokens} · {row.fate}")
+    return ItemFate(not row.tokens_after, tokens if row.fate is Fate.SENT else f"{tokens} · {row.fate.word}")
 
 
 def _boundary(rows: _BranchRows) -> int:
@@ -208,7 +208,7 @@ def _first_item(rows: _BranchRows, place: int) -> str:
 def _rule(rows: _BranchRows, boundary: int) -> str:
     """Return the rule's words, such as `47 earlier messages: 31 summarized, 16 omitted`."""
     counts = _counts_before(rows, boundary)
-    said = [f"{count:,} {fate}" for fate, count in counts.items() if count]
+    said = [f"{count:,} {fate.word}" for fate, count in counts.items() if count]
     others = boundary - sum(counts.values())
     if others:
         said.append(f"{others:,} still sent")

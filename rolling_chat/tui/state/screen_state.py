@@ -281,7 +281,7 @@ class ScreenState:
             took = f"{max(0.0, now - self.turn_began):.0f} s"
             parts = [self._doing(now), took, self.tokens_per_second(now)]
         if self.is_summarizing:
-            parts.append("summarising older messages")
+            parts.append("summarizing older messages")
         return " · ".join(filter(None, parts)) or "ready"
 
     def tokens_per_second(self, now: float) -> str:

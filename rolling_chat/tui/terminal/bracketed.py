@@ -1,7 +1,7 @@
 """What is typed is keys, and what is pasted only ever text, whatever control characters it holds.
 
 Textual's parser takes what looks like an escape sequence within a bracketed paste for keys, so that
-coloured output with a line end in it would press Enter. And it waits a tenth of a second for more of what
+colored output with a line end in it would press Enter. And it waits a tenth of a second for more of what
 alt with a letter is: where the next key comes sooner, as a held key does, both become text. And it drops
 letters that Python would not print, as the joiners of Persian, Hindi and emoji and the wide space of Chinese
 and Japanese.

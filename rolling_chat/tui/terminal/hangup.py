@@ -12,7 +12,7 @@ from contextlib import suppress
 def terminal_is_gone() -> bool:
     """Return whether the terminal of this process has been closed.
 
-    Reading from it would then return nothing, for ever.
+    Reading from it would then return nothing, forever.
     """
     stdin = sys.__stdin__
     if sys.platform == "win32" or stdin is None or not hasattr(select, "poll"):

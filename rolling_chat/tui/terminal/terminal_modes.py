@@ -14,7 +14,7 @@ _RESET = (
     b"\x18\x1b[?2026l\x1b[?2004l\x1b[?2048l\x1b[?1000l\x1b[?1003l\x1b[?1015l\x1b[?1006l\x1b[?1016l"
     b"\x1b[?1004l\x1b[?7h\x1b[<u\x1b[?1049l\x1b[?25h\x1b[0m"
 )
-_MAX_WRITE_SECONDS = 1.0  # a terminal that nobody reads from takes nothing, for ever
+_MAX_WRITE_SECONDS = 1.0  # a terminal that nobody reads from takes nothing, forever
 
 
 class TerminalModes:

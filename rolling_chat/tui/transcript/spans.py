@@ -99,7 +99,7 @@ def code_lines(code: str, info: str, above: str, palette: Palette) -> list[Style
     try:
         tokens = list(lexer.get_tokens(above + code))
     except Exception:  # a lexer that breaks on half a program must not hide it
-        _log.debug("code could not be coloured", exc_info=True)
+        _log.debug("code could not be colored", exc_info=True)
         return [[(line, base)] for line in code.split("\n")]
     styles = _styles(palette)
     lines: list[StyledLine] = [[]]

@@ -2,7 +2,7 @@
 
 A text that is fed in any pieces comes to the same blocks as one that is fed whole: what is decided
 hangs only on whole lines that are known, never on how much more is there. So drawing what streams
-in equals drawing it afresh, and no block grows for ever: a list is cut by item, a fence and a table
+in equals drawing it afresh, and no block grows forever: a list is cut by item, a fence and a table
 by rows, a paragraph by its characters.
 """
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 TICK = "│"
 FREE = "·"
 
-# Every category has a glyph of its own, so that the bar can be read without colour.
+# Every category has a glyph of its own, so that the bar can be read without color.
 GLYPHS: dict[str, str] = {
     "system": "█",
     "tools": "▓",

@@ -132,7 +132,7 @@ class RowDrawer:
         self._base = palette.style(palette.text)
         self._ground = Color.parse(palette.background)
         selected = selection.bgcolor if selection is not None else None
-        # in the plain text's colour: no other can be read on the ground of what is selected
+        # in the plain text's color: no other can be read on the ground of what is selected
         self._selected = Style(color=palette.text, bgcolor=selected) if has_colors else Style(reverse=True)
         self._cursor_row = Style(bgcolor=palette.raised, underline=None if has_colors else True)
         self._lines.clear()

@@ -38,10 +38,10 @@ SHORT = "They talked of the lexer."
 
 
 @dataclass
-class Summarising(ScriptedProvider):
+class Summarizing(ScriptedProvider):
     """Answers turns at length, and questions for a summary with what `summaries` says next.
 
-    An Event among them is waited for before the default answer; the last one goes on for ever.
+    An Event among them is waited for before the default answer; the last one goes on forever.
     """
 
     summaries: Sequence[str | Exception | asyncio.Event] = (SHORT,)
@@ -79,11 +79,11 @@ class Summarising(ScriptedProvider):
             self.open_questions -= 1
 
 
-Opened = Callable[..., tuple[Chat, Runtime, Summarising]]
+Opened = Callable[..., tuple[Chat, Runtime, Summarizing]]
 
 
 @pytest.fixture
-def summarising(tmp_path: Path) -> Iterator[Opened]:
+def summarizing(tmp_path: Path) -> Iterator[Opened]:
     """A chat with rolling on, a history of 2,000 tokens at most, and turns of some 400."""
     runtimes: list[Runtime] = []
 
@@ -94,7 +94,7 @@ def summarising(tmp_path: Path) -> Iterator[Opened]:
             agent=AgentSettings(tools=("read_file",)),
             models={MODEL: ModelSettings(api_base=address)},
         )
-        provider = Summarising(summaries=summaries or (SHORT,))
+        provider = Summarizing(summaries=summaries or (SHORT,))
         runtime = make_runtime(tmp_path, provider, settings=settings)
         runtimes.append(runtime)
         return Chat.open(runtime), runtime, provider
@@ -115,12 +115,12 @@ def generations(chat: Chat, runtime: Runtime) -> list[int]:
     return [one.generation for one in runtime.store.summaries(chat.session.info.id)]
 
 
-def sent_system(provider: Summarising) -> str:
+def sent_system(provider: Summarizing) -> str:
     return provider.turns[-1].messages[0].text
 
 
-async def test_it_is_made_after_a_turn_and_comes_into_the_prompt(summarising: Opened) -> None:
-    chat, runtime, provider = summarising()
+async def test_it_is_made_after_a_turn_and_comes_into_the_prompt(summarizing: Opened) -> None:
+    chat, runtime, provider = summarizing()
     await talk(chat, 3)
     assert provider.asked == []
     await talk(chat, 6)
@@ -136,8 +136,8 @@ async def test_it_is_made_after_a_turn_and_comes_into_the_prompt(summarising: Op
     assert_well_formed(chat, runtime)
 
 
-async def test_the_summariser_is_asked_without_tools_and_extends_what_there_is(summarising: Opened) -> None:
-    chat, _, provider = summarising(SHORT, "They also talked of the parser.")
+async def test_the_summarizer_is_asked_without_tools_and_extends_what_there_is(summarizing: Opened) -> None:
+    chat, _, provider = summarizing(SHORT, "They also talked of the parser.")
     await talk(chat, 12)
     assert all(request.tools == () for request in provider.asked)
     assert "Why is point 0 so?" in provider.asked[0].messages[0].text
@@ -147,9 +147,9 @@ async def test_the_summariser_is_asked_without_tools_and_extends_what_there_is(s
 
 
 async def test_its_cost_is_counted_and_its_request_is_in_the_log_and_can_be_built_again(
-    summarising: Opened,
+    summarizing: Opened,
 ) -> None:
-    chat, runtime, provider = summarising()
+    chat, runtime, provider = summarizing()
     await talk(chat)
     records = runtime.store.requests(chat.session.info.id)
     made = [record for record in records if record.purpose == "summary"]
@@ -160,8 +160,8 @@ async def test_its_cost_is_counted_and_its_request_is_in_the_log_and_can_be_buil
     assert made[0].plan is None
 
 
-async def test_an_extract_costs_nothing(summarising: Opened) -> None:
-    chat, runtime, provider = summarising(summarize="extract")
+async def test_an_extract_costs_nothing(summarizing: Opened) -> None:
+    chat, runtime, provider = summarizing(summarize="extract")
     await talk(chat)
     current = chat.session.summaries.current
     assert current is not None
@@ -171,8 +171,8 @@ async def test_an_extract_costs_nothing(summarising: Opened) -> None:
     assert {record.purpose for record in runtime.store.requests(chat.session.info.id)} == {"answer"}
 
 
-async def test_another_model_may_make_it(summarising: Opened) -> None:
-    chat, _, provider = summarising(summary_model="openai/small")
+async def test_another_model_may_make_it(summarizing: Opened) -> None:
+    chat, _, provider = summarizing(summary_model="openai/small")
     await talk(chat)
     assert {request.model for request in provider.asked} == {"openai/small"}
     assert chat.session.summaries.current is not None
@@ -180,15 +180,15 @@ async def test_another_model_may_make_it(summarising: Opened) -> None:
 
 
 @pytest.mark.parametrize("how", ["off", "rolling off"])
-async def test_off_makes_none(summarising: Opened, how: str) -> None:
+async def test_off_makes_none(summarizing: Opened, how: str) -> None:
     context = {"enabled": False} if how == "rolling off" else {"summarize": "off"}
-    chat, runtime, provider = summarising(**context)
+    chat, runtime, provider = summarizing(**context)
     await talk(chat)
     assert (provider.asked, generations(chat, runtime)) == ([], [])
 
 
-async def test_switched_off_it_is_laid_aside_and_comes_back(summarising: Opened) -> None:
-    chat, _, provider = summarising()
+async def test_switched_off_it_is_laid_aside_and_comes_back(summarizing: Opened) -> None:
+    chat, _, provider = summarizing()
     await talk(chat)
     for key, off, on in (("enabled", "false", "true"), ("summarize", "off", "model")):
         chat.session.overrides.set(key, off)
@@ -202,9 +202,9 @@ async def test_switched_off_it_is_laid_aside_and_comes_back(summarising: Opened)
     assert HEAD in sent_system(provider)
 
 
-async def test_a_summariser_that_never_answers_keeps_nobody_waiting(summarising: Opened) -> None:
+async def test_a_summarizer_that_never_answers_keeps_nobody_waiting(summarizing: Opened) -> None:
     never = asyncio.Event()
-    chat, runtime, provider = summarising(never)
+    chat, runtime, provider = summarizing(never)
     await talk(chat, 10, settle=False)
     await provider.was_asked.wait()
     await talk(chat, 3, settle=False)
@@ -218,9 +218,9 @@ async def test_a_summariser_that_never_answers_keeps_nobody_waiting(summarising:
     assert record.error == "cancelled"
 
 
-async def test_what_was_made_while_the_person_went_on_is_published_between_turns(summarising: Opened) -> None:
+async def test_what_was_made_while_the_person_went_on_is_published_between_turns(summarizing: Opened) -> None:
     gate = asyncio.Event()
-    chat, runtime, provider = summarising(gate, "The lexer and the parser.")
+    chat, runtime, provider = summarizing(gate, "The lexer and the parser.")
     await talk(chat, 5, settle=False)
     await provider.was_asked.wait()
     turn = chat.send("And then?")
@@ -244,9 +244,9 @@ async def test_what_was_made_while_the_person_went_on_is_published_between_turns
     ],
 )
 async def test_failures_keep_what_there_was_and_wait_twice_as_long_each_time(
-    summarising: Opened, answer: str | Exception
+    summarizing: Opened, answer: str | Exception
 ) -> None:
-    chat, runtime, provider = summarising(SHORT, answer)
+    chat, runtime, provider = summarizing(SHORT, answer)
     now = 1_000.0
     runtime.clock = lambda: now
     told: list[str] = []
@@ -276,8 +276,8 @@ async def test_failures_keep_what_there_was_and_wait_twice_as_long_each_time(
     assert_well_formed(chat, runtime)
 
 
-async def test_a_time_out_is_a_failure(summarising: Opened) -> None:
-    chat, runtime, _ = summarising(asyncio.Event())
+async def test_a_time_out_is_a_failure(summarizing: Opened) -> None:
+    chat, runtime, _ = summarizing(asyncio.Event())
     chat.session.summaries._summarizer.patience = 0.01
     await talk(chat)
     assert chat.session.summaries.current is None
@@ -286,8 +286,8 @@ async def test_a_time_out_is_a_failure(summarising: Opened) -> None:
     } == {"no answer within 0.01 seconds"}
 
 
-async def test_an_over_long_answer_is_cut_at_a_line_end(summarising: Opened) -> None:
-    chat, _, _ = summarising("The lexer is so.\n" * 3_000)
+async def test_an_over_long_answer_is_cut_at_a_line_end(summarizing: Opened) -> None:
+    chat, _, _ = summarizing("The lexer is so.\n" * 3_000)
     await talk(chat)
     current = chat.session.summaries.current
     assert current is not None
@@ -295,9 +295,9 @@ async def test_an_over_long_answer_is_cut_at_a_line_end(summarising: Opened) -> 
     assert current.text.startswith("The lexer is so.\nThe lexer is so.\n")
 
 
-async def test_a_rewind_stops_what_is_made_and_falls_back(summarising: Opened) -> None:
+async def test_a_rewind_stops_what_is_made_and_falls_back(summarizing: Opened) -> None:
     gate = asyncio.Event()
-    chat, runtime, provider = summarising(SHORT, gate)
+    chat, runtime, provider = summarizing(SHORT, gate)
     while chat.session.summaries.current is None:
         await talk(chat, 1)
     first = chat.session.summaries.current
@@ -323,8 +323,8 @@ async def test_a_rewind_stops_what_is_made_and_falls_back(summarising: Opened) -
     assert generations(chat, runtime) == [1]
 
 
-async def test_a_fork_has_what_it_was_forked_with_and_goes_its_own_way(summarising: Opened) -> None:
-    chat, runtime, _ = summarising()
+async def test_a_fork_has_what_it_was_forked_with_and_goes_its_own_way(summarizing: Opened) -> None:
+    chat, runtime, _ = summarizing()
     await talk(chat)
     original, kept = chat.session.info.id, chat.session.summaries.current
     chat.fork()
@@ -337,9 +337,9 @@ async def test_a_fork_has_what_it_was_forked_with_and_goes_its_own_way(summarisi
 
 
 async def test_a_second_process_makes_none_and_reads_what_the_first_made(
-    summarising: Opened, tmp_path: Path
+    summarizing: Opened, tmp_path: Path
 ) -> None:
-    chat, runtime, _ = summarising()
+    chat, runtime, _ = summarizing()
     await talk(chat, 6)
     other = replace(runtime, store=SessionStore.open(runtime.paths.database))
     follower = Chat.open(other, session=runtime.store.session(chat.session.info.id))
@@ -364,8 +364,8 @@ async def test_a_second_process_makes_none_and_reads_what_the_first_made(
     other.store.close()
 
 
-async def test_resuming_makes_no_new_one_and_sends_the_same(summarising: Opened) -> None:
-    chat, runtime, provider = summarising()
+async def test_resuming_makes_no_new_one_and_sends_the_same(summarizing: Opened) -> None:
+    chat, runtime, provider = summarizing()
     await talk(chat, 8)
     made, report = generations(chat, runtime), chat.session.preview.report()
     chat.close()
@@ -377,8 +377,8 @@ async def test_resuming_makes_no_new_one_and_sends_the_same(summarising: Opened)
     assert SHORT in sent_system(provider)
 
 
-async def test_it_yields_to_a_turn_at_a_server_that_may_have_one_slot(summarising: Opened) -> None:
-    chat, runtime, provider = summarising(
+async def test_it_yields_to_a_turn_at_a_server_that_may_have_one_slot(summarizing: Opened) -> None:
+    chat, runtime, provider = summarizing(
         asyncio.Event(), "They went on about the parser, long.", address="http://127.0.0.1:1/v1"
     )
     await talk(chat, 5, settle=False)
@@ -394,8 +394,8 @@ async def test_it_yields_to_a_turn_at_a_server_that_may_have_one_slot(summarisin
     assert [one.error for one in records[:2]] == ["cancelled", ""]
 
 
-async def test_it_waits_for_the_end_of_the_turn(summarising: Opened) -> None:
-    chat, _, provider = summarising(asyncio.Event(), address="http://127.0.0.1:1/v1")
+async def test_it_waits_for_the_end_of_the_turn(summarizing: Opened) -> None:
+    chat, _, provider = summarizing(asyncio.Event(), address="http://127.0.0.1:1/v1")
     await talk(chat, 5, settle=False)
     await provider.was_asked.wait()
     gate = Gate()
@@ -422,9 +422,9 @@ async def test_it_waits_for_the_end_of_the_turn(summarising: Opened) -> None:
     ],
 )
 async def test_it_goes_on_beside_a_turn_that_it_keeps_from_nothing(
-    summarising: Opened, context: dict[str, str]
+    summarizing: Opened, context: dict[str, str]
 ) -> None:
-    chat, _, provider = summarising(asyncio.Event(), **context)
+    chat, _, provider = summarizing(asyncio.Event(), **context)
     await talk(chat, 5, settle=False)
     await provider.was_asked.wait()
     await talk(chat, 1, settle=False)
@@ -433,8 +433,8 @@ async def test_it_goes_on_beside_a_turn_that_it_keeps_from_nothing(
     await chat.disconnect()
 
 
-async def test_an_open_turn_with_tools_sees_no_new_summary(summarising: Opened) -> None:
-    chat, runtime, provider = summarising()
+async def test_an_open_turn_with_tools_sees_no_new_summary(summarizing: Opened) -> None:
+    chat, runtime, provider = summarizing()
     provider.scripts = [*[says(PAGE)] * 5, calls(call("read_file", '{"path": "no"}')), says("done")]
     await talk(chat, 5, settle=False)
     events = [type(event) async for event in chat.send("go")]
@@ -445,8 +445,8 @@ async def test_an_open_turn_with_tools_sees_no_new_summary(summarising: Opened) 
     )
 
 
-async def test_a_session_that_is_left_takes_its_summariser_along(summarising: Opened) -> None:
-    chat, _, provider = summarising(asyncio.Event())
+async def test_a_session_that_is_left_takes_its_summarizer_along(summarizing: Opened) -> None:
+    chat, _, provider = summarizing(asyncio.Event())
     await talk(chat, 6, settle=False)
     await provider.was_asked.wait()
     chat.start_new()
@@ -454,8 +454,8 @@ async def test_a_session_that_is_left_takes_its_summariser_along(summarising: Op
     assert chat.session.summaries.current is None
 
 
-async def test_it_says_when_it_begins_and_ends(summarising: Opened) -> None:
-    chat, _, _ = summarising()
+async def test_it_says_when_it_begins_and_ends(summarizing: Opened) -> None:
+    chat, _, _ = summarizing()
     told: list[object] = []
     chat.listener.on_summary = told.append
     await talk(chat, 6)
@@ -465,8 +465,8 @@ async def test_it_says_when_it_begins_and_ends(summarising: Opened) -> None:
 # -- asked for
 
 
-async def test_a_proposal_changes_nothing_until_it_is_taken(summarising: Opened) -> None:
-    chat, runtime, provider = summarising()
+async def test_a_proposal_changes_nothing_until_it_is_taken(summarizing: Opened) -> None:
+    chat, runtime, provider = summarizing()
     await talk(chat, 3)
     proposal = await chat.session.summaries.propose("the lexer")
     assert "kept in mind above all: the lexer" in provider.asked[0].messages[0].text
@@ -483,8 +483,8 @@ async def test_a_proposal_changes_nothing_until_it_is_taken(summarising: Opened)
     )
 
 
-async def test_what_the_person_excluded_is_in_no_summary_and_pins_stay(summarising: Opened) -> None:
-    chat, _, provider = summarising(max_history_tokens=0)
+async def test_what_the_person_excluded_is_in_no_summary_and_pins_stay(summarizing: Opened) -> None:
+    chat, _, provider = summarizing(max_history_tokens=0)
     await talk(chat, 4)
     chat.session.pins.make(PinChange("exclude"), "r3")
     chat.session.pins.make(PinChange("pin"), "r5")
@@ -496,8 +496,8 @@ async def test_what_the_person_excluded_is_in_no_summary_and_pins_stay(summarisi
     assert (fates[3], fates[5]) == (Fate.EXCLUDED, Fate.SENT)
 
 
-async def test_undo_goes_back_to_the_one_before_and_to_none(summarising: Opened) -> None:
-    chat, runtime, provider = summarising("The lexer first.", "The parser.", max_history_tokens=0)
+async def test_undo_goes_back_to_the_one_before_and_to_none(summarizing: Opened) -> None:
+    chat, runtime, provider = summarizing("The lexer first.", "The parser.", max_history_tokens=0)
     await talk(chat, 3)
     whole = chat.session.preview.report()
     chat.session.summaries.take(await chat.session.summaries.propose())
@@ -519,8 +519,8 @@ async def test_undo_goes_back_to_the_one_before_and_to_none(summarising: Opened)
     assert len(generations(chat, runtime)) == 6
 
 
-async def test_an_edit_is_in_force_with_the_next_request(summarising: Opened) -> None:
-    chat, _, provider = summarising()
+async def test_an_edit_is_in_force_with_the_next_request(summarizing: Opened) -> None:
+    chat, _, provider = summarizing()
     await talk(chat, 8)
     chat.session.summaries.edit("They talked of nothing but \ud800 the lexer.")
     await collect(chat.send("And?"))
@@ -529,8 +529,8 @@ async def test_an_edit_is_in_force_with_the_next_request(summarising: Opened) ->
         chat.session.summaries.edit(" ")
 
 
-async def test_an_overtaken_proposal_is_not_taken(summarising: Opened) -> None:
-    chat, _, _ = summarising()
+async def test_an_overtaken_proposal_is_not_taken(summarizing: Opened) -> None:
+    chat, _, _ = summarizing()
     await talk(chat, 3)
     proposal = await chat.session.summaries.propose()
     chat.session.history.undo()
@@ -541,9 +541,9 @@ async def test_an_overtaken_proposal_is_not_taken(summarising: Opened) -> None:
 
 @pytest.mark.parametrize("leave", [Chat.start_new, lambda chat: chat.session.history.undo()])
 async def test_a_proposal_that_is_being_made_ends_with_what_it_is_about(
-    summarising: Opened, leave: Callable[[Chat], object]
+    summarizing: Opened, leave: Callable[[Chat], object]
 ) -> None:
-    chat, _, _ = summarising()
+    chat, _, _ = summarizing()
     await talk(chat, 3)
     told: asyncio.Queue[object] = asyncio.Queue()
     chat.listener.on_summary = told.put_nowait
@@ -555,17 +555,17 @@ async def test_a_proposal_that_is_being_made_ends_with_what_it_is_about(
     assert await told.get() == SummaryEnded()
 
 
-async def test_there_may_be_nothing_to_summarise(summarising: Opened) -> None:
-    chat, _, _ = summarising()
-    with pytest.raises(ChatError, match="nothing to summarise"):
+async def test_there_may_be_nothing_to_summarize(summarizing: Opened) -> None:
+    chat, _, _ = summarizing()
+    with pytest.raises(ChatError, match="nothing to summarize"):
         await chat.session.summaries.propose()
     chat.session.overrides.set_rolling(False)
     with pytest.raises(ChatError, match="Rolling context is off"):
         await chat.session.summaries.propose()
 
 
-async def test_the_line_that_says_so_can_be_dismissed_for_good(summarising: Opened) -> None:
-    chat, runtime, _ = summarising()
+async def test_the_line_that_says_so_can_be_dismissed_for_good(summarizing: Opened) -> None:
+    chat, runtime, _ = summarizing()
     assert not chat.session.summaries.is_worth_saying(chat.session.preview.report())
     await talk(chat, 6)
     assert chat.session.summaries.is_worth_saying(chat.session.preview.report())
@@ -574,8 +574,8 @@ async def test_the_line_that_says_so_can_be_dismissed_for_good(summarising: Open
     assert runtime.store.session(chat.session.info.id).summary_noted
 
 
-async def test_it_is_said_only_while_a_summary_is_in_the_prompt(summarising: Opened) -> None:
-    chat, _, _ = summarising()
+async def test_it_is_said_only_while_a_summary_is_in_the_prompt(summarizing: Opened) -> None:
+    chat, _, _ = summarizing()
     await talk(chat, 12)
     assert chat.session.summaries.is_worth_saying(chat.session.preview.report())
     for key, off, on in (("enabled", "false", "true"), ("summarize", "off", "model")):
@@ -585,8 +585,8 @@ async def test_it_is_said_only_while_a_summary_is_in_the_prompt(summarising: Ope
         assert chat.session.summaries.is_worth_saying(chat.session.preview.report())
 
 
-async def test_a_summary_that_is_only_ready_is_not_said_to_be_there(summarising: Opened) -> None:
-    chat, _, _ = summarising()
+async def test_a_summary_that_is_only_ready_is_not_said_to_be_there(summarizing: Opened) -> None:
+    chat, _, _ = summarizing()
     while chat.session.summaries.current is None:
         await talk(chat, 1)
     assert chat.session.preview.report().count(Fate.OMITTED) == 0
@@ -597,9 +597,9 @@ async def test_a_summary_that_is_only_ready_is_not_said_to_be_there(summarising:
 
 
 async def test_an_answer_about_something_else_is_asked_for_again_then_extracted_and_said(
-    summarising: Opened,
+    summarizing: Opened,
 ) -> None:
-    chat, runtime, provider = summarising("Anagrams: add_numbers sorts letters.")
+    chat, runtime, provider = summarizing("Anagrams: add_numbers sorts letters.")
     told: list[str] = []
     chat.listener.on_summary = lambda event: isinstance(event, SummaryEnded) and told.append(event.notice)
     while chat.session.summaries.current is None:
@@ -616,29 +616,29 @@ async def test_an_answer_about_something_else_is_asked_for_again_then_extracted_
     assert_well_formed(chat, runtime)
 
 
-async def test_a_proposal_says_that_it_is_not_the_model_s(summarising: Opened) -> None:
-    chat, _, _ = summarising("Anagrams rearrange letters.")
+async def test_a_proposal_says_that_it_is_not_the_model_s(summarizing: Opened) -> None:
+    chat, _, _ = summarizing("Anagrams rearrange letters.")
     await talk(chat, 3)
     proposal = await chat.session.summaries.propose()
     assert proposal.refused == "it is about something else"
     assert proposal.summary.made_by == "extract"
 
 
-async def test_a_question_asks_for_an_answer_of_twice_what_a_summary_may_take(summarising: Opened) -> None:
-    chat, _, provider = summarising()
+async def test_a_question_asks_for_an_answer_of_twice_what_a_summary_may_take(summarizing: Opened) -> None:
+    chat, _, provider = summarizing()
     await talk(chat, 6)
     assert {request.max_tokens for request in provider.asked} == {2 * chat.session.summaries.most_tokens}
 
 
-async def test_the_model_s_own_limit_holds_for_a_summary_too(summarising: Opened) -> None:
-    chat, runtime, provider = summarising()
+async def test_the_model_s_own_limit_holds_for_a_summary_too(summarizing: Opened) -> None:
+    chat, runtime, provider = summarizing()
     runtime.settings = replace(runtime.settings, models={MODEL: ModelSettings(max_output_tokens=700)})
     await talk(chat, 6)
     assert {request.max_tokens for request in provider.asked} == {700}
 
 
-async def test_an_answer_that_was_all_thinking_is_asked_for_with_more_room(summarising: Opened) -> None:
-    chat, _, provider = summarising("<think>Well, let me see.", SHORT)
+async def test_an_answer_that_was_all_thinking_is_asked_for_with_more_room(summarizing: Opened) -> None:
+    chat, _, provider = summarizing("<think>Well, let me see.", SHORT)
     provider.endings = [Ending.LENGTH]
     while chat.session.summaries.current is None:
         await talk(chat, 1)
@@ -646,8 +646,8 @@ async def test_an_answer_that_was_all_thinking_is_asked_for_with_more_room(summa
     assert [request.max_tokens for request in provider.asked] == [1_600, None]
 
 
-async def test_where_no_model_may_be_asked_what_is_due_is_extracted(summarising: Opened) -> None:
-    chat, _, provider = summarising()
+async def test_where_no_model_may_be_asked_what_is_due_is_extracted(summarizing: Opened) -> None:
+    chat, _, provider = summarizing()
     chat.session.summaries.extract_only()
     await talk(chat, 6)
     assert provider.asked == []

@@ -24,7 +24,7 @@ PICK = st.randoms(use_true_random=False)
 
 
 class Talk(RuleBasedStateMachine):
-    """A session that is talked in, summarised, rewound, forked and switched about."""
+    """A session that is talked in, summarized, rewound, forked and switched about."""
 
     @initialize()
     def begin(self) -> None:

@@ -52,7 +52,7 @@ def test_looking_changes_no_request(acts: list[Act]) -> None:
 
 
 async def _play(folder: Path, acts: list[Act], number: int, *, looks: bool) -> list[object]:
-    """Every request of a session with these acts in it; nothing is summarised, which takes its own time."""
+    """Every request of a session with these acts in it; nothing is summarized, which takes its own time."""
     provider, seconds = ScriptedProvider(), count(1_000)
     runtime = make_runtime(
         folder, provider, settings=Settings(context=ContextSettings(summarize="off")), window=6_000,

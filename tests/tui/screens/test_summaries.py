@@ -139,9 +139,9 @@ async def test_a_sign_stands_in_the_status_line_while_one_is_made(tmp_path: Path
         assert tell is not None
         tell(SummaryBegan())
         await pilot.pause()
-        await reads(pilot, "summarising older messages")
-        tell(SummaryEnded("Older messages are not being summarised (why)."))
+        await reads(pilot, "summarizing older messages")
+        tell(SummaryEnded("Older messages are not being summarized (why)."))
         await pilot.pause()
-        await wait_until(pilot, lambda: "summarising older messages" not in shown(pilot))
-        await tells(pilot, "are not being summarised (why)")
+        await wait_until(pilot, lambda: "summarizing older messages" not in shown(pilot))
+        await tells(pilot, "are not being summarized (why)")
         assert not screen_of(pilot).state.busy

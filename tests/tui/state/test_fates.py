@@ -101,9 +101,9 @@ def test_what_the_summary_stands_for_is_told_apart_from_what_was_omitted() -> No
     assert told == 7
     assert omitted
     assert (
-        fates.rule == f"{boundary - 1} earlier messages: {told} summarised, {omitted} omitted, 1 still sent"
+        fates.rule == f"{boundary - 1} earlier messages: {told} summarized, {omitted} omitted, 1 still sent"
     )
-    assert fates.items["m5"].note.endswith(" tokens · summarised")
+    assert fates.items["m5"].note.endswith(" tokens · summarized")
 
 
 def test_a_rule_of_one_kind_is_short() -> None:
@@ -137,7 +137,7 @@ def test_all_that_shows_a_reply_has_its_fate() -> None:
     gone = [("m1", "user", Fate.SUMMARIZED, 9, 0), ("m2", "assistant", Fate.SUMMARIZED, 1200, 0)]
     drawn = _with_fates(plain, ("", "system", Fate.SENT, 5, 5), *gone, ("m3", "user", Fate.SENT, 4, 4))
     fates = item_fates(messages, drawn)
-    fate = ItemFate(True, "1,200 → 0 tokens · summarised")
+    fate = ItemFate(True, "1,200 → 0 tokens · summarized")
     assert fates.items[reasoning_id("m2")] == fates.items["m2"] == fate
 
 
@@ -213,7 +213,7 @@ def test_every_message_not_sent_whole_is_noted_with_the_figures_of_its_row(
         is_tool, tokens = message.role == "tool", f"{size_of(row)} tokens"
         if row.fate is Fate.SENT and not is_tool:
             continue
-        note = tokens if row.fate is Fate.SENT else f"{tokens} · {row.fate}"
+        note = tokens if row.fate is Fate.SENT else f"{tokens} · {row.fate.word}"
         of_message = [place_of(branch, message.id)[0]]
         if message.role == "assistant":
             calls = [call_id(message.id, index) for index in range(len(message.tool_calls))]
@@ -247,9 +247,9 @@ def _check_boundary(fates: Fates, branch: Sequence[Message], report: PromptRepor
     assert int(words[0]) == place
     for fate in _GONE:
         count = sum(row.fate is fate for row in rows[:place])
-        assert not count or str(fate) in words
+        assert not count or fate.word in words
         if count and ":" in fates.rule:
-            assert f"{count:,} {fate}" in fates.rule
+            assert f"{count:,} {fate.word}" in fates.rule
 
 
 def test_places_are_those_of_the_branch_after_every_move() -> None:

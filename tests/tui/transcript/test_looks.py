@@ -1,4 +1,4 @@
-"""The transcript in every look: dark, light, without colour, at 80x24 and 160x50."""
+"""The transcript in every look: dark, light, without color, at 80x24 and 160x50."""
 
 from __future__ import annotations
 
@@ -53,9 +53,9 @@ ITEMS = [
     Item("live", Kind.ASSISTANT, "It comes in **now**", Status.LIVE),
 ]
 FATES = Fates(
-    {"old": ItemFate(dimmed=True, note="summarised"), "old answer": ItemFate(dimmed=True, note="summarised")},
+    {"old": ItemFate(dimmed=True, note="summarized"), "old answer": ItemFate(dimmed=True, note="summarized")},
     "u",
-    "2 earlier messages: 2 summarised",
+    "2 earlier messages: 2 summarized",
 )
 
 
@@ -76,7 +76,7 @@ class LookApp(App[None]):
 
 
 @pytest.mark.parametrize("size", [pytest.param((80, 24), id="80x24"), pytest.param((160, 50), id="160x50")])
-@pytest.mark.parametrize("look", ["midnight", "daylight", "no colour"])
+@pytest.mark.parametrize("look", ["midnight", "daylight", "no color"])
 def test_a_conversation_looks_right(
     snap_compare: Callable[..., bool],
     tmp_path: Path,
@@ -85,7 +85,7 @@ def test_a_conversation_looks_right(
     size: tuple[int, int],
 ) -> None:
     monkeypatch.delenv("NO_COLOR", raising=False)
-    if look == "no colour":
+    if look == "no color":
         monkeypatch.setenv("NO_COLOR", "1")
 
     async def scene(pilot: Pilot[None]) -> None:
@@ -98,5 +98,5 @@ def test_a_conversation_looks_right(
             view.scroll_pages(1)
         await pilot.pause()
 
-    app = LookApp("midnight" if look == "no colour" else look, tmp_path)
+    app = LookApp("midnight" if look == "no color" else look, tmp_path)
     assert snap_compare(app, terminal_size=size, run_before=scene)

@@ -90,7 +90,7 @@ def test_a_table_with_too_many_columns_is_shown_as_it_stands() -> None:
     assert "".join(_drawn(text, 40)).count("a") == 30
 
 
-def test_code_is_coloured_on_a_ground_of_its_own() -> None:
+def test_code_is_colored_on_a_ground_of_its_own() -> None:
     text = "```python\ndef f():\n    return 1\n```"
     assert [line.text for line in _lines(text)] == ["def f():", "    return 1"]
     assert _style_of(text, "def").bgcolor.name == PALETTE.raised
@@ -102,7 +102,7 @@ def test_code_in_a_language_that_nobody_knows_is_code() -> None:
     assert [line.text for line in _lines("```nonesuch\n<b>&amp;\n```")] == ["<b>&amp;"]
 
 
-def test_a_string_over_many_pieces_keeps_its_colour() -> None:
+def test_a_string_over_many_pieces_keeps_its_color() -> None:
     inside = "\n".join(f"words {n}" for n in range(70))
     text = f'```python\nx = """\n{inside}\n"""\n```'
     assert _style_of(text, "words 1").color == _style_of(text, "words 60").color

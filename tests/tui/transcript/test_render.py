@@ -112,7 +112,7 @@ def test_a_long_command_gives_way_to_its_note() -> None:
         (Status.CANCELLED, "■", "cancelled"),
     ],
 )
-def test_states_differ_by_glyph_and_word_not_by_colour_alone(status: Status, glyph: str, word: str) -> None:
+def test_states_differ_by_glyph_and_word_not_by_color_alone(status: Status, glyph: str, word: str) -> None:
     drawn = _rendered(Item("t", Kind.TOOL, "run_command ls", status))
     assert drawn.startswith(glyph)
     assert drawn.endswith(word)
@@ -178,7 +178,7 @@ def test_what_is_pinned_or_excluded_says_so_in_words(kind: Kind, mark: Mark) -> 
         assert all(cells(line) <= width for line in _lines(Item("x", kind, "hello", mark=mark), width))
 
 
-RULE = "150 earlier messages: 141 summarised, 8 omitted, 1 still sent"
+RULE = "150 earlier messages: 141 summarized, 8 omitted, 1 still sent"
 
 
 @pytest.mark.parametrize("width", [200, 78, 77, 76, 66, 65, 58, 38])

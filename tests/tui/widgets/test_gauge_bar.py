@@ -145,7 +145,7 @@ def test_a_price_that_nobody_knows_is_never_nothing(cost: float | None, words: s
         ({"window": 0}, Level.PLAIN),
     ],
 )
-def test_the_colour_goes_by_the_room_for_the_prompt(changes: dict[str, object], expected: Level) -> None:
+def test_the_color_goes_by_the_room_for_the_prompt(changes: dict[str, object], expected: Level) -> None:
     assert level(report(**changes)) is expected
 
 

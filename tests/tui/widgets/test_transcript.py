@@ -161,9 +161,9 @@ async def test_two_clicks_select_a_word_and_three_a_line(times: int, taken: str)
         assert app.screen.get_selected_text() == taken
 
 
-@pytest.mark.parametrize("colours", [True, False], ids=["colours", "no colour"])
-async def test_what_is_selected_can_be_seen(colours: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    if not colours:
+@pytest.mark.parametrize("colors", [True, False], ids=["colors", "no color"])
+async def test_what_is_selected_can_be_seen(colors: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not colors:
         monkeypatch.setenv("NO_COLOR", "1")
     app = ViewApp(Item("a", Kind.ASSISTANT, "see src/lexer.py there"))
     async with app.run_test(size=(60, 12)) as pilot:
@@ -172,7 +172,7 @@ async def test_what_is_selected_can_be_seen(colours: bool, monkeypatch: pytest.M
         looks = {s.text: s.style for s in app.view.render_line(0) if s.style}
         taken, other = looks["src/lexer.py"], looks["see "]
         assert taken.color == other.color != taken.bgcolor
-        assert (taken.bgcolor != other.bgcolor) if colours else taken.reverse
+        assert (taken.bgcolor != other.bgcolor) if colors else taken.reverse
 
 
 async def test_a_selection_stays_on_its_text_when_older_items_come_above_it() -> None:
@@ -221,7 +221,7 @@ async def test_only_the_rows_that_changed_are_drawn_again(monkeypatch: pytest.Mo
         assert regions == []
 
 
-async def test_another_theme_draws_in_its_colours(tmp_path: Path) -> None:
+async def test_another_theme_draws_in_its_colors(tmp_path: Path) -> None:
     app = ViewApp(*_items(4))
     async with app.run_test(size=(60, 12)) as pilot:
         for spec in load_themes(tmp_path).values():

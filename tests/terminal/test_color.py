@@ -1,4 +1,4 @@
-"""What colours reach the terminal."""
+"""What colors reach the terminal."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from tests.terminal.conftest import Desk
 _SGR = re.compile(rb"\x1b\[([\d;:]*)m")
 
 
-def colours(raw: bytes) -> set[bytes]:
-    """The colour parameters of every escape sequence that sets one."""
+def colors(raw: bytes) -> set[bytes]:
+    """The color parameters of every escape sequence that sets one."""
     found = set()
     for match in _SGR.finditer(raw):
         parts = match[1].replace(b":", b";").split(b";")
@@ -27,11 +27,11 @@ def test_no_color_means_none(desk: Desk) -> None:
     terminal.see("❯ /rolling-context")
     terminal.type("\x03/theme\r")  # faster than the list of commands follows
     terminal.see("daylight")
-    assert colours(bytes(terminal.raw)) == set()
+    assert colors(bytes(terminal.raw)) == set()
 
 
-def test_a_terminal_of_sixteen_colours_gets_no_others(desk: Desk) -> None:
+def test_a_terminal_of_sixteen_colors_gets_no_others(desk: Desk) -> None:
     terminal = desk.open(TERM="xterm", COLORTERM="")
     terminal.see("rolling: off")
-    assert colours(bytes(terminal.raw)) - {b"38", b"48"}
-    assert not {b"38", b"48"} & colours(bytes(terminal.raw))
+    assert colors(bytes(terminal.raw)) - {b"38", b"48"}
+    assert not {b"38", b"48"} & colors(bytes(terminal.raw))

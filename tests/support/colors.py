@@ -14,6 +14,6 @@ def luminance(color: str) -> float:
 
 
 def contrast(one: str, other: str) -> float:
-    """Contrast ratio of two colours as `#rrggbb`, 1 to 21, as WCAG 2.2 defines it."""
+    """Contrast ratio of two colors as `#rrggbb`, 1 to 21, as WCAG 2.2 defines it."""
     dark, light = sorted((luminance(one), luminance(other)))
     return (light + 0.05) / (dark + 0.05)
