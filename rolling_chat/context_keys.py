@@ -18,7 +18,10 @@ ESTIMATORS = ("auto", "ratio", "chars", "bytes", "cl100k_base", "o200k_base")
 
 @dataclass(frozen=True, slots=True)
 class ContextKeys:
-    """Every key of `[context]` but the table of tools. Sizes are in tokens, shares are of the budget."""
+    """The settings of `[context]`, except those for single tools.
+
+    Sizes are in tokens, shares are of the budget.
+    """
 
     enabled: bool = key(True, bool, project=True)
     max_context_tokens: int = size(0)

@@ -24,7 +24,7 @@ class Outcome(StrEnum):
 
 
 class Permission(StrEnum):
-    """What the user says to a call that needs permission."""
+    """The user's answer to a permission request: once, for the session, always or no."""
 
     ONCE = "once"
     SESSION = "session"  # the rule of the request, until the session is closed
@@ -65,14 +65,14 @@ class TurnStarted:
 
 @dataclass(frozen=True, slots=True)
 class PromptPlanned:
-    """A request is about to leave; this is its report."""
+    """A request was planned and is about to be sent; `report` is its report."""
 
     report: PromptReport
 
 
 @dataclass(frozen=True, slots=True)
 class RequestStarted:
-    """Waiting for the model. `iteration` counts from 1 within the turn."""
+    """A request was sent; the turn waits for the model. `iteration` counts from 1 within the turn."""
 
     model: str
     iteration: int
@@ -81,7 +81,7 @@ class RequestStarted:
 
 @dataclass(frozen=True, slots=True)
 class RetryWaiting:
-    """A request failed in a way that passes and is sent again in `delay` seconds, for `left` more at most."""
+    """A request failed temporarily and is sent again in `delay` seconds, for `left` more at most."""
 
     attempt: int
     left: float
@@ -91,7 +91,7 @@ class RetryWaiting:
 
 @dataclass(frozen=True, slots=True)
 class ReasoningAdded:
-    """More of the model's thinking, already stored."""
+    """More of the model's reasoning arrived, and is stored."""
 
     reply_id: str
     text: str
@@ -99,7 +99,7 @@ class ReasoningAdded:
 
 @dataclass(frozen=True, slots=True)
 class TextAdded:
-    """More of the answer, already stored."""
+    """More of the answer arrived, and is stored."""
 
     reply_id: str
     text: str
@@ -132,7 +132,7 @@ class PermissionAsked:
 
 @dataclass(frozen=True, slots=True)
 class ToolStarted:
-    """A tool runs."""
+    """A tool call began to run."""
 
     call: ToolCall
 
@@ -148,7 +148,7 @@ class ToolEnded:
 
 @dataclass(frozen=True, slots=True)
 class Noticed:
-    """One line for the user: a repeated call, the iteration limit, a title given."""
+    """A one-line notice for the user: a repeated call, the iteration limit, a new title."""
 
     text: str
     warning: bool = False
@@ -182,7 +182,7 @@ SummaryEvent: TypeAlias = SummaryBegan | SummaryEnded
 
 @dataclass(slots=True)
 class Listener:
-    """Whom a chat asks and informs outside of a turn's events; one for all sessions that it opens.
+    """Callbacks by which a chat asks and informs the screen outside of a turn's events.
 
     `ask` is asked for permission, None refuses what needs it. `on_older` gets the messages that are read
     above the newest ones of a long session, `on_summary` learns when a summary is being made.

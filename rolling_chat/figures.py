@@ -30,7 +30,7 @@ def percent(share: float) -> str:
 
 
 def cost(dollars: float | None) -> str:
-    """US dollars, or nothing where the price is unknown or nothing."""
+    """Format a cost in US dollars; empty if it is unknown or zero."""
     if not dollars:
         return ""
     if dollars < 0.01:

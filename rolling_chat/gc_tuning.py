@@ -17,25 +17,25 @@ _WORTH_A_FULL_LOOK = 30  # looks at the middle generation, some 300,000 objects 
 
 
 def look_seldom() -> None:
-    """Look for garbage more rarely than Python would by itself."""
+    """Make Python's garbage collector run less often."""
     gc.set_threshold(*_AT_THE_START)
 
 
 def spare_what_is_loaded() -> None:
-    """Never again look for garbage in what is loaded by now: modules and their tables stay to the end."""
+    """Exempt everything loaded so far from garbage collection: modules stay until the end."""
     gc.freeze()
     gc.set_threshold(*_WHILE_KEYS_ARE_TYPED)
 
 
 def tidy_up() -> None:
-    """Look through everything that was made since, where that is worth it: for when nobody waits."""
+    """Run a garbage collection if much was allocated since; for idle moments."""
     if gc.get_count()[2] >= _WORTH_A_FULL_LOOK:
         gc.collect()
 
 
 @contextmanager
 def kept_to_the_end() -> Iterator[None]:
-    """Look for no garbage while all this is made, nor among it later.
+    """Suspend garbage collection in a block, and exempt what the block creates.
 
     Else a quarter of the import's time goes into looking, and a second at the end of the program.
     """

@@ -11,7 +11,7 @@ _PR_SET_DUMPABLE = 4  # linux/prctl.h
 
 
 def close_process() -> bool:
-    """Keep every process of this user, commands of the model among them, out of ours; whether that worked.
+    """Forbid the user's other processes to read this process's memory; return whether that worked.
 
     On Linux the kernel then gives `/proc/PID/environ` and `/proc/PID/mem` to root alone, lets no debugger
     attach, and writes no core dump. A program that is started from here begins open again. Elsewhere nothing

@@ -16,7 +16,7 @@ _SHOWN = 80  # characters of a wrong text in the line that says so
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """What one key takes.
+    """The rule of one setting: its type, bounds and choices.
 
     `kind` is bool, int, float, str or tuple (a list of strings); bounds hold for numbers, both
     ends allowed but `below`. `choices` are the words allowed, for a tuple the words that may
@@ -43,12 +43,12 @@ class Rule:
 
     @property
     def takes_text(self) -> bool:
-        """Whether a plain word is a value of this key."""
+        """Whether the setting takes a plain word without quotes."""
         return self.kind is str or self.one or bool(self.choices)
 
     @property
     def allowed(self) -> str:
-        """What the key takes, in words."""
+        """The allowed values, in words."""
         words = " or ".join(f'"{choice}"' for choice in self.choices)
         if self.example:
             return f'a list of rules such as "{self.example}"'
@@ -65,7 +65,7 @@ class Rule:
         return f"{'a whole number' if self.kind is int else 'a number'}{self._bounds()}"
 
     def check(self, value: object) -> Any:
-        """Return `value` as the settings hold it. Raises ValueError if it is not allowed."""
+        """Check a value and convert it to the setting's type. Raises ValueError if it is not allowed."""
         if not self._allows(value):
             raise ValueError(self.allowed)
         if self.one and isinstance(value, str):
@@ -131,7 +131,7 @@ class Rule:
 
 
 def is_address(text: str) -> bool:
-    """Say whether `text` is an HTTP address: a scheme, a host, and a port that there can be."""
+    """Return whether `text` is an HTTP address: a scheme, a host, and a valid port."""
     try:
         parts = urlsplit(text)
         port = parts.port
@@ -151,10 +151,10 @@ def _plain(text: str) -> bool:
 
 
 def key(default: Any, kind: type, *, project: bool = False, **rule: Any) -> Any:
-    """Define a key: a field with its default and its rule."""
+    """Define a setting: a dataclass field with its default and its rule."""
     return field(default=default, metadata={"rule": Rule(kind, project=project, **rule)})
 
 
 def size(default: int, *, least: int = 0, project: bool = True) -> Any:
-    """Define a key that takes a count or a size in tokens."""
+    """Define a setting that takes a count or a size in tokens."""
     return key(default, int, least=least, project=project)

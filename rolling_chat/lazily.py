@@ -9,7 +9,7 @@ Entry = TypeVar("Entry")
 
 
 class Lazily(Sequence[Entry]):
-    """`count` entries, each made by its place when it is first asked for, and kept."""
+    """A sequence of `count` entries, each made from its index when it is first read, and kept."""
 
     __slots__ = ("_made", "_make")
 
@@ -41,7 +41,7 @@ class Lazily(Sequence[Entry]):
 
 
 class HasText(Protocol):
-    """What a `LazyText` reads."""
+    """An object with a text that a `LazyText` reads."""
 
     @property
     def text(self) -> str:
@@ -50,7 +50,7 @@ class HasText(Protocol):
 
 
 class LazyText:
-    """The text of its owner, read whenever it is needed, so that it is in memory once."""
+    """A text that is read from its owner whenever it is needed, so that it is in memory once."""
 
     __slots__ = ("_owner",)
 

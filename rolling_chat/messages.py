@@ -138,13 +138,13 @@ _CONTENT = text_slot(Message, "content", Packed)
 
 
 def pack_contents(messages: Iterable[Message]) -> None:
-    """Hold the texts of messages that are seldom read in less memory; their value stays what it is."""
+    """Compress the texts of messages in memory; they read as before."""
     pack(_CONTENT, messages)
 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What a provider reported of one request, in tokens; 0 means that it did not say.
+    """The usage that a provider reported for one request, in tokens; 0 means that it did not say.
 
     `input_tokens` includes what was read from and written to the provider's prompt cache.
     `cost` is in US dollars, None where the price is unknown.

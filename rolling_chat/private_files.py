@@ -11,7 +11,7 @@ from typing import Any
 
 
 def open_private(path: str, flags: int) -> int:
-    """Open a file with mode 0600, also one that was open to others (an `opener` for `open`)."""
+    """Open a file with mode 0600, restricting an existing one (an `opener` for `open`)."""
     descriptor = os.open(path, flags, 0o600)
     with suppress(OSError):  # another user's: it stays as its owner wants it
         Path(path).chmod(0o600)

@@ -16,7 +16,7 @@ _PROC = Path("/proc")
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """One process; `started` tells it from a later one with the same number.
+    """The identity of a process; `started` tells it from a later one with the same number.
 
     `machine` is where that number counts: one run of one system, and in a container the
     container. `host` is the name that people know the machine by.
@@ -28,7 +28,7 @@ class Process:
     started: str
 
     def is_gone(self) -> bool:
-        """Say whether this process is known to have ended; False also where that cannot be known."""
+        """Return whether the process is known to have ended; False if that cannot be known."""
         here = _machine()
         if self.machine == here:
             started = _started(self.pid)
@@ -37,12 +37,12 @@ class Process:
         return self.host == platform.node() and self.machine.split()[:1] != here.split()[:1]
 
     def can_be_asked(self) -> bool:
-        """Say whether `is_gone` can tell: only for processes of this machine."""
+        """Return whether `is_gone` can tell, that is, for processes of this machine."""
         return self.machine == _machine()
 
 
 def this_process() -> Process:
-    """Describe the process that is running this code."""
+    """Return the identity of the current process."""
     pid = os.getpid()
     return Process(pid, platform.node(), _machine(), _started_once(pid))
 

@@ -23,7 +23,7 @@ FOR_USER = {STARTED_BY: "user"}
 def find_program(
     name: str, environ: Mapping[str, str] = os.environ, folder: Path | None = None
 ) -> str | None:
-    """Find a program by its name: its absolute path, outside the working folder; None for none.
+    """Return the absolute path of a program found on PATH outside the working folder; None for none.
 
     Only absolute entries of PATH count, and links are followed before it is decided what is outside.
     An absolute path is a choice of the user's and given back as it is; any other path is refused.
@@ -42,7 +42,7 @@ def find_program(
 
 @contextmanager
 def trusted_path() -> Iterator[None]:
-    """While open, libraries find programs as `find_program` does, and mark them as the user's."""
+    """A context manager in which libraries find programs as `find_program` does."""
     before = {name: os.environ.get(name) for name in ("PATH", STARTED_BY)}
     # an empty PATH would be the working folder
     os.environ["PATH"] = os.pathsep.join(_entries(os.environ, None)) or os.defpath

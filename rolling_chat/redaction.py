@@ -61,7 +61,7 @@ _SHORTEST = 6
 
 
 def is_secret_name(name: str) -> bool:
-    """Say whether a variable, a header or a parameter of this name holds a secret."""
+    """Return whether a variable, header or parameter of this name holds a secret."""
     upper = re.sub(r"[^A-Z0-9]+", "_", name.upper()).strip("_")
     if _NO_SECRET.search(upper):
         return False
@@ -78,7 +78,7 @@ def is_secret_name(name: str) -> bool:
 
 
 def is_secret(name: str, value: str) -> bool:
-    """Say whether a variable holds a secret, by its name or by the shape of its value."""
+    """Return whether a variable holds a secret, by its name or by the shape of its value."""
     return is_secret_name(name) or any(shape.search(value) for shape in (_SHAPES, _CONNECTION))
 
 

@@ -45,7 +45,7 @@ _VOWELS = frozenset("aeiouy")
 
 
 def fold(text: str) -> str:
-    """Return `text` in lower case and without accents; its lines stay its lines."""
+    """Return `text` in lower case and without accents, line by line as it was."""
     if text.isascii():
         return text.lower()
     apart = unicodedata.normalize("NFKD", text.casefold())
@@ -82,7 +82,7 @@ def content_stems(text: str) -> list[str]:
 
 @lru_cache(maxsize=16_384)
 def stem(word: str) -> str:
-    """Return the beginning that the forms of a folded word share: `retries` and `retry` give `retr`."""
+    """Return a word's stem, the beginning that its forms share: `retries` and `retry` give `retr`."""
     if len(word) <= _MIN_STEM or any(char.isdigit() for char in word):
         return word
     if not word.isascii():

@@ -52,14 +52,14 @@ def normalize_text(text: str) -> str:
 
 
 def split_whole(text: str) -> tuple[str, str]:
-    """Split off the first half of a surrogate pair whose second half is still to come."""
+    """Split streamed text before the first half of a surrogate pair whose second half is still to come."""
     if text and "\ud800" <= text[-1] <= "\udbff":
         return text[:-1], text[-1]
     return text, ""
 
 
 def visible(text: str, *, tabs: bool = False, above: str = "") -> str:
-    """Show what is not printable instead of obeying or hiding it; lines stay lines.
+    """Return `text` with control and hidden characters made visible; lines stay lines.
 
     C0 controls become their pictures (`␛`), all others their code point (`<U+202E>`), so that nothing
     can move a cursor, set a color or turn the reading direction. What joins an emoji or the letters of
@@ -71,7 +71,7 @@ def visible(text: str, *, tabs: bool = False, above: str = "") -> str:
 
 
 def waits(text: str) -> int:
-    """Count the characters at the end of `text` that cannot be shown before the next one is known."""
+    """Return how many characters at the end of streamed text must wait for the next, to be shown right."""
     return 1 if text and (text[-1] in "\r" + _JOINING or "\ud800" <= text[-1] <= "\udbff") else 0
 
 
@@ -97,7 +97,7 @@ def exact_spans(text: str) -> Iterator[tuple[str, bool]]:
 
 
 def exact(text: str) -> str:
-    """Write the spans of `exact_spans` as one text."""
+    """Return `text` with everything easily overlooked shown as a code."""
     return "".join(span for span, _ in exact_spans(text))
 
 
@@ -113,7 +113,7 @@ def max_cells(char: str) -> int:
 
 
 def printable(text: str, most: int = 80) -> str:
-    """Write a name or a value into a line: what is not printable, line ends too, is shown as a code.
+    """Return a name or value for use in a line, with unprintable characters and line ends as codes.
 
     At most `most` characters; 0: all of it.
     """
@@ -132,7 +132,7 @@ def one_line(text: str, most: int = 0) -> str:
 
 
 def typed(text: str) -> str:
-    """Clean `text` for the prompt box: drop what is not printable.
+    """Return typed text without unprintable characters, for the prompt box.
 
     What joins is kept wherever it is: keys come one at a time.
     """

@@ -34,7 +34,7 @@ class _Page:
 
 
 class Packed:
-    """A text in a page."""
+    """A text within a compressed page."""
 
     __slots__ = ("_at", "_page")
 
@@ -50,7 +50,7 @@ class Packed:
 
 
 class TextSlot:
-    """A slot of a class that takes, in the place of a text, what has it.
+    """A descriptor that lets a class's slot hold a compressed text in place of a plain one.
 
     Whoever reads the slot reads the text: its value never shows how it is held.
     """
@@ -69,19 +69,19 @@ class TextSlot:
         self._slot.__set__(owner, value)
 
     def held(self, owner: Any) -> Any:
-        """Return what the slot holds."""
+        """Return what the slot holds: the text, or its compressed form."""
         return self._slot.__get__(owner)
 
 
 def text_slot(owner: type, name: str, holder: type[HasText]) -> TextSlot:
-    """Let a slot of `owner` take things of exactly the type `holder` in the place of a text."""
+    """Let a slot of class `owner` hold a `holder` (a compressed text) in place of a plain text."""
     slot = TextSlot(owner.__dict__[name], holder)
     setattr(owner, name, slot)
     return slot
 
 
 def pack(slot: TextSlot, owners: Iterable[Any]) -> None:
-    """Pack the texts in a slot of `owners`, but for short and giant ones. Safe while others read them."""
+    """Compress the texts in a slot of `owners`, except short and giant ones. Safe while others read them."""
     plain = [owner for owner in owners if _is_worth_it(slot.held(owner))]
     for begin in range(0, len(plain), _PAGE):
         part = plain[begin : begin + _PAGE]

@@ -188,11 +188,11 @@ class Chat:
         return reachable_models(self._runtime)
 
     async def warm_counting(self) -> None:
-        """Load what the first report needs, off the event loop; 0.3 seconds the first time."""
+        """Load the token encoding that the first report needs, in a thread; 0.3 seconds the first time."""
         await in_background(partial(count_tokens, "warm", self.session.model))
 
     async def warm_up(self) -> None:
-        """Load what the first request needs, off the event loop; some 3 seconds the first time."""
+        """Import what the first request needs, in a thread; some 3 seconds the first time."""
         await self._runtime.provider.warm_up()
 
     async def disconnect(self) -> None:

@@ -12,7 +12,7 @@ from rolling_chat.tools.hashing import hash_file
 
 
 class Since(StrEnum):
-    """The state of a file on disk compared with when the session last touched it."""
+    """What happened to a file since the session last used it: unchanged, changed, gone or unknown."""
 
     SAME = "unchanged"
     CHANGED = "changed since"

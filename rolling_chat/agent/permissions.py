@@ -82,7 +82,7 @@ class Permissions:
         return answer
 
     def refusal(self, tool: Tool, subject: str) -> str:
-        """Return what the model reads about a call that was refused without asking."""
+        """Return the tool result for a call that the rules refused without asking the user."""
         denial = find_denial(self.deny, tool.name, subject)
         if denial is not None:
             return (
@@ -114,7 +114,7 @@ class Permissions:
 
 
 def refused_by_user(words: str) -> str:
-    """Return what the model reads about a call that the user refused, with the user's words."""
+    """Return the tool result for a call that the user refused, with the user's words."""
     if not words:
         return "Not run: the user refused this call. Do not try the same by other means; ask them."
     return f"Not run: the user refused this call. They say: {words}"

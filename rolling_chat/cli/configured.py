@@ -14,7 +14,7 @@ from rolling_chat.settings.schema import Settings
 
 
 def here() -> Path:
-    """Return the working folder. Raises Failure where it was deleted under us."""
+    """Return the current working folder. Raises Failure where it was deleted under us."""
     try:
         return Path.cwd()
     except OSError as error:
@@ -22,7 +22,7 @@ def here() -> Path:
 
 
 def settings_of(options: Options, paths: Paths, faults: Faults | None = None) -> Settings:
-    """Return the settings, with the options of this run on top.
+    """Load the settings, and apply the command line's options on top.
 
     Raises SettingsError, but leaves out what is wrong with `faults` that collect.
     """

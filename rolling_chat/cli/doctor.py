@@ -38,7 +38,7 @@ _PACKAGES = ("textual", "rich", "litellm", "tiktoken", "platformdirs", "tomli-w"
 
 
 def run_doctor(options: Options, paths: Paths) -> int:
-    """Print what the program found; exits 0 unless something that it needs is missing or cannot be read."""
+    """Print versions, folders, model and problems; return 0 unless something needed is missing."""
     broken = False
     for name, value, is_fine in _facts(options, paths):
         broken = broken or not is_fine

@@ -6,7 +6,7 @@ from enum import IntEnum
 
 
 class Exit(IntEnum):
-    """What the program's exit code tells a script."""
+    """The program's exit codes."""
 
     DONE = 0
     FAILED = 1
@@ -16,7 +16,7 @@ class Exit(IntEnum):
 
 
 class Failure(Exception):  # noqa: N818 - what is raised is the way out, not an error of ours
-    """The command cannot go on; `str()` is the one line for the user."""
+    """A command-line error; `str()` is the one line for the user."""
 
     def __init__(self, line: str, code: Exit = Exit.FAILED) -> None:
         super().__init__(line)

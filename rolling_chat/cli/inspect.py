@@ -41,7 +41,7 @@ _SAME = "verified"
 
 
 def run_inspect(options: Options, paths: Paths) -> int:
-    """Print one request's report, or the list of a session's requests.
+    """Print the report of one sent request, or a list of a session's requests.
 
     With `--verify` every request named is compared with what was sent. Raises Failure for what cannot be
     found or built again, and for a difference.

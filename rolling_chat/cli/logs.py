@@ -13,7 +13,7 @@ _FORMAT = "%(asctime)s %(process)d %(levelname)s %(name)s: %(message)s"
 
 
 def start_logging(log_file: Path) -> Path:
-    """Send the program's log and Python's warnings to `log_file`; where it cannot be written, nowhere.
+    """Write the program's log and Python's warnings to `log_file`, or nowhere if that cannot be written.
 
     The keys in the environment are kept out of it.
     """

@@ -36,7 +36,7 @@ def open_chat(
     ask: AskPermission | None = None,
     needs_model: bool = False,
 ) -> Chat:
-    """Open the chat that the options ask for.
+    """Open the chat with the model and session that the options name.
 
     Raises Failure if there is nothing to continue, or the session or model is unknown.
 

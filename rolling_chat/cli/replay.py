@@ -50,7 +50,10 @@ Show = Callable[[float], None]
 
 
 def run_replay(options: Options, paths: Paths) -> int:
-    """Print a row a request, or a table. Raises Failure for what cannot be read, and for bad usage."""
+    """Replay transcripts and print a table, or one JSON object per request.
+
+    Raises Failure for what cannot be read, and for bad usage.
+    """
     as_json = _wants_json(options)
     picture = _picture_file(options)
     settings = settings_of(options, paths)
@@ -81,7 +84,7 @@ def run_replay(options: Options, paths: Paths) -> int:
 
 @dataclass(slots=True)
 class Replaying:
-    """A whole run: every conversation under the same settings, and what they come to.
+    """A replay of every conversation in a file under the same settings, with totals.
 
     `known` is what the chat has learned of the model, for a saved session; a file is replayed by what
     settings and catalog say, so that it comes out the same on every machine.
@@ -131,7 +134,7 @@ class Replaying:
         )
 
     def describe(self) -> str:
-        """Return the settings that matter, in one line."""
+        """Return one line with the settings of the replay."""
         config = self.config()
         cap = f"{config.max_history_tokens:,}" if config.max_history_tokens else "none"
         return (

@@ -29,7 +29,7 @@ from rolling_chat.text import one_line
 
 
 def list_sessions(options: Options, paths: Paths) -> int:
-    """Print all sessions, the newest first."""
+    """Print a list of the saved sessions, newest first."""
     store = open_store(paths)
     sessions = store.sessions()
     if options.json:
@@ -49,7 +49,7 @@ def list_sessions(options: Options, paths: Paths) -> int:
 
 
 def show_session(options: Options, paths: Paths) -> int:
-    """Print what is known of one session."""
+    """Print the facts of one saved session: title, folder, model, dates, usage."""
     store = open_store(paths)
     info = _find(store, options.session)
     requests = store.requests(info.id)
@@ -89,7 +89,7 @@ def export_session(options: Options, paths: Paths) -> int:
 
 
 def delete_session(options: Options, paths: Paths) -> int:
-    """Delete one session for good, once the user has said so."""
+    """Delete one session for good, after the user has confirmed it."""
     store = open_store(paths)
     info = _find(store, options.session)
     if not options.yes and not _confirmed(info):
@@ -104,7 +104,7 @@ def delete_session(options: Options, paths: Paths) -> int:
 
 
 def search_sessions(options: Options, paths: Paths) -> int:
-    """Print the messages that hold the words, best first."""
+    """Print the messages of all sessions that contain the words, best first."""
     words = " ".join(options.words)
     try:
         hits = open_store(paths).search(words, limit=options.limit)

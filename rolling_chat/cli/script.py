@@ -50,7 +50,7 @@ _CODES: Mapping[Outcome, Exit] = {
 
 @dataclass(slots=True)
 class Result:
-    """What `-p` has to tell at the end; folded from the events of the turn."""
+    """The result of `-p`, accumulated from the turn's events."""
 
     chat: Chat
     saved: bool
@@ -63,7 +63,7 @@ class Result:
     error: str = ""
 
     def fold(self, event: Event) -> None:
-        """Take in one event."""
+        """Update the result with one event of the turn."""
         match event:
             case PromptPlanned(report):
                 self.report, self.partial = report, ""
@@ -100,7 +100,7 @@ class Result:
 
 
 def run_script(options: Options, paths: Paths) -> int:
-    """Ask once and print the answer. Raises Failure for bad usage."""
+    """Run `-p`: send one prompt and print the answer. Raises Failure for bad usage."""
     settings = settings_of(options, paths)
     given = options.print or ""
     piped = read_pipe(wait=not given)

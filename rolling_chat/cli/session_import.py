@@ -16,7 +16,7 @@ from rolling_chat.text import one_line
 
 
 def import_sessions(options: Options, paths: Paths) -> int:
-    """Make a session of every conversation in a file; those before a line that is broken are kept."""
+    """Import each conversation of a file as a session; keep those before a broken line."""
     file, folder = Path(options.file), str(here())
     store = open_store(paths)
     done: list[Imported] = []

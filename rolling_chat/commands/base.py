@@ -74,7 +74,7 @@ class CommandContext(Protocol):
         ...
 
     def say(self, text: str, *, warning: bool = False) -> None:
-        """Show one line in the transcript."""
+        """Show the user a one-line notice in the transcript."""
         ...
 
     def show_tables(self, title: str, lead: Sequence[str], tables: Sequence[Table]) -> None:

@@ -114,7 +114,7 @@ def sign_of(report: PromptReport) -> str:
 
 
 def band_of(report: PromptReport) -> str:
-    """Return the error band of the estimate, such as ` ±2%`, if the model has counted the rest."""
+    """Return the error band of a report's total, such as ` ±2%`; empty for a plain estimate."""
     if sign_of(report) or report.band < _MIN_BAND:
         return ""
     return f" ±{100 * report.band:.0f}%"

@@ -14,7 +14,7 @@ REPLIES_TO_MEASURE = 3
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """How the window W is divided, in tokens.
+    """The division of a model's window into floor, history, reserve and margin, in tokens.
 
     `system` and `tools` are upper bounds, for the hard rule is tested with bounds. `available` (A)
     is what is left for history and the current turn; `history` (H) is what history may take of it.
@@ -30,17 +30,17 @@ class Budget:
 
     @property
     def room(self) -> int:
-        """What the whole prompt may take: W - R - M."""
+        """The room for the whole prompt, in tokens: W - R - M."""
         return self.window - self.reserve - self.margin
 
     @property
     def available(self) -> int:
-        """A: what history and the current turn may take; below 0 when the floor is over."""
+        """The room for history and the current turn (A); below 0 if the floor alone is too large."""
         return self.room - self.system - self.tools
 
     @property
     def history(self) -> int:
-        """H: A, or the cap on history where that is less."""
+        """The room for history (H): A, or the cap on history if that is less."""
         return min(self.available, self.history_cap) if self.history_cap > 0 else self.available
 
 
@@ -60,7 +60,7 @@ def divide_window(config: ContextConfig, model: str | None, *, system: int, tool
 
 
 def reserve_and_margin(config: ContextConfig, window: int) -> tuple[int, int]:
-    """R and M of `window`, in tokens: everybody who divides a window asks here.
+    """Return the reserve and the margin of a window, in tokens.
 
     They are rounded together, so that what is left for the prompt never shrinks as the window grows.
     """
@@ -72,18 +72,18 @@ def reserve_and_margin(config: ContextConfig, window: int) -> tuple[int, int]:
 
 
 def safety_margin(configured: float, *, is_set: bool, replies: int) -> float:
-    """M as a share of the window: as configured, but less once `replies` were measured and nobody set it."""
+    """Return the safety margin as a share of the window, which shrinks after a few measured replies."""
     return configured if is_set or replies < REPLIES_TO_MEASURE else min(configured, MEASURED_MARGIN)
 
 
 def window_budget(config: ContextConfig, window: int | None = None) -> Budget:
-    """W, R and M of `window`, or of the configured one; an input limit does not count here."""
+    """Return window, reserve and margin of a model, or of the configured window."""
     window = config.max_context_tokens if window is None else window
     return Budget(window, *reserve_and_margin(config, window))
 
 
 def smallest_window(config: ContextConfig, bound: int) -> int:
-    """The least window with room for a prompt of `bound` tokens."""
+    """Return the smallest window with room for a prompt of `bound` tokens."""
     low, high = bound, bound * 2 + config.reserved_output_tokens + 16
     while window_budget(config, high).room < bound:
         high *= 2

@@ -11,7 +11,7 @@ Range = tuple[int, int, str]
 
 @dataclass(frozen=True, slots=True)
 class IndexRanges:
-    """Map indexes to the pipeline layer that omitted them, as sorted and disjoint ranges.
+    """Hold the indexes of omitted messages as sorted, disjoint ranges, each with the layer that omitted it.
 
     Each part is `(start, stop, layer)`; neighbors of one layer are joined."""
 

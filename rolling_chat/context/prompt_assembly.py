@@ -88,7 +88,7 @@ def assemble(inputs: PromptInputs, walked: Walked, outcome: Outcome) -> Assemble
 
 
 def messages_to_send(assembled: AssembledPrompt) -> list[Message | dict[str, Json]]:
-    """The messages of the prompt, of the kind that was given; one that was not changed is the one given."""
+    """Return the prompt's messages, in the form in which they were given (dictionaries or Message)."""
     are_messages = bool(assembled.given) and isinstance(assembled.given[0], Message)
     if are_messages:
         systems = [assembled.system] if assembled.system else []
@@ -104,7 +104,7 @@ def _as_dict(item: PromptItem, messages: Sequence[Message | JsonObject]) -> dict
 
 
 def next_plan(inputs: PromptInputs, walked: Walked, assembled: AssembledPrompt) -> ContextPlan:
-    """The plan to give to the next call; with rolling off, the given one with what was seen and sent."""
+    """Return the plan for the next call, with the new decisions and what was sent."""
     sizes = inputs.sizes
     fixed, estimate = sizes.fixed(assembled.system), sizes.fixed_estimate(assembled.system)
     sent = SentPrompt(sizes.model or "", tuple(assembled.items), fixed.system + fixed.tools, estimate)

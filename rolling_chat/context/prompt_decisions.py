@@ -14,7 +14,7 @@ from rolling_chat.context.trim_order import Trimmer
 
 
 class Outcome(NamedTuple):
-    """What was decided: the decisions, what stays of every turn, and what the prompt says of the rest."""
+    """The result of planning: the decisions, what stays of each turn, and the notice about the rest."""
 
     decisions: Decisions
     turns: list[list[PromptItem]]

@@ -28,7 +28,7 @@ ODD_FIELD = "a field of the wrong type"
 
 @dataclass(frozen=True, slots=True)
 class NormalizedMessage:
-    """Hold a message in the order and form that providers accept.
+    """Hold a message after repair: in a form, and at a position, that providers accept.
 
     `index` is its position in the messages given, -1 where it is invented; `repair` says what was repaired,
     or is empty; `excluded` marks a message that no prompt can carry, `excluded` one that the user

@@ -101,7 +101,7 @@ class PromptReport:
 
     @property
     def room(self) -> int:
-        """What the whole prompt may take: W - R - M."""
+        """The room for the whole prompt, in tokens: W - R - M."""
         return Budget(self.window, self.reserve, self.margin).room
 
     @property

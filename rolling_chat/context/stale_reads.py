@@ -76,7 +76,7 @@ def stale_reads(uses: Iterable[FileUse]) -> set[int]:
 
 
 def reads_of_edited_files(uses: Iterable[FileUse], since_turn: int) -> set[int]:
-    """Return the index of the newest read of every file that was written in `since_turn` or later.
+    """Return message indexes: for each file written in `since_turn` or later, that of its newest read.
 
     A read counts until the whole file is written: what was edited is still known by it.
     """

@@ -71,8 +71,10 @@ def summarize_context(
 
 
 def summary_steps(messages: Sequence[Message], options: SummaryOptions) -> Generator[str, str, str]:
-    """The questions to a summarizer, one after the other: yields prompts, is sent answers, returns the
-    summary. Raises SummaryError as `summarize_context` does."""
+    """Yield the prompts of a summary one by one; receive the model's answers, and return the summary.
+
+    Raises SummaryError as `summarize_context` does.
+    """
     return (yield from checked_steps(messages, options)).text
 
 
@@ -122,7 +124,7 @@ def _with_missing(text: str, verdict: Verdict, options: SummaryOptions, count: C
 
 
 def require_saving(after: int, before: int) -> None:
-    """Raises SummaryError for a summary of `after` tokens that stands for hardly more: `before`."""
+    """Raise SummaryError if a summary of `after` tokens saves too little of `before` tokens."""
     if after > (1 - _MIN_SAVED) * before:
         raise SummaryError("the summary would save less than a tenth of what it stands for")
 

@@ -83,7 +83,7 @@ class TrimTargets:
         return is_full or totals.history > self.history or totals.in_history > self.count
 
     def for_step(self, step: TrimStep) -> TrimTargets:
-        """Return the targets that `step` is taken for."""
+        """Return those targets that matter to `step`; the others become infinite."""
         if step.for_count:
             return TrimTargets(self.count, math.inf, math.inf)
         return TrimTargets(math.inf, self.history if step.for_history else math.inf, self.window)

@@ -130,17 +130,17 @@ class PermissionRule:
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """What to look for in a command that cannot be read for certain."""
+        """The words to look for in a command that cannot be parsed for certain."""
         return _names(self.command)
 
     def covers(self, part: SimpleCommand) -> bool:
-        """Whether one part of a command is what the rule is about."""
+        """Return whether the rule applies to one simple command of a compound one."""
         if not self.words:
             return False
         return part.begins_with(self.words) if self.reach == "prefix" else part.is_exactly(self.words)
 
     def allows(self, part: SimpleCommand) -> bool:
-        """Whether a rule that allows lets one part of a command run by itself."""
+        """Return whether an allow rule permits one simple command of a compound one."""
         return self.covers(part) and (self.reach == "exact" or not _may_write(part))
 
 
@@ -168,7 +168,7 @@ def parse_rule(text: str) -> PermissionRule:
 
 
 def propose_rule(tool: str, subject: str) -> PermissionRule:
-    """Return the rule that "always" makes for a call: never one for a program that runs other programs."""
+    """Return the rule that the answer "Always" adds for a call."""
     if tool != COMMAND_TOOL:
         return PermissionRule(tool)
     try:
@@ -182,7 +182,7 @@ def propose_rule(tool: str, subject: str) -> PermissionRule:
 
 
 def is_allowed(rules: Iterable[PermissionRule], tool: str, subject: str) -> bool:
-    """Whether the rules allow a call; of a compound command every part has to be allowed by itself."""
+    """Return whether rules allow a call; every part of a compound command must be allowed by itself."""
     own = [rule for rule in rules if rule.tool == tool]
     if any(rule.reach == "tool" for rule in own):
         return True
@@ -196,7 +196,7 @@ def is_allowed(rules: Iterable[PermissionRule], tool: str, subject: str) -> bool
 
 
 def find_denial(rules: Iterable[PermissionRule], tool: str, subject: str) -> PermissionRule | None:
-    """Return the rule that denies a call, if any; in a command that cannot be read naming is enough."""
+    """Return the rule that denies a call, if any; an unparsable command need only name the program."""
     return next((rule for rule in rules if rule.tool == tool and _denies(rule, subject)), None)
 
 

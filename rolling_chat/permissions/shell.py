@@ -55,7 +55,7 @@ class UnreadableCommandError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """One word with its quotes taken off; `is_literal`: the program gets exactly this text."""
+    """One word of a command line without its quotes; `is_literal`: the program gets exactly this text."""
 
     text: str
     is_literal: bool = True
@@ -63,21 +63,21 @@ class Word:
 
 @dataclass(frozen=True, slots=True)
 class SimpleCommand:
-    """A program and its arguments."""
+    """One simple shell command: a program and its arguments."""
 
     words: tuple[Word, ...]
 
     def begins_with(self, prefix: tuple[str, ...]) -> bool:
-        """Whether these are its first words."""
+        """Return whether the command begins with these words."""
         return self._literal(len(prefix)) == prefix
 
     def is_exactly(self, words: tuple[str, ...]) -> bool:
-        """Whether these are all its words."""
+        """Return whether the command consists of exactly these words."""
         return len(self.words) == len(words) and self._literal(len(words)) == words
 
     @property
     def literal(self) -> tuple[str, ...]:
-        """The words up to the first that is not literal."""
+        """The command's words up to the first that the shell would expand."""
         return self._literal(len(self.words))
 
     def _literal(self, count: int) -> tuple[str, ...]:
@@ -90,7 +90,7 @@ class SimpleCommand:
 
 
 def split_command(text: str) -> tuple[SimpleCommand, ...]:
-    """Return the simple commands of `text`, at least one. Raises UnreadableCommandError."""
+    """Split a shell command line into its simple commands, at least one. Raises UnreadableCommandError."""
     if os.name == "nt":
         raise UnreadableCommandError("a shell with another grammar")
     if not all(char.isprintable() or char in "\t\n" for char in text):

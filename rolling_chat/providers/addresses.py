@@ -91,13 +91,13 @@ def hide_addresses(environ: MutableMapping[str, str]) -> None:
 
 
 def keep_loopback_direct(environ: MutableMapping[str, str]) -> None:
-    """Let no proxy that `environ` names have the requests to servers on this machine."""
+    """Add this machine to the proxy exceptions in `environ`, so that local requests use no proxy."""
     spared = environ.get("no_proxy") or environ.get("NO_PROXY") or ""
     environ["no_proxy"] = ",".join([*filter(None, [spared.strip(" ,")]), *_LOOPBACK])
 
 
 def is_same_provider(model: str, other: str) -> bool:
-    """Say whether two models are served by one provider, under whichever of its names."""
+    """Return whether two models belong to the same provider, under any of its names."""
     names = [ModelRef.parse(one).served_by for one in (model, other)]
     first, second = (_SAME_PROVIDER.get(name, name) for name in names)
     return first == second

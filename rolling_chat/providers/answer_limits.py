@@ -55,7 +55,7 @@ _ENCODINGS = {"gzip": zlib.MAX_WBITS | 16, "x-gzip": zlib.MAX_WBITS | 16, "defla
 
 @dataclass(slots=True)
 class Seen:
-    """What was seen of the answer to one request: `done` is the mark that ends OpenAI's streams.
+    """What was received of the answer to one request: `done` is the mark that ends OpenAI's streams.
 
     `idle` counts the events since the reply last grew; who puts the reply together sets it back to 0.
     """
@@ -68,14 +68,14 @@ _seen: contextvars.ContextVar[Seen | None] = contextvars.ContextVar("seen", defa
 
 
 def watch_answer() -> Seen:
-    """Watch the answers to requests that this task sends from now on."""
+    """Record the size and end of the answers to requests that this task sends from now on."""
     seen = Seen()
     _seen.set(seen)
     return seen
 
 
 def limit_answers(make_client: Callable[..., Any]) -> Callable[..., Any]:
-    """Wrap a factory of HTTP clients so that what its clients receive is limited."""
+    """Wrap a factory of HTTP clients so that an answer beyond a size or time limit is cut off."""
 
     def make_limited(*args: Any, **kwargs: Any) -> Any:
         client = make_client(*args, **kwargs)

@@ -24,7 +24,10 @@ def mark_tools(tools: list[dict[str, Json]]) -> list[dict[str, Json]]:
 
 
 def mark_messages(wire: list[dict[str, Json]], *, stable_system_chars: int, previous: int | None) -> None:
-    """Mark `wire` in place. `previous` is where the last message of the request before stands now."""
+    """Add Anthropic's prompt-cache marks to `wire`, in place.
+
+    `previous` is where the last message of the request before stands now.
+    """
     if not wire:
         return
     if wire[0]["role"] == "system":

@@ -28,7 +28,7 @@ def server_of(model: str, address: str | None) -> str:
 
 
 def answers_side_by_side(server: str) -> bool:
-    """Say whether a server, as `server_of` names it, is known to answer several requests at once."""
+    """Return whether a server (from `server_of`) is known to answer several requests at once."""
     if "://" not in server:
         return server in _HOSTED
     try:

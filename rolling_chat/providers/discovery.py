@@ -43,7 +43,7 @@ class ModelChoice:
 
     @property
     def described(self) -> str:
-        """Which model, where requests go, and what chose it."""
+        """One clause on which model, where requests go, and what chose it."""
         if self.is_fallback:
             return f"model: {self.model}, no language model ({self.source})"
         place = "an unknown address" if self.address is None else place_of(self.model, self.address)
@@ -77,7 +77,7 @@ def choose_model(
 
 
 def check_model(model: str, catalog: ModelCatalog) -> None:
-    """Raise ProviderError(MODEL_UNKNOWN), with the nearest names, for a model that cannot be reached.
+    """Raise ProviderError(MODEL_UNKNOWN), with similar names, if no provider of a model is known.
 
     A name behind a known provider's passes, listed or not: providers bring out models faster than
     any list does. So does any name that stands in the catalog just so.

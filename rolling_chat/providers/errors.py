@@ -115,7 +115,7 @@ _UNITS = {"ms": 0.001, "milli": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 @dataclass(frozen=True, slots=True)
 class ErrorContext:
-    """What the sentences need to know besides the error: where it was sent, and what would be near.
+    """The facts that error lines need: the server's address, and similar model names.
 
     `timeout` is in seconds. `nearest` finds names of models like one that nobody knows.
     """
@@ -140,7 +140,7 @@ def classify(
     began: bool = False,
     reached: bool = False,
 ) -> ProviderError:
-    """Turn whatever a request raised into a ProviderError; one that is its cause is returned as it is.
+    """Convert any exception of a request to a ProviderError; return one that is its cause as it is.
 
     Throttling is ruled out before a refusal is taken for a prompt that is too long. `began` says that
     part of the reply had come: what would be worth another try is then INTERRUPTED.
@@ -218,7 +218,7 @@ def _unsendable(context: ErrorContext, names: frozenset[str]) -> _Failure | None
 
 
 def unreadable(model: str, api_base: str | None = None) -> ProviderError:
-    """Build the error for an answer without any part of a reply in it: a web page, or nothing at all."""
+    """Build the error for an answer that contains no reply: a web page, or nothing at all."""
     provider = _provider_label(ErrorContext(model, api_base))
     return ProviderError(
         ErrorKind.UNKNOWN, f"{provider} sent nothing that can be read as an answer: is the address right?"

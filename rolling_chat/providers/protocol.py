@@ -34,14 +34,14 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class TextDelta:
-    """A piece of the answer."""
+    """A piece of the answer's text, as it streams in."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class ReasoningDelta:
-    """A piece of the model's thinking."""
+    """A piece of the model's reasoning, as it streams in."""
 
     text: str
 
@@ -81,7 +81,7 @@ Delta: TypeAlias = TextDelta | ReasoningDelta | ToolCallDelta | Retrying | Finis
 
 
 class ErrorKind(StrEnum):
-    """The few kinds of failure that ask for different things of the user."""
+    """The kinds of failed requests that the user must handle differently."""
 
     BAD_KEY = "bad_key"
     MODEL_UNKNOWN = "model_unknown"
@@ -125,7 +125,7 @@ class ProviderError(Exception):
 
 
 class Provider(Protocol):
-    """Anything that answers prompts."""
+    """A way to send prompts to models and to stream their answers."""
 
     def stream(self, request: Request) -> AsyncIterator[Delta]:
         """Send `request`; yield deltas, at last `Finished`.
@@ -140,7 +140,7 @@ class Provider(Protocol):
         ...
 
     async def warm_up(self) -> None:
-        """Load what the first request needs, off the event loop."""
+        """Import what the first request needs, in a thread, so that it is not slow."""
         ...
 
     async def close(self) -> None:

@@ -19,14 +19,14 @@ _DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
 def refuse_redirects() -> None:
-    """Let no HTTP client that is made from now on, by whatever library, follow a redirect elsewhere."""
+    """Make all HTTP clients created from now on refuse redirects to another server."""
     _add_hook(httpx.AsyncClient, _check_later)
     _add_hook(httpx.Client, _check)
     _refuse_in_aiohttp()
 
 
 def check_redirect(source: str, target: str) -> None:
-    """Raise ProviderError where `target`, an address or a part of one, is not of the server of `source`."""
+    """Raise ProviderError if a redirect's `target` is on another server than `source`."""
     here, there = urlsplit(source), urlsplit(urljoin(source, target))
     if _origin(here) != _origin(there):
         raise ProviderError(

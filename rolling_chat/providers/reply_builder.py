@@ -43,7 +43,7 @@ class _Call:
 
 
 class ReplyBuilder:
-    """Takes litellm's chunks one by one, gives deltas, and at last the whole message."""
+    """Builds a message from litellm's stream chunks, yielding the deltas on the way."""
 
     def __init__(self) -> None:
         self._text: list[str] = []
@@ -56,7 +56,7 @@ class ReplyBuilder:
         self._characters = 0
 
     def add(self, chunk: Any) -> Iterator[Delta]:
-        """Take in one chunk and yield its deltas; a chunk of usage alone has none.
+        """Add one stream chunk and yield its deltas; a chunk of usage alone has none.
 
         Raises ProviderError for a reply that is longer than any can be.
         """
@@ -83,16 +83,16 @@ class ReplyBuilder:
 
     @property
     def size(self) -> int:
-        """How much of a reply has come, in characters."""
+        """The size of the reply received so far, in characters."""
         return self._characters
 
     @property
     def has_come(self) -> bool:
-        """Whether anything of a reply has come."""
+        """Whether any part of a reply was received."""
         return bool(self._text or self._reasoning or self._calls)
 
     def message(self, made_by: MadeBy, ending: Ending | None = None) -> Message:
-        """Build a message of what has come so far; with `ending` None the finish reason decides."""
+        """Build the message received so far; with `ending` None the finish reason decides how it ended."""
         cut = Ending.LENGTH if self._finish_reason in _CUT_REASONS else Ending.COMPLETE
         return Message(
             role="assistant",

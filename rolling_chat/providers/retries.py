@@ -11,12 +11,12 @@ from rolling_chat.providers.protocol import ProviderError
 
 
 class PassingError(ProviderError):
-    """A failure that may pass by itself: the same request can be sent again a little later."""
+    """A temporary failure: the same request can be sent again a little later."""
 
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """Try for `minutes` in all, 0 for a single request; delays in seconds, doubled from `base` up to `cap`.
+    """A retry policy: try for `minutes` in all, with delays in seconds, doubled from `base` up to `cap`.
 
     The jitter is full: a delay is anywhere from 0 to its mark, so that clients which failed together
     do not come back together. A server's own retry-after is the least that is waited: one that always says 0
@@ -46,7 +46,7 @@ class RetryPolicy:
 
 
 def gave_up(error: ProviderError, attempts: int, seconds: float) -> ProviderError:
-    """Return `error` with how often and how long it was tried, where that was more than once."""
+    """Add to an error how often and how long the request was tried, if more than once."""
     if attempts < 2 or not isinstance(error, PassingError):
         return error
     took = plural(round(seconds), "second") if seconds < 90 else plural(round(seconds / 60), "minute")

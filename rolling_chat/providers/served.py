@@ -59,7 +59,7 @@ def served_models(
 
 
 def listed(names: Sequence[str]) -> str:
-    """Write the names of models into a line."""
+    """Format the names of models as a short list for a line."""
     more = f" and {len(names) - _MAX_NAMED} more" if len(names) > _MAX_NAMED else ""
     return ", ".join(one_line(name, 60) for name in names[:_MAX_NAMED]) + more if names else "no models"
 

@@ -12,7 +12,7 @@ from rolling_chat.settings.catalog import ModelInfo
 
 
 class UsageReader:
-    """The usage of a stream: each figure from the newest chunk that names it, 0 where none did.
+    """Reads the reported usage from a stream: each figure from the newest chunk that has it, else 0.
 
     Some providers spread their figures over several chunks.
     """

@@ -16,7 +16,7 @@ _NOTHING = {"input_tokens": 0, "output_tokens": 0}  # Anthropic's usage where it
 
 
 def as_events(body: bytes) -> bytes:
-    """Convert an answer in one JSON object to stream events; leave anything else unchanged."""
+    """Convert an answer that came as one JSON object to stream events; leave anything else unchanged."""
     try:
         answer = json.loads(body)
     except (ValueError, RecursionError):

@@ -65,7 +65,7 @@ def made_by(model: str) -> MadeBy:
 
 
 def for_model(messages: Sequence[Message], model: str) -> tuple[Message, ...]:
-    """Each message as `model` may see it: extras of its own kept, foreign ones dropped.
+    """Return the messages with only those provider-specific extras that `model` itself made.
 
     Unchanged messages are the same objects; a changed one is the same object at every call for the
     same message and model, so that what was counted once stays counted.

@@ -74,7 +74,7 @@ class Sample:
 
     @classmethod
     def of(cls, replayed: Replayed) -> Sample:
-        """Take the figures of one request."""
+        """Build a sample from one request's report."""
         report = replayed.report
         return cls(
             conversation=replayed.conversation,

@@ -54,7 +54,7 @@ def as_row(replayed: Replayed, *, prompt_of: Transcript | None = None) -> dict[s
 
 @dataclass(slots=True)
 class Tally:
-    """What the requests of one conversation, or of all, come to.
+    """The totals of a conversation's requests, or of all conversations'.
 
     `masked`, `truncated`, `dropped` and `repaired` are those of the request where they were most:
     a message that was masked in ten requests is one message.
@@ -76,7 +76,7 @@ class Tally:
     smallest_window: int = 0
 
     def add(self, replayed: Replayed) -> None:
-        """Take in one request."""
+        """Add one request's figures to the totals."""
         fates = Counter(replayed.fates)
         self.requests += 1
         self.dropped = max(self.dropped, fates[Fate.OMITTED] + fates[Fate.EXCLUDED] + fates[Fate.SUMMARIZED])
@@ -101,14 +101,14 @@ class Tally:
             self.repaired, self.reasons = repaired, Counter(replayed.repairs)
 
     def add_repaired(self, messages: int) -> None:
-        """Note messages that were repaired as they were read."""
+        """Count messages that had to be repaired when the transcript was read."""
         if messages:
             self.repaired += messages
             self.reasons["a field of the wrong type"] += messages
 
     @property
     def cached_share(self) -> float:
-        """How much of all tokens sent stood in the request before, 0 to 1."""
+        """The share of all sent tokens that the request before had too, 0 to 1: a cache could serve it."""
         return self.cached / self.tokens if self.tokens else 0.0
 
     @classmethod
@@ -169,7 +169,7 @@ def _short_name(conversation: str) -> str:
 
 
 def refusals_line(tallies: Sequence[Tally]) -> str:
-    """Say how many requests did not fit, why the first did not, and the window for all; empty if all fit."""
+    """Return one line on the requests that did not fit: how many, why, and the window they need."""
     whole = Tally.total(tallies)
     if not whole.overflows:
         return ""
@@ -181,7 +181,7 @@ def refusals_line(tallies: Sequence[Tally]) -> str:
 
 
 def repairs_line(tallies: Sequence[Tally]) -> str:
-    """Say what was repaired in all conversations, in one line; empty if nothing was."""
+    """Return one line on what was repaired in all transcripts; empty if nothing was."""
     whole = Tally.total(tallies)
     if not whole.repaired:
         return ""

@@ -21,7 +21,7 @@ from rolling_chat.replay.transcripts import Transcript
 
 @dataclass(frozen=True, slots=True)
 class Replayed:
-    """One request as it would have been sent.
+    """One request of a replay, as it would have been sent.
 
     `request` counts from 1 within the conversation; the model was called before message
     `at_message`, which counts from 0. `overflow` is the line of the refusal; the prompt is then
@@ -44,7 +44,7 @@ class Replayed:
 
 
 def replay(transcript: Transcript, config: ContextConfig, *, model: str = "") -> Iterator[Replayed]:
-    """Build every prompt of a conversation, handing the plan on from request to request.
+    """Plan every request of a conversation, one after the other, each from the plan before.
 
     A request that cannot be made to fit is reported, and the next goes on with the last plan.
     """

@@ -33,7 +33,7 @@ class TranscriptError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Transcript:
-    """One conversation.
+    """A conversation that was read from a transcript: its id, its messages, its tools.
 
     `sources` are the dictionaries that `messages` were read from, in the same order; empty for a
     saved session. `tools` are the schemas that were offered. `repaired` counts the messages whose
@@ -54,7 +54,7 @@ class Transcript:
         object.__setattr__(self, "_given", dict(given))
 
     def as_given(self, message: Message) -> JsonObject:
-        """Return the dictionary that `message` was read from, or a new one if it was not read from a file."""
+        """Return the dictionary that `message` was read from, or one made of its fields if there is none."""
         given = self._given.get(id(message))
         return given if given is not None and given.get("role") == message.role else message.to_dict()
 

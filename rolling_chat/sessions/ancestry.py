@@ -40,14 +40,14 @@ _ANSWERS: WeakKeyDictionary[sqlite3.Connection, dict[int, tuple[int, bool]]] = W
 
 
 class Place(NamedTuple):
-    """A message's place in its branch."""
+    """A message's position in the tree: its row, its parent, its role and the like."""
 
     number: int
     role: str
 
 
 def move(connection: sqlite3.Connection, session: int, head: int | None, model: str, now: float) -> Json:
-    """Make `head` the session's head; return the plan that it goes by, which is kept with it.
+    """Make `head` the newest message of the session's branch; return the plan stored for it.
 
     Raises StoreError for a message that is not of the session's tree.
     """
@@ -60,7 +60,9 @@ def move(connection: sqlite3.Connection, session: int, head: int | None, model: 
 
 
 def is_on_branch(connection: sqlite3.Connection, message: int, head: int | None) -> bool:
-    """Say whether `message` is `head` or stands above it. `head` must be committed: the answer is remembered.
+    """Return whether `message` is `head` or one of its ancestors.
+
+    `head` must be committed: the answer is remembered.
 
     A session's head is asked about again and again, each time a little further on: to walk the whole way
     takes some 10 ms at 10,000 messages.
@@ -82,7 +84,7 @@ def _reaches(connection: sqlite3.Connection, message: int, head: int) -> bool:
 
 
 def is_blank(connection: sqlite3.Connection, session: int) -> bool:
-    """Say whether nothing was ever said in the session, on any branch."""
+    """Return whether the session never had a message, on any branch."""
     row = connection.execute(
         "SELECT head IS NULL AND forked_at IS NULL"
         " AND NOT EXISTS (SELECT 1 FROM message WHERE session = :n) FROM session WHERE number = :n",
@@ -118,7 +120,7 @@ def left_branches(connection: sqlite3.Connection, session: int) -> list[LeftBran
 
 
 def places(connection: sqlite3.Connection, head: int | None) -> list[Place]:
-    """Return the branch from `head` up to the root, without what was said."""
+    """Return the positions of a branch's messages from `head` up to the root, without their text."""
     if head is None:
         return []
     statement = f"{_ABOVE} SELECT number, role FROM branch JOIN message USING (number)"  # noqa: S608 - our own

@@ -20,7 +20,7 @@ _FOREIGN_PATIENCE = 24 * 60 * 60
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """One open store of one process."""
+    """The owner of claims on sessions: one open store of one process."""
 
     process: Process
     store: str
@@ -32,7 +32,7 @@ class Owner:
 
     @classmethod
     def of(cls, row: sqlite3.Row) -> Owner:
-        """Return the owner in a row."""
+        """Return the owner stored in a database row."""
         return cls(Process(row["pid"], row["host"], row["machine"], row["started"]), row["store"])
 
     def columns(self) -> Mapping[str, Any]:
@@ -68,17 +68,17 @@ def holder(connection: sqlite3.Connection, session: int, owner: Owner, now: floa
 
 
 def is_left(process: Process, seen: float, now: float) -> bool:
-    """Say whether `process` does not come back; `seen` is when it last wrote, in seconds."""
+    """Return whether `process` is gone for good; `seen` is when it last wrote, in seconds since the epoch."""
     return process.is_gone() or (not process.can_be_asked() and now - seen > _FOREIGN_PATIENCE)
 
 
 def release(connection: sqlite3.Connection, session: int, owner: Owner) -> None:
-    """Give the session back, if `owner` has it."""
+    """Release a session that `owner` has claimed."""
     connection.execute("DELETE FROM claim WHERE session = ? AND store = ?", (session, owner.store))
 
 
 def release_all(connection: sqlite3.Connection, owner: Owner) -> None:
-    """Give back every session that `owner` has."""
+    """Release every session that `owner` has claimed."""
     connection.execute("DELETE FROM claim WHERE store = ?", (owner.store,))
 
 

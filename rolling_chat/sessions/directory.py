@@ -56,7 +56,7 @@ def create(
     api_base: str | None,
     now: float,
 ) -> SessionInfo:
-    """Add an empty session."""
+    """Add the row of an empty session."""
     given = one_line(title, GIVEN_TITLE_CHARACTERS)
     columns = {
         "title": given,
@@ -73,7 +73,10 @@ def create(
 
 
 def find(connection: sqlite3.Connection, id_start: str) -> int:
-    """Return the row of the one session whose id begins so. Raises SessionNotFound, SessionAmbiguous."""
+    """Return the row of the one session whose id begins with the given text.
+
+    Raises SessionNotFound, SessionAmbiguous.
+    """
     start = id_start.strip().lower()
     rows: list[sqlite3.Row] = []
     if start:
@@ -100,13 +103,13 @@ def exact(connection: sqlite3.Connection, id: str) -> int:
 
 
 def info(connection: sqlite3.Connection, session: int) -> SessionInfo:
-    """Return what lists show of a session."""
+    """Return a session's title, dates, model and size, as session lists show them."""
     row = connection.execute(f"{_SELECT} WHERE session.number = ?", (session,)).fetchone()
     return _info(row, has_summary=_has_summary(connection, row))
 
 
 def state(connection: sqlite3.Connection, session: int) -> SessionState:
-    """Return what the pipeline remembers of a session."""
+    """Return the stored pins, exclusions and plan of a session."""
     row = connection.execute("SELECT * FROM session WHERE number = ?", (session,)).fetchone()
     return SessionState(
         pins=tuple(unpack_json(row["pins"])),
@@ -134,7 +137,7 @@ def listed(connection: sqlite3.Connection, folder: str | None, limit: int | None
 
 
 def change(connection: sqlite3.Connection, session: int, changes: SessionChanges) -> None:
-    """Change what `changes` names. A title set so is the user's own."""
+    """Change the columns of a session that `changes` names. A title set so is the user's own."""
     columns: dict[str, Any] = {}
     for key, value in changes.items():
         match key, value:

@@ -12,14 +12,14 @@ from rolling_chat.sessions.rows import insert, message_id, pack, unpack
 
 
 def add(connection: sqlite3.Connection, message: int, touched: Iterable[FileTouch]) -> None:
-    """Keep what the tool whose result is in row `message` touched."""
+    """Store which files a tool call read or wrote; `message` is the row of its result."""
     for touch in touched:
         columns = {"message": message, "path": pack(touch.path), "action": touch.action}
         insert(connection, "file", {**columns, "sha256": touch.sha256})
 
 
 def of_session(connection: sqlite3.Connection, session: int) -> list[FileUse]:
-    """Return what was touched in a session, also on branches that were left, oldest first."""
+    """Return the files that a session's tools read or wrote, on all branches, oldest first."""
     statement = f"""
         SELECT file.message, path, action, sha256, message.created_at
         FROM file JOIN message ON message.number = file.message

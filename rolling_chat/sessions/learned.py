@@ -32,7 +32,7 @@ _KEEP_MEASURED = """
 
 
 class LearnedModels:
-    """Keep what refusals and replies taught about models, for this process and the next."""
+    """A store of what refusals and replies revealed about models: their limits, how they count tokens."""
 
     def __init__(self, database: Database, clock: Callable[[], float]) -> None:
         self._database = database
@@ -46,7 +46,7 @@ class LearnedModels:
         return Learned() if row is None else Learned(row["limit_tokens"], row["learned_at"])
 
     def keep_learned(self, model: str, address: str, what: Learned) -> None:
-        """Replace the limit that is known; a limit of 0 forgets it."""
+        """Store a model's limit in tokens; 0 deletes it."""
         with self._database.write() as connection:
             connection.execute(_KEEP, (pack(model), pack(address), whole(what.limit), self._clock()))
 
@@ -57,6 +57,6 @@ class LearnedModels:
             return None if row is None else unpack_json(row["value"])
 
     def keep_measured(self, model: str, address: str, value: JsonObject) -> None:
-        """Replace what replies taught of how a model counts."""
+        """Store how a model counts tokens, as measured from its replies."""
         with self._database.write() as connection:
             connection.execute(_KEEP_MEASURED, (pack(model), pack(address), pack_json(dict(value))))

@@ -44,7 +44,7 @@ def search(
     limit: int,
     is_stopped: Callable[[], bool] = lambda: False,
 ) -> list[SearchHit]:
-    """Search for messages with all of `words`, then for words that begin so, else for any of them.
+    """Search the full-text index: for all of `words`, then for words that begin so, else for any of them.
 
     Best first, the newer before the older. "Words in quotes" stand together; `word*` begins one. Any
     other text will do for `words`, and nothing in it is an operator. `session` is the row of

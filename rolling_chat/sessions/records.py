@@ -10,19 +10,19 @@ from rolling_chat.messages import FileTouch, Json, JsonObject, Message, Usage
 
 
 class StoreError(Exception):
-    """The store cannot do what was asked; `str()` is the one line for the user."""
+    """An operation of the session store that failed; `str()` is the one line for the user."""
 
 
 class StoreDamaged(StoreError):  # noqa: N818 - reads as what it is at the place that catches it
-    """A part of the file cannot be read; the rest may well be."""
+    """A damaged part of the database file; the rest may be readable."""
 
 
 class SessionNotFound(StoreError):  # noqa: N818
-    """No session has such an id; the line lists what there is."""
+    """A session id that does not exist; the line lists those that do."""
 
 
 class SessionAmbiguous(StoreError):  # noqa: N818
-    """Several sessions' ids begin so; the line lists them."""
+    """The beginning of an id that several sessions share; the line lists them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +56,7 @@ class SessionInfo:
 
 @dataclass(frozen=True, slots=True)
 class SessionState:
-    """What the pipeline remembers of a session, besides its summaries; `pins` and `excluded` are ids of
-    messages."""
+    """The stored plan, pins and exclusions of a session; `pins` and `excluded` are message ids."""
 
     pins: tuple[str, ...] = ()
     excluded: tuple[str, ...] = ()
@@ -158,7 +157,7 @@ class RequestRecord:
 
 @dataclass(frozen=True, slots=True)
 class Learned:
-    """What refusals taught about a model at an address.
+    """A model's limit in tokens, as learned from refusals at an address.
 
     `limit` is its window in its own tokens, 0 where nothing is known; `at` is when that was learned, in
     seconds since the epoch.

@@ -36,7 +36,7 @@ def log(
     basis: JsonObject | None,
     now: float,
 ) -> str:
-    """Add a request and what it was made from, return its id."""
+    """Log a request and what it was made from; return its id."""
     if basis is not None:
         connection.execute(
             "INSERT OR IGNORE INTO basis (digest, value) VALUES (?, ?)",
@@ -62,7 +62,10 @@ def log(
 
 
 def finish(connection: sqlite3.Connection, id: str, usage: Usage, seconds: float, error: str) -> None:
-    """Add what came back. Raises StoreError where there is no such request."""
+    """Store what came back of a request: usage, duration and error.
+
+    Raises StoreError where there is no such request.
+    """
     columns = usage_columns(usage) | {"seconds": real(seconds), "error": pack(error)}
     if not update(connection, "request", request_number(id), columns):
         raise StoreError(f"there is no request {id!r}; its session may have been deleted")
@@ -109,13 +112,13 @@ def find(connection: sqlite3.Connection, id_start: str) -> RequestRecord:
 
 
 def basis(connection: sqlite3.Connection, digest: str) -> JsonObject | None:
-    """Return what the requests with this digest were made from; None where it was not kept."""
+    """Return the inputs (settings, system prompt, tools) stored under a digest; None if there are none."""
     row = connection.execute("SELECT value FROM basis WHERE digest = ?", (digest,)).fetchone()
     return None if row is None else cast(JsonObject, unpack_json(row["value"]))
 
 
 def drop_unused(connection: sqlite3.Connection) -> None:
-    """Delete what no request that is left was made from."""
+    """Delete stored inputs that no request refers to any more."""
     connection.execute("DELETE FROM basis WHERE digest NOT IN (SELECT settings_digest FROM request)")
 
 

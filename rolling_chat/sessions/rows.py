@@ -77,17 +77,17 @@ def unpack_json(value: str | bytes) -> Json:
 
 
 def whole(value: int) -> int:
-    """Convert a count to what the database can hold: a server may report anything."""
+    """Clamp a reported count to what the database can store: 0 or more, at most 63 bits."""
     return min(max(int(value), 0), _MOST)
 
 
 def real(value: float) -> float:
-    """Convert a time or a duration to what the database can hold."""
+    """Convert a time or a duration to a finite number that the database can store."""
     return float(value) if math.isfinite(value) else 0.0
 
 
 def content_columns(message: Message) -> dict[str, Any]:
-    """Return the columns that a reply gets when it is sealed."""
+    """Return the database columns that change when a growing reply is sealed."""
     content = pack(message.text)
     return {
         "content": content,
@@ -105,7 +105,7 @@ def content_columns(message: Message) -> dict[str, Any]:
 
 
 def message_columns(message: Message) -> dict[str, Any]:
-    """Return every column but those of the tree."""
+    """Return a message's database columns, except those of its position in the tree."""
     return content_columns(message) | {
         "role": message.role,
         "tool_call_id": None if message.tool_call_id is None else pack(message.tool_call_id),
@@ -115,7 +115,7 @@ def message_columns(message: Message) -> dict[str, Any]:
 
 
 def read_message(row: sqlite3.Row) -> Message:
-    """Return the message in a row of exactly MESSAGE_COLUMNS."""
+    """Build a message from a database row of exactly MESSAGE_COLUMNS."""
     # unpacked by place: by name each column is searched for, and a session has thousands of rows
     number, role, text, parts, calls, call_id, name, extras, provider, model, ending, created, counts = row
     content: Content = unpack(text) if parts is None else tuple(unpack_json(parts))
@@ -135,12 +135,12 @@ def read_message(row: sqlite3.Row) -> Message:
 
 
 def pack_counts(counts: Mapping[str, int]) -> str | None:
-    """Token counts by encoding, None for none."""
+    """Convert token counts by encoding to JSON text; None for none."""
     return json.dumps(dict(counts)) if counts else None
 
 
 def usage_columns(usage: Usage) -> dict[str, Any]:
-    """Return what a provider reported, in the columns of a request."""
+    """Return a provider's reported usage as database columns."""
     cost = usage.cost
     return {
         "input_tokens": whole(usage.input_tokens),

@@ -67,7 +67,7 @@ class SessionStore:
         return cls(Database.open(path), clock)
 
     def close(self) -> None:
-        """Give back every session, seal what was being written, close the file."""
+        """Release every session, seal the replies that were being written, and close the database."""
         with contextlib.suppress(StoreError), self._database.write() as connection:
             tree.seal_owned(connection, self._owner, self._clock())
             claims.release_all(connection, self._owner)
@@ -85,7 +85,7 @@ class SessionStore:
         parent: str = "",
         api_base: str | None = "",
     ) -> SessionInfo:
-        """Make an empty session; without a title it gets one from its first user message."""
+        """Create an empty session; without a title it gets one from its first user message."""
         with self._database.write() as connection:
             return directory.create(
                 connection,
@@ -99,7 +99,10 @@ class SessionStore:
             )
 
     def session(self, id_start: str) -> SessionInfo:
-        """Return the session whose id begins so. Raises SessionNotFound or SessionAmbiguous."""
+        """Return the session whose id begins with the given text.
+
+        Raises SessionNotFound or SessionAmbiguous.
+        """
         with _naming(id_start), self._database.read() as connection:
             return directory.info(connection, directory.find(connection, id_start))
 
@@ -113,14 +116,14 @@ class SessionStore:
             return directory.listed(connection, folder, limit)
 
     def update_session(self, id: str, **changes: Unpack[SessionChanges]) -> SessionInfo:
-        """Change what is named. A title set here is the user's own and stays."""
+        """Change some columns of a session. A title set here is the user's own and stays."""
         with self._database.write() as connection:
             session = directory.exact(connection, id)
             directory.change(connection, session, changes)
             return directory.info(connection, session)
 
     def state(self, session_id: str) -> SessionState:
-        """Return what the pipeline remembers of a session: pins, exclusions, plan."""
+        """Return the stored pins, exclusions and plan of a session."""
         with self._database.read() as connection:
             return directory.state(connection, directory.exact(connection, session_id))
 
@@ -139,7 +142,7 @@ class SessionStore:
     # The tree
 
     def move_head(self, session_id: str, head: str, model: str) -> Json:
-        """Go to another message of the session's tree; empty: to before the first.
+        """Make another message of the session's tree its newest; empty: to before the first.
 
         Nothing is deleted. Returns, and keeps, the plan of `model` that the nearest request at or
         above `head` was sent by, None if there is none. Raises StoreError for a message of
@@ -176,14 +179,14 @@ class SessionStore:
             )
 
     def is_blank(self, session_id: str) -> bool:
-        """Say whether nothing was ever said in the session, on any branch."""
+        """Return whether the session never had a message, on any branch."""
         with self._database.read() as connection:
             return ancestry.is_blank(connection, directory.exact(connection, session_id))
 
     # Messages
 
     def branch(self, session_id: str, head: str | None = None) -> list[Message]:
-        """Return the messages from the root to `head` (None: the session's own), ids and counts filled."""
+        """Return the messages from the first to `head`, with ids and token counts; None: to the newest."""
         with _naming(session_id), self._database.read() as connection:
             info = directory.info(connection, directory.exact(connection, session_id))
             tip = info.head if head is None else head
@@ -230,7 +233,7 @@ class SessionStore:
             return message_id(number)
 
     def grow_reply(self, reply_id: str, text: str = "", reasoning: str = "") -> None:
-        """Write more of a reply."""
+        """Append streamed text to the reply stored as `id`, which is still growing."""
         if not text and not reasoning:
             return
         # many times a second: these wait for the system, not for the disk
@@ -252,7 +255,7 @@ class SessionStore:
             tree.drop_reply(connection, message_number(reply_id), self._clock())
 
     def save_counts(self, messages: Iterable[Message]) -> None:
-        """Keep the token counts of messages that are stored; others are passed over."""
+        """Store the token counts of stored messages; skip the others."""
         with self._database.write(survives_power_cut=False) as connection:
             tree.save_counts(connection, messages)
 
@@ -316,7 +319,7 @@ class SessionStore:
             return requests.log(connection, session, record, basis, self._clock())
 
     def finish_request(self, id: str, *, usage: Usage, seconds: float, error: str = "") -> None:
-        """Add what came back of a request."""
+        """Store what came back of a request: usage, duration and error."""
         with self._database.write() as connection:
             requests.finish(connection, id, usage, seconds, error)
 
@@ -331,7 +334,10 @@ class SessionStore:
             return requests.usage_of(connection, directory.exact(connection, session_id))
 
     def request(self, id_start: str) -> RequestRecord:
-        """Return the request whose id begins so. Raises StoreError if there is none, or several."""
+        """Return the logged request whose id begins with the given text.
+
+        Raises StoreError if there is none, or several.
+        """
         with self._database.read() as connection:
             return requests.find(connection, id_start)
 
@@ -343,7 +349,9 @@ class SessionStore:
     # Who has a session open
 
     def claim(self, session_id: str) -> Holder | None:
-        """Take the session for this store. None: it is ours; else who has it.
+        """Claim a session for this process, so that no other one writes to it.
+
+        None: it is ours; else who has it.
 
         What a dead holder left is taken over, and the reply it was writing is sealed as cancelled
         with all that was written.
@@ -356,7 +364,7 @@ class SessionStore:
             return other
 
     def release(self, session_id: str) -> None:
-        """Give the session back; one that is gone or not ours is no fault."""
+        """Release a claimed session; do nothing if it is gone or not ours."""
         with self._database.write() as connection, contextlib.suppress(SessionNotFound):
             claims.release(connection, directory.exact(connection, session_id), self._owner)
 

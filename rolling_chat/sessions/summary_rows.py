@@ -41,7 +41,7 @@ def newest(connection: sqlite3.Connection, session: int, head: int | None) -> St
 def publish(
     connection: sqlite3.Connection, session: int, summary: StoredSummary, expected: int, now: float
 ) -> StoredSummary | None:
-    """Add a summary if `expected` is still the generation that counts; None where it is not."""
+    """Store a summary if `expected` is still the newest generation; None if it is not."""
     head, through = head_of(connection, session), message_number(summary.through)
     before = newest(connection, session, head)
     if expected != (before.generation if before else 0) or not is_on_branch(connection, through, head):
@@ -66,7 +66,7 @@ def publish(
 
 
 def copy(connection: sqlite3.Connection, session: int, fork: int, head: int | None) -> None:
-    """Give a fork the summaries that are valid up to `head`: what is made later is each session's own."""
+    """Copy to a fork the summaries that are valid up to `head`."""
     rows = connection.execute(_SELECT, (session,)).fetchall()
     for row in rows:
         if is_on_branch(connection, row["through"], head):

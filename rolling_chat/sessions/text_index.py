@@ -17,13 +17,13 @@ _TRIGGERS = ("message_text_added", "message_text_changed", "message_text_deleted
 
 
 def is_damage(error: sqlite3.Error) -> bool:
-    """Say whether an error means that the file's content is damaged."""
+    """Return whether a database error means that the file is damaged."""
     code = getattr(error, "sqlite_errorname", "") or ""
     return code.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB"))
 
 
 def repair(connection: sqlite3.Connection) -> str:
-    """Make the index again where it is damaged; where that fails, let messages be kept without it.
+    """Rebuild a damaged full-text index; if that fails, go on without one.
 
     The messages themselves are not touched. Returns what was done, in words; empty where the index is
     not what is damaged. To be called outside of a transaction.
@@ -38,7 +38,7 @@ def repair(connection: sqlite3.Connection) -> str:
 
 
 def is_kept(connection: sqlite3.Connection) -> bool:
-    """Say whether new messages go to the index."""
+    """Return whether new messages are added to the full-text index."""
     found = connection.execute(
         "SELECT 1 FROM sqlite_master WHERE type = 'trigger' AND name = ?", _TRIGGERS[:1]
     )

@@ -59,7 +59,7 @@ def title_of(text: str) -> str:
 
 
 def says_something(line: str) -> bool:
-    """Say whether a title is more than a greeting; one that is not can wait for a better one."""
+    """Return whether a title is more than a greeting, and need not wait for a better one."""
     words = re.findall(r"[^\W_]+", line.lower())
     return any(word not in _GREETINGS for word in words)
 

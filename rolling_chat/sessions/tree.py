@@ -92,13 +92,13 @@ def begin_reply(
 
 
 def grow_reply(connection: sqlite3.Connection, number: int, text: str, reasoning: str) -> None:
-    """Write more of a growing reply."""
+    """Append streamed text to the stored row of a reply that is still growing."""
     _require_growing(connection, number)
     insert(connection, "chunk", {"message": number, "text": pack(text), "reasoning": pack(reasoning)})
 
 
 def seal_reply(connection: sqlite3.Connection, number: int, message: Message, now: float) -> Message:
-    """End a growing reply as `message`; what was written of it and is missing there is added."""
+    """Seal a growing reply in the database as `message`, adding streamed text that is missing there."""
     _require_growing(connection, number)
     row = connection.execute(
         "SELECT session, provider, model, created_at FROM message WHERE number = ?", (number,)
@@ -117,7 +117,7 @@ def seal_reply(connection: sqlite3.Connection, number: int, message: Message, no
 
 
 def drop_reply(connection: sqlite3.Connection, number: int, now: float) -> None:
-    """Take back a reply that never got a byte; one that did, or was answered, is sealed instead."""
+    """Delete a stored reply that never got a byte; one that did, or was answered, is sealed instead."""
     _require_growing(connection, number)
     used = connection.execute(
         "SELECT EXISTS (SELECT 1 FROM chunk WHERE message = :n)"
@@ -163,7 +163,7 @@ def last_sealed(connection: sqlite3.Connection, head: int | None) -> int | None:
 
 
 def save_counts(connection: sqlite3.Connection, messages: Iterable[Message]) -> None:
-    """Keep the token counts of messages that were stored."""
+    """Store the token counts of messages that are in the database."""
     connection.executemany(
         "UPDATE message SET counts = ? WHERE number = ?",
         [(pack_counts(m.counts), message_number(m.id)) for m in messages if m.id and m.counts],

@@ -26,7 +26,9 @@ _INVENTORIES = ("bedrock", "azure", "oci", "sagemaker")
 
 @dataclass(frozen=True, slots=True)
 class ModelInfo:
-    """One model of the table. Sizes in tokens, 0 where unknown; costs in US dollars a token.
+    """A model in the catalog: its window, its limits, its prices.
+
+    Sizes in tokens, 0 where unknown; costs in US dollars a token.
 
     `name` is the table's name for it. A cost is None where nobody knows it, and where the
     figures were found under another provider than the one asked for.
@@ -45,7 +47,7 @@ class ModelInfo:
 
 
 class ModelCatalog:
-    """The models by name.
+    """A catalog of known models by name.
 
     `table` is litellm's, or reads it when something is first asked of it: that takes 30 ms, which a
     start with the offline model can do without.
@@ -64,7 +66,7 @@ class ModelCatalog:
         }
 
     def lookup(self, model: str) -> ModelInfo | None:
-        """Look up what is known of `model`, or None.
+        """Return what the catalog says about `model`; None if it does not know it.
 
         Tried in turn: the name itself; the name without provider prefixes, from the left, as
         routers give them (openrouter/anthropic/…); the same without a tag (`:8b`, `@latest`) and

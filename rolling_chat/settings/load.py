@@ -39,7 +39,7 @@ class _Given:
 
 
 class Faults:
-    """What is wrong in the settings: the first fault is raised, or every one is collected in `lines`."""
+    """A collector of faults in the settings: raises the first one, or collects them all in `lines`."""
 
     def __init__(self, *, collect: bool = False) -> None:
         self.lines: list[str] = []
@@ -68,7 +68,7 @@ def load_settings(
     overrides: Sequence[str] = (),
     faults: Faults | None = None,
 ) -> Settings:
-    """Read the settings that hold in `folder`.
+    """Read the settings that apply in `folder`: defaults, files, environment and command line.
 
     `overrides` are `key=value`, the value in TOML or, for a key that takes text, plain. A
     project's own file may set only what can neither run code nor send data elsewhere, unless the
@@ -95,7 +95,10 @@ def load_settings(
 
 
 def check_setting(path: KeyPath, value: object, origin: str, spelt: str = "") -> Any:
-    """Return `value` as the settings hold it. Raises SettingsError naming origin, key and what is allowed."""
+    """Check a value and convert it to its setting's type.
+
+    Raises SettingsError naming origin, key and what is allowed.
+    """
     key = spelt or dotted(path)
     rule = find_rule(path)
     if rule is None:
@@ -107,7 +110,10 @@ def check_setting(path: KeyPath, value: object, origin: str, spelt: str = "") ->
 
 
 def read_setting(key: str, text: str, origin: str) -> tuple[KeyPath, Any]:
-    """Read a key and its value as the user types them. Raises SettingsError as `check_setting` does."""
+    """Parse a key and its value as the user types them, `context.enabled=true`.
+
+    Raises SettingsError as `check_setting` does.
+    """
     path = split_key(key)
     return path, check_setting(path, _value(text, find_rule(path)), origin, key)
 
@@ -118,7 +124,10 @@ def find_rule(path: KeyPath) -> Rule | None:
 
 
 def split_key(text: str) -> KeyPath:
-    """Split a dotted key. A model's or a tool's own name needs no quotes: shells take them away."""
+    """Split a dotted key of the settings into its parts.
+
+    A model's or a tool's own name needs no quotes: shells take them away.
+    """
     for pattern in RULES:
         if ANY not in pattern[:-1]:
             continue
@@ -130,7 +139,7 @@ def split_key(text: str) -> KeyPath:
 
 
 def dotted(path: KeyPath) -> str:
-    """Write a key as TOML does."""
+    """Format a key of the settings as TOML writes it, with dots and quotes."""
     return ".".join(part if _BARE_KEY.fullmatch(part) else f'"{part}"' for part in path)
 
 

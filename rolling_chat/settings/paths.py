@@ -16,7 +16,7 @@ _PROGRAM = "rolling-chat"
 
 @dataclass(frozen=True, slots=True)
 class Paths:
-    """Every file and folder of the program's own; none of them need exist yet."""
+    """The paths of the program's own files and folders; none of them need exist yet."""
 
     config_file: Path
     data_dir: Path

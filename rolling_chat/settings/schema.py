@@ -31,7 +31,7 @@ def _by_name(kind: type, **rule: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class ModelSettings:
-    """What is known of one model, sizes in tokens; 0: ask the catalog, "": the provider's own."""
+    """The settings of one model, sizes in tokens; 0: ask the catalog, "": the provider's own address."""
 
     max_input_tokens: int = size(0)
     max_output_tokens: int = size(0)
@@ -40,14 +40,14 @@ class ModelSettings:
 
 @dataclass(frozen=True, slots=True)
 class ToolContextSettings:
-    """What the pipeline does with the results of one tool; "" leaves the general setting."""
+    """The settings for the results of one tool; "" uses the general setting."""
 
     truncation: Literal["", "head", "tail", "both"] = key("", str, choices=TRUNCATIONS, project=True)
 
 
 @dataclass(frozen=True, slots=True)
 class ContextSettings(ContextKeys):
-    """The rolling pipeline; off unless it is switched on."""
+    """The settings of `[context]`: the rolling pipeline, off by default."""
 
     enabled: bool = key(False, bool, project=True)
     tools: Mapping[str, ToolContextSettings] = _table(ToolContextSettings)
@@ -67,7 +67,7 @@ class PermissionSettings:
 
 @dataclass(frozen=True, slots=True)
 class AgentSettings:
-    """What the model may do, and how long it may go on by itself."""
+    """The settings of `[agent]`: what the model may do, and how long it may go on by itself."""
 
     max_tool_iterations: int = size(25, least=1, project=False)
     retry_minutes: int = size(5, least=0, project=False)
@@ -85,7 +85,7 @@ class AgentSettings:
 
 @dataclass(frozen=True, slots=True)
 class SessionsSettings:
-    """How long saved sessions are kept; 0 days: forever."""
+    """The settings of `[sessions]`: how long saved sessions are kept; 0 days: forever."""
 
     # what deletes is not for a project to choose
     keep_days: int = size(0, project=False)
@@ -141,7 +141,7 @@ RULES: Mapping[KeyPath, Rule] = MappingProxyType(dict(_rules(Settings)))
 def build(
     values: Mapping[KeyPath, Any], origins: Mapping[str, str], warnings: Iterable[str] = ()
 ) -> Settings:
-    """Make the settings from checked values by path; what is not given has its default."""
+    """Build the settings from checked values by path; missing ones get their defaults."""
     read_only = MappingProxyType(dict(origins))
     settings: Settings = _build(Settings, values, (), origins=read_only, warnings=tuple(warnings))
     return settings

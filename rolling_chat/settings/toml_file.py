@@ -60,7 +60,7 @@ def parse_toml(text: str, path: Path) -> dict[str, Any]:
 
 
 def replace_file(path: Path, text: str) -> None:
-    """Write `path` in one step: whoever reads it sees the old text or the new, never a part.
+    """Write a file atomically: readers see the old text or the new, never a part.
 
     A missing folder is made; a symbolic link is followed and stays a link; the mode stays, and
     is 0600 for a new file. Raises SettingsError.

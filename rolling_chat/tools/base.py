@@ -12,12 +12,12 @@ from rolling_chat.tools.memory import Memory
 
 
 class ToolError(Exception):
-    """A call that cannot be done: `str()` is one line that tells the model what is right."""
+    """A tool call that failed; `str()` is one line that tells the model how to do it right."""
 
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """What a tool gives back: the whole text, how it ended, and the files that it read or wrote."""
+    """The result of a tool call: the whole text, how it ended, and the files that it read or wrote."""
 
     text: str
     ending: Ending = Ending.COMPLETE
@@ -26,8 +26,7 @@ class ToolResult:
 
 @dataclass(frozen=True, slots=True)
 class ToolContext:
-    """Where the tools work: the folder they are confined to, the program's environment, and the
-    conversation that they may read back, if any.
+    """The surroundings of a tool call: its folder, the environment, the conversation it may read back.
 
     `is_attached` says of a path outside the folder that the user gave that very file to the model.
     """
@@ -39,7 +38,7 @@ class ToolContext:
 
 
 class Tool(Protocol):
-    """One thing that the model may do.
+    """A tool that the model may call.
 
     `schema` is a tool in OpenAI's format. A tool with `needs_permission` changes things: the agent
     asks the user before it runs.
@@ -57,11 +56,11 @@ class Tool(Protocol):
 
     @property
     def needs_permission(self) -> bool:
-        """Whether the user is asked before it runs."""
+        """Whether the user must permit each call of the tool."""
         ...
 
     def describe(self, arguments: JsonObject) -> str:
-        """Exactly what would be done, for the question and the transcript's one line."""
+        """Return exactly what a call would do, as the permission question and the transcript show it."""
         ...
 
     async def run(self, arguments: JsonObject, context: ToolContext) -> ToolResult:
@@ -88,7 +87,10 @@ def function_schema(
 
 
 def read_text(arguments: JsonObject, name: str, default: str | None = None) -> str:
-    """Read the text argument `name`. Raises ToolError if it is missing and has no default."""
+    """Return the text argument `name` of a tool call.
+
+    Raises ToolError if it is missing and has no default.
+    """
     value = arguments.get(name)
     if value is None or value == "":
         if default is None:

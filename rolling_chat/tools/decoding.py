@@ -26,8 +26,10 @@ def encoding_of(head: bytes) -> str:
 
 
 def decode(data: bytes, encoding: str = "utf-8") -> str:
-    """Decode any bytes: what is not text becomes U+FFFD, and so does NUL, which SQLite's search
-    and several providers refuse. Other control characters stay; the screen makes them visible."""
+    """Decode any bytes as text; invalid ones and NUL, which SQLite refuses, become U+FFFD.
+
+    Other control characters stay; the screen makes them visible.
+    """
     return data.decode(encoding, errors="replace").replace("\x00", "\ufffd")
 
 

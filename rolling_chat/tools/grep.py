@@ -122,7 +122,7 @@ class Tree:
 
 
 def open_below(where: Where, name: str) -> Where:
-    """Open a folder in a folder, following no link."""
+    """Open a subfolder without following a symbolic link."""
     if isinstance(where, str):
         return os.path.join(where, name)  # noqa: PTH118  # bytes that are no text must survive
     return os.open(name, _FLAGS | getattr(os, "O_DIRECTORY", 0), dir_fd=where)
@@ -135,7 +135,7 @@ def _open(where: Where, name: str) -> int:
 
 
 def read_rules(where: Where, path: str) -> Rules:
-    """Return the rules of the folder's own .gitignore."""
+    """Read the rules of a folder's own .gitignore."""
     try:
         with os.fdopen(_open(where, _IGNORE), "rb") as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
@@ -237,7 +237,7 @@ def _ripgrep(program: str, pattern: str, longest: int, target: int) -> None:
 
 
 def fault_of(code: int, output: bytes) -> str:
-    """Say in one line what broke a search that ended with `code`; empty where nothing did."""
+    """Return one line on why a search ended with the exit code `code`; empty if it succeeded."""
     if code in {FOUND, FAILED} or (code == NOTHING and not output.strip()):
         return ""
     lines = output.decode("utf-8", errors="replace").strip().splitlines() if code > 0 else []

@@ -14,14 +14,14 @@ _PIECE = 1_000_000
 
 
 class FileHash:
-    """The SHA-256 of a file that is being read for another purpose: it is fed what was read of it."""
+    """A SHA-256 computed from a file's bytes while they are read for another purpose."""
 
     def __init__(self) -> None:
         self._hash = hashlib.sha256()
         self._bytes = 0
 
     def add(self, data: bytes) -> None:
-        """Take what was read."""
+        """Add bytes that were read to the hash."""
         self._hash.update(data)
         self._bytes += len(data)
 

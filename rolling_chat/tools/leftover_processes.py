@@ -59,7 +59,10 @@ class _Entry:
 
 
 class Children:
-    """What the commands of this process have started. Each command is in a session of its own."""
+    """A register of the processes that commands of this program have started.
+
+    Each command is in a session of its own.
+    """
 
     def __init__(self) -> None:
         self._token = f"{os.getpid()}-{secrets.token_hex(8)}"
@@ -70,7 +73,7 @@ class Children:
 
     @property
     def mark(self) -> dict[str, str]:
-        """The variable that marks what a command starts."""
+        """The environment variable by which a command's descendants are recognized."""
         return {STARTED_BY: self._token}
 
     @contextmanager
@@ -84,12 +87,12 @@ class Children:
             self._starting -= 1
 
     def began(self, pid: int) -> None:
-        """Note the start of a command, in a session of its own."""
+        """Record the start of a command, which has a process session of its own."""
         self._sessions.add(pid)
         self._running.add(pid)
 
     def ended(self, pid: int) -> tuple[Child, ...]:
-        """Note the end of a command; return what was left running since the last one ended."""
+        """Record the end of a command; return the processes that were newly left running."""
         self._running.discard(pid)
         left = self.left_running()
         fresh = tuple(child for child in left if child.id not in self._known)
@@ -143,7 +146,7 @@ CHILDREN = Children()
 
 
 async def end_children(children: Iterable[Child]) -> None:
-    """Ask processes to end, and kill those that do not."""
+    """End processes: send SIGTERM, wait, and kill those that are left."""
     left = _signal(children, signal.SIGTERM)
     end = asyncio.get_running_loop().time() + _GRACE
     while left and asyncio.get_running_loop().time() < end:
@@ -153,7 +156,7 @@ async def end_children(children: Iterable[Child]) -> None:
 
 
 def kill_children(children: Iterable[Child]) -> None:
-    """Kill processes now."""
+    """Kill processes at once, with SIGKILL."""
     _signal(children, getattr(signal, "SIGKILL", signal.SIGTERM))
 
 

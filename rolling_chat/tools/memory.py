@@ -18,7 +18,7 @@ LONGEST_LINE = 500  # characters; a longer line is several, so that every part o
 
 
 class Counter(Protocol):
-    """Count tokens as the cap on results does."""
+    """A token counter, the same that limits tool results."""
 
     def count_text(self, text: str) -> int:
         """The tokens of `text`."""
@@ -30,7 +30,10 @@ class Counter(Protocol):
 
 
 class Memory(Protocol):
-    """This session's branch, for reading. A message's place in it counts from 1: `r1` is the first."""
+    """Read access to the session's branch, for the recall tool.
+
+    A message's place in it counts from 1: `r1` is the first.
+    """
 
     @property
     def branch(self) -> Sequence[Message]:
@@ -44,12 +47,12 @@ class Memory(Protocol):
 
     @property
     def cap(self) -> int:
-        """The tokens that one result may take."""
+        """The maximum size of one tool result, in tokens."""
         ...
 
     @property
     def estimator(self) -> Counter:
-        """What counts the tokens."""
+        """The token counter."""
         ...
 
 
@@ -63,7 +66,7 @@ def place_named(text: str) -> int | None:
 
 
 def speaker_of(message: Message) -> str:
-    """Whose message it is: `user`, `assistant calling read_file`, `result of read_file`."""
+    """Return who wrote a message: `user`, `assistant calling read_file`, `result of read_file`."""
     if message.role == "tool":
         return f"result of {one_line(message.name or 'a tool', 60)}"
     if message.tool_calls:
@@ -73,7 +76,7 @@ def speaker_of(message: Message) -> str:
 
 
 def piece_text(message: Message) -> str:
-    """Everything of `message` that is text: what it says, then its calls with their arguments.
+    """Return all text of a message: its content, then its tool calls with their arguments.
 
     Arguments that are text of several lines stand as lines; images and other parts are named.
     """

@@ -52,7 +52,7 @@ _Hits: TypeAlias = dict[str, tuple[tuple[int, ...], tuple[float, ...]]]
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A message that was found: its place, and the line of `piece_lines` (from 0) that holds most."""
+    """A search hit: the message's index, and the number of its best line in `piece_lines`, from 0."""
 
     place: int
     line: int
@@ -70,7 +70,7 @@ class _Query:
 
 
 def search_branch(branch: Sequence[Message], question: str, places: Iterable[int], most: int) -> list[Found]:
-    """Search the messages at `places` (from 1) for a question: at most `most`, best first.
+    """Rank the messages at the given indexes (from 1) by how well they answer a question, best first.
 
     Of several messages with the same line only the newest comes, and what `recall` was asked and
     brought is left out: it is a copy.

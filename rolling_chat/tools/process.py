@@ -20,7 +20,7 @@ _LINGER = 0.25  # seconds to wait for more output once the command itself has en
 
 @dataclass(slots=True)
 class Output:
-    """What a process wrote, as it came: the first and the last half of `limit` bytes."""
+    """The output of a process, limited to its first and its last `limit` / 2 bytes."""
 
     limit: int = MAX_RESULT_BYTES
     total: int = 0
@@ -29,7 +29,7 @@ class Output:
     _tail_size: int = 0
 
     def add(self, data: bytes) -> None:
-        """Take the next piece."""
+        """Add the next piece of output, dropping bytes from the middle beyond the limit."""
         self.total += len(data)
         room = self.limit // 2 - len(self._head)
         self._head += data[: max(room, 0)]
@@ -43,12 +43,12 @@ class Output:
 
     @property
     def left_out(self) -> int:
-        """Bytes from the middle that were not kept."""
+        """The number of bytes dropped from the middle."""
         return self.total - len(self._head) - self._tail_size
 
     @property
     def parts(self) -> tuple[bytes, bytes]:
-        """The beginning, and the end where that is another piece."""
+        """Return the output's beginning, and its end if bytes between were dropped."""
         return bytes(self._head), b"".join(self._tail)
 
 

@@ -19,14 +19,14 @@ _GRACE = 2.0  # seconds between asking a group to end and ending it
 
 
 def group_options() -> dict[str, Any]:
-    """Give the arguments of a start that put a program into a group of its own."""
+    """Return the `subprocess` arguments that start a program in a process group of its own."""
     if sys.platform == "win32":
         return {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP | subprocess.CREATE_NO_WINDOW}
     return {"start_new_session": True}
 
 
 async def end_group(process: asyncio.subprocess.Process) -> None:
-    """Ask the group to end, and kill what is left of it: now, if we are hurried."""
+    """End a process group: SIGTERM, then SIGKILL for what is left; SIGKILL at once if hurried."""
     try:
         await _ask_to_end(process)
     finally:
@@ -35,7 +35,7 @@ async def end_group(process: asyncio.subprocess.Process) -> None:
 
 
 async def listen(pipe: asyncio.Protocol, reading: int) -> Callable[[], None]:
-    """Hand what comes through the descriptor `reading` to `pipe`; return what ends that.
+    """Copy what arrives on the descriptor `reading` to `pipe`; return a function that stops it.
 
     On Windows the event loop knows no anonymous pipes, and a thread reads instead.
     """

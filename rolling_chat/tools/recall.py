@@ -95,7 +95,7 @@ def _answer(reader: _Reader, ranges: Sequence[range], words: str, arguments: Jso
 
 
 def read_ranges(given: object, length: int, known: str) -> list[range]:
-    """Parse the places that an id names: `r17`, `17`, `r3-r9`, or several with commas, as a notice has them.
+    """Parse the message indexes that an id names: `r17`, `17`, `r3-r9`, or several with commas.
 
     Raises ToolError, saying which ids there are (`known`), where it names anything else.
     """

@@ -59,11 +59,11 @@ class RunCommand:
         )
 
     def describe(self, arguments: JsonObject) -> str:
-        """Give the exact command, as the shell gets it. Raises ToolError for one that cannot be run."""
+        """Return the exact command, as the shell gets it. Raises ToolError for one that cannot be run."""
         return _read_command(arguments)
 
     async def run(self, arguments: JsonObject, context: ToolContext) -> ToolResult:
-        """Run a command; give its output, then its exit code. When time is up, kill all it started."""
+        """Run a command; return its output, then its exit code. When time is up, kill all it started."""
         command = _read_command(arguments)
         timeout = min(read_count(arguments, "timeout", default=DEFAULT_TIMEOUT) or 1, MAX_TIMEOUT)
         try:
@@ -79,7 +79,7 @@ class RunCommand:
 
 
 def shell_line(command: str, context: ToolContext) -> list[str]:
-    """Give the shell that runs `command`, and its arguments. Raises OSError if there is none."""
+    """Return the shell that runs `command`, and its arguments. Raises OSError if there is none."""
     if sys.platform == "win32":
         for name in ("pwsh", "powershell"):
             if shell := find_program(name, context.environ, context.folder):

@@ -23,7 +23,7 @@ _STOP_WORDS = frozenset(_STOP_WORDS_TEXT.split())
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """One sentence or line of the prompt; `place` counts from the start of the prompt."""
+    """One sentence or line of the prompt, and its index from the start."""
 
     text: str
     place: int

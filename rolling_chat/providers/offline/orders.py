@@ -51,7 +51,10 @@ _QUESTION = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """One thing to do with a tool. `target` is the path, pattern or command; lines count from 1."""
+    """One tool call that the user's text asks for in plain words.
+
+    `target` is the path, pattern or command; lines count from 1.
+    """
 
     action: Action
     target: str = ""
@@ -71,7 +74,7 @@ def read_orders(text: str) -> list[tuple[Order, ...]]:
 
 
 def read_questions(text: str) -> list[str]:
-    """Return the sentences of `text` in which it asks for something; all others tell it.
+    """Return the sentences of `text` that are questions or requests.
 
     A text that is sent along with a question, from a pipe for one, stands before or behind it: so only
     the first and the last paragraph are looked at, and a question without its mark, as a line of a file

@@ -25,7 +25,7 @@ def export(
     summary: StoredSummary | None = None,
     secrets: Collection[str] = (),
 ) -> str:
-    """Write the whole of `messages` in one of FORMATS, safe to print to a terminal and to hand on.
+    """Return a whole conversation in one of FORMATS, without secrets and terminal control characters.
 
     `secrets`, and what has the shape of a secret, are hidden. JSON carries the `summary`, too: the others
     are to be read, or are messages alone.
@@ -68,6 +68,6 @@ def _redacted(message: Message, secrets: Collection[str]) -> Message:
 
 
 def format_of(file_name: str) -> str:
-    """Return the format of a file's name by its ending, empty for none of them."""
+    """Return the export format that a file name's ending stands for; empty for any other ending."""
     ending = file_name.lower().rpartition(".")[2]
     return next((name for name, known in FORMATS.items() if known == ending), "")

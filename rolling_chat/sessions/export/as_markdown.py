@@ -41,7 +41,7 @@ def fence(text: str, language: str = "") -> str:
 
 
 def facts_of(info: SessionInfo, count: int) -> dict[str, str]:
-    """Return what is known of a session of `count` messages; empty where it is not."""
+    """Return a session's facts as lines of Markdown: model, folder, dates, `count` messages."""
     return {
         "session": info.id,
         "folder": info.folder,
@@ -80,7 +80,7 @@ def _message(message: Message, called: str) -> Iterator[str]:
 
 
 def heading_of(message: Message, called: str, mark: Callable[[str], str] = one_line) -> str:
-    """Return who speaks and when; `called` is the tool that answers, `mark` sets foreign names off."""
+    """Return a message's heading: its speaker (for a result, the tool `called`) and its time."""
     name = called or message.name or ""
     role: str = message.role  # what was imported may have any
     match role:

@@ -151,7 +151,7 @@ class CommandController:
         return self._app.theme
 
     def say(self, text: str, *, warning: bool = False) -> None:
-        """Add one line to the transcript."""
+        """Show the user a one-line notice in the transcript."""
         self._screen.state.notice(text, warning=warning)
 
     def show_tables(self, title: str, lead: Sequence[str], tables: Sequence[Table]) -> None:

@@ -68,7 +68,7 @@ class Meter:
         self._has_begun = True
 
     def take(self, event: Event) -> None:
-        """Update the figures with an event of the running turn."""
+        """Update the gauge's token figures with an event of the running turn."""
         match event:
             case TurnStarted():
                 self._sending = 0
@@ -83,7 +83,7 @@ class Meter:
                 pass
 
     def turn_over(self) -> None:
-        """Forget the sent draft and the streamed reply, after the turn has ended."""
+        """Stop counting the sent draft and the streamed reply separately, once the turn has ended."""
         self._reply, self._sending = None, 0
 
     @property
@@ -96,7 +96,7 @@ class Meter:
         return self._chat.session.sizes.of_draft(text) if text.strip() else 0
 
     def show_draft(self, draft: str, tokens: int) -> None:
-        """Set the draft in the prompt box, and its tokens."""
+        """Record the prompt box's draft and its size in tokens, for the gauge to show."""
         self._draft, self.draft_tokens = draft if tokens else "", tokens
 
     def price(self, text: str) -> int:

@@ -57,7 +57,7 @@ class ConfirmScreen(FramedScreen[bool]):
         self._answer = answer
 
     def compose(self) -> ComposeResult:
-        """Lay out the question above the text."""
+        """Lay out the screen: the question, and below it the text that is accepted or rejected."""
         with Vertical() as box:
             box.border_title = one_line(self._title)
             yield Static(Text(visible(self._question)), id="question")

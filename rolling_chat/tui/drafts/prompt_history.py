@@ -82,7 +82,7 @@ class History:
         return self._entries[self._at].read() if self._at < len(self._entries) else self._draft
 
     def search(self, words: str, below: int | None = None) -> tuple[int, Draft] | None:
-        """Return the newest entry older than `below` that contains `words`, and its number; None for none.
+        """Return the newest sent prompt before number `below` that contains `words`, and its number; or None.
 
         Capitals count only where `words` has some. Each text is found once, at its newest.
         """

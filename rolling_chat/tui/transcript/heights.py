@@ -115,7 +115,7 @@ class Heights:
         return self.above.total + self.below.total
 
     def before(self, ordinal: int) -> int:
-        """Return the number of rows above an item."""
+        """Return how many rows all items above an item take."""
         if ordinal < 0:
             return self.above.total - self.above.before(-ordinal)
         return self.above.total + self.below.before(ordinal)

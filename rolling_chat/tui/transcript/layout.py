@@ -89,7 +89,7 @@ class LineCache:
         self._count = 0
 
     def keep(self, piece: Piece) -> None:
-        """Mark a piece as used last, and drop the lines of the pieces that exceed the limit."""
+        """Mark a piece's drawn lines as just used, and drop the oldest lines beyond the limit."""
         lines = piece.lines or ()
         self._count += len(lines) - self._kept.pop(piece, 0)
         self._kept[piece] = len(lines)
@@ -213,7 +213,7 @@ class ItemLayout:
         return Place(ordinal, len(self.pieces))
 
     def place_of(self, ordinal: int, row: int) -> Place:
-        """Return the position of one of the item's rows, as far as heights are known."""
+        """Return the position of row number `row` of the item, or of the last row that is laid out."""
         at, line = self.heights.find(min(row, max(0, self.height - 1)))
         at = min(at, len(self.pieces) - 1)
         return Place(ordinal, at, min(line, max(0, len(self.lines(at)) - 1)))

@@ -83,7 +83,7 @@ def first_number(token: Token) -> int | None:
 
 
 def find_tops(prefix: str, known: str, environment: dict[str, Any]) -> list[Top]:
-    """Return the top-level blocks of `known`, which continues `prefix`; positions count from `known`."""
+    """Parse Markdown and return its top-level blocks; positions count from `known`, after `prefix`."""
     text = prefix + known
     starts = [0]
     starts += [match.end() for match in re.finditer("\n", text)]
@@ -177,7 +177,7 @@ class InTable:
 
 @dataclass(frozen=True, slots=True)
 class ListState:
-    """A list that continues at `at`: its next item's number, and whether a blank line is above that."""
+    """The splitter's mode between items of a list: where the next begins, and its number."""
 
     at: int
     number: int | None

@@ -146,7 +146,7 @@ class Viewport:
         self._prepare()
 
     def to_row(self, row: int) -> None:
-        """Scroll to a row, counted as the scroll bar counts."""
+        """Scroll so that a row, counted from the top of the whole document, is the first in sight."""
         self._begin_move()
         if row >= self.total - self.height:
             self.to_end()

@@ -164,7 +164,7 @@ class Level(StrEnum):
 
 
 def level(report: PromptReport) -> Level:
-    """Return the level of a report, measured against the room for the prompt rather than the window."""
+    """Return how full the prompt is (plain, near, full), measured against the room for it, not the window."""
     room = report.room
     if not report.within_budget or (room > 0 and report.used >= _FULL * room):
         return Level.FULL

@@ -45,7 +45,7 @@ class RowScroller(ScrollView):
         raise NotImplementedError
 
     def move_to_row(self, row: int) -> None:
-        """Scroll to a row, counted as the scroll bar counts."""
+        """Scroll so that a row, counted from the top of the whole content, is the first in sight."""
         raise NotImplementedError
 
     def scroll_pages(self, pages: int) -> None:
@@ -53,7 +53,7 @@ class RowScroller(ScrollView):
         raise NotImplementedError
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
-        """Turn scrolling by Textual itself, such as a selection dragged past the edge, into lines."""
+        """Convert Textual's own scrolling, such as a selection dragged past the edge, to a move by lines."""
         if self.show_vertical_scrollbar:
             self.vertical_scrollbar.position = new_value
         is_cut = old_value > new_value >= self.max_scroll_y  # by another size, and not by the user

@@ -139,7 +139,7 @@ class Transcript(SelectableRows, can_focus=True):
         self._moved()
 
     def move_to_row(self, row: int) -> None:
-        """Scroll to a row, counted as the scroll bar counts."""
+        """Scroll so that a row, counted from the top of the whole transcript, is the first in sight."""
         self.viewport.to_row(row)
         self._moved()
 
