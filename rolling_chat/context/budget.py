@@ -7,10 +7,6 @@ from dataclasses import dataclass
 from rolling_chat.context.config import ContextConfig
 from rolling_chat.context.families import get_context_limit
 
-MEASURED_MARGIN = 0.02
-"""The safety margin once `REPLIES_TO_MEASURE` replies were counted, unless it was set."""
-REPLIES_TO_MEASURE = 3
-
 
 @dataclass(frozen=True, slots=True)
 class Budget:
@@ -69,11 +65,6 @@ def reserve_and_margin(config: ContextConfig, window: int) -> tuple[int, int]:
         wanted = min(wanted, config.max_output_tokens)
     reserve = int(wanted)
     return reserve, int(wanted + window * config.safety_margin) - reserve
-
-
-def safety_margin(configured: float, *, is_set: bool, replies: int) -> float:
-    """Return the safety margin as a share of the window, which shrinks after a few measured replies."""
-    return configured if is_set or replies < REPLIES_TO_MEASURE else min(configured, MEASURED_MARGIN)
 
 
 def window_budget(config: ContextConfig, window: int | None = None) -> Budget:

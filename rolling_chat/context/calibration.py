@@ -28,6 +28,8 @@ _MIN_GROUP_TOKENS = 32
 _UNSEEN = 0.25
 # Caps on results are taken in steps, for what was cut must not be cut anew at every reply.
 _SHAPE_STEP = 1.5
+# The safety margin once this many replies were counted, as a share of the window, unless it was set.
+_MEASURED_MARGIN, _REPLIES_TO_MEASURE = 0.02, 3
 
 
 class Group(NamedTuple):
@@ -140,3 +142,8 @@ def _group(data: Json) -> Group | None:
 
 def _list(data: Json) -> list[Json]:
     return data if isinstance(data, list) else []
+
+
+def safety_margin(configured: float, *, is_set: bool, replies: int) -> float:
+    """Return the safety margin as a share of the window, which shrinks after a few measured replies."""
+    return configured if is_set or replies < _REPLIES_TO_MEASURE else min(configured, _MEASURED_MARGIN)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from urllib.parse import urlsplit
 
-from rolling_chat.providers.known import KNOWN_PROVIDERS
+from rolling_chat.providers.known_providers import KNOWN_PROVIDERS
 from rolling_chat.providers.model_ref import ModelRef
 
 # Servers that people run themselves: how many requests they take at once is up to their machine.

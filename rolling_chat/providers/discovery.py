@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rolling_chat.providers.addresses import place_of
-from rolling_chat.providers.known import KNOWN_PROVIDERS
+from rolling_chat.providers.known_providers import KNOWN_PROVIDERS
 from rolling_chat.providers.model_ref import ModelRef, find_provider, unknown_model_line
 from rolling_chat.providers.offline import OFFLINE_MODEL, offline_window
 from rolling_chat.providers.ollama import probe_ollama

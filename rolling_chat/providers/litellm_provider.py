@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 from rolling_chat.messages import Json, Usage
 from rolling_chat.providers.addresses import hide_addresses, keep_loopback_direct
 from rolling_chat.providers.background_thread import in_background
-from rolling_chat.providers.known import KEYLESS_ELSEWHERE, OWN_CREDENTIALS
+from rolling_chat.providers.known_providers import KEYLESS_ELSEWHERE, OWN_CREDENTIALS
 from rolling_chat.providers.litellm_loading import close_connections, load_litellm, timeouts, warm_up
 from rolling_chat.providers.model_ref import ModelRef, find_provider
 from rolling_chat.providers.offline import OFFLINE_MODEL

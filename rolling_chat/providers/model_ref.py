@@ -6,7 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from rolling_chat.providers.known import KEYLESS_ELSEWHERE, KNOWN_PROVIDERS, OWN_CREDENTIALS, KnownProvider
+from rolling_chat.providers.known_providers import (
+    KEYLESS_ELSEWHERE,
+    KNOWN_PROVIDERS,
+    OWN_CREDENTIALS,
+    KnownProvider,
+)
 from rolling_chat.redaction import is_secret_name
 
 _BY_NAME: Mapping[str, KnownProvider] = {provider.name: provider for provider in KNOWN_PROVIDERS}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rolling_chat.providers.discovery import check_model, choose_model
-from rolling_chat.providers.known import KNOWN_PROVIDERS, KnownProvider
+from rolling_chat.providers.known_providers import KNOWN_PROVIDERS, KnownProvider
 from rolling_chat.providers.protocol import ErrorKind, ProviderError
 from rolling_chat.settings.catalog import ModelCatalog
 from rolling_chat.settings.schema import Settings

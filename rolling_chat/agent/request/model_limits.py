@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 
 from rolling_chat.context import Calibration, ContextConfig, Measurements, count_tokens, get_context_limit
-from rolling_chat.context.budget import safety_margin, window_budget
-from rolling_chat.context.calibration import NOT_CALIBRATED
+from rolling_chat.context.budget import window_budget
+from rolling_chat.context.calibration import NOT_CALIBRATED, safety_margin
 from rolling_chat.context.families import knows_context_limit
 from rolling_chat.context_keys import ContextKeys, Truncation
 from rolling_chat.messages import JsonObject

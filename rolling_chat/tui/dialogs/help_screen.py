@@ -13,7 +13,7 @@ from textual.widgets import Static
 from rolling_chat.commands import all_commands
 from rolling_chat.tui.dialogs.framed import FramedScreen
 from rolling_chat.tui.keymap import READING_KEYS, Keymap
-from rolling_chat.tui.widgets.gauge_bar import GLYPHS, LABELS, TICK
+from rolling_chat.tui.widgets.gauge import GLYPHS, LABELS, TICK
 
 if TYPE_CHECKING:
     from textual.app import ComposeResult

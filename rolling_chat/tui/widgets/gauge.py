@@ -1,17 +1,183 @@
-"""The gauge: one bar of the window by category, and the figures."""
+"""The gauge: one bar of the window by category, the figures next to it, and its colors by level."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from enum import StrEnum
 from typing import TYPE_CHECKING, ClassVar
 
 from rich.text import Text
 from textual.color import Color, ColorParseError
 from textual.widget import Widget
 
-from rolling_chat.tui.widgets.gauge_bar import Figures, bar, bar_width, level
+from rolling_chat import figures
+from rolling_chat.commands.context import band_of, left_out, sign_of, turns_left
 
 if TYPE_CHECKING:
     from rolling_chat.context.report import PromptReport
+
+TICK = "│"
+FREE = "·"
+
+# Every category has a glyph of its own, so that the bar can be read without color.
+GLYPHS: dict[str, str] = {
+    "system": "█",
+    "tools": "▓",
+    "summary": "▒",
+    "history": "▆",
+    "current": "▄",
+    "draft": "▂",
+    "free": FREE,
+    "reserve": "░",
+    "margin": "╱",
+}
+LABELS: dict[str, str] = {
+    "system": "system prompt",
+    "tools": "tools",
+    "summary": "summary",
+    "history": "history",
+    "current": "current turn",
+    "draft": "draft",
+    "free": "free",
+    "reserve": "reserve for the answer",
+    "margin": "safety margin",
+}
+
+_MIN_BAR, _MIN_NARROW_BAR = 10, 6
+_WIDE = 50  # columns from which there is room for a bar that shows more than that there is one
+_MAX_BAR = 60
+_NEAR, _FULL = 0.8, 0.95  # shares of the room for the prompt
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One cell of the bar."""
+
+    category: str
+    glyph: str
+
+
+def sizes(report: PromptReport) -> dict[str, int]:
+    """Return the tokens of each category in the bar's order, with free space before the reserve."""
+    used = {
+        "system": report.system,
+        "tools": report.tools,
+        "summary": report.summary,
+        "history": report.history,
+        "current": report.current,
+        "draft": report.draft,
+    }
+    free = report.room - sum(used.values())
+    return {**used, "free": max(0, free), "reserve": report.reserve, "margin": report.margin}
+
+
+def bar(report: PromptReport, width: int) -> list[Cell]:
+    """Return the cells of a bar `width` cells wide that stands for the window, or for what is used if more.
+
+    A category that is there has at least one cell while there is room for it; rounding is taken
+    from what is free, then from the largest.
+    """
+    parts = sizes(report)
+    whole = sum(parts.values())
+    if width <= 0 or whole <= 0:
+        return [Cell("free", FREE)] * max(0, width)
+    cells = {name: max(round(width * size / whole), 1 if size else 0) for name, size in parts.items()}
+    _make_fit(cells, width)
+    drawn = [Cell(name, GLYPHS[name]) for name, count in cells.items() for _ in range(count)]
+    if 0 < report.trim_at < whole:
+        at = min(width - 1, round(width * report.trim_at / whole))
+        if report.trim_at <= whole - report.reserve - report.margin:  # rounding must not say otherwise
+            at = min(at, max(0, width - cells["reserve"] - cells["margin"] - 1))
+        drawn[_beside_the_single(cells, drawn, at)] = Cell("tick", TICK)
+    return drawn
+
+
+def _beside_the_single(cells: dict[str, int], drawn: list[Cell], at: int) -> int:
+    """Return the index nearest to `at` where the tick does not hide a category's only cell."""
+    places = [place for place, cell in enumerate(drawn) if cells[cell.category] > 1]
+    return min(places, key=lambda place: abs(place - at), default=at)
+
+
+def _make_fit(cells: dict[str, int], width: int) -> None:
+    cells["free"] += max(0, width - sum(cells.values()))
+    while (over := sum(cells.values()) - width) > 0:
+        largest = "free" if cells["free"] else max(cells, key=lambda name: cells[name])
+        cells[largest] -= min(over, max(1, cells[largest] - 1))
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """The texts next to the bar, in the order in which they are drawn; an empty one is not drawn."""
+
+    used: str
+    band: str
+    window: str
+    turns: str
+    rolling: str
+    left_out: str
+    cost: str
+
+    @classmethod
+    def of(cls, report: PromptReport, cost: float | None) -> Figures:
+        """Return the figures of a report and of the session's cost in US dollars."""
+        share = f" / {figures.window(report.window)}  {figures.percent(report.percent)}"
+        gone = left_out(report)
+        return cls(
+            f"{sign_of(report)}{figures.tokens(report.used)}",
+            band_of(report),
+            share if report.window else "",
+            turns_left(report) if report.within_budget else "does not fit",
+            f"rolling: {'on' if report.rolling else 'off'}",
+            f"{gone:,} left out" if gone else "",
+            figures.cost(cost),
+        )
+
+    def fit(self, width: int) -> list[str]:
+        """Return the texts that fit next to a bar of the minimum width.
+
+        The size stays whatever the room; its band gives way to whether rolling is on and to the turns.
+        """
+        is_wide = width >= _WIDE
+        room = width - (_MIN_BAR if is_wide else _MIN_NARROW_BAR)
+        words = self._fitting(f"{self.used}{self.band}{self.window}", room, is_wide)
+        if self.band and not {"rolling", "turns"} <= words.keys():
+            words = self._fitting(f"{self.used}{self.window}", room, is_wide)
+        return [words[name] for name in ("used", "turns", "rolling", "left_out", "cost") if name in words]
+
+    def _fitting(self, used: str, room: int, is_wide: bool) -> dict[str, str]:
+        """Return the texts that fit, the most important first; turns may lose their last word."""
+        turns = [("turns", self.turns), ("turns", self.turns.removesuffix(" left"))]
+        first, second = (
+            ([("rolling", self.rolling)], turns) if is_wide else (turns, [("rolling", self.rolling)])
+        )
+        wanted = [("used", used), *first, *second, ("cost", self.cost), ("left_out", self.left_out)]
+        words: dict[str, str] = {}
+        for name, word in wanted:
+            if word and name not in words and len(word) + 2 <= room:
+                words[name] = word
+                room -= len(word) + 2
+        return words
+
+
+class Level(StrEnum):
+    """How close the prompt is to the largest size that may be sent."""
+
+    PLAIN = "foreground"
+    NEAR = "warning"
+    FULL = "error"
+
+
+def level(report: PromptReport) -> Level:
+    """Return how full the prompt is (plain, near, full), measured against the room for it, not the window."""
+    room = report.room
+    if not report.within_budget or (room > 0 and report.used >= _FULL * room):
+        return Level.FULL
+    return Level.NEAR if room > 0 and report.used >= _NEAR * room else Level.PLAIN
+
+
+def bar_width(width: int, words: list[str]) -> int:
+    """Return how many cells are left for the bar next to `words`."""
+    return max(0, min(_MAX_BAR, width - sum(len(word) + 2 for word in words)))
 
 
 class Gauge(Widget):

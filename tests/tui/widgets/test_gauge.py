@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rolling_chat.context.report import Fate, PromptReport
-from rolling_chat.tui.widgets.gauge_bar import GLYPHS, Figures, Level, bar, bar_width, level
+from rolling_chat.tui.widgets.gauge import GLYPHS, Figures, Level, bar, bar_width, level
 
 
 def report(**changes: object) -> PromptReport:
