@@ -136,17 +136,15 @@ class _Limited(httpx.AsyncByteStream):
             left -= len(piece)
 
     async def _answer(self, body: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-        head = b""
-        async for piece in body:
-            head += piece
-            if len(head.lstrip()) >= len(b"event:"):
-                break
-        start = head.lstrip(b" \t\r\n\xef\xbb\xbf")
         kind = self._response.headers.get("content-type", "").lower()
-        body = _joined(head, body)
         if "amazon.eventstream" in kind:
-            pieces = self._frames(body)
-        elif start.startswith(_STREAM_FIELDS):
+            async for piece in self._frames(body):
+                yield piece
+            return
+        head = await self._head(body)
+        start = head.lstrip(b" \t\r\n\xef\xbb\xbf")
+        body = _joined(head, body)
+        if start.startswith(_STREAM_FIELDS):
             pieces = self._events(body)
         elif "ndjson" in kind or "jsonl" in kind or "stream+json" in kind:
             pieces = self._json_lines(body)
@@ -154,6 +152,18 @@ class _Limited(httpx.AsyncByteStream):
             pieces = self._whole(body)
         async for piece in pieces:
             yield piece
+
+    async def _head(self, body: AsyncIterator[bytes]) -> bytes:
+        """Read on until the answer's form can be told; blanks before it mean nothing and are not kept."""
+        head, size = b"", 0
+        async for piece in body:
+            size += len(piece)
+            head = head + piece if head else piece.lstrip()
+            if len(head) >= len(b"event:"):
+                break
+            if size > MAX_WHOLE_BYTES:
+                raise self._too_much()
+        return head
 
     async def _frames(self, body: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
         """Yield the bytes of a binary stream, whose reader knows the length of each frame."""
@@ -294,6 +304,7 @@ async def _decompressed(stream: httpx.AsyncByteStream, encoding: str) -> AsyncIt
             out = decoder.decompress(piece, _AT_ONCE)
             while out:
                 yield out
+                await asyncio.sleep(0)  # a small piece may stand for gigabytes: the screen gets its turn
                 out = decoder.decompress(decoder.unconsumed_tail, _AT_ONCE)
         except zlib.error as error:
             raise httpx.DecodingError(str(error)) from error

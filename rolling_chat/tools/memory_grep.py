@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from rolling_chat.search_terms import fold
-from rolling_chat.tools import grep
+from rolling_chat.tools import search_process
 from rolling_chat.tools.base import ToolError
 from rolling_chat.tools.process import run_process
 
@@ -50,7 +50,7 @@ async def _by_process(lines: Sequence[str], pattern: str) -> list[int]:
         with tempfile.TemporaryDirectory(prefix="rolling-chat-") as folder:
             await asyncio.to_thread(_write, lines, Path(folder, _FILE))
             ended = await run_process(
-                [sys.executable, "-I", grep.__file__, _scoped(pattern), "1", "", "", _FILE],
+                [sys.executable, "-I", search_process.__file__, _scoped(pattern), "1", "", "", _FILE],
                 folder=Path(folder),
                 environ={},
                 timeout=_TIMEOUT,
@@ -58,9 +58,9 @@ async def _by_process(lines: Sequence[str], pattern: str) -> list[int]:
     except OSError as error:
         raise ToolError(f"The search could not be started: {error.strerror or error}.") from None
     head, tail = ended.output.parts
-    if not ended.timed_out and (fault := grep.fault_of(ended.code, head + tail)):
+    if not ended.timed_out and (fault := search_process.fault_of(ended.code, head + tail)):
         raise ToolError(f"The search broke: {fault}. Search for words instead.")
-    if ended.timed_out or ended.code == grep.FAILED:
+    if ended.timed_out or ended.code == search_process.FAILED:
         raise ToolError(
             f"The pattern took over {_TIMEOUT:.0f} seconds and was stopped: use a plainer one, or words."
         )

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from rolling_chat.messages import Json, JsonObject
 from rolling_chat.programs import find_program
-from rolling_chat.tools import grep
+from rolling_chat.tools import search_process
 from rolling_chat.tools.base import ToolContext, ToolError, ToolResult, function_schema, read_text
 from rolling_chat.tools.confine import relative_name, resolve_inside, working_folder
 from rolling_chat.tools.decoding import decode, show_name
@@ -82,15 +82,24 @@ def _command(pattern: str, opened: Sequence[int], parts: Sequence[str], context:
     ripgrep = find_program("rg", context.environ, context.folder) or ""
     folder = str(opened[0]) if opened else ""
     # -I: neither the working folder nor the environment can change what is imported
-    return [sys.executable, "-I", grep.__file__, pattern, str(_LONGEST_LINE), ripgrep, folder, *parts]
+    return [
+        sys.executable,
+        "-I",
+        search_process.__file__,
+        pattern,
+        str(_LONGEST_LINE),
+        ripgrep,
+        folder,
+        *parts,
+    ]
 
 
 def _present(ended: Ended, pattern: str, target: Path, context: ToolContext) -> str:
     head, tail = ended.output.parts
     data = head if ended.output.left_out else head + tail
-    if ended.code == grep.FAILED and _is_complaint(text := decode(data)):
+    if ended.code == search_process.FAILED and _is_complaint(text := decode(data)):
         raise ToolError(f"The pattern {pattern!r} is no regular expression: {_complaint(text.splitlines())}.")
-    if not ended.timed_out and (fault := grep.fault_of(ended.code, head + tail)):
+    if not ended.timed_out and (fault := search_process.fault_of(ended.code, head + tail)):
         raise ToolError(f"The search broke: {fault}. Search in a narrower path, or with another pattern.")
     folder = context.folder.resolve()
     lines = [_line(match, target, folder) for match in _MATCH.finditer(data)]
@@ -111,15 +120,15 @@ def _line(match: re.Match[bytes], target: Path, folder: Path) -> str:
 
 
 def _shorten(match: re.Match[str]) -> str:
-    """Return a line that ripgrep has cut, as `grep` cuts it."""
-    return match.group(1)[:_LONGEST_LINE] + grep.CUT
+    """Return a line that ripgrep has cut, as `search_process` cuts it."""
+    return match.group(1)[:_LONGEST_LINE] + search_process.CUT
 
 
 def _is_complaint(text: str) -> bool:
-    return text.startswith(("rg: ", "regex parse error", "error: ", grep.COMPLAINT))
+    return text.startswith(("rg: ", "regex parse error", "error: ", search_process.COMPLAINT))
 
 
 def _complaint(lines: list[str]) -> str:
     """Return the line that says what is wrong: ripgrep shows the pattern first, and the reason last."""
     last = next((line for line in reversed(lines) if line.strip()), "it cannot be read")
-    return last.removeprefix("error: ").removeprefix(grep.COMPLAINT).strip().rstrip(".")
+    return last.removeprefix("error: ").removeprefix(search_process.COMPLAINT).strip().rstrip(".")

@@ -108,7 +108,16 @@ async def test_events_that_add_nothing_are_refused_soon(event: bytes) -> None:
     assert sender.taken <= len(TEXT) + (MAX_IDLE_EVENTS + 2) * len(event)
 
 
-@pytest.mark.parametrize("content", [b"data: x\n" * 100_000, b"[" * 1_000_000, b"data: " + b"x" * 1_000_000])
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"data: x\n" * 100_000,
+        b"[" * 1_000_000,
+        b"data: " + b"x" * 1_000_000,
+        b" " * 1_000_000,
+        b"\n" * 1_000_000,
+    ],
+)
 async def test_what_a_few_bytes_stand_for_is_never_held_at_once(content: bytes) -> None:
     sender = _Sender(_compressed(content), 200, {"content-encoding": "gzip"})
     with pytest.raises(ProviderError, match="more than an answer can have"):

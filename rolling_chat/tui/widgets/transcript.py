@@ -24,7 +24,7 @@ from rolling_chat.tui.transcript.layout import Place, Row
 from rolling_chat.tui.transcript.selection import key_of
 from rolling_chat.tui.transcript.viewport import MESSAGES, Viewport
 from rolling_chat.tui.widgets.row_drawer import RowDrawer, Shown
-from rolling_chat.tui.widgets.row_scroller import SelectableRows
+from rolling_chat.tui.widgets.scrolling import SelectableRows
 
 if TYPE_CHECKING:
     from textual import events

@@ -1,6 +1,6 @@
 """Searching files line by line: by ripgrep where it is handed in, else here.
 
-It runs as a process of its own (`python -I grep.py PATTERN LONGEST RIPGREP FOLDER PART…`, FOLDER a
+It runs as a process of its own (`python -I search_process.py PATTERN LONGEST RIPGREP FOLDER PART…`, FOLDER a
 descriptor of the working folder, empty where folders cannot be opened): a pattern that backtracks without
 end holds Python's lock, and only a process can be stopped. For the same reason it imports nothing of the
 program. Every folder is opened from the one above it and no link is followed, so that what is swapped for
