@@ -12,7 +12,7 @@ from textual.pilot import Pilot
 
 from rolling_chat.tui.state.fates import Fates
 from rolling_chat.tui.state.items import Item, Kind
-from rolling_chat.tui.widgets import row_scroller
+from rolling_chat.tui.widgets import scrolling
 from rolling_chat.tui.widgets.transcript import Transcript
 from tests.support.tui import idle, make_app, make_chat, screen_of, transcript, wait_until
 
@@ -75,7 +75,7 @@ async def test_whatever_changes_the_cursor_stands_on_a_row_that_is_in_sight(
 async def test_all_of_a_long_selection_is_copied_beside_the_keys(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(row_scroller, "SLICE", 0.0)
+    monkeypatch.setattr(scrolling, "SLICE", 0.0)
     async with make_app(make_chat(tmp_path), tmp_path).run_test(size=(80, 20)) as pilot:
         await idle(pilot)
         _fill(pilot, Item("a", Kind.ASSISTANT, LONG), Item("v", Kind.USER, "LAST"))
@@ -89,8 +89,8 @@ async def test_all_of_a_long_selection_is_copied_beside_the_keys(
 async def test_a_copy_of_what_is_loaded_anew_meanwhile_is_called_off_in_words(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(row_scroller, "SLICE", 0.0)
-    monkeypatch.setattr(row_scroller, "_BREATH", 0.05)
+    monkeypatch.setattr(scrolling, "SLICE", 0.0)
+    monkeypatch.setattr(scrolling, "_BREATH", 0.05)
     async with make_app(make_chat(tmp_path), tmp_path).run_test(size=(120, 20)) as pilot:
         await idle(pilot)
         _fill(pilot, Item("a", Kind.ASSISTANT, LONG), Item("v", Kind.USER, "LAST"))
