@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Literal, TypeAlias, cast
 
@@ -57,15 +57,12 @@ class ToolCall:
     arguments: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, weakref_slot=True)
 class Message:
     """Hold one message of the OpenAI chat format, with what we know besides.
 
     `id` is the store's, empty for a message that was never stored. `extras` are fields of a
     provider's own (signed reasoning, for one), kept unread for the model in `made_by`.
-    `counts` remembers the message's tokens by encoding, a function of the message alone, so that they are
-    counted once; it is a memo, not part of the value. Names that begin with `=` are the store's, see
-    `rolling_chat.agent.request.measured`: nothing is planned by them unless they are handed in.
     """
 
     role: Role
@@ -78,7 +75,6 @@ class Message:
     made_by: MadeBy | None = None
     ending: Ending = Ending.COMPLETE
     created_at: float = 0.0  # seconds since the epoch; 0.0 where unknown
-    counts: dict[str, int] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def text(self) -> str:

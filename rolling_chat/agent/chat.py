@@ -9,7 +9,6 @@ from functools import partial
 
 from rolling_chat.agent.errors import ChatError, in_words
 from rolling_chat.agent.models import pick_model, reachable_models
-from rolling_chat.agent.request.counting import count_long
 from rolling_chat.agent.retention import delete_old_sessions
 from rolling_chat.agent.runtime import Runtime
 from rolling_chat.agent.session import Session
@@ -228,7 +227,7 @@ class Chat:
                 yield said
             async for event in turn.events():
                 if isinstance(event, TurnEnded):
-                    await count_long(session.conversation.recent, session.model)
+                    await session.state.counts.count_long(session.conversation.recent, session.model)
                     await session.conversation.pack_old()
                     self._end_turn(session, event.outcome)
                 yield event

@@ -9,10 +9,11 @@ from concurrent.futures import Future
 from dataclasses import replace
 from functools import partial
 
+from rolling_chat.agent.request.counting import SessionCounts
 from rolling_chat.events import Listener
 from rolling_chat.messages import Ending, FileTouch, MadeBy, Message, ToolCall, pack_contents
 from rolling_chat.providers.background_thread import in_background
-from rolling_chat.sessions.records import Stretch
+from rolling_chat.sessions.records import StoreError, Stretch
 from rolling_chat.sessions.store import SessionStore
 from rolling_chat.text import normalize_text
 
@@ -29,7 +30,7 @@ class Conversation:
     """The messages of the current branch, root first, which stores each change before showing it.
 
     The newest are read when it is made, the rest when it is asked for, or by `read_rest`; the listener
-    gets what comes in above what was read before.
+    gets what comes in above what was read before. `counts` gets the token counts that are stored with them.
 
     At most one reply is open (being streamed) at a time, and the calls of the last reply may be
     unanswered. `settle_reply` and `answer_open_calls` end both, so that whatever happened, what is kept
@@ -37,13 +38,16 @@ class Conversation:
     time; `settle_reply` holds the loop up where a long reply is just being stored.
     """
 
-    def __init__(self, store: SessionStore, session_id: str, listener: Listener) -> None:
+    def __init__(
+        self, store: SessionStore, session_id: str, listener: Listener, counts: SessionCounts
+    ) -> None:
         self.store = store
         self.session_id = session_id
         self.version = 0  # grows with every change
         self._listener = listener
-        self._messages, self._above = store.stretch(session_id, _FIRST)
-        self._counted = _count_sizes(self._messages)  # by id, the counts that are stored
+        self._counts = counts
+        self._messages, self._above, stored = store.stretch(session_id, _FIRST)
+        counts.load(self._messages, stored)
         self._open: _OpenReply | None = None
         self._reading = asyncio.Lock()
 
@@ -92,7 +96,7 @@ class Conversation:
             return
         self._messages[:0] = older.messages
         self._above = older.above
-        self._counted |= _count_sizes(older.messages)
+        self._counts.load(older.messages, older.counts)
         if self._listener.on_older is not None:
             self._listener.on_older(older.messages)
 
@@ -102,7 +106,7 @@ class Conversation:
 
     def reload(self) -> bool:
         """Read the newest messages of the branch again; return whether they had changed."""
-        fresh, above = self.store.stretch(self.session_id, _FIRST)
+        fresh, above, stored = self.store.stretch(self.session_id, _FIRST)
         # what stands above a message never changes: what was read of that stays
         at = _place_of(fresh[0].id, self._messages) if fresh else 0
         if at is None:
@@ -112,7 +116,7 @@ class Conversation:
         else:
             self._messages[at:] = fresh
             self._above = self._above if at else above
-        self._counted |= _count_sizes(fresh)
+        self._counts.load(fresh, stored)
         self.version += 1
         return True
 
@@ -128,12 +132,14 @@ class Conversation:
 
     def save_counts(self) -> None:
         """Store the token counts made since the last time, so that no later process repeats them."""
-        fresh = [
-            message for message in self._messages if len(message.counts) != self._counted.get(message.id, 0)
-        ]
-        for at in range(0, len(fresh), _SLICE):  # in parts: others may want to write meanwhile
-            self.store.save_counts(fresh[at : at + _SLICE])
-        self._counted |= _count_sizes(fresh)
+        unsaved = self._counts.take_unsaved(self._messages)
+        counts = list(unsaved.items())
+        try:
+            for at in range(0, len(counts), _SLICE):  # in parts: others may want to write meanwhile
+                self.store.save_counts(dict(counts[at : at + _SLICE]))
+        except StoreError:
+            self._counts.put_back(unsaved)
+            raise
 
     def add_user(self, text: str) -> Message:
         """Append a user message."""
@@ -237,10 +243,6 @@ class Conversation:
 
 def _place_of(id: str, messages: Sequence[Message]) -> int | None:
     return next((at for at in range(len(messages) - 1, -1, -1) if messages[at].id == id), None)
-
-
-def _count_sizes(messages: Sequence[Message]) -> dict[str, int]:
-    return {message.id: len(message.counts) for message in messages if message.counts}
 
 
 def _settle_with(future: Future[Message], work: Callable[[], Message]) -> None:

@@ -151,10 +151,16 @@ class Session:
         """The estimator of what drafts and replies add to this session's requests."""
         return SizeEstimates(self.model, self._estimator)
 
+    def result_tokens(self, messages: Sequence[Message]) -> Mapping[str, int]:
+        """Return the tokens of those tool results among `messages` that were ever counted, by message id."""
+        counts = self.state.counts
+        known = ((one.id, counts.known_tokens(one)) for one in messages if one.role == "tool")
+        return {message_id: tokens for message_id, tokens in known if tokens}
+
     @property
     def _estimator(self) -> TokenEstimator:
         choice = self._runtime.settings.context.token_estimator
-        return estimator_for(self.model, choice, self.setup.measurements.calibration)
+        return estimator_for(self.model, choice, self.setup.measurements.calibration, self.state.counts.memo)
 
     def set_model(self, model: str, address: str = "") -> str:
         """Use `model` from the next request on; return a line that reports it.

@@ -11,6 +11,7 @@ from rolling_chat.agent.conversation import Conversation
 from rolling_chat.agent.errors import ChatError, in_words
 from rolling_chat.agent.memory.pin_scope import PinnedIds
 from rolling_chat.agent.models import model_warnings, unknown_address_line
+from rolling_chat.agent.request.counting import SessionCounts
 from rolling_chat.agent.request.planner import Planner
 from rolling_chat.agent.request.setup import RequestSetup
 from rolling_chat.agent.runtime import Runtime
@@ -23,7 +24,7 @@ log = logging.getLogger("rolling_chat.agent.session_state")
 
 
 class SessionState:
-    """The stored state of one open session: its row, its branch, its plan and its pins.
+    """The stored state of one open session: its row, its branch, its counts, its plan and its pins.
 
     `info` is the session as lists show it, `usage` what its requests came to, `notices` lines to
     show when it is opened. One that another process has open is followed: `holder` says who has
@@ -47,12 +48,13 @@ class SessionState:
         self._owner = runtime.store.claim(info.id)
         self._opened = info
         self.former_addresses: dict[str, str | None] = {}  # by model, the last one last
-        self.conversation = Conversation(runtime.store, info.id, listener)
+        self.counts = SessionCounts()
+        self.conversation = Conversation(runtime.store, info.id, listener, self.counts)
         setup = RequestSetup(
             runtime, started_at=info.created_at, model=model, address=address, rolling=rolling, tools=tools
         )
         self.setup = setup
-        self.planner = Planner(runtime, setup, info.id)
+        self.planner = Planner(runtime, setup, info.id, self.counts)
         self._read_plan()
         self._read_pins()
         self.usage = runtime.store.usage(info.id)

@@ -11,13 +11,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 
+from rolling_chat.agent.request.counting import SessionCounts
 from rolling_chat.agent.request.model_limits import Knowledge, context_config, knowledge_of
 from rolling_chat.agent.request.rebuild import newest_inputs
 from rolling_chat.cli.configured import settings_of
 from rolling_chat.cli.exits import Exit, Failure
 from rolling_chat.cli.opening import open_store
 from rolling_chat.cli.options import Options
-from rolling_chat.context import ContextConfig
+from rolling_chat.context import ContextConfig, CountMemo
 from rolling_chat.figures import plural
 from rolling_chat.messages import JsonObject
 from rolling_chat.replay import (
@@ -57,10 +58,12 @@ def run_replay(options: Options, paths: Paths) -> int:
     as_json = _wants_json(options)
     picture = _picture_file(options)
     settings = settings_of(options, paths)
-    model, transcripts, known = _open(options, paths, settings)
+    counts = SessionCounts()
+    model, transcripts, known = _open(options, paths, settings, counts)
     replaying = Replaying(
-        model, _as_asked(settings, model, options), load_catalog(), known, keeps_samples=picture is not None
-    )
+        model, _as_asked(settings, model, options), load_catalog(), counts.memo, known,
+        keeps_samples=picture is not None,
+    )  # fmt: skip
     try:
         with _progress(rows_on_screen=as_json and sys.stdout.isatty()) as show:
             for transcript, replayed in replaying.run(transcripts, show):
@@ -93,6 +96,7 @@ class Replaying:
     model: str
     settings: Settings
     catalog: ModelCatalog
+    memo: CountMemo
     known: Knowledge | None = None
     keeps_samples: bool = False
     tallies: list[Tally] = field(default_factory=list)
@@ -103,7 +107,8 @@ class Replaying:
         done = 0.0
         for transcript in transcripts:
             tally = Tally(transcript.id)
-            for replayed in replay(transcript, self._config_for(transcript), model=self.model):
+            config = self._config_for(transcript)
+            for replayed in replay(transcript, config, model=self.model, memo=self.memo):
                 tally.add(replayed)
                 if self.keeps_samples:
                     self.samples.append(Sample.of(replayed))
@@ -175,9 +180,12 @@ def _picture_file(options: Options) -> Path | None:
 
 
 def _open(
-    options: Options, paths: Paths, settings: Settings
+    options: Options, paths: Paths, settings: Settings, counts: SessionCounts
 ) -> tuple[str, Iterable[Transcript], Knowledge | None]:
-    """Return the model, the conversations of a file or saved session, and for a session what was learned."""
+    """Return the model, the conversations of a file or saved session, and for a session what was learned.
+
+    The stored counts of a session go to `counts`.
+    """
     model = options.model or settings.model
     file = Path("/dev/stdin" if options.file == "-" else options.file)
     if file.exists():
@@ -193,8 +201,10 @@ def _open(
         known = knowledge_of(model, _address(info, model, settings), store)
         inputs = newest_inputs(store, info.id)
         system, tools = (inputs.system, inputs.tools) if inputs else ("", ())
-        branch = store.branch(info.id)
-        return model, [session_transcript(info, branch, model, system=system, tools=tools)], known
+        branch = store.stretch(info.id, None)
+        counts.load(branch.messages, branch.counts)
+        transcript = session_transcript(info, branch.messages, model, system=system, tools=tools)
+        return model, [transcript], known
     except (SessionNotFound, SessionAmbiguous) as error:
         raise Failure(f"there is no file {options.file}, and {error}", Exit.USAGE) from error
     except StoreError as error:

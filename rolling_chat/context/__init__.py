@@ -6,6 +6,7 @@ It is also a library: plain OpenAI-format dictionaries in and out, nothing heavi
 from rolling_chat.context.calibration import Calibration, Measurements
 from rolling_chat.context.config import ContextConfig
 from rolling_chat.context.confirm import Confirmation, confirm_count
+from rolling_chat.context.count_memo import CountMemo
 from rolling_chat.context.errors import ContextOverflowError
 from rolling_chat.context.families import get_context_limit
 from rolling_chat.context.pins import Pins
@@ -36,6 +37,7 @@ __all__ = [
     "ContextConfig",
     "ContextOverflowError",
     "ContextPlan",
+    "CountMemo",
     "DuePass",
     "Fate",
     "FinalPrompt",

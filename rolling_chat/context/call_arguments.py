@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
-from rolling_chat.context.text_memo import TextMemo
-from rolling_chat.context.tool_results import CountText, truncate_text
+from rolling_chat.context.count_memo import CountMemo, CountText
+from rolling_chat.context.tool_results import truncate_text
 from rolling_chat.messages import Json, Message, ToolCall
 
 # What a call's arguments may keep once it was answered: enough to see what it was, in tokens.
@@ -31,7 +31,9 @@ def is_signed(message: Message) -> bool:
     return bool(message.extras) and message.extras is not None and not _SIGNED.isdisjoint(message.extras)
 
 
-def shorten_arguments(message: Message, cap: int, count: CountText, recall: str = "") -> Message:
+def shorten_arguments(
+    message: Message, cap: int, count: CountText, memo: CountMemo, *, recall: str = ""
+) -> Message:
     """Cut the long values of each tool call until its arguments take `cap` tokens.
 
     Returns the same object if nothing was cut.
@@ -41,39 +43,41 @@ def shorten_arguments(message: Message, cap: int, count: CountText, recall: str 
     """
     if is_signed(message) or not message.tool_calls:
         return message
-    calls = tuple(_shorter(call, cap, count, recall) for call in message.tool_calls)
+    calls = tuple(_shorter(call, cap, count, memo, recall) for call in message.tool_calls)
     if all(new is old for new, old in zip(calls, message.tool_calls, strict=True)):
         return message
-    return replace(message, tool_calls=calls, counts={})
+    return replace(message, tool_calls=calls)
 
 
-_shortened: TextMemo[str] = TextMemo()
-
-
-def _shorter(call: ToolCall, cap: int, count: CountText, recall: str) -> ToolCall:
-    arguments = _shortened.get(
-        call.arguments, (cap, count, recall), lambda: _cut_json(call.arguments, cap, count, recall), len
+def _shorter(call: ToolCall, cap: int, count: CountText, memo: CountMemo, recall: str) -> ToolCall:
+    arguments = memo.cuts.get(
+        call.arguments,
+        ("arguments", cap, count, recall),
+        lambda: _cut_json(call.arguments, cap, count, memo, recall),
+        len,
     )
     return call if arguments == call.arguments else replace(call, arguments=arguments)
 
 
-def _cut_json(arguments: str, cap: int, count: CountText, recall: str) -> str:
+def _cut_json(arguments: str, cap: int, count: CountText, memo: CountMemo, recall: str) -> str:
     """`arguments` with their long values cut; as they were where they are no object or would grow."""
     if count(arguments) <= cap:
         return arguments
     try:
         values = json.loads(arguments)
-        shorter = _cut_values(values, cap, count, recall) if isinstance(values, dict) else arguments
+        shorter = _cut_values(values, cap, count, memo, recall) if isinstance(values, dict) else arguments
     except (ValueError, RecursionError):
         return arguments
     return shorter if len(shorter) < len(arguments) else arguments
 
 
-def _cut_values(values: dict[str, Json], cap: int, count: CountText, recall: str) -> str:
+def _cut_values(values: dict[str, Json], cap: int, count: CountText, memo: CountMemo, recall: str) -> str:
     # JSON escapes what it holds: values that fit the cap may be over it as JSON, and must shrink all the same
     value_cap, shorter = min(cap, _largest(values, count)), ""
     for _ in range(_ATTEMPTS):
-        shorter = _as_json({key: _cut(value, value_cap, count, recall) for key, value in values.items()})
+        shorter = _as_json(
+            {key: _cut(value, value_cap, count, memo, recall) for key, value in values.items()}
+        )
         tokens = count(shorter)
         if tokens <= cap:
             break
@@ -105,14 +109,14 @@ def _as_json(value: Json) -> str:
     return text
 
 
-def _cut(value: Json, cap: int, count: CountText, recall: str) -> Json:
+def _cut(value: Json, cap: int, count: CountText, memo: CountMemo, recall: str) -> Json:
     match value:
         case str() if count(value) > cap:
-            shorter = truncate_text(value, cap, "head", count, recall)
+            shorter = truncate_text(value, cap, "head", count, memo, recall=recall)
             return shorter if len(shorter) < len(value) else value
         case list():
-            return [_cut(item, cap, count, recall) for item in value]
+            return [_cut(item, cap, count, memo, recall) for item in value]
         case dict():
-            return {key: _cut(item, cap, count, recall) for key, item in value.items()}
+            return {key: _cut(item, cap, count, memo, recall) for key, item in value.items()}
         case _:
             return value

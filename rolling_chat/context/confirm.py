@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from rolling_chat.context.calibration import Group
+from rolling_chat.context.count_memo import CountMemo
 from rolling_chat.context.plan import ContextPlan, SentPrompt
 from rolling_chat.context.prompt_items import Confirmed, Size, characters_of
 from rolling_chat.context.tokens import bounding_estimator, count_images
@@ -24,11 +25,12 @@ class Confirmation(NamedTuple):
     group: Group | None
 
 
-def confirm_count(plan: ContextPlan, reported: int) -> Confirmation:
+def confirm_count(plan: ContextPlan, reported: int, *, memo: CountMemo | None = None) -> Confirmation:
     """Record the token count that the provider reported for the prompt that came with `plan`.
 
     Also for a refusal that names a count. A count of 0, or one that can be no count of this prompt,
     changes nothing. The sizes are in the plan that comes back, and nowhere else: give it to the next call.
+    `memo` is that of the prompt, if it had one.
     """
     sent = plan.sent
     if sent is None or reported <= 0:
@@ -41,7 +43,7 @@ def confirm_count(plan: ContextPlan, reported: int) -> Confirmation:
     )
     sizes = [item.tokens for item in sent.items]
     if before is not None and stands:
-        group = Group(_plain(sent, fresh), reported - before.total)
+        group = Group(_plain(sent, fresh, memo), reported - before.total)
         if group.is_plausible:
             for position, share in zip(
                 fresh, _shares(group.reported, [sizes[position] for position in fresh]), strict=True
@@ -50,7 +52,7 @@ def confirm_count(plan: ContextPlan, reported: int) -> Confirmation:
             return Confirmation(_measured(plan, sent, before.fixed, sizes), _telling(sent, fresh, group))
     # the prefix is another, or was counted otherwise: all of it is as large as was said just now
     indexes = range(len(sizes))
-    whole = Group(sent.fixed_estimate + _plain(sent, indexes), reported)
+    whole = Group(sent.fixed_estimate + _plain(sent, indexes, memo), reported)
     if not whole.is_plausible:
         return Confirmation(plan, None)
     fixed, *sizes = _shares(reported, [sent.fixed, *sizes])
@@ -79,8 +81,8 @@ def _telling(sent: SentPrompt, indexes: Sequence[int], group: Group) -> Group | 
     return None if any(count_images(sent.items[position].message) for position in indexes) else group
 
 
-def _plain(sent: SentPrompt, indexes: Sequence[int]) -> int:
-    estimator = bounding_estimator(sent.model)
+def _plain(sent: SentPrompt, indexes: Sequence[int], memo: CountMemo | None) -> int:
+    estimator = bounding_estimator(sent.model, memo=memo)
     return sum(estimator.count_message(sent.items[position].message) for position in indexes)
 
 

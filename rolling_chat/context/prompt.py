@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from rolling_chat.context.budget import smallest_window
 from rolling_chat.context.config import ContextConfig
+from rolling_chat.context.count_memo import CountMemo
 from rolling_chat.context.errors import ContextOverflowError
 from rolling_chat.context.pins import Pins
 from rolling_chat.context.plan import ContextPlan
@@ -41,6 +42,7 @@ def build_final_prompt(
     pins: Pins | None = None,
     summary: Summary | None = None,
     take_summary: bool = False,
+    memo: CountMemo | None = None,
 ) -> FinalPrompt:
     """Build one request that fits the model's context window; pure and deterministic.
 
@@ -52,13 +54,15 @@ def build_final_prompt(
     active at a trim, as soon as anything that it covers was omitted and is in no summary, when nothing
     that it covers is sent, or with `take_summary` at once; until then the plan's is active. With
     `config.enabled` False nothing is omitted: results are capped, what does not fit is refused, and the
-    decisions of `plan` come back unchanged. No messages make a prompt without messages.
+    decisions of `plan` come back unchanged. No messages make a prompt without messages. `memo` remembers what
+    was counted from call to call: it saves time, and changes nothing else.
 
     Raises ContextOverflowError when the request cannot be made to fit.
     """
     inputs = PromptInputs.of(
-        messages, config, tools, model, plan, pins=pins, summary=summary, takes_summary=take_summary
-    )
+        messages, config, tools, model, plan,
+        pins=pins, summary=summary, takes_summary=take_summary, memo=memo,
+    )  # fmt: skip
     return _build(inputs)
 
 
@@ -69,9 +73,10 @@ def rebuild_final_prompt(
     tools: Sequence[JsonObject] | None = None,
     model: str | None = None,
     plan: ContextPlan | None = None,
+    memo: CountMemo | None = None,
 ) -> FinalPrompt:
     """Rebuild the prompt that `plan` was made for, without taking any new decision."""
-    return _build(PromptInputs.of(messages, config, tools, model, plan, is_settled=True))
+    return _build(PromptInputs.of(messages, config, tools, model, plan, is_settled=True, memo=memo))
 
 
 def _build(inputs: PromptInputs) -> FinalPrompt:

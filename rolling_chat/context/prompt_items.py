@@ -12,6 +12,7 @@ from rolling_chat.context.budget import Budget, divide_window
 from rolling_chat.context.calibration import Calibration
 from rolling_chat.context.call_arguments import KEPT_ARGUMENT_TOKENS, shorten_arguments
 from rolling_chat.context.config import ContextConfig
+from rolling_chat.context.count_memo import CountMemo, CountText
 from rolling_chat.context.index_ranges import IndexRanges
 from rolling_chat.context.repair import NormalizedMessage
 from rolling_chat.context.report import Fate
@@ -170,7 +171,8 @@ class Sizes:
     """Measure messages for one model: best estimates for display, upper bounds for the limit.
 
     `estimate` and `bound` are corrected by what the model reported. What a message is cut to goes by
-    `plain` and by `shaping`, which stand still.
+    `shaping` and by `cutting`, which counts a text in plain bound tokens: they stand still. `memo` is what
+    was counted before.
     """
 
     config: ContextConfig
@@ -180,6 +182,8 @@ class Sizes:
     bound: FamilyEstimator
     plain: FamilyEstimator
     shaping: TokenEstimator
+    cutting: CountText
+    memo: CountMemo
     confirmed: Confirmed | None = None
     measured: MeasuredSizes = NOTHING_MEASURED
 
@@ -189,6 +193,8 @@ class Sizes:
         config: ContextConfig,
         model: str | None,
         tools: Sequence[JsonObject] | None,
+        memo: CountMemo,
+        *,
         confirmed: Confirmed | None = None,
         measured: MeasuredSizes = NOTHING_MEASURED,
     ) -> Sizes:
@@ -201,10 +207,13 @@ class Sizes:
             config,
             model,
             tools,
-            estimator_for(model, choice, calibration),
-            bounding_estimator(model, calibration),
-            bounding_estimator(model),
+            estimator_for(model, choice, calibration, memo),
+            bounding_estimator(model, calibration, memo),
+            bounding_estimator(model, memo=memo),
+            # cuts are known by these two, which therefore hold no memo
             estimator_for(model, choice, Calibration(estimate=calibration.shape)),
+            bounding_estimator(model).bound_text,
+            memo,
             confirmed if confirmed is not None and confirmed.model == (model or "") else None,
             measured.of(model or ""),
         )
@@ -287,11 +296,11 @@ class Sizes:
         source, style, recall = normalized.message, self._style(normalized), self._recall(normalized)
         if normalized.index in decisions.masked:
             parts = _parts_cost(source, self.shaping)
-            masked = mask_result(source, self.shaping.count_text, parts, recall)
+            masked = mask_result(source, self.shaping.count_text, self.memo, parts=parts, recall=recall)
             if masked is not source:
                 return masked, Fate.MASKED, "3b", "an older result"
         cap = self.config.max_tool_result_tokens
-        capped = shorten_result(source, cap, style, self.shaping.count_text, recall)
+        capped = shorten_result(source, cap, style, self.shaping.count_text, self.memo, recall=recall)
         share = decisions.levels.get(normalized.index)
         if share is not None:
             levelled = self._levelled(source, share, style, recall)
@@ -305,17 +314,17 @@ class Sizes:
     def _levelled(self, source: Message, share: int, style: Truncation, recall: str) -> Message:
         """`source` within `share` bound tokens, framing and name included: its text is cut; its images
         stay where they fit."""
-        others = self.plain.bound_message(replace(source, content=other_parts(source), counts={}))
+        others = self.plain.bound_message(replace(source, content=other_parts(source)))
         if other_parts(source) and others + _MIN_TEXT_TOKENS > share:
             source = drop_parts(source, _parts_cost(source, self.shaping), recall)
-            others = self.plain.bound_message(replace(source, content="", counts={}))
-        return shorten_result(source, max(1, share - others), style, self.plain.bound_text, recall)
+            others = self.plain.bound_message(replace(source, content=""))
+        return shorten_result(source, max(1, share - others), style, self.cutting, self.memo, recall=recall)
 
     def _call(self, normalized: NormalizedMessage, decisions: Decisions) -> _Formed | None:
         if normalized.index in decisions.arguments:
             cap = decisions.levels.get(normalized.index, KEPT_ARGUMENT_TOKENS)
             shorter = shorten_arguments(
-                normalized.message, cap, self.plain.bound_text, self._recall(normalized)
+                normalized.message, cap, self.cutting, self.memo, recall=self._recall(normalized)
             )
             if shorter is not normalized.message:
                 return shorter, Fate.SHORTENED, "arguments", "long arguments of a call already answered"

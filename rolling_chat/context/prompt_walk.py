@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from rolling_chat.context.config import ContextConfig
+from rolling_chat.context.count_memo import CountMemo
 from rolling_chat.context.pins import EXCLUDED_RESULT, PinEffects, Pins, request_of, resolve_pins
 from rolling_chat.context.plan import ContextPlan, PlanIndex
 from rolling_chat.context.prompt_items import Decisions, PromptItem, Sizes
@@ -54,10 +55,12 @@ class PromptInputs:
         summary: Summary | None = None,
         takes_summary: bool = False,
         is_settled: bool = False,
+        memo: CountMemo | None = None,
     ) -> PromptInputs:
         """Collect the inputs of a prompt; without `pins`, those of the plan are active."""
         known = plan or ContextPlan()
-        sizes = Sizes.of(config, model, tools, known.confirmed, known.measured)
+        memo = memo if memo is not None else CountMemo()
+        sizes = Sizes.of(config, model, tools, memo, confirmed=known.confirmed, measured=known.measured)
         window = sizes.budget(None).window
         active_pins = pins if pins is not None else known.pins
         return cls(
@@ -201,7 +204,7 @@ def _messages_from(given: Sequence[Message | JsonObject], first: int) -> tuple[l
 
 def _emptied(normalized: NormalizedMessage) -> NormalizedMessage:
     """A result that the user excluded: its call stays, and a line says that the result was excluded."""
-    message = replace(normalized.message, content=EXCLUDED_RESULT, counts={})
+    message = replace(normalized.message, content=EXCLUDED_RESULT)
     return replace(normalized, message=message, repair="", excluded=True)
 
 
@@ -214,4 +217,4 @@ def _system_of(messages: Sequence[Message | JsonObject]) -> Message | None:
         return None
     given = message.content
     content = said_content(message, given)
-    return message if content is given else replace(message, content=content, counts={})
+    return message if content is given else replace(message, content=content)

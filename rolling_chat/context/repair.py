@@ -122,7 +122,7 @@ class Repairer:
         _given, call = self._open.pop(position)
         if call.id == wanted:
             return replace(_filled(index, message), tool=call.name)
-        normalized = _filled(index, replace(message, tool_call_id=call.id, counts={}))
+        normalized = _filled(index, replace(message, tool_call_id=call.id))
         return replace(normalized, repair=normalized.repair or NO_ID, tool=call.name)
 
     def _answer(self, index: int, message: Message) -> Iterator[NormalizedMessage]:
@@ -136,7 +136,7 @@ class Repairer:
         self._before = "assistant"
         if calls != message.tool_calls:
             repair = repair or NO_ID
-            message = replace(message, tool_calls=calls, counts={})
+            message = replace(message, tool_calls=calls)
         normalized = _filled(index, message)
         yield replace(normalized, repair=repair) if repair and not normalized.repair else normalized
 
@@ -152,7 +152,7 @@ class Repairer:
                 if message.role
                 else "a message without a role"
             )
-            message = replace(message, role="user", tool_calls=(), counts={})
+            message = replace(message, role="user", tool_calls=())
         self._before, self._skipped = "user", False
         normalized = replace(_filled(index, message), opens_turn=not same)
         yield normalized if is_users else replace(normalized, repair=repair)
@@ -181,7 +181,7 @@ def _filled(index: int, message: Message) -> NormalizedMessage:
         return NormalizedMessage(index, message)
     if not content and not message.tool_calls:
         content = EMPTY_CONTENT
-    return NormalizedMessage(index, replace(message, content=content, counts={}), "empty content")
+    return NormalizedMessage(index, replace(message, content=content), "empty content")
 
 
 def said_content(message: Message, content: Content) -> Content:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import NamedTuple
 
+from rolling_chat.context.count_memo import CountMemo, CountText
 from rolling_chat.context.summary_extraction import extract
 from rolling_chat.context.summary_grounding import Verdict, expect, judge
 from rolling_chat.context.summary_request import (
@@ -19,7 +20,7 @@ from rolling_chat.context.summary_request import (
     without_labels,
 )
 from rolling_chat.context.tokens import bounding_estimator, estimator_for
-from rolling_chat.context.tool_results import CountText, first_lines
+from rolling_chat.context.tool_results import first_lines
 from rolling_chat.messages import Json, JsonObject, Message
 
 _MIN_SAVED = 0.10
@@ -44,24 +45,26 @@ def summarize_context(
     options: SummaryOptions | Mapping[str, Json] | None = None,
     *,
     ask: Callable[[str], str] | None = None,
+    memo: CountMemo | None = None,
 ) -> Summarized:
     """Summarize `messages`; return the summary and the tokens of what it stands for.
 
     `ask` is a function from a prompt to a model's answer; it is called as often as the messages need
     to fit the prompts. Without it the summary is extracted by rule, and so it is where what the model says
     is not grounded in the messages or leaves their names out, also when asked again. `options` may be a
-    dictionary of SummaryOptions' keys. Raises SummaryError where the model says nothing or saves too little.
+    dictionary of SummaryOptions' keys, `memo` as for `build_final_prompt`. Raises SummaryError where the
+    model says nothing or saves too little.
     """
     chosen = options if isinstance(options, SummaryOptions) else SummaryOptions(**_keys(options))
     said = [m if isinstance(m, Message) else Message.from_dict(m) for m in messages]
     said = [message for message in said if message.role != "system"]
-    count = estimator_for(chosen.model, "auto")
+    count = estimator_for(chosen.model, "auto", memo=memo)
     original = count.count_messages(said) if said else 0
     if not said:
         return Summarized(chosen.previous, 0)
     if ask is None:
         return Summarized(extract(said, chosen.previous, chosen.max_tokens, count.count_text), original)
-    steps = summary_steps(said, chosen)
+    steps = summary_steps(said, chosen, memo)
     try:
         prompt = next(steps)
         while True:
@@ -70,20 +73,25 @@ def summarize_context(
         return Summarized(done.value, original)
 
 
-def summary_steps(messages: Sequence[Message], options: SummaryOptions) -> Generator[str, str, str]:
+def summary_steps(
+    messages: Sequence[Message], options: SummaryOptions, memo: CountMemo | None = None
+) -> Generator[str, str, str]:
     """Yield the prompts of a summary one by one; receive the model's answers, and return the summary.
 
     Raises SummaryError as `summarize_context` does.
     """
-    return (yield from checked_steps(messages, options)).text
+    return (yield from checked_steps(messages, options, memo)).text
 
 
-def checked_steps(messages: Sequence[Message], options: SummaryOptions) -> Generator[str, str, MadeSummary]:
+def checked_steps(
+    messages: Sequence[Message], options: SummaryOptions, memo: CountMemo | None = None
+) -> Generator[str, str, MadeSummary]:
     """Do the same as `summary_steps`, but also return why the model's answers were rejected, if they were."""
-    estimator = estimator_for(options.model, "auto")
+    memo = memo if memo is not None else CountMemo()
+    estimator = estimator_for(options.model, "auto", memo=memo)
     count, refused = estimator.count_text, ""
     summary = options.previous
-    for chunk in chunks_of(messages, options, bounding_estimator(options.model).bound_part):
+    for chunk in chunks_of(messages, options, bounding_estimator(options.model).bound_part, memo):
         summary, refused = yield from _extended(summary, chunk, options, count)
         if refused:
             summary = extract(messages, options.previous, options.max_tokens, count)

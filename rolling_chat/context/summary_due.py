@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import accumulate, pairwise
 
 from rolling_chat.context.config import ContextConfig
+from rolling_chat.context.count_memo import CountMemo
 from rolling_chat.context.pins import Pins, resolve_pins
 from rolling_chat.context.prompt_items import Decisions, Sizes
 from rolling_chat.context.repair import repair_messages
@@ -35,6 +36,7 @@ def due_pass(
     summary: Summary | None = None,
     pins: Pins | None = None,
     early: bool = False,
+    memo: CountMemo | None = None,
 ) -> DuePass | None:
     """Return the turns that the next summary takes up after those that `summary` covers; None if none is due.
 
@@ -42,12 +44,12 @@ def due_pass(
     summary covers, sent or not, are more than `usage_threshold` of what history may take; with `early`
     at once. Due are the turns that the next trim would take: all but the newest ones that fit its
     low-water mark, and never the newest of all. A pass folds in some 30 messages, and never less than
-    a turn.
+    a turn. `memo` as for `build_final_prompt`.
     """
     turns = _turns_after(messages, summary.through if summary else -1)
     if len(turns) < 2:
         return None
-    sizes = Sizes.of(config, model, tools)
+    sizes = Sizes.of(config, model, tools, memo if memo is not None else CountMemo())
     room = max(0, sizes.budget(messages[0] if opens_with_system(messages) else None).history)
     without = resolve_pins(messages, pins or Pins()).excluded
     costs = [_cost([messages[index] for index in turn if index not in without], sizes) for turn in turns]

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from rolling_chat.context.tool_results import CountText
+from rolling_chat.context.count_memo import CountText
 from rolling_chat.messages import Message
 
 ASKED, ANSWERED, FILES, ERRORS = "Asked:", "Answered:", "Files:", "Errors:"

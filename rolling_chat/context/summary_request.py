@@ -6,9 +6,10 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from rolling_chat.context.count_memo import CountMemo, CountText
 from rolling_chat.context.summary_grounding import Verdict
 from rolling_chat.context.summary_text import MAX_SUMMARY_TOKENS
-from rolling_chat.context.tool_results import CountText, mask_result
+from rolling_chat.context.tool_results import mask_result
 from rolling_chat.messages import Message
 
 MAX_SUMMARY_WORDS = 400
@@ -99,7 +100,9 @@ class Chunk:
         return "\n".join(self.parts)
 
 
-def chunks_of(messages: Sequence[Message], options: SummaryOptions, bound: CountText) -> Iterator[Chunk]:
+def chunks_of(
+    messages: Sequence[Message], options: SummaryOptions, bound: CountText, memo: CountMemo
+) -> Iterator[Chunk]:
     """Split messages into chunks of text that keep each request within its limit."""
     frame = bound(request_text("x", "", options)) + max(bound(options.previous), options.max_tokens * 2)
     frame += bound(correction_text(Verdict(foreign=("x",), missing=("x",)), 1)) + options.max_tokens * 2
@@ -108,7 +111,7 @@ def chunks_of(messages: Sequence[Message], options: SummaryOptions, bound: Count
         raise SummaryError("the summarizer's window is too small for its instructions and a summary")
     chunk = Chunk()
     for message in messages:
-        for position, part in enumerate(_split(_as_text(message, bound), room, bound)):
+        for position, part in enumerate(_split(_as_text(message, bound, memo), room, bound)):
             cost = bound(part) + 2
             if chunk.parts and chunk.size + cost > room:
                 yield chunk
@@ -133,10 +136,10 @@ def _split(text: str, room: int, bound: CountText) -> Iterator[str]:
         start += length
 
 
-def _as_text(message: Message, bound: CountText) -> str:
+def _as_text(message: Message, bound: CountText, memo: CountMemo) -> str:
     match message.role:
         case "tool":
-            return f"Result: {mask_result(message, bound).text}"
+            return f"Result: {mask_result(message, bound, memo).text}"
         case "assistant":
             calls = (f"[called {call.name} {call.arguments[:_ARGUMENTS]}]" for call in message.tool_calls)
             return "\n".join(filter(None, (f"Assistant: {message.text}" if message.text else "", *calls)))

@@ -79,9 +79,9 @@ class SystemNotice:
         if system is None:
             return Message("system", added)
         if not isinstance(system.content, str):
-            return replace(system, content=(*system.content, {"type": "text", "text": added}), counts={})
+            return replace(system, content=(*system.content, {"type": "text", "text": added}))
         content = f"{system.content}\n\n{added}" if system.content else added
-        return replace(system, content=content, counts={})
+        return replace(system, content=content)
 
     def _notice(self) -> str:
         if not self.omitted:

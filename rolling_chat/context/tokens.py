@@ -1,23 +1,23 @@
 """Token estimators, their registry by model family, and the upper bound of the hard rule.
 
-A text is counted once for a message and an encoding (`Message.counts` remembers it); a family's
-factor turns that count into the best estimate, its prior into the bound.
+A text is counted once for a message and an encoding, where a memo is handed in that remembers it; a
+family's factor turns that count into the best estimate, its prior into the bound.
 """
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Protocol
 
 from rolling_chat.context.calibration import NOT_CALIBRATED, Calibration
 from rolling_chat.context.character_classes import count_by_class
+from rolling_chat.context.count_memo import CountMemo, CountText
 from rolling_chat.context.encodings import ENCODINGS, count_encoded, find_encoding
 from rolling_chat.context.families import UNKNOWN, Family, family_of
-from rolling_chat.context.text_memo import TextMemo
 from rolling_chat.messages import Json, JsonObject, Message
 
 # The reply is primed with a few tokens of framing (OpenAI's cookbook: 3).
@@ -58,17 +58,19 @@ class TokenEstimator(Protocol):
 class FamilyEstimator:
     """Estimate tokens for a model family: the raw count of a text times the family's factor.
 
-    `name` tells raw counts apart in `Message.counts`. `raw_tool` counts tool text, which `ratio` takes
-    for denser than prose. `calibration` corrects both estimate and bound by what the model reported.
-    With `calls_as_json` a call costs its JSON, else its name, its arguments and a fixed framing.
+    `name` tells raw counts apart in `memo`, without which nothing is remembered. `raw_tool` counts tool
+    text, which `ratio` takes for denser than prose. `calibration` corrects both estimate and bound by what
+    the model reported. With `calls_as_json` a call costs its JSON, else its name, its arguments and a fixed
+    framing.
     """
 
     family: Family
     name: str
-    raw: Callable[[str], int]
-    raw_tool: Callable[[str], int]
+    raw: CountText
+    raw_tool: CountText
     calibration: Calibration = NOT_CALIBRATED
     calls_as_json: bool = False
+    memo: CountMemo | None = field(default=None, compare=False, repr=False)
 
     @property
     def prior(self) -> float:
@@ -122,18 +124,24 @@ class FamilyEstimator:
         return math.ceil(self._raw_tools(tools) * self.prior) + self.family.tools_extra_bound
 
     def raw_message(self, message: Message) -> int:
-        """Count the message's text by the encoding itself; remember the count with the message."""
-        known = message.counts.get(self.name)
-        if known is None:
-            count = self.raw_tool if message.role == "tool" else self.raw
-            calls = _call_json(message) if self.calls_as_json else _call_texts(message)
-            known = sum(map(count, _texts(message))) + sum(map(self.raw_tool, calls))
-            message.counts[self.name] = known
-        return known
+        """Count the message's text by the encoding itself; remember the count in the memo, if any."""
+        known = self.memo.find(message, self.name) if self.memo is not None else None
+        if known is not None:
+            return known
+        # a result that was cut is made again for every prompt: its text is known where the message is not
+        count = self._raw_tool_text if message.role == "tool" else self.raw
+        calls = _call_json(message) if self.calls_as_json else _call_texts(message)
+        tokens = sum(map(count, _texts(message))) + sum(map(self.raw_tool, calls))
+        if self.memo is not None:
+            self.memo.add(message, self.name, tokens)
+        return tokens
+
+    def _raw_tool_text(self, text: str) -> int:
+        return self.raw_tool(text) if self.memo is None else self.memo.count_text(text, self.raw_tool)
 
     def _raw_tools(self, tools: Sequence[JsonObject]) -> int:
-        text = _compact(list(tools))
-        return _counted_tools.get(text, self.name, lambda: self.raw_tool(text), lambda _: 0)
+        # the same schemas go with every request of a session
+        return self._raw_tool_text(_compact(list(tools)))
 
     def _corrected(self, tokens: int) -> int:
         return math.ceil(tokens * self.calibration.estimate)
@@ -146,8 +154,6 @@ class FamilyEstimator:
         return self.family.image * count_images(message)
 
 
-# The same schemas go with every request of a session.
-_counted_tools: TextMemo[int] = TextMemo()
 _registered: dict[str, TokenEstimator] = {}
 
 
@@ -161,27 +167,33 @@ def register_estimator(family: str, estimator: TokenEstimator) -> None:
 
 
 def estimator_for(
-    model: str | None, choice: str = "auto", calibration: Calibration | None = None
+    model: str | None,
+    choice: str = "auto",
+    calibration: Calibration | None = None,
+    memo: CountMemo | None = None,
 ) -> TokenEstimator:
     """Return the estimator for `model`, or the one chosen by name.
 
     `choice` is `auto`, `ratio` (3.5 characters a token; 3.0 in results, schemas and the JSON of calls),
     `chars` (4), `bytes` (4) or an encoding's name. Raises ValueError for any other. `calibration`
-    corrects `auto`, and nothing that was registered or chosen by name.
+    corrects `auto`, and nothing that was registered or chosen by name. What is counted of messages is
+    remembered in `memo`.
     """
     if choice == "auto":
         name = (model or "").lower()
         for family, estimator in _registered.items():
             if family in name:
                 return estimator
-        return bounding_estimator(model, calibration)
-    return _chosen(choice)
+        return bounding_estimator(model, calibration, memo)
+    return _remembering(_chosen(choice), memo)
 
 
-def bounding_estimator(model: str | None, calibration: Calibration | None = None) -> FamilyEstimator:
+def bounding_estimator(
+    model: str | None, calibration: Calibration | None = None, memo: CountMemo | None = None
+) -> FamilyEstimator:
     """Return the estimator of upper bounds for `model`, which decide whether a request is sent."""
     plain = _family_estimator(family_of(model))
-    return plain if calibration is None else replace(plain, calibration=calibration)
+    return _remembering(plain if calibration is None else _calibrated(plain, calibration), memo)
 
 
 def count_tokens(text: str, model: str | None = None) -> int:
@@ -195,13 +207,14 @@ def estimate_tokens(
     tools: Sequence[JsonObject] | None = None,
     *,
     estimator: TokenEstimator | str = "auto",
+    memo: CountMemo | None = None,
 ) -> int:
     """Estimate the tokens of a whole request: messages, tool schemas, framing.
 
     `estimator` is one of your own, or a name as for `ContextConfig.token_estimator`. Raises ValueError
     for an unknown name.
     """
-    counting = estimator_for(model, estimator) if isinstance(estimator, str) else estimator
+    counting = estimator_for(model, estimator, memo=memo) if isinstance(estimator, str) else estimator
     return counting.count_messages(messages) + counting.count_tools(tools)
 
 
@@ -211,10 +224,21 @@ def prompt_bound(
     tools: Sequence[JsonObject] | None = None,
     model: str | None = None,
     calibration: Calibration | None = None,
+    memo: CountMemo | None = None,
 ) -> int:
     """Return the upper bound of a request in tokens, which must fit the context window."""
-    estimator = bounding_estimator(model, calibration)
+    estimator = bounding_estimator(model, calibration, memo)
     return sum(map(estimator.bound_message, messages)) + PRIMING_TOKENS + estimator.bound_tools(tools)
+
+
+def _remembering(estimator: FamilyEstimator, memo: CountMemo | None) -> FamilyEstimator:
+    return estimator if memo is None else replace(estimator, memo=memo)
+
+
+@lru_cache(maxsize=64)
+def _calibrated(plain: FamilyEstimator, calibration: Calibration) -> FamilyEstimator:
+    # always the same object: what was cut by its counts is known by it
+    return replace(plain, calibration=calibration)
 
 
 @lru_cache(maxsize=64)
@@ -256,7 +280,7 @@ def _chosen(choice: str) -> FamilyEstimator:
             raise ValueError(f"token_estimator must be one of {allowed}, not {choice!r}")
 
 
-def _per_char(ratio: float) -> Callable[[str], int]:
+def _per_char(ratio: float) -> CountText:
     return lambda text: math.ceil(len(text) / ratio)
 
 

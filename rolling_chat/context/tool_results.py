@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from rolling_chat.context.text_memo import TextMemo
+from rolling_chat.context.count_memo import CountMemo, CountText
 from rolling_chat.context_keys import Truncation
 from rolling_chat.messages import JsonObject, Message
-
-CountText = Callable[[str], int]
 
 # A cut moves back to a line end when one stands in this last share of the item that is kept.
 _NEAR_LINE_END = 0.05
@@ -18,7 +16,7 @@ _KEPT = {"head": "first", "tail": "last", "both": "first+last"}
 
 
 def shorten_result(
-    message: Message, cap: int, style: Truncation, count: CountText, recall: str = ""
+    message: Message, cap: int, style: Truncation, count: CountText, memo: CountMemo, *, recall: str = ""
 ) -> Message:
     """Cut the text of a result to `cap` tokens, including the indicator; return the same object if it fits.
 
@@ -27,15 +25,21 @@ def shorten_result(
     `recall` is the line that follows the indicator.
     """
     text = message.text
-    if _fits(text, cap, count):
+    if _fits(text, cap, count, memo):
         return message
-    shorter, counts = _shortened(message, cap, style, count, recall)
+    # results are immutable and are asked for at every request: each is cut once
+    shorter = memo.cuts.get(
+        text,
+        ("result", cap, style, count, recall),
+        lambda: truncate_text(text, cap, style, count, memo, recall=recall),
+        len,
+    )
     if len(shorter) >= len(text):
         return message
     others = other_parts(message)
     if others:
-        return replace(message, content=({"type": "text", "text": shorter}, *others), counts={})
-    return replace(message, content=shorter, counts=counts)
+        return replace(message, content=({"type": "text", "text": shorter}, *others))
+    return replace(message, content=shorter)
 
 
 def drop_parts(message: Message, tokens: int, recall: str = "") -> Message:
@@ -45,7 +49,7 @@ def drop_parts(message: Message, tokens: int, recall: str = "") -> Message:
     if not other_parts(message):
         return message
     line = f"[truncated: kept first ~0 of ~{_round(tokens)} tokens (head)]"
-    return replace(message, content=_lines(message.text, line, recall), counts={})
+    return replace(message, content=_lines(message.text, line, recall))
 
 
 def other_parts(message: Message) -> tuple[JsonObject, ...]:
@@ -55,40 +59,18 @@ def other_parts(message: Message) -> tuple[JsonObject, ...]:
     return tuple(part for part in message.content if part.get("type") != "text")
 
 
-def _fits(text: str, cap: int, count: CountText) -> bool:
+def _fits(text: str, cap: int, count: CountText, memo: CountMemo) -> bool:
     # four bytes a character, a token a byte, and no family doubles that: small ones need no count
-    return 8 * len(text) <= cap or _count_once(text, count) <= cap
+    return 8 * len(text) <= cap or memo.count_text(text, count) <= cap
 
 
-# Results are immutable and are asked for at every request: each is counted and cut once.
-_counted: TextMemo[int] = TextMemo()
-_cut: TextMemo[tuple[str, dict[str, int]]] = TextMemo()
-
-
-def _count_once(text: str, count: CountText) -> int:
-    return _counted.get(text, count, lambda: count(text), lambda _: 0)
-
-
-def _shortened(
-    message: Message, cap: int, style: Truncation, count: CountText, recall: str
-) -> tuple[str, dict[str, int]]:
-    """The cut text, and the counts that every message made of it shares: what is counted beside the
-    text is a part of the key."""
-    extras = repr(message.extras) if message.extras else ""
-    text = message.text
-    return _cut.get(
-        text,
-        (message.name, extras, cap, style, count, recall),
-        lambda: (truncate_text(text, cap, style, count, recall), {}),
-        lambda made: len(made[0]),
-    )
-
-
-def truncate_text(text: str, cap: int, style: Truncation, count: CountText, recall: str = "") -> str:
+def truncate_text(
+    text: str, cap: int, style: Truncation, count: CountText, memo: CountMemo, *, recall: str = ""
+) -> str:
     """Cut `text` to `cap` tokens in `style`, with an indicator line followed by `recall`.
 
     Never more than `cap` if these lines themselves fit."""
-    total = _count_once(text, count)
+    total = memo.count_text(text, count)
     room = max(0, cap - count(_lines(_indicator(cap, total, style), recall)) - 2)
     indicator = _lines(_indicator(room, total, style), recall)
     parts: tuple[str, ...]
@@ -119,16 +101,18 @@ def first_lines(text: str, cap: int, count: CountText) -> str:
     return kept[: max(0, kept.rfind("\n"))].rstrip()
 
 
-def mask_result(message: Message, count: CountText, parts: int = 0, recall: str = "") -> Message:
+def mask_result(
+    message: Message, count: CountText, memo: CountMemo, *, parts: int = 0, recall: str = ""
+) -> Message:
     """Replace a result by a short mask (layer 3b); return the same object if the mask is not shorter.
 
     `parts` is what its images and other parts that are no text cost, in tokens: they are dropped with it.
     """
-    tokens = _count_once(message.text, count) + parts
+    tokens = memo.count_text(message.text, count) + parts
     mask = _lines(f"[result masked — ~{_round(tokens)} tokens removed]", recall)
     if (len(mask) >= len(message.text) and not parts) or count(mask) >= tokens:
         return message
-    return replace(message, content=mask, counts={})
+    return replace(message, content=mask)
 
 
 def level(sizes: Sequence[int], room: int) -> list[int]:

@@ -379,7 +379,7 @@ class Trimmer:
             item
             for item in self._newest()
             if item.index >= 0
-            and shorten_arguments(item.message, 1, self._sizes.plain.bound_text) is not item.message
+            and shorten_arguments(item.message, 1, self._sizes.cutting, self._sizes.memo) is not item.message
         ]
 
     def _between_windows(self) -> list[PromptItem]:

@@ -116,7 +116,7 @@ def _entries(messages: Sequence[Message]) -> list[_Entry]:
         place, first = system[0]
         text = "\n\n".join(message.text for _place, message in system if message.text)
         if text:
-            joined = first if first.content == text else replace(first, content=text, counts={})
+            joined = first if first.content == text else replace(first, content=text)
             opening.append(_Entry(joined, place))
     if not rest or rest[0].message.role != "user":
         opening.append(_Entry(Message("user", OPENING_PLACEHOLDER)))
@@ -150,7 +150,7 @@ def _give_ids(entries: Sequence[_Entry], family: WireFamily) -> None:
             waiting.append((call.id, sent))
             calls.append(call if sent == call.id else replace(call, id=sent))
         if tuple(calls) != message.tool_calls:
-            entry.message = replace(message, tool_calls=tuple(calls), counts={})
+            entry.message = replace(message, tool_calls=tuple(calls))
 
 
 def _answer(message: Message, waiting: list[tuple[str, str]], used: set[str], family: WireFamily) -> Message:
@@ -162,7 +162,7 @@ def _answer(message: Message, waiting: list[tuple[str, str]], used: set[str], fa
     else:
         waiting.remove(match)
         sent = match[1]
-    return message if sent == message.tool_call_id else replace(message, tool_call_id=sent, counts={})
+    return message if sent == message.tool_call_id else replace(message, tool_call_id=sent)
 
 
 def _unused_id(id: str, used: set[str], family: WireFamily) -> str:
@@ -194,9 +194,7 @@ def _to_dict(message: Message, family: WireFamily) -> dict[str, Json]:
     content = _filled(message)
     calls = tuple(_sendable(call) for call in message.tool_calls)
     name = None if message.name is None else _sendable_name(message.name)
-    data = replace(message, content=content, tool_calls=calls, name=name, counts={}).to_dict(
-        with_extras=False
-    )
+    data = replace(message, content=content, tool_calls=calls, name=name).to_dict(with_extras=False)
     extras = message.extras or {}
     if family.reasoning_back and message.role == "assistant" and extras.get(REASONING):
         data[REASONING] = extras[REASONING]
@@ -315,4 +313,4 @@ def _visible(message: Message, model: str) -> Message:
             kept[SIGNATURES] = extras[SIGNATURES]
     if kept == extras:
         return message
-    return replace(message, extras=kept or None, counts={})
+    return replace(message, extras=kept or None)

@@ -10,6 +10,7 @@ from rolling_chat.context import (
     ContextConfig,
     ContextOverflowError,
     ContextPlan,
+    CountMemo,
     Fate,
     PromptReport,
     build_final_prompt,
@@ -43,13 +44,17 @@ class Replayed:
     cached_prefix_tokens: int = 0
 
 
-def replay(transcript: Transcript, config: ContextConfig, *, model: str = "") -> Iterator[Replayed]:
+def replay(
+    transcript: Transcript, config: ContextConfig, *, model: str = "", memo: CountMemo | None = None
+) -> Iterator[Replayed]:
     """Plan every request of a conversation, one after the other, each from the plan before.
 
-    A request that cannot be made to fit is reported, and the next goes on with the last plan.
+    A request that cannot be made to fit is reported, and the next goes on with the last plan. `memo` has
+    what was counted of the messages before.
     """
+    memo = memo if memo is not None else CountMemo()
     tools = list(transcript.tools)
-    estimator = estimator_for(model or None, config.token_estimator)
+    estimator = estimator_for(model or None, config.token_estimator, memo=memo)
     prefix = _Prefix(estimator.count_message, estimator.count_tools(tools))
     repairs = _Repairs()
     plan: ContextPlan | None = None
@@ -58,7 +63,9 @@ def replay(transcript: Transcript, config: ContextConfig, *, model: str = "") ->
         prompt: Sequence[Message] = ()
         overflow, smallest, cached = "", 0, 0
         try:
-            final = build_final_prompt(branch, config, tools=tools or None, model=model or None, plan=plan)
+            final = build_final_prompt(
+                branch, config, tools=tools or None, model=model or None, plan=plan, memo=memo
+            )
         except ContextOverflowError as error:
             report, overflow, smallest = error.report, str(error), error.smallest_window
         else:

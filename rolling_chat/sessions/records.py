@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple, TypedDict
+from typing import Literal, NamedTuple, TypeAlias, TypedDict
 
 from rolling_chat.messages import FileTouch, Json, JsonObject, Message, Usage
+
+Counts: TypeAlias = Mapping[str, Mapping[str, int]]
+"""Token counts of messages, by the message's id and by the name of what counted."""
 
 
 class StoreError(Exception):
@@ -80,10 +83,14 @@ class LeftBranch:
 
 
 class Stretch(NamedTuple):
-    """A part of a branch, oldest first; `above` is the message before its first, empty at the root."""
+    """A part of a branch, oldest first; `above` is the message before its first, empty at the root.
+
+    `counts` are the token counts that were stored with the messages, by id and by name.
+    """
 
     messages: list[Message]
     above: str
+    counts: Counts
 
 
 class SessionChanges(TypedDict, total=False):

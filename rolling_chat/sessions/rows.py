@@ -100,7 +100,7 @@ def content_columns(message: Message) -> dict[str, Any]:
         "provider": pack(message.made_by.provider) if message.made_by else None,
         "model": pack(message.made_by.model) if message.made_by else None,
         "ending": message.ending.value,
-        "counts": pack_counts(message.counts),
+        "counts": None,  # what was counted of a reply that still grew would be wrong of it
     }
 
 
@@ -116,8 +116,8 @@ def message_columns(message: Message) -> dict[str, Any]:
 
 def read_message(row: sqlite3.Row) -> Message:
     """Build a message from a database row of exactly MESSAGE_COLUMNS."""
-    # unpacked by place: by name each column is searched for, and a session has thousands of rows
-    number, role, text, parts, calls, call_id, name, extras, provider, model, ending, created, counts = row
+    # unpacked by index: by name each column is searched for, and a session has thousands of rows
+    number, role, text, parts, calls, call_id, name, extras, provider, model, ending, created, _ = row
     content: Content = unpack(text) if parts is None else tuple(unpack_json(parts))
     return Message(
         role=cast(Role, intern(role)),  # what many messages have is held once
@@ -130,12 +130,17 @@ def read_message(row: sqlite3.Row) -> Message:
         made_by=None if provider is None else _made_by(provider, model),
         ending=_ENDINGS[ending],
         created_at=created,
-        counts={} if counts is None else {intern(by): count for by, count in json.loads(counts).items()},
     )
 
 
+def read_counts(row: sqlite3.Row) -> dict[str, int]:
+    """Return the token counts in a row of exactly MESSAGE_COLUMNS, by name."""
+    counts = row[-1]
+    return {} if counts is None else {intern(name): count for name, count in json.loads(counts).items()}
+
+
 def pack_counts(counts: Mapping[str, int]) -> str | None:
-    """Convert token counts by encoding to JSON text; None for none."""
+    """Convert token counts by name to JSON text; None for none."""
     return json.dumps(dict(counts)) if counts else None
 
 

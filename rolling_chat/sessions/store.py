@@ -25,6 +25,7 @@ from rolling_chat.sessions.database import Database
 from rolling_chat.sessions.learned import LearnedModels
 from rolling_chat.sessions.message_search import search
 from rolling_chat.sessions.records import (
+    Counts,
     FileUse,
     Holder,
     LeftBranch,
@@ -186,14 +187,14 @@ class SessionStore:
     # Messages
 
     def branch(self, session_id: str, head: str | None = None) -> list[Message]:
-        """Return the messages from the first to `head`, with ids and token counts; None: to the newest."""
+        """Return the messages from the first to `head`, with their ids; None: to the newest."""
         with _naming(session_id), self._database.read() as connection:
             info = directory.info(connection, directory.exact(connection, session_id))
             tip = info.head if head is None else head
             return tree.branch(connection, tree.require_message(connection, tip) if tip else None)
 
-    def stretch(self, session_id: str, most: int, head: str | None = None) -> Stretch:
-        """Return the newest `most` messages, or a few more, up to `head` (None: the session's).
+    def stretch(self, session_id: str, most: int | None, head: str | None = None) -> Stretch:
+        """Return the newest `most` messages (None: all), or a few more, up to `head` (None: the session's).
 
         It begins with no tool's result, unless the branch does.
         """
@@ -254,10 +255,10 @@ class SessionStore:
         with self._database.write() as connection:
             tree.drop_reply(connection, message_number(reply_id), self._clock())
 
-    def save_counts(self, messages: Iterable[Message]) -> None:
-        """Store the token counts of stored messages; skip the others."""
+    def save_counts(self, counts: Counts) -> None:
+        """Replace the stored token counts of messages."""
         with self._database.write(survives_power_cut=False) as connection:
-            tree.save_counts(connection, messages)
+            tree.save_counts(connection, counts)
 
     def search(
         self,

@@ -6,14 +6,14 @@ Every function works inside the caller's transaction; `session` is a session's r
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from operator import itemgetter
 from typing import Any
 
 from rolling_chat.messages import Ending, MadeBy, Message
 from rolling_chat.sessions.claims import Owner, is_left
-from rolling_chat.sessions.records import StoreError, Stretch
+from rolling_chat.sessions.records import Counts, StoreError, Stretch
 from rolling_chat.sessions.rows import (
     MESSAGE_COLUMNS,
     REASONING,
@@ -24,6 +24,7 @@ from rolling_chat.sessions.rows import (
     message_number,
     pack,
     pack_counts,
+    read_counts,
     read_message,
     real,
     unpack,
@@ -47,23 +48,29 @@ _ALL = -1
 
 def branch(connection: sqlite3.Connection, head: int | None) -> list[Message]:
     """Return the messages from the root to `head`; a reply still growing has the text it has by now."""
-    return [] if head is None else _newest(connection, head, _ALL)
+    return [] if head is None else _messages(connection, _newest(connection, head, _ALL))
 
 
-def stretch(connection: sqlite3.Connection, head: int | None, most: int) -> Stretch:
+def stretch(connection: sqlite3.Connection, head: int | None, most: int | None) -> Stretch:
     """Return the newest of a branch, some `most` of its messages: results are never without their call."""
-    messages: list[Message] = []
+    messages, counts = list[Message](), dict[str, Mapping[str, int]]()
     while head is not None and (not messages or messages[0].role == "tool"):
-        messages[:0] = _newest(connection, head, 1 if messages else most)
+        rows = _newest(connection, head, 1 if messages else _ALL if most is None else most)
+        messages[:0] = _messages(connection, rows)
+        counts |= {message_id(row[0]): found for row in rows if (found := read_counts(row))}
         first = message_number(messages[0].id)
         head = connection.execute("SELECT parent FROM message WHERE number = ?", (first,)).fetchone()[0]
-    return Stretch(messages, "" if head is None else message_id(head))
+    return Stretch(messages, "" if head is None else message_id(head), counts)
 
 
-def _newest(connection: sqlite3.Connection, head: int, most: int) -> list[Message]:
+def _newest(connection: sqlite3.Connection, head: int, most: int) -> list[sqlite3.Row]:
     rows = connection.execute(_BRANCH, (head, most)).fetchall()
     # a child's number is above its parent's; SQL would sort the texts along with the numbers
-    messages = [read_message(row) for row in sorted(rows, key=itemgetter(0))]
+    return sorted(rows, key=itemgetter(0))
+
+
+def _messages(connection: sqlite3.Connection, rows: Iterable[sqlite3.Row]) -> list[Message]:
+    messages = list(map(read_message, rows))
     growing = {message_id(row["message"]) for row in connection.execute("SELECT message FROM growing")}
     for index, message in enumerate(messages):
         if message.id in growing:
@@ -162,11 +169,11 @@ def last_sealed(connection: sqlite3.Connection, head: int | None) -> int | None:
     return head
 
 
-def save_counts(connection: sqlite3.Connection, messages: Iterable[Message]) -> None:
-    """Store the token counts of messages that are in the database."""
+def save_counts(connection: sqlite3.Connection, counts: Counts) -> None:
+    """Replace the token counts of messages, by id."""
     connection.executemany(
         "UPDATE message SET counts = ? WHERE number = ?",
-        [(pack_counts(m.counts), message_number(m.id)) for m in messages if m.id and m.counts],
+        [(pack_counts(found), message_number(key)) for key, found in counts.items()],
     )
 
 
@@ -219,8 +226,7 @@ def _with_chunks(message: Message, text: str, reasoning: str) -> Message:
     if reasoning and REASONING not in extras and "thinking_blocks" not in extras:
         message = replace(message, extras={**extras, REASONING: reasoning})
     if text and not message.content:
-        # counts made of the empty message would be wrong of this one
-        message = replace(message, content=text, counts={})
+        message = replace(message, content=text)
     return message
 
 

@@ -109,7 +109,8 @@ async def test_the_report_that_was_made_meanwhile_is_the_one_that_is_shown(
     made = chat.session.preview.report()
     assert len(made.rows) == LONG + 1
     # and what was counted for it is counted for good
-    assert all(message.counts for message in runtime.store.branch(chat.session.info.id))
+    stored = runtime.store.stretch(chat.session.info.id, None)
+    assert all(stored.counts[message.id] for message in stored.messages)
     monkeypatch.setattr(chat.session.planner, "look", lambda _: pytest.fail("made again"))
     assert chat.session.preview.report() is made
 

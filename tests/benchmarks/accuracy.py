@@ -18,7 +18,7 @@ import json
 import os
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,7 @@ from rolling_chat.context import (
     ContextConfig,
     ContextOverflowError,
     ContextPlan,
+    CountMemo,
     FinalPrompt,
     Measurements,
     build_final_prompt,
@@ -103,15 +104,16 @@ def _replay(session: Session, learned: Measurements, tallies: dict[str, Tally]) 
     after = _run(session, _WHOLE, learned, tallies["whole"])
     if largest > 2_000:
         _run(session, int(largest * 0.6), learned, tallies["trimmed"])
+    memo = CountMemo()
     for number, (place, reported) in enumerate(session.reports):
         if number >= 2:
-            estimate = estimate_tokens(session.messages[:place], session.model)
+            estimate = estimate_tokens(session.messages[:place], session.model, memo=memo)
             tallies["unlearnt"].errors.append(abs(estimate - reported) / reported)
     return after
 
 
 def _run(session: Session, window: int, learned: Measurements, tally: Tally) -> Measurements:
-    messages = [replace(message, counts={}) for message in session.messages]
+    messages, memo = session.messages, CountMemo()
     truth = _Truth(session.reports, messages, session.model)
     plan: ContextPlan | None = None
     for number, (place, _) in enumerate(session.reports):
@@ -126,13 +128,13 @@ def _run(session: Session, window: int, learned: Measurements, tally: Tally) -> 
             calibration=learned.calibration,
         )
         try:
-            prompt = build_final_prompt(messages[:place], config, model=session.model, plan=plan)
+            prompt = build_final_prompt(messages[:place], config, model=session.model, plan=plan, memo=memo)
         except ContextOverflowError:
             return learned
         reported = truth.of(prompt)
         if number >= 2:
             tally.add(prompt, reported, max(window if window < _WHOLE else 0, 8_192))
-        plan, group = confirm_count(prompt.plan, reported)
+        plan, group = confirm_count(prompt.plan, reported, memo=memo)
         learned = learned.add(group)
     return learned
 

@@ -15,6 +15,7 @@ from typing import Any
 from rolling_chat.context import (
     ContextConfig,
     ContextPlan,
+    CountMemo,
     FinalPrompt,
     Measurements,
     build_final_prompt,
@@ -87,6 +88,7 @@ class _Conversation:
         self.learned = learned
         self._messages: list[dict[str, Any]] = [_SYSTEM]
         self._plan: ContextPlan | None = None
+        self._memo = CountMemo()
         self._sent = 0
 
     def run(self, rng: random.Random, most: int) -> None:
@@ -116,10 +118,10 @@ class _Conversation:
         """Send until it fits; every attempt is told of."""
         while True:
             prompt = build_final_prompt(
-                self._messages, self._config(), model=self._tokenizer.model, plan=self._plan
+                self._messages, self._config(), model=self._tokenizer.model, plan=self._plan, memo=self._memo
             )
             reported = self._tokenizer.report(prompt.messages)
-            self._plan, group = confirm_count(prompt.plan, reported)
+            self._plan, group = confirm_count(prompt.plan, reported, memo=self._memo)
             self.learned = self.learned.add(group)
             told, over = self._told, reported + RESERVE - self._window
             told.requests += 1

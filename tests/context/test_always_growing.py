@@ -291,7 +291,7 @@ class _Counted:
         count_message = tokens.FamilyEstimator.raw_message
 
         def raw_message(estimator: tokens.FamilyEstimator, message: Message) -> int:
-            if estimator.name not in message.counts:
+            if estimator.memo is None or estimator.memo.find(message, estimator.name) is None:
                 self.characters += len(message.text) + sum(len(call.arguments) for call in message.tool_calls)
             return count_message(estimator, message)
 

@@ -13,6 +13,7 @@ from rolling_chat.context import (
     Calibration,
     ContextConfig,
     ContextPlan,
+    CountMemo,
     Fate,
     FinalPrompt,
     Measurements,
@@ -129,13 +130,12 @@ class TestConfirming:
     def test_what_was_measured_is_in_the_plan_and_nowhere_else(self) -> None:
         texts = [said for n in range(40) for said in (user(f"q{n} " * 30), assistant(f"a{n} " * 30))]
         messages, equal = (list(map(Message.from_dict, [SYSTEM, *texts, user("Now?")])) for _ in range(2))
-        counts = [dict(message.counts) for message in messages]
-        config = ContextConfig(max_context_tokens=2_000, reserved_output_tokens=100)
-        prompt = build_final_prompt(messages[:31], config, model=MODEL)
-        counts = [dict(message.counts) for message in messages]
-        confirm_count(prompt.plan, prompt.token_count // 2)
-        assert [message.counts for message in messages] == counts
-        prompts = [build_final_prompt(given, config, model=MODEL) for given in (messages, equal)]
+        config, memo = ContextConfig(max_context_tokens=2_000, reserved_output_tokens=100), CountMemo()
+        prompt = build_final_prompt(messages[:31], config, model=MODEL, memo=memo)
+        counts = list(map(memo.counts_of, messages))
+        confirm_count(prompt.plan, prompt.token_count // 2, memo=memo)
+        assert list(map(memo.counts_of, messages)) == counts
+        prompts = [build_final_prompt(given, config, model=MODEL, memo=memo) for given in (messages, equal)]
         assert prompts[0].messages == prompts[1].messages
         assert prompts[0].report == prompts[1].report
 

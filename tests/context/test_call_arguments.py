@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from rolling_chat.context import CountMemo
 from rolling_chat.context.call_arguments import shorten_arguments
 from rolling_chat.context.tokens import estimator_for
 from rolling_chat.messages import Message, ToolCall
@@ -15,7 +16,7 @@ count = estimator_for("gpt-4o").count_text
 
 def shortened(arguments: str, cap: int = 50) -> str:
     message = Message("assistant", tool_calls=(ToolCall("1", "write_file", arguments),))
-    return shorten_arguments(message, cap, count).tool_calls[0].arguments
+    return shorten_arguments(message, cap, count, CountMemo()).tool_calls[0].arguments
 
 
 def test_short_values_beside_a_long_one_stay_as_they_are() -> None:

@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rolling_chat.context import (
+    CountMemo,
     character_classes,
     count_tokens,
     estimate_tokens,
@@ -39,11 +40,12 @@ def test_openai_models_are_counted_by_their_own_encoding_without_a_network() -> 
 
 
 def test_a_message_is_counted_once_for_an_encoding() -> None:
-    message = Message("user", "hello there")
-    estimator = bounding_estimator("gpt-4o")
+    message, memo = Message("user", "hello there"), CountMemo()
+    estimator = bounding_estimator("gpt-4o", memo=memo)
     first = estimator.count_message(message)
-    message.counts["o200k_base"] = 1_000
+    memo.load(message, {"o200k_base": 1_000})
     assert estimator.count_message(message) > first
+    assert bounding_estimator("gpt-4o").count_message(message) == first
 
 
 @pytest.mark.parametrize(

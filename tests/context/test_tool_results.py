@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rolling_chat.context import CountMemo
 from rolling_chat.context.tokens import estimator_for
 from rolling_chat.context.tool_results import (
     _indicator,
@@ -27,23 +28,23 @@ count = estimator_for("gpt-4o").count_text
 
 def test_a_result_under_its_cap_is_the_same_object() -> None:
     message = Message("tool", "short", tool_call_id="1")
-    assert shorten_result(message, 100, "head", count) is message
+    assert shorten_result(message, 100, "head", count, CountMemo()) is message
 
 
 def test_head_keeps_the_beginning_and_says_so_after_it() -> None:
-    text = truncate_text(LINES, 8_000, "head", count)
+    text = truncate_text(LINES, 8_000, "head", count, CountMemo())
     assert text.startswith("line 0 of")
     assert re.fullmatch(r"\[truncated: kept first ~8000 of ~\d+000 tokens \(head\)\]", text.splitlines()[-1])
 
 
 def test_tail_keeps_the_end_and_says_so_before_it() -> None:
-    text = truncate_text(LINES, 8_000, "tail", count)
+    text = truncate_text(LINES, 8_000, "tail", count, CountMemo())
     assert text.endswith("line 7999 of a long listing\n")
     assert text.splitlines()[0].startswith("[truncated: kept last ~8000 of ~")
 
 
 def test_both_keeps_halves_and_says_so_between_them() -> None:
-    lines = truncate_text(LINES, 8_000, "both", count).splitlines()
+    lines = truncate_text(LINES, 8_000, "both", count, CountMemo()).splitlines()
     position = next(
         number for number, line in enumerate(lines) if line.startswith("[truncated: kept first+last ~8000 of")
     )
@@ -53,13 +54,13 @@ def test_both_keeps_halves_and_says_so_between_them() -> None:
 
 
 def test_the_cut_falls_on_a_line_end_where_one_is_near() -> None:
-    kept = truncate_text(LINES, 500, "head", count).splitlines()[:-1]
+    kept = truncate_text(LINES, 500, "head", count, CountMemo()).splitlines()[:-1]
     assert all(line.endswith("of a long listing") for line in kept)
 
 
 @given(WORDS, st.integers(1, 400), st.sampled_from(["head", "tail", "both"]))
 def test_the_indicator_is_inside_the_cap_and_nothing_grows(text: str, cap: int, style: Truncation) -> None:
-    shortened = shorten_result(Message("tool", text, tool_call_id="1"), cap, style, count)
+    shortened = shorten_result(Message("tool", text, tool_call_id="1"), cap, style, count, CountMemo())
     assert len(shortened.text) <= len(text)
     if cap >= 30:
         assert count(shortened.text) <= cap
@@ -72,17 +73,17 @@ def test_a_result_is_counted_and_cut_once_however_often_it_is_asked_for() -> Non
         asked.append(len(text))
         return count(text)
 
-    message = Message("tool", LINES, tool_call_id="1")
-    first = shorten_result(message, 500, "head", counting)
+    message, memo = Message("tool", LINES, tool_call_id="1"), CountMemo()
+    first = shorten_result(message, 500, "head", counting, memo)
     before = len(asked)
-    again = shorten_result(message, 500, "head", counting)
+    again = shorten_result(message, 500, "head", counting, memo)
     assert len(asked) == before
-    assert again.counts is first.counts
+    assert again == first
 
 
 @pytest.mark.parametrize("style", ["head", "tail", "both"])
 def test_a_cut_result_fills_its_cap(style: Truncation) -> None:
-    assert count(truncate_text(LINES, 4_000, style, count)) > 0.9 * 4_000
+    assert count(truncate_text(LINES, 4_000, style, count, CountMemo())) > 0.9 * 4_000
 
 
 def test_levelling_keeps_small_results_whole_and_shares_the_rest() -> None:
@@ -104,15 +105,18 @@ IMAGE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw
 
 def test_a_shortened_result_keeps_its_images() -> None:
     parts = ({"type": "text", "text": LINES[:5_000]}, IMAGE, {"type": "text", "text": LINES[5_000:]})
-    shorter = shorten_result(Message("tool", parts, tool_call_id="1"), 500, "head", count)
+    shorter = shorten_result(Message("tool", parts, tool_call_id="1"), 500, "head", count, CountMemo())
     assert [part["type"] for part in shorter.content if not isinstance(part, str)] == ["text", "image_url"]
     assert count(shorter.text) <= 500
 
 
 def test_a_mask_counts_the_images_that_leave_with_the_text() -> None:
     message = Message("tool", ({"type": "text", "text": "see"}, IMAGE), tool_call_id="1")
-    assert mask_result(message, count, 1_500).content == "[result masked — ~1500 tokens removed]"
-    assert mask_result(Message("tool", "see", tool_call_id="1"), count).text == "see"
+    assert (
+        mask_result(message, count, CountMemo(), parts=1_500).content
+        == "[result masked — ~1500 tokens removed]"
+    )
+    assert mask_result(Message("tool", "see", tool_call_id="1"), count, CountMemo()).text == "see"
 
 
 def test_an_image_that_cannot_fit_leaves_a_line_that_says_so() -> None:

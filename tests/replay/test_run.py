@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rolling_chat.context import ContextConfig, Fate, estimate_tokens
+from rolling_chat.context import ContextConfig, CountMemo, Fate, estimate_tokens
 from rolling_chat.replay import Transcript, replay
 from tests.support.conversations import assistant, conversations, tool, torn_conversations, user
 from tests.support.prompt_rules import broken_rules
@@ -83,8 +83,9 @@ def test_with_rolling_off_nothing_leaves() -> None:
 
 def test_messages_are_counted_once() -> None:
     talk = transcript(long_conversation(3))
-    list(replay(talk, ContextConfig()))
-    assert all(message.counts for message in talk.messages[:-1])
+    memo = CountMemo()
+    list(replay(talk, ContextConfig(), memo=memo))
+    assert all(memo.counts_of(message) for message in talk.messages[:-1])
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,6 @@ MESSAGES = st.builds(
     made_by=st.none() | st.builds(MadeBy, ANY_TEXT, ANY_TEXT),
     ending=st.sampled_from(Ending),
     created_at=st.floats(1, 2e9),
-    counts=st.dictionaries(st.sampled_from(["o200k_base", "chars"]), st.integers(0, 10**9)),
 )
 
 
@@ -56,7 +55,6 @@ def test_every_message_comes_back_as_it_was(messages: list[Message]) -> None:
     stored = [store.append(session.id, message) for message in messages]
     read = store.branch(session.id)
     assert read == stored
-    assert [message.counts for message in read] == [message.counts for message in messages]
     assert [message.content for message in read] == [message.content for message in messages]
     store.close()
 
@@ -89,7 +87,6 @@ def test_a_sealed_reply_is_what_the_provider_said_at_last(store: SessionStore) -
         "The answer.",
         tool_calls=(ToolCall("c1", "read_file", "{}"),),
         extras={"thinking_blocks": [{"signature": "x"}]},
-        counts={"chars": 3},
     )
     sealed = store.seal_reply(reply, final)
     assert sealed.id == reply
@@ -101,7 +98,7 @@ def test_a_sealed_reply_is_what_the_provider_said_at_last(store: SessionStore) -
     # signed thinking is the provider's own: nothing is put beside it
     assert sealed.extras == final.extras
     assert sealed.made_by == OFFLINE
-    assert store.branch(session.id)[0].counts == {"chars": 3}
+    assert store.branch(session.id) == [sealed]
 
 
 def test_a_reply_is_marked_cut_off_until_it_is_sealed(store: SessionStore) -> None:
@@ -180,9 +177,17 @@ def test_moving_the_head_back_loses_nothing(store: SessionStore) -> None:
 def test_counts_are_kept_with_the_message(store: SessionStore) -> None:
     session = new_session(store)
     message = store.append(session.id, Message("user", "one"))
-    message.counts["o200k_base"] = 7
-    store.save_counts([message, Message("user", "never stored", counts={"chars": 1})])
-    assert store.branch(session.id)[0].counts == {"o200k_base": 7}
+    store.append(session.id, Message("assistant", "two"))
+    store.save_counts({message.id: {"o200k_base": 7}})
+    assert store.stretch(session.id, 5).counts == {message.id: {"o200k_base": 7}}
+
+
+def test_counts_of_a_reply_that_still_grew_are_gone_once_it_is_sealed(store: SessionStore) -> None:
+    session = new_session(store)
+    reply = store.begin_reply(session.id, OFFLINE)
+    store.save_counts({reply: {"o200k_base": 1}})
+    store.seal_reply(reply, Message("assistant", "The answer."))
+    assert store.stretch(session.id, 5).counts == {}
 
 
 def test_a_title_is_made_of_the_first_thing_the_person_said(store: SessionStore) -> None:

@@ -27,7 +27,7 @@ class BranchMemory:
     def of(cls, conversation: Conversation, planner: Planner) -> BranchMemory:
         """Create the memory of a turn whose requests `planner` plans."""
         config = planner.setup.config
-        estimator = estimator_for(planner.setup.model, config.token_estimator)
+        estimator = estimator_for(planner.setup.model, config.token_estimator, memo=planner.counts.memo)
         return cls(conversation, planner, config.max_tool_result_tokens, estimator)
 
     @property

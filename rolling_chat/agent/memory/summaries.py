@@ -345,6 +345,7 @@ class Summaries:
             ),
             chat_address=planner.setup.address,
             tools=tuple(tool.schema for tool in planner.setup.tools),
+            memo=planner.counts.memo,
         )
 
     @property

@@ -23,6 +23,7 @@ from rolling_chat.agent.turn.running import TurnGate
 from rolling_chat.context import (
     ContextConfig,
     ContextOverflowError,
+    CountMemo,
     DuePass,
     Pins,
     SummaryError,
@@ -67,7 +68,7 @@ class SummarySource:
     """The inputs of a summary: the branch as it is planned, the system message first, and the settings.
 
     `newest` is the summary that is extended; `model`, `chat_address` and `config` are the chat's own.
-    `address` is that of the model that makes the summary.
+    `address` is that of the model that makes the summary. `memo` has what was counted of the branch.
     """
 
     planned: Sequence[Message]
@@ -75,6 +76,7 @@ class SummarySource:
     pins: Pins
     model: str
     config: ContextConfig
+    memo: CountMemo
     address: str | None = ""
     chat_address: str | None = ""
     tools: tuple[JsonObject, ...] = ()
@@ -84,14 +86,16 @@ class SummarySource:
     async def due(self) -> DuePass | None:
         """Return the range of messages that is due to be summarized, None if there is none."""
         summary = as_summary(self.newest)
-        find = partial(due_pass, self.planned, self.config, tools=self.tools, model=self.model)
+        find = partial(
+            due_pass, self.planned, self.config, tools=self.tools, model=self.model, memo=self.memo
+        )
         return await in_background(partial(find, summary=summary, pins=self.pins, early=self.early))
 
     def folded_in(self, due: DuePass) -> list[Message]:
         """Return the messages to summarize, without those that the user excluded."""
         held = resolve_pins(self.planned, self.pins)
         return [
-            replace(self.planned[place], content=EXCLUDED_RESULT, counts={})
+            replace(self.planned[place], content=EXCLUDED_RESULT)
             if place in held.emptied
             else self.planned[place]
             for place in range(due.first, due.through + 1)
@@ -144,7 +148,8 @@ class Summarizer:
         messages = source.folded_in(due)
         before = source.newest.text if source.newest else ""
         most = max_summary_tokens(source.config.max_context_tokens)
-        original = estimate_tokens(messages, source.model) + count_tokens(before, source.model)
+        original = count_tokens(before, source.model)
+        original += estimate_tokens(messages, source.model, memo=source.memo)
         made_by, refused = EXTRACT, ""
         if source.config.summarize == "model":
             model = source.config.summary_model or source.model
@@ -152,7 +157,8 @@ class Summarizer:
             made_by = EXTRACT if refused else model
         else:
             options = SummaryOptions(max_tokens=most, model=source.model, previous=before)
-            text = (await in_background(partial(summarize_context, messages, options))).summary
+            summarize = partial(summarize_context, messages, options, memo=source.memo)
+            text = (await in_background(summarize)).summary
             require_saving(count_tokens(text, source.model), original)
         summary = StoredSummary(
             text=text,
@@ -178,7 +184,7 @@ class Summarizer:
             max_tokens=most, max_prompt_tokens=max(int(room / _correction(model, config)), 1), model=model,
             previous=before, focus=source.focus,
         )  # fmt: skip
-        steps = checked_steps(messages, options)
+        steps = checked_steps(messages, options, source.memo)
         asked, made = await in_background(partial(_step, steps, None))
         while made is None:
             planned = self._plan(asked, source, model, config)

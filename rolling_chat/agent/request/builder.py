@@ -16,6 +16,7 @@ from rolling_chat.context import (
     ContextConfig,
     ContextOverflowError,
     ContextPlan,
+    CountMemo,
     FinalPrompt,
     PromptReport,
     prompt_bound,
@@ -110,11 +111,12 @@ def does_not_fit(report: PromptReport, config: ContextConfig) -> ContextOverflow
 
 
 class RequestBuilder:
-    """Builds the requests of one session, for answers and for summaries."""
+    """Builds the requests of one session, for answers and for summaries; `memo` has its messages' counts."""
 
-    def __init__(self, runtime: Runtime, session_id: str) -> None:
+    def __init__(self, runtime: Runtime, session_id: str, memo: CountMemo) -> None:
         self._runtime = runtime
         self._session_id = session_id
+        self._memo = memo
         self._bounds: dict[bytes, int] = {}  # of the messages of the last request, by model and wire form
 
     def build(self, parts: RequestParts) -> PlannedRequest:
@@ -170,7 +172,9 @@ class RequestBuilder:
         plain = self._plain_bound(parts, assembled.sent)
         if parts.correction is not None:
             return math.ceil(plain * parts.correction)
-        more = plain - prompt_bound(parts.final.messages, tools=parts.inputs.tools, model=parts.model)
+        more = plain - prompt_bound(
+            parts.final.messages, tools=parts.inputs.tools, model=parts.model, memo=self._memo
+        )
         # a bridge or a placeholder was never counted by itself
         return parts.final.report.bound + math.ceil(
             more * max(1.0, growth_of(parts.model, parts.inputs.config))
@@ -191,4 +195,4 @@ class RequestBuilder:
         if parts.purpose == "answer":
             self._bounds = fresh
         total = sum(fresh[model.encode() + b"\0" + text] for text in sent)
-        return total + prompt_bound((), tools=parts.inputs.tools, model=model)
+        return total + prompt_bound((), tools=parts.inputs.tools, model=model, memo=self._memo)

@@ -14,7 +14,7 @@ from rolling_chat.agent.request.builder import (
     ToolChoice,
     does_not_fit,
 )
-from rolling_chat.agent.request.counting import known_sizes, new_sizes, remember
+from rolling_chat.agent.request.counting import SessionCounts, new_sizes
 from rolling_chat.agent.request.inputs import RequestInputs
 from rolling_chat.agent.request.setup import RequestSetup
 from rolling_chat.agent.runtime import Runtime
@@ -71,16 +71,18 @@ class Planner:
         runtime: Runtime,
         setup: RequestSetup,
         session_id: str,
+        counts: SessionCounts,
     ) -> None:
         self._runtime = runtime
         self._session_id = session_id
-        self.builder = RequestBuilder(runtime, session_id)
+        self.counts = counts
+        self.builder = RequestBuilder(runtime, session_id, counts.memo)
         self._plan: ContextPlan | None = None
         self._pins = PinnedIds()
         self._scope: tuple[str, PinScope] = ("", PinScope())  # of the branch with this head
         self._planned_at = 0.0
         self._previous_length = 0
-        self._new_sizes: dict[int, int] = {}  # by index in the prompt; not yet noted with the messages
+        self._new_sizes: dict[int, int] = {}  # by index in the prompt; not yet among the counts
         self._revision = 0
         self.setup = setup
         self.summary: StoredSummary | None = None
@@ -174,7 +176,7 @@ class Planner:
         """Calibrate with the provider's token count of the prompt planned last; 0 means that it gave none."""
         if self._plan is None:
             return
-        plan, group = confirm_count(self._plan, reported)
+        plan, group = confirm_count(self._plan, reported, memo=self.counts.memo)
         if plan is self._plan:
             return
         self._new_sizes |= new_sizes(self._plan.measured.of(self.setup.model), plan.measured)
@@ -182,9 +184,9 @@ class Planner:
         self.setup.measure(group)
 
     def remember_sizes(self, branch: Sequence[Message]) -> None:
-        """Add the sizes measured since the last time to the messages of `branch`, to be stored."""
+        """Add the sizes measured of `branch` since the last time to the session's counts, to be stored."""
         sizes, self._new_sizes = self._new_sizes, {}
-        remember(branch, sizes, self.setup.model)
+        self.counts.measure(branch, sizes, self.setup.model)
 
     def succeed(self, reported: int) -> None:
         """Calibrate with the count of an answered request; discard a learned limit below it."""
@@ -308,11 +310,11 @@ class Planner:
         model, pins = self.setup.model, self._pins if pins is None else pins
         messages = inputs.prompt(branch, model)
         if plan is None or plan.measured.model != model:
-            # what this model counted of the messages
-            plan = replace(plan or ContextPlan(), measured=known_sizes(messages, model))
+            measured = self.counts.measured_sizes(messages, branch, model)
+            plan = replace(plan or ContextPlan(), measured=measured)
         return build_final_prompt(
             messages, inputs.config, tools=inputs.tools, model=model, plan=plan, pins=pins.on(branch),
-            summary=summary, take_summary=take_summary,
+            summary=summary, take_summary=take_summary, memo=self.counts.memo,
         )  # fmt: skip
 
     def _max_tokens(self, room: int) -> int | None:

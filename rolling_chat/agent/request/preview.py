@@ -7,7 +7,6 @@ from functools import partial
 
 from rolling_chat.agent.errors import in_words
 from rolling_chat.agent.request.builder import PlannedRequest, ToolChoice
-from rolling_chat.agent.request.counting import uncounted
 from rolling_chat.agent.request.planner import Preview
 from rolling_chat.agent.session_state import SessionState
 from rolling_chat.context import PromptReport
@@ -36,7 +35,7 @@ class RequestPreview:
         if self._report is not None and self._report[0] == self._revision:
             return True
         messages = self._conversation.messages
-        return not uncounted(messages) and self._planner.is_quick(messages)
+        return not self._planner.counts.uncounted(messages) and self._planner.is_quick(messages)
 
     @property
     def can_vary(self) -> bool:

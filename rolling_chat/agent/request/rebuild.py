@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from rolling_chat.agent.request.builder import assemble
+from rolling_chat.agent.request.counting import SessionCounts
 from rolling_chat.agent.request.inputs import RequestInputs
 from rolling_chat.context import (
     ContextOverflowError,
@@ -53,13 +54,14 @@ def rebuild_request(store: SessionStore, record: RequestRecord) -> RebuiltReques
             "what it was made from"
         )
     try:
-        inputs = RequestInputs.from_json(kept)
+        inputs, counts = RequestInputs.from_json(kept), SessionCounts()
         final = rebuild_final_prompt(
-            _planned(store, record, inputs, kept),
+            _planned(store, record, inputs, kept, counts),
             inputs.config,
             tools=inputs.tools,
             model=record.model,
             plan=ContextPlan.from_json(record.plan),
+            memo=counts.memo,
         )
     except (ContextOverflowError, KeyError, TypeError, ValueError, AttributeError) as error:
         raise StoreError(f"request {record.id} cannot be built again: {error}") from error
@@ -78,13 +80,16 @@ def newest_inputs(store: SessionStore, session_id: str) -> RequestInputs | None:
 
 
 def _planned(
-    store: SessionStore, record: RequestRecord, inputs: RequestInputs, kept: JsonObject
+    store: SessionStore, record: RequestRecord, inputs: RequestInputs, kept: JsonObject, counts: SessionCounts
 ) -> Sequence[Message]:
-    """The messages that were planned: the branch, or the one question to a summarizer."""
+    """The messages that were planned: the branch, whose counts are loaded, or a question to a summarizer."""
     if record.purpose == "summary":
         return [Message("user", kept["question"])]
-    branch = store.branch(record.session_id, record.head) if record.head else []
-    return inputs.prompt(branch, record.model)
+    if not record.head:
+        return inputs.prompt([], record.model)
+    branch = store.stretch(record.session_id, None, record.head)
+    counts.load(branch.messages, branch.counts)
+    return inputs.prompt(branch.messages, record.model)
 
 
 def _as_reported(report: PromptReport, record: RequestRecord, inputs: RequestInputs) -> PromptReport:

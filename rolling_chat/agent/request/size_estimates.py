@@ -113,5 +113,5 @@ class SizeEstimates:
         plain = Message("assistant", made_by=wire.made_by(self.model))
         thought: dict[str, Json] = {wire.REASONING: "hm", wire.THINKING_BLOCKS: [{"thinking": "hm"}]}
         framing = self.of(plain)
-        keeps_reasoning = self.of(replace(plain, extras=thought, counts={})) > framing
+        keeps_reasoning = self.of(replace(plain, extras=thought)) > framing
         return StreamedReply(reply_id, self.estimator.count_text, framing, keeps_reasoning)

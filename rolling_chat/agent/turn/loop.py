@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 
 from rolling_chat.agent.conversation import Conversation
 from rolling_chat.agent.request.builder import PlannedRequest, ToolChoice
-from rolling_chat.agent.request.counting import count_long
 from rolling_chat.agent.request.planner import Planner
 from rolling_chat.agent.turn.overflow import OverflowAdvice, is_near_limit, read_refusal
 from rolling_chat.agent.turn.reply import Reply
@@ -116,7 +115,7 @@ class AgentLoop:
         """Return the reply; a request refused as too long is planned and sent again, at most twice."""
         advice, refused = OverflowAdvice(), 0
         for attempt in itertools.count():
-            await count_long(self.conversation.messages, self.planner.setup.model)
+            await self.planner.counts.count_long(self.conversation.messages, self.planner.setup.model)
             planned = await self._plan_below(advice.most, refused, tool_choice)
             await self.emit(PromptPlanned(planned.report))
             try:
@@ -182,7 +181,7 @@ class AgentLoop:
         started, error = time.monotonic(), "cancelled"
         try:
             message = await reply.receive()
-            await count_long(self.conversation.messages, self.planner.setup.model)
+            await self.planner.counts.count_long(self.conversation.messages, self.planner.setup.model)
             error = ""
         except Exception as failure:
             error = str(failure) or type(failure).__name__

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from rolling_chat.context import PromptReport
+from rolling_chat.context import CountMemo, PromptReport
 from rolling_chat.context.tool_results import truncate_text
 
 _MIN_ROOM = 200  # tokens; with less than that for it, the message is not what is too large
@@ -72,7 +72,7 @@ def find_obstacle(report: PromptReport, rolled: PromptReport, *, can_read: bool)
 def as_head_and_tail(text: str, note: str, large: LargeMessage, count: Callable[[str], int]) -> str:
     """Return the head and tail of `text` that fit in half the room, and a note on the whole."""
     cap = int(large.room * _SHARE_OF_ROOM) - count(note)
-    return f"{truncate_text(text, max(cap, 0), 'both', count)}\n\n{note}"
+    return f"{truncate_text(text, max(cap, 0), 'both', count, CountMemo())}\n\n{note}"
 
 
 def as_opening(text: str, note: str) -> str:

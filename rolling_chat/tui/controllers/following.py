@@ -43,7 +43,8 @@ class Following:
     def load(self) -> None:
         """Show the newest part of the conversation, and the notices of the session."""
         self._unread = ""
-        self._state.load(self._chat.session.conversation.recent)
+        session = self._chat.session
+        self._state.load(session.conversation.recent, session.result_tokens(session.conversation.recent))
         if not self._chat.session.conversation.recent:
             self._state.notice(self._chat.session.model_line)
             self._state.welcome()
@@ -117,6 +118,6 @@ class Following:
             self._catching_up.ask(self._stage)
 
     def _put_above(self, older: Sequence[Message]) -> None:
-        self._state.prepend(older)
+        self._state.prepend(older, self._chat.session.result_tokens(older))
         # part by part: all of a long session at once would hold the keys up, and its texts are packed by then
         self._stage.transcript.document.sync()

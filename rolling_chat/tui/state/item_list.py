@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import overload
 
 from rolling_chat.messages import Message
-from rolling_chat.tui.state.items import Item, items_of
+from rolling_chat.tui.state.items import NOTHING_COUNTED, Item, items_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,21 +158,24 @@ class LoadedItems:
         self._items = items
         self._messages: list[Message] = []
 
-    def load(self, messages: Sequence[Message]) -> None:
-        """Replace the items by those of `messages`, keeping leading turns that did not change."""
+    def load(self, messages: Sequence[Message], tokens: Mapping[str, int] = NOTHING_COUNTED) -> None:
+        """Replace the items by those of `messages`, keeping leading turns that did not change.
+
+        `tokens` as for `items_of`.
+        """
         kept = _turns_of_both(self._messages, messages)
         ordinal = self._items.by_id.get(self._messages[kept].id) if kept else None
         if ordinal is None:
-            self._items.clear(items_of(messages))
+            self._items.clear(items_of(messages, tokens))
         else:
             self._items.cut(ordinal)
-            for item in items_of(messages[kept:]):
+            for item in items_of(messages[kept:], tokens):
                 self._items.append(item)
         self._messages = list(messages)
 
-    def prepend(self, messages: Sequence[Message]) -> None:
+    def prepend(self, messages: Sequence[Message], tokens: Mapping[str, int] = NOTHING_COUNTED) -> None:
         """Add the items of older messages on top; they must end where a loaded turn begins."""
-        self._items.prepend(items_of(messages))
+        self._items.prepend(items_of(messages, tokens))
         self._messages[:0] = messages
 
 

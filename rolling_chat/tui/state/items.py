@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from rolling_chat import figures
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 _INDICATOR = re.compile(r"\[truncated: kept [a-z+]+ ~(\d+) of ~(\d+) tokens \((head|tail|both)\)\]")
 ABOUT_CHARS_PER_TOKEN = 4
 _MAX_OUTCOME_CHARS = 60
+NOTHING_COUNTED: Mapping[str, int] = MappingProxyType({})
 _FIRST_ARGUMENTS = ("command", "path", "pattern", "query", "url", "name")
 
 
@@ -100,8 +102,11 @@ def status_of(ending: Ending) -> Status:
     return _STATUS_OF_ENDING[ending]
 
 
-def items_of(messages: Iterable[Message]) -> list[Item]:
-    """Return the items of stored messages, oldest first; the system message has none."""
+def items_of(messages: Iterable[Message], tokens: Mapping[str, int] = NOTHING_COUNTED) -> list[Item]:
+    """Return the items of stored messages, oldest first; the system message has none.
+
+    `tokens` are the known sizes of tool results, by message id.
+    """
     items: list[Item] = []
     for message in messages:
         match message.role:
@@ -110,7 +115,7 @@ def items_of(messages: Iterable[Message]) -> list[Item]:
             case "assistant":
                 items.extend(reply_items(message))
             case "tool":
-                _answer(items, message)
+                _answer(items, message, tokens.get(message.id, 0))
             case _:
                 pass
     return items
@@ -191,27 +196,30 @@ def call_id(reply_id: str, index: int) -> str:
     return f"{reply_id}:call:{index}"
 
 
-def answered(item: Item, message: Message, seconds: float | None = None) -> Item:
-    """Return the item of a tool call with the result filled in."""
+def answered(item: Item, message: Message, seconds: float | None = None, tokens: int = 0) -> Item:
+    """Return the item of a tool call with the result filled in, of `tokens` if they were counted."""
     return replace(
         item,
         status=status_of(message.ending),
         result=LazyText(message),
-        note=result_note(message),
+        note=result_note(message, tokens),
         outcome=_outcome(message),
         took=f"{seconds:.0f} s" if seconds is not None and seconds >= 1 else "",
     )
 
 
-def result_note(message: Message) -> str:
-    """Return the size note of a tool result before a report knows it: `52k → 8k tokens · head`."""
+def result_note(message: Message, tokens: int = 0) -> str:
+    """Return the size note of a tool result before a report knows it: `52k → 8k tokens · head`.
+
+    `tokens` is its size, 0 if it was never counted.
+    """
     text = message.text
     cut = _INDICATOR.search(text)
     if cut:
         kept, whole, how = int(cut[1]), int(cut[2]), cut[3]
         return f"{figures.tokens(whole)} → {figures.tokens(kept)} tokens · {how}"
-    if message.counts:
-        return f"{figures.tokens(max(message.counts.values()))} tokens"
+    if tokens:
+        return f"{figures.tokens(tokens)} tokens"
     return f"~{figures.tokens(len(text) // ABOUT_CHARS_PER_TOKEN)} tokens"
 
 
@@ -242,12 +250,13 @@ def _plain(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def _answer(items: list[Item], message: Message) -> None:
+def _answer(items: list[Item], message: Message, tokens: int) -> None:
     """Add a result to the oldest unanswered call of the newest reply, or else as an item of its own."""
     index = len(items)
     while index and items[index - 1].kind is Kind.TOOL and items[index - 1].status is Status.FORMING:
         index -= 1
     if index < len(items):
-        items[index] = answered(items[index], message)
+        items[index] = answered(items[index], message, tokens=tokens)
     else:
-        items.append(answered(Item(message.id, Kind.TOOL, message.name or "tool"), message))
+        item = Item(message.id, Kind.TOOL, message.name or "tool")
+        items.append(answered(item, message, tokens=tokens))

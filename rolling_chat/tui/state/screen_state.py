@@ -37,6 +37,7 @@ from rolling_chat.messages import Message, ToolCall
 from rolling_chat.tui.state.item_list import ItemList, LoadedItems
 from rolling_chat.tui.state.items import (
     ABOUT_CHARS_PER_TOKEN,
+    NOTHING_COUNTED,
     Item,
     Kind,
     Status,
@@ -119,9 +120,12 @@ class ScreenState:
         if self.listener is not None:
             self.listener()
 
-    def load(self, messages: Sequence[Message]) -> None:
-        """Show the messages of another conversation, or of a changed one."""
-        self._loaded.load(messages)
+    def load(self, messages: Sequence[Message], tokens: Mapping[str, int] = NOTHING_COUNTED) -> None:
+        """Show the messages of another conversation, or of a changed one.
+
+        `tokens` are the known sizes of tool results, by message id.
+        """
+        self._loaded.load(messages, tokens)
         self._reply_items.clear()
         self._open_calls.clear()
         self.can_carry_on, self.last = False, ""
@@ -129,9 +133,9 @@ class ScreenState:
             self.items.append(Item(QUEUED_ID, Kind.USER, self.queued, Status.QUEUED))
         self.changed()
 
-    def prepend(self, messages: Sequence[Message]) -> None:
-        """Show older messages on top; they must end where a shown turn begins."""
-        self._loaded.prepend(messages)
+    def prepend(self, messages: Sequence[Message], tokens: Mapping[str, int] = NOTHING_COUNTED) -> None:
+        """Show older messages on top; they must end where a shown turn begins. `tokens` as for `load`."""
+        self._loaded.prepend(messages, tokens)
         self.changed()
 
     def mark(self, marks: Mapping[str, Mark]) -> None:

@@ -10,6 +10,7 @@ from types import MappingProxyType
 import pytest
 
 from rolling_chat.agent import Chat
+from rolling_chat.agent.request.counting import SessionCounts
 from rolling_chat.agent.request.model_limits import margin_for
 from rolling_chat.agent.request.planner import Planner
 from rolling_chat.agent.request.rebuild import rebuild_request
@@ -101,7 +102,7 @@ def test_a_limit_below_a_request_that_was_answered_was_none(tmp_path: Path) -> N
     runtime = make_runtime(tmp_path, ByteProvider(), settings=SETTINGS, window=WINDOW)
     runtime.store.models.keep_learned(MODEL, "", Learned(1_000))
     setup = RequestSetup(runtime, started_at=0.0, model=MODEL, address=None, rolling=True, tools=())
-    planner = Planner(runtime, setup, "s")
+    planner = Planner(runtime, setup, "s", SessionCounts())
     assert planner.setup.window == 1_000
     planner.succeed(1_001)
     assert planner.setup.window == WINDOW

@@ -163,11 +163,18 @@ async def test_what_was_counted_once_is_not_counted_by_the_next_process(opened: 
     await collect(chat.send("one"))
     chat.session.preview.report()
     await collect(chat.send("two"))
-    stored = runtime.store.branch(chat.session.info.id)
-    assert [message.counts for message in stored[:-1]] == [
-        message.counts for message in chat.session.messages[:-1]
+    stored = runtime.store.stretch(chat.session.info.id, None)
+    memo = chat.session.state.counts.memo
+    assert [stored.counts[message.id] for message in stored.messages[:-1]] == [
+        memo.counts_of(message) for message in chat.session.messages[:-1]
     ]
-    assert all(message.counts for message in stored[:-1])
+    assert all(stored.counts[message.id] for message in stored.messages[:-1])
+    resumed = Chat.open(runtime, session=runtime.store.session(chat.session.info.id)).session
+    read = resumed.state.counts.memo
+    assert [read.counts_of(message) for message in resumed.messages[:-1]] == [
+        {name: count for name, count in stored.counts[message.id].items() if not name.startswith("=")}
+        for message in stored.messages[:-1]
+    ]
 
 
 async def test_the_prefix_stands_still_over_a_restart(opened: Opened) -> None:

@@ -137,22 +137,24 @@ def test_a_call_is_one_line_whatever_the_model_wrote(arguments: str, line: str) 
 
 
 @pytest.mark.parametrize(
-    ("message", "note"),
+    ("message", "tokens", "note"),
     [
         (
             Message("tool", "x\n[truncated: kept first ~8000 of ~52000 tokens (head)]"),
+            0,
             "52k → 8.0k tokens · head",
         ),
         (
             Message("tool", "[truncated: kept first+last ~800 of ~9000 tokens (both)]"),
+            40,
             "9.0k → 800 tokens · both",
         ),
-        (Message("tool", "x" * 400), "~100 tokens"),
-        (Message("tool", "x", counts={"o200k_base": 120}), "120 tokens"),
+        (Message("tool", "x" * 400), 0, "~100 tokens"),
+        (Message("tool", "x"), 120, "120 tokens"),
     ],
 )
-def test_the_note_says_what_became_of_the_result(message: Message, note: str) -> None:
-    assert result_note(message) == note
+def test_the_note_says_what_became_of_the_result(message: Message, tokens: int, note: str) -> None:
+    assert result_note(message, tokens) == note
 
 
 def test_a_message_is_found_by_the_item_that_shows_it() -> None:
