@@ -47,7 +47,7 @@ class Inspection:
 
     lead: tuple[str, ...]
     tables: tuple[Table, ...]
-    places: Sequence[int]
+    indexes: Sequence[int]
 
 
 class CommandContext(Protocol):

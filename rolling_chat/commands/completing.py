@@ -12,7 +12,7 @@ from rolling_chat.commands.registry import complete, find_command
 
 _log = logging.getLogger("rolling_chat.commands")
 
-_MOST = 200  # offered; more are narrowed by typing
+_MAX_OFFERED = 200  # offered; more are narrowed by typing
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class Completer:
         if [choice.value for choice in found] == [typed]:
             return Offer()
         begin = text[: len(text) - len(typed)]
-        lines = (Choice(begin + choice.value, choice.label, choice.note) for choice in found[:_MOST])
+        lines = (Choice(begin + choice.value, choice.label, choice.note) for choice in found[:_MAX_OFFERED])
         return Offer(tuple(lines), runs=command.arguments.closed and bool(typed))
 
     def _choices(self, name: str, before: str, arguments: Arguments) -> Sequence[Choice]:

@@ -68,7 +68,7 @@ def message_table(rows: Sequence[Row], messages: Sequence[Message], held: PinSco
 
 
 def _message_of(row: Row, messages: Sequence[Message]) -> Message | None:
-    """The message of a row: the branch's own begin at place 1."""
+    """The message of a row: the branch's own begin at index 1."""
     message = messages[row.index - 1] if 0 < row.index <= len(messages) else None
     return message if message is not None and message.id == row.id else None
 
@@ -160,9 +160,9 @@ def inspection(context: CommandContext) -> Inspection:
     """Return the lines and tables of the current next request."""
     chat, report = context.chat, context.report
     messages = message_table(report.rows, chat.session.messages, chat.session.pins.scope)
-    places = range(len(report.rows) - 1, -1, -1)  # a row's place is that of its message
+    indexes = range(len(report.rows) - 1, -1, -1)  # a row's index is that of its message
     lines = lead(report, chat.usage.cost)
-    return Inspection(tuple(lines), (category_table(report), messages), places)
+    return Inspection(tuple(lines), (category_table(report), messages), indexes)
 
 
 def _run(context: CommandContext, _argument: str) -> None:

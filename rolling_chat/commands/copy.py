@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from rolling_chat import figures
 from rolling_chat.commands.base import Arguments, Choice, Command, CommandContext
 from rolling_chat.commands.pinning import message_choices
-from rolling_chat.tools.memory import piece_text, place_named, speaker_of
+from rolling_chat.tools.memory import index_named, piece_text, speaker_of
 
 if TYPE_CHECKING:
     from rolling_chat.messages import Message
@@ -37,33 +37,33 @@ def _code(context: CommandContext, argument: str) -> None:
     if argument and not argument.isdecimal():
         context.say(f"/copy code takes the number of a code block, not {argument!r}.", warning=True)
         return
-    for place, message in _answers(context.chat.session.messages):
+    for index, message in _answers(context.chat.session.messages):
         blocks = code_blocks(message.text)
         if not blocks:
             continue
         number = int(argument or len(blocks))
         if not 1 <= number <= len(blocks):
             there = figures.plural(len(blocks), "code block")
-            context.say(f"There is no code block {number}: r{place} has {there}.", warning=True)
+            context.say(f"There is no code block {number}: r{index} has {there}.", warning=True)
             return
         which = f"code block {number} of {len(blocks)}" if len(blocks) > 1 else "the code block"
-        _copy(context, f"{which} of r{place}", blocks[number - 1])
+        _copy(context, f"{which} of r{index}", blocks[number - 1])
         return
     context.say("No answer has a code block." if any(_answers(context.chat.session.messages)) else _NO_ANSWER)
 
 
 def _message(context: CommandContext, argument: str) -> None:
     messages = context.chat.session.messages
-    place = int(argument) if argument.isdecimal() else place_named(argument)
-    if place is None:
+    index = int(argument) if argument.isdecimal() else index_named(argument)
+    if index is None:
         ids = f"r1 to r{len(messages)}, as /context shows them" if messages else "there is none yet"
         context.say(f"/copy message takes the id of a message ({ids}).", warning=True)
-    elif not 1 <= place <= len(messages):
-        context.say(f"There is no r{place}: this session has r1 to r{len(messages)}.", warning=True)
+    elif not 1 <= index <= len(messages):
+        context.say(f"There is no r{index}: this session has r1 to r{len(messages)}.", warning=True)
     else:
-        message = messages[place - 1]
+        message = messages[index - 1]
         text = message.text if message.text.strip() else piece_text(message)
-        _copy(context, f"r{place}, {speaker_of(message)}", text)
+        _copy(context, f"r{index}, {speaker_of(message)}", text)
 
 
 def _all(context: CommandContext, _argument: str) -> None:
@@ -82,11 +82,11 @@ def _copy(context: CommandContext, what: str, text: str) -> None:
 
 
 def _answers(messages: Sequence[Message]) -> Iterator[tuple[int, Message]]:
-    """The answers with text in them and their places, the newest first."""
-    for place in range(len(messages), 0, -1):
-        message = messages[place - 1]
+    """The answers with text in them and their indexes, the newest first."""
+    for index in range(len(messages), 0, -1):
+        message = messages[index - 1]
         if message.role == "assistant" and message.text.strip():
-            yield place, message
+            yield index, message
 
 
 def code_blocks(text: str) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rolling_chat.agent import PinChange
 from rolling_chat.commands.base import Command, CommandContext, first_word
-from rolling_chat.commands.pinning import USAGE, change_pins, message_choices, places
+from rolling_chat.commands.pinning import USAGE, change_pins, id_choices, message_choices
 
 
 async def _run(context: CommandContext, argument: str) -> None:
@@ -24,5 +24,5 @@ async def _pick(context: CommandContext) -> str | None:
 
 EXCLUDE = Command(
     "exclude", USAGE, "Keep a turn, an answer or a result out of the prompt", _run, while_busy=True,
-    arguments=first_word(places),
+    arguments=first_word(id_choices),
 )  # fmt: skip

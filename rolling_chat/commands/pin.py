@@ -9,7 +9,7 @@ from rolling_chat.agent import PinChange
 from rolling_chat.commands.base import Column, Command, CommandContext, Table, first_word
 from rolling_chat.commands.context import preview
 from rolling_chat.commands.marks import Mark
-from rolling_chat.commands.pinning import USAGE, change_pins, places
+from rolling_chat.commands.pinning import USAGE, change_pins, id_choices
 
 if TYPE_CHECKING:
     from rolling_chat.agent import PinEntry
@@ -42,7 +42,7 @@ def _list(context: CommandContext) -> None:
 
 
 def _row(entry: PinEntry, word: str) -> tuple[str, ...]:
-    return (f"r{entry.place}", word, f"{entry.tokens:,}", entry.along, preview(entry.message))
+    return (f"r{entry.index}", word, f"{entry.tokens:,}", entry.along, preview(entry.message))
 
 
 PIN = Command(
@@ -51,5 +51,5 @@ PIN = Command(
     "Keep a turn, an answer or a result in the prompt; without an id, list the pins",
     _run,
     while_busy=True,
-    arguments=first_word(places),
+    arguments=first_word(id_choices),
 )

@@ -60,7 +60,7 @@ def change_pins(context: CommandContext, change: PinChange, words: str) -> None:
 def entry_choices(entries: Iterable[PinEntry]) -> list[Choice]:
     """Return one entry per pinned or excluded message: how it begins; then its cost."""
     return [
-        Choice(f"r{entry.place}", f"r{entry.place} · {preview(entry.message)}", f"{entry.tokens:,} tokens")
+        Choice(f"r{entry.index}", f"r{entry.index} · {preview(entry.message)}", f"{entry.tokens:,} tokens")
         for entry in entries
     ]
 
@@ -70,15 +70,15 @@ def message_choices(context: CommandContext) -> list[Choice]:
     chat = context.chat
     gone = chat.session.pins.scope.excluded
     sent = [
-        (place, message) for place, message in enumerate(chat.session.messages, 1) if message.id not in gone
+        (index, message) for index, message in enumerate(chat.session.messages, 1) if message.id not in gone
     ]
     return [
-        Choice(f"r{place}", f"r{place} · {preview(message)}", speaker_of(message))
-        for place, message in sent[: -_MAX_OFFERED - 1 : -1]
+        Choice(f"r{index}", f"r{index} · {preview(message)}", speaker_of(message))
+        for index, message in sent[: -_MAX_OFFERED - 1 : -1]
     ]
 
 
-def places(context: CommandContext) -> list[Choice]:
+def id_choices(context: CommandContext) -> list[Choice]:
     """Return the choices for the arguments in `USAGE`."""
     words = [Choice("last", "last", "the newest answer or result"), Choice("turn", "turn", "the newest turn")]
     return [*words, *message_choices(context)]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from rolling_chat.commands.base import Choice, Command, CommandContext
-from rolling_chat.tools.memory import piece_lines, piece_text, place_named, speaker_of
+from rolling_chat.tools.memory import index_named, piece_lines, piece_text, speaker_of
 from rolling_chat.tools.memory_search import search_branch
 
 if TYPE_CHECKING:
@@ -24,16 +24,16 @@ async def _run(context: CommandContext, argument: str) -> None:
     if not argument:
         context.say(f"/recall takes an id (r1 to r{len(branch)}, as /context shows them) or words.")
         return
-    place = place_named(argument)
-    if place is None:
-        place = await _pick(context, branch, argument)
-    if place is None:
+    index = index_named(argument)
+    if index is None:
+        index = await _pick(context, branch, argument)
+    if index is None:
         return
-    if not 1 <= place <= len(branch):
-        context.say(f"There is no r{place}: this session has r1 to r{len(branch)}.", warning=True)
+    if not 1 <= index <= len(branch):
+        context.say(f"There is no r{index}: this session has r1 to r{len(branch)}.", warning=True)
         return
-    message = branch[place - 1]
-    context.show_text(f"r{place} · {speaker_of(message)}", piece_text(message))
+    message = branch[index - 1]
+    context.show_text(f"r{index} · {speaker_of(message)}", piece_text(message))
 
 
 async def _pick(context: CommandContext, branch: Sequence[Message], words: str) -> int | None:
@@ -45,9 +45,9 @@ async def _pick(context: CommandContext, branch: Sequence[Message], words: str) 
         return None
     choices = [
         Choice(
-            str(one.place),
-            f"r{one.place} · {speaker_of(branch[one.place - 1])}",
-            piece_lines(branch[one.place - 1])[one.line],
+            str(one.index),
+            f"r{one.index} · {speaker_of(branch[one.index - 1])}",
+            piece_lines(branch[one.index - 1])[one.line],
         )
         for one in found
     ]

@@ -27,7 +27,7 @@ def server_of(model: str, address: str | None) -> str:
     return address or ModelRef.parse(model).provider
 
 
-def answers_side_by_side(server: str) -> bool:
+def answers_in_parallel(server: str) -> bool:
     """Return whether a server (from `server_of`) is known to answer several requests at once."""
     if "://" not in server:
         return server in _HOSTED

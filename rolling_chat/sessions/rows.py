@@ -24,7 +24,7 @@ REASONING = "reasoning_content"
 _ENDINGS = {ending.value: ending for ending in Ending}
 
 # SQLite's largest whole number
-_MOST = 2**63 - 1
+_MAX_VALUE = 2**63 - 1
 
 
 def message_id(number: int) -> str:
@@ -78,7 +78,7 @@ def unpack_json(value: str | bytes) -> Json:
 
 def whole(value: int) -> int:
     """Clamp a reported count to what the database can store: 0 or more, at most 63 bits."""
-    return min(max(int(value), 0), _MOST)
+    return min(max(int(value), 0), _MAX_VALUE)
 
 
 def real(value: float) -> float:

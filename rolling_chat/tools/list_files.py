@@ -11,7 +11,7 @@ from rolling_chat.tools.base import ToolContext, ToolError, ToolResult, function
 from rolling_chat.tools.confine import open_folder, relative_name, resolve_inside
 from rolling_chat.tools.decoding import show_name
 
-_MOST = 20_000  # names in one result
+_MAX_NAMES = 20_000  # names in one result
 
 _DESCRIPTION = "List the files and folders in a folder of the working folder. Folders end in '/'."
 
@@ -55,9 +55,9 @@ def _list(path: str, context: ToolContext) -> ToolResult:
         raise ToolError(f"{name} cannot be listed: {(error.strerror or str(error)).lower()}.") from None
     if not names:
         return ToolResult(f"[{name} is empty]")
-    if len(names) > _MOST:
-        left_out = f"[{len(names) - _MOST} more names left out; search_files finds text in them]"
-        names = [*names[:_MOST], left_out]
+    if len(names) > _MAX_NAMES:
+        left_out = f"[{len(names) - _MAX_NAMES} more names left out; search_files finds text in them]"
+        names = [*names[:_MAX_NAMES], left_out]
     return ToolResult("\n".join(names))
 
 

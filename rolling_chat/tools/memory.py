@@ -32,7 +32,7 @@ class Counter(Protocol):
 class Memory(Protocol):
     """Read access to the session's branch, for the recall tool.
 
-    A message's place in it counts from 1: `r1` is the first.
+    A message's index in it counts from 1: `r1` is the first.
     """
 
     @property
@@ -59,7 +59,7 @@ class Memory(Protocol):
 _ID = re.compile(r"\[?(?:recall:\s*)?r(\d{1,9})\]?", re.IGNORECASE)
 
 
-def place_named(text: str) -> int | None:
+def index_named(text: str) -> int | None:
     """Parse a message's index from what a user types (`r17`, `[recall: r17]`); None for other words."""
     match = _ID.fullmatch(text.strip())
     return int(match[1]) if match else None

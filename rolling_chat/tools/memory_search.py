@@ -25,7 +25,7 @@ from rolling_chat.tools.memory import RECALL, piece_lines, piece_text
 
 _MAX_STEMS = 24  # of a question that count
 _CANDIDATES = 200  # messages that are read line by line
-_MAX_HITS = 200  # places of one word in one message that are looked at
+_MAX_HITS = 200  # occurrences of one word in one message that are looked at
 _MAX_LINES = 30  # lines of one message that are weighed
 _LOOK_BACK = 100  # messages from a reply to its request
 _SAYS_LITTLE = 12  # characters; a line so short is the same in many messages that are not
@@ -54,7 +54,7 @@ _Hits: TypeAlias = dict[str, tuple[tuple[int, ...], tuple[float, ...]]]
 class Found:
     """A search hit: the message's index, and the number of its best line in `piece_lines`, from 0."""
 
-    place: int
+    index: int
     line: int
     score: float
 
@@ -69,34 +69,34 @@ class _Query:
         return sum(self.weights.get(one, 0.0) for one in set(words_of(text)))
 
 
-def search_branch(branch: Sequence[Message], question: str, places: Iterable[int], most: int) -> list[Found]:
+def search_branch(branch: Sequence[Message], question: str, indexes: Iterable[int], most: int) -> list[Found]:
     """Rank the messages at the given indexes (from 1) by how well they answer a question, best first.
 
     Of several messages with the same line only the newest comes, and what `recall` was asked and
     brought is left out: it is a copy.
     """
     stems = tuple(content_stems(question)[:_MAX_STEMS])
-    held, holders, total = _first_pass(branch, stems, places)
+    held, holders, total = _first_pass(branch, stems, indexes)
     if not held:
         return []
     weights = {one: math.log(1 + total / holders[one]) for one in stems if holders[one]}
     names = tuple(fold(name) for name in _NAME.findall(question) if _NAME_LIKE.search(name))
     query = _Query(stems, names, weights)
-    coarse = sorted(held, key=lambda place: (-sum(weights[one] for one in held[place]), -place))
-    found = [_weigh(branch, place, query) for place in coarse[:_CANDIDATES]]
-    return _distinct(branch, sorted(found, key=lambda one: (-one.score, -one.place)), most)
+    coarse = sorted(held, key=lambda index: (-sum(weights[one] for one in held[index]), -index))
+    found = [_weigh(branch, index, query) for index in coarse[:_CANDIDATES]]
+    return _distinct(branch, sorted(found, key=lambda one: (-one.score, -one.index)), most)
 
 
 def _first_pass(
-    branch: Sequence[Message], stems: Sequence[str], places: Iterable[int]
+    branch: Sequence[Message], stems: Sequence[str], indexes: Iterable[int]
 ) -> tuple[dict[int, set[str]], Counter[str], int]:
     """Return which stems each message holds, how many messages hold each, and how many there are."""
     held: dict[int, set[str]] = {}
     holders: Counter[str] = Counter()
     total = 0
     asked: set[str] = set()  # what the calls hold, for the results that answer them
-    for place in places:
-        message = branch[place - 1]
+    for index in indexes:
+        message = branch[index - 1]
         if _is_recall(message):
             continue
         total += 1
@@ -106,7 +106,7 @@ def _first_pass(
         if message.role != "tool":
             asked = holds if message.tool_calls else set()
         if holds or (message.role == "tool" and asked):
-            held[place] = holds | asked if message.role == "tool" else holds
+            held[index] = holds | asked if message.role == "tool" else holds
     return held, holders, total
 
 
@@ -138,9 +138,9 @@ def _places_of(text: str, stem: str) -> Iterator[int]:
         at = text.find(stem, at + len(stem))
 
 
-def _weigh(branch: Sequence[Message], place: int, query: _Query) -> Found:
+def _weigh(branch: Sequence[Message], index: int, query: _Query) -> Found:
     """Return the line of the message that answers best, and how well."""
-    lines = piece_lines(_without_recall(branch[place - 1]))
+    lines = piece_lines(_without_recall(branch[index - 1]))
     hits = _hits(lines, query)
     weighed: dict[int, float] = {}
     for stem, (held_at, shares) in hits.items():
@@ -151,8 +151,8 @@ def _weigh(branch: Sequence[Message], place: int, query: _Query) -> Found:
         score = _score_line(at, hits, query) + _bonus(lines[at], query)
         if score > best:
             best, line = score, at
-    best += _from_title(branch, place, hits, query)
-    return Found(place, line, best * (1 + _NEWER * place / len(branch)))
+    best += _from_title(branch, index, hits, query)
+    return Found(index, line, best * (1 + _NEWER * index / len(branch)))
 
 
 def _hits(lines: Sequence[str], query: _Query) -> _Hits:
@@ -209,9 +209,9 @@ def _bonus(line: str, query: _Query) -> float:
     return _ADJACENT * adjacent + _VERBATIM * verbatim
 
 
-def _from_title(branch: Sequence[Message], place: int, hits: _Hits, query: _Query) -> float:
+def _from_title(branch: Sequence[Message], index: int, hits: _Hits, query: _Query) -> float:
     """Score the words that a message lacks and the call or request that it answers has."""
-    text, share = _title(branch, place)
+    text, share = _title(branch, index)
     missing = [stem for stem in query.weights if stem not in hits]
     if not text or not missing:
         return 0.0
@@ -224,12 +224,12 @@ def _title_words(text: str) -> frozenset[str]:
     return frozenset(words_of(text))
 
 
-def _title(branch: Sequence[Message], place: int) -> tuple[str, float]:
-    message = branch[place - 1]
+def _title(branch: Sequence[Message], index: int) -> tuple[str, float]:
+    message = branch[index - 1]
     if message.role == "user":
         return "", 0.0
     is_result = message.role == "tool"
-    for before in range(place - 1, max(0, place - 1 - _LOOK_BACK), -1):
+    for before in range(index - 1, max(0, index - 1 - _LOOK_BACK), -1):
         earlier = branch[before - 1]
         if is_result and earlier.role == "assistant":
             calls = [call for call in earlier.tool_calls if call.id == message.tool_call_id]
@@ -245,7 +245,7 @@ def _distinct(branch: Sequence[Message], found: Sequence[Found], most: int) -> l
     for one in found:
         if len(kept) == most:
             break
-        line = fold(piece_lines(_without_recall(branch[one.place - 1]))[one.line]).strip()
+        line = fold(piece_lines(_without_recall(branch[one.index - 1]))[one.line]).strip()
         if line in seen and len(line) > _SAYS_LITTLE:
             continue
         seen.add(line)

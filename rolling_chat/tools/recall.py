@@ -87,11 +87,11 @@ def _answer(reader: _Reader, ranges: Sequence[range], words: str, arguments: Jso
         return reader.search(words, ranges)
     if len(ranges) > 1 or len(ranges[0]) > 1:
         return reader.listing(list(itertools.chain.from_iterable(ranges)))
-    place = ranges[0][0]
+    index = ranges[0][0]
     if _mode(arguments) == "tail":
-        return reader.tail(place)
+        return reader.tail(index)
     start = read_count(arguments, "start", default=1) or 1
-    return reader.lines(place, start, read_count(arguments, "end"))
+    return reader.lines(index, start, read_count(arguments, "end"))
 
 
 def read_ranges(given: object, length: int, known: str) -> list[range]:
@@ -132,12 +132,12 @@ class _Reader:
     def known(self) -> str:
         return f"r1 to r{len(self.branch)}" if self.branch else "nothing yet"
 
-    def lines(self, place: int, first: int, last: int | None) -> str:
+    def lines(self, index: int, first: int, last: int | None) -> str:
         """Lines `first` to `last`, as many as fit from the beginning."""
-        head, lines = self._open(place)
+        head, lines = self._open(index)
         total = len(lines)
         if first > total:
-            raise ToolError(f"r{place} has {total:,} lines; line {first:,} is beyond its end.")
+            raise ToolError(f"r{index} has {total:,} lines; line {first:,} is beyond its end.")
         if last is not None and last < first:
             raise ToolError(f"The argument 'end' ({last}) must not be below 'start' ({first}).")
         last = min(last or total, total)
@@ -149,21 +149,21 @@ class _Reader:
             note = "" if (first, last) == (1, total) else f"[lines {first}-{last} of {total}]"
         return _joined(head, kept, after=note)
 
-    def tail(self, place: int) -> str:
+    def tail(self, index: int) -> str:
         """Return as many lines as fit from the end."""
-        head, lines = self._open(place)
+        head, lines = self._open(index)
         kept = self._fitting(lines[::-1], self._room(head))[::-1]
         first = len(lines) - len(kept) + 1
         note = f"[lines {first}-{len(lines)} of {len(lines)}; before them: mode=lines end={first - 1}]"
         return _joined(head, kept, before=note if first > 1 else "")
 
-    async def grep(self, place: int, pattern: str) -> str:
+    async def grep(self, index: int, pattern: str) -> str:
         """Return the lines that match, numbered, each between its neighbors."""
-        head, lines = self._open(place)
+        head, lines = self._open(index)
         numbers, note = await matching_lines(lines, pattern)
         if not numbers:
             raise ToolError(
-                f"No line of r{place} matches {one_line(pattern, 60)!r}; it has {len(lines):,} lines: "
+                f"No line of r{index} matches {one_line(pattern, 60)!r}; it has {len(lines):,} lines: "
                 "try fewer or other words, or mode=head."
             )
         shown = list(_in_context(lines, numbers))
@@ -173,15 +173,15 @@ class _Reader:
         more = f"[cut here; go on with mode=lines start={_number(shown[len(kept)])}]" if is_cut else ""
         return _joined(head, kept, before=count, after=more)
 
-    def listing(self, places: Sequence[int]) -> str:
+    def listing(self, indexes: Sequence[int]) -> str:
         """Return one line a message, as many as fit."""
         lines: list[str] = []
         room = self._room("")
-        for place in places:
-            line = self._entry(place)
+        for index in indexes:
+            line = self._entry(index)
             room -= self.memory.estimator.count_text(line) + 1
             if room < 0 and lines:
-                lines.append(f"[{len(places) - len(lines):,} more; go on with id=r{place}-r{places[-1]}]")
+                lines.append(f"[{len(indexes) - len(lines):,} more; go on with id=r{index}-r{indexes[-1]}]")
                 break
             lines.append(line)
         return "\n".join(lines)
@@ -195,7 +195,7 @@ class _Reader:
                 f"Nothing that was said or done earlier holds {one_line(words, 60)!r}: try other words or "
                 f"fewer, or list messages by id ({self.known})."
             )
-        entries = [self._found(one.place, one.line) for one in found]
+        entries = [self._found(one.index, one.line) for one in found]
         kept = self._fitting(entries, self._room(""))
         note = "[best first; recall with id reads the whole of one]"
         return "\n".join((*kept, note))
@@ -206,32 +206,32 @@ class _Reader:
             (at for at, message in enumerate(self.branch, start=1) if message.role == "user"), default=0
         )
         excluded = self.memory.excluded
-        for place in itertools.chain.from_iterable(within):
-            if place != last_request and self.branch[place - 1].id not in excluded:
-                yield place
+        for index in itertools.chain.from_iterable(within):
+            if index != last_request and self.branch[index - 1].id not in excluded:
+                yield index
 
-    def _found(self, place: int, line: int) -> str:
-        message = self.branch[place - 1]
+    def _found(self, index: int, line: int) -> str:
+        message = self.branch[index - 1]
         lines = piece_lines(message)
         around = range(max(0, line - 1), min(len(lines), line + 2))
         shown = (f"  {at + 1}: {one_line(lines[at], _SHOWN)}" for at in around if lines[at].strip())
-        return "\n".join((f"r{place} {speaker_of(message)}, line {line + 1} of {len(lines)}", *shown))
+        return "\n".join((f"r{index} {speaker_of(message)}, line {line + 1} of {len(lines)}", *shown))
 
-    def _entry(self, place: int) -> str:
-        message = self.branch[place - 1]
+    def _entry(self, index: int) -> str:
+        message = self.branch[index - 1]
         if message.id in self.memory.excluded:
-            return f"r{place} {speaker_of(message)}: [excluded by the user]"
+            return f"r{index} {speaker_of(message)}: [excluded by the user]"
         begins = one_line(" ".join(piece_lines(message)[:4]), _BEGINS) or "[nothing]"
         tokens = self.memory.estimator.count_message(message)
-        return f"r{place} {speaker_of(message)}, ~{tokens:,} tokens: {begins}"
+        return f"r{index} {speaker_of(message)}, ~{tokens:,} tokens: {begins}"
 
-    def _open(self, place: int) -> tuple[str, list[str]]:
+    def _open(self, index: int) -> tuple[str, list[str]]:
         """Return the line that names the message, and its lines. Raises ToolError where it is excluded."""
-        message = self.branch[place - 1]
+        message = self.branch[index - 1]
         if message.id in self.memory.excluded:
-            raise ToolError(f"r{place} was excluded by the user and cannot be read back.")
+            raise ToolError(f"r{index} was excluded by the user and cannot be read back.")
         lines = piece_lines(message)
-        return f"[r{place}: {speaker_of(message)}, {plural(len(lines), 'line')}]", lines
+        return f"[r{index}: {speaker_of(message)}, {plural(len(lines), 'line')}]", lines
 
     def _room(self, head: str) -> int:
         return self.memory.cap - self.memory.estimator.count_text(head) - 2 * _FRAMING

@@ -57,7 +57,7 @@ def run() -> Iterator[str]:
 
 def rank(branch: Sequence[Message], question: Question) -> int:
     """The place of the answer among what is found, from 1; 0 where it is not among the first TOP."""
-    found = [one.place for one in search_branch(branch, question.text, range(1, len(branch) + 1), TOP)]
+    found = [one.index for one in search_branch(branch, question.text, range(1, len(branch) + 1), TOP)]
     return found.index(question.place) + 1 if question.place in found else 0
 
 

@@ -112,4 +112,4 @@ async def test_context_marks_what_is_pinned_and_excluded_by_sign_and_word(tmp_pa
         ("◇ r1", "sent, stays with a pin"),
         ("r0", "sent"),
     ]
-    assert list(context.inspected.places) == [4, 3, 2, 1, 0]
+    assert list(context.inspected.indexes) == [4, 3, 2, 1, 0]

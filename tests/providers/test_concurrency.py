@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rolling_chat.providers.concurrency import answers_side_by_side, server_of
+from rolling_chat.providers.concurrency import answers_in_parallel, server_of
 
 
 @pytest.mark.parametrize(
@@ -19,7 +19,7 @@ from rolling_chat.providers.concurrency import answers_side_by_side, server_of
     ],
 )
 def test_the_well_known_hosted_ones_do(model: str, address: str) -> None:
-    assert answers_side_by_side(server_of(model, address))
+    assert answers_in_parallel(server_of(model, address))
 
 
 @pytest.mark.parametrize(
@@ -39,4 +39,4 @@ def test_the_well_known_hosted_ones_do(model: str, address: str) -> None:
     ],
 )
 def test_one_s_own_and_unknown_ones_may_not(model: str, address: str) -> None:
-    assert not answers_side_by_side(server_of(model, address))
+    assert not answers_in_parallel(server_of(model, address))

@@ -40,7 +40,7 @@ async def test_hostile_names_stay_one_line_of_sound_text(folder: Path, context: 
 async def test_a_folder_of_very_many_files_is_cut_and_says_so(
     folder: Path, context: ToolContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rolling_chat.tools.list_files._MOST", 10)
+    monkeypatch.setattr("rolling_chat.tools.list_files._MAX_NAMES", 10)
     for number in range(15):
         (folder / f"{number:02}").touch()
     names = await list_files(context)

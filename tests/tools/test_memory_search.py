@@ -14,7 +14,7 @@ NEEDED = 0.85
 
 
 def found(branch: list[Message], question: str) -> list[int]:
-    return [one.place for one in search_branch(branch, question, range(1, len(branch) + 1), 5)]
+    return [one.index for one in search_branch(branch, question, range(1, len(branch) + 1), 5)]
 
 
 def test_of_known_questions_the_answer_is_among_the_first_five() -> None:
@@ -75,7 +75,7 @@ def test_a_result_is_found_by_the_call_that_it_answers() -> None:
 
 def test_only_the_places_given_are_searched() -> None:
     branch = [Message("user", f"heron {number}") for number in range(10)]
-    assert {one.place for one in search_branch(branch, "heron", [2, 4], 5)} == {2, 4}
+    assert {one.index for one in search_branch(branch, "heron", [2, 4], 5)} == {2, 4}
 
 
 @given(st.text(), st.lists(st.text(max_size=60), max_size=4))

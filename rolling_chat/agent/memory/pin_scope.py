@@ -48,7 +48,7 @@ def placed(branch: Sequence[Message]) -> list[Message]:
     return [_SYSTEM, *branch]
 
 
-def held_on(branch: Sequence[Message], ids: PinnedIds) -> PinScope:
+def pin_scope_of(branch: Sequence[Message], ids: PinnedIds) -> PinScope:
     """Return which messages of `branch` the pins and exclusions `ids` affect."""
     pins = ids.on(branch)
     if not pins:
@@ -63,10 +63,10 @@ def held_on(branch: Sequence[Message], ids: PinnedIds) -> PinScope:
     )
 
 
-def ids_at(messages: Sequence[Message], places: Iterable[int]) -> frozenset[str]:
-    """Return the ids of the messages at the indices `places`."""
-    return frozenset(messages[place].id for place in places)
+def ids_at(messages: Sequence[Message], indexes: Iterable[int]) -> frozenset[str]:
+    """Return the ids of the messages at some indexes."""
+    return frozenset(messages[index].id for index in indexes)
 
 
 def _places(branch: Sequence[Message], ids: Collection[str]) -> frozenset[int]:
-    return frozenset(place for place, message in enumerate(branch, 1) if message.id in ids)
+    return frozenset(index for index, message in enumerate(branch, 1) if message.id in ids)

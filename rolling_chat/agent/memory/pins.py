@@ -14,7 +14,7 @@ from rolling_chat.context import Pins, PromptReport
 from rolling_chat.context.pins import current_request, resolve_pins
 from rolling_chat.messages import Message
 from rolling_chat.text import one_line
-from rolling_chat.tools.memory import place_named
+from rolling_chat.tools.memory import index_named
 
 
 class PinChange(StrEnum):
@@ -62,7 +62,7 @@ class PinPrice:
 class PinEntry:
     """A pinned or excluded message: its index (from 1), and the tokens kept or dropped because of it."""
 
-    place: int
+    index: int
     message: Message
     along: str
     tokens: int
@@ -116,23 +116,23 @@ class SessionPins:
         pins, rows = ids.on(messages[1:]), self._report(ids).rows
         kept = resolve_pins(messages, pins).pinned
         pinned, excluded = [], []
-        for place in sorted(pins.pinned):
-            stays = resolve_pins(messages, Pins(frozenset({place}))).pinned & kept
+        for index in sorted(pins.pinned):
+            stays = resolve_pins(messages, Pins(frozenset({index}))).pinned & kept
             tokens = sum(rows[one].tokens_after for one in stays)
-            pinned.append(self._entry(PinChange.PIN, place, tokens))
-        for place in sorted(pins.excluded):
-            goes = resolve_pins(messages, Pins(excluded=frozenset({place})))
+            pinned.append(self._entry(PinChange.PIN, index, tokens))
+        for index in sorted(pins.excluded):
+            goes = resolve_pins(messages, Pins(excluded=frozenset({index})))
             out = goes.excluded | goes.emptied
             tokens = sum(rows[one].tokens_before - rows[one].tokens_after for one in out)
-            excluded.append(self._entry(PinChange.EXCLUDE, place, max(0, tokens)))
+            excluded.append(self._entry(PinChange.EXCLUDE, index, max(0, tokens)))
         elsewhere = len(ids.pinned) + len(ids.excluded) - len(pins.pinned) - len(pins.excluded)
-        held = sum(rows[place].tokens_after for place in kept)
+        held = sum(rows[index].tokens_after for index in kept)
         return PinList(tuple(pinned), tuple(excluded), elsewhere, held)
 
-    def _entry(self, change: PinChange, place: int, tokens: int) -> PinEntry:
+    def _entry(self, change: PinChange, index: int, tokens: int) -> PinEntry:
         messages = self._messages
         return PinEntry(
-            place, messages[place], _along(messages, Target(f"r{place}", (place,)), change), tokens
+            index, messages[index], _along(messages, Target(f"r{index}", (index,)), change), tokens
         )
 
     def _weigh(self, change: PinChange, words: str) -> tuple[PinPrice, PinnedIds]:
@@ -149,10 +149,10 @@ class SessionPins:
         was, now = (resolve_pins(messages, ids.on(messages[1:])) for ids in (old, new))
         match change:
             case PinChange.PIN:
-                stays = resolve_pins(messages, Pins(frozenset(target.places))).pinned & now.pinned
-                tokens = sum(after.rows[place].tokens_after for place in stays)
+                stays = resolve_pins(messages, Pins(frozenset(target.indexes))).pinned & now.pinned
+                tokens = sum(after.rows[index].tokens_after for index in stays)
             case PinChange.UNPIN:
-                tokens = sum(before.rows[place].tokens_after for place in was.pinned - now.pinned)
+                tokens = sum(before.rows[index].tokens_after for index in was.pinned - now.pinned)
             case PinChange.EXCLUDE | PinChange.INCLUDE:
                 touched = (was.excluded | was.emptied) ^ (now.excluded | now.emptied)
                 less = sum(before.rows[one].tokens_after - after.rows[one].tokens_after for one in touched)
@@ -177,11 +177,11 @@ class Target:
     """The messages that the user named: what to call them, their indices and, for a turn, its length."""
 
     name: str
-    places: tuple[int, ...]
+    indexes: tuple[int, ...]
     in_turn: int = 0
 
 
-# In what follows `messages` stand at their places: 0 is the system message.
+# In what follows, `messages` begin with the system message, so that r1 has index 1.
 
 
 def named(messages: Sequence[Message], words: str, change: PinChange) -> Target:
@@ -196,28 +196,28 @@ def named(messages: Sequence[Message], words: str, change: PinChange) -> Target:
     # as it is typed, or as the prompt has it: [recall: r17]
     first, *rest = re.sub(r"\[recall:\s*(r\d+)\]", r"\1", words.lower()).split() or ["last"]
     if first == "last" and not rest:
-        place = next((at for at in range(newest, 0, -1) if _is_reply(messages[at])), 0)
-        if not place:
+        index = next((at for at in range(newest, 0, -1) if _is_reply(messages[at])), 0)
+        if not index:
             raise ChatError("There is no answer and no result on this branch yet.")
-        return Target(f"r{place}", (place,))
+        return Target(f"r{index}", (index,))
     if first == "turn" and len(rest) <= 1:
         return _turn(messages, rest[0] if rest else "", change)
-    places = dict.fromkeys(place_named(word) for word in (first, *rest))
-    known = tuple(place for place in places if place is not None)
-    if len(known) < len(places):
+    indexes = dict.fromkeys(index_named(word) for word in (first, *rest))
+    known = tuple(index for index in indexes if index is not None)
+    if len(known) < len(indexes):
         raise ChatError(
             f"/{change} takes r1 to r{newest} as /context shows them, last, or turn with a number, "
             f"not {one_line(words, 60)!r}."
         )
-    missing = next((place for place in known if not 1 <= place <= newest), None)
+    missing = next((index for index in known if not 1 <= index <= newest), None)
     if missing is not None:
         raise ChatError(f"There is no r{missing}: this branch has r1 to r{newest}.")
-    return Target(" ".join(f"r{place}" for place in known), known)
+    return Target(" ".join(f"r{index}" for index in known), known)
 
 
 def _turn(messages: Sequence[Message], number: str, change: PinChange) -> Target:
-    requests = [place for place, message in enumerate(messages) if message.role == "user"]
-    whole = [turn for turn, place in enumerate(requests, 1) if place != current_request(messages)]
+    requests = [index for index, message in enumerate(messages) if message.role == "user"]
+    whole = [turn for turn, index in enumerate(requests, 1) if index != current_request(messages)]
     turn = int(number) if number.isdecimal() and len(number) <= 9 else 0
     if not number and not whole:
         raise ChatError("There is no whole turn on this branch yet.")
@@ -227,8 +227,8 @@ def _turn(messages: Sequence[Message], number: str, change: PinChange) -> Target
         raise ChatError(f"There is no turn {one_line(number, 20)!r}: this branch has {len(requests)}.")
     start = requests[turn - 1]
     end = requests[turn] if turn < len(requests) else len(messages)
-    places = (start,) if change is PinChange.EXCLUDE else tuple(range(start, end))
-    return Target(f"turn {turn}", places, end - start)
+    indexes = (start,) if change is PinChange.EXCLUDE else tuple(range(start, end))
+    return Target(f"turn {turn}", indexes, end - start)
 
 
 def _is_reply(message: Message) -> bool:
@@ -237,7 +237,7 @@ def _is_reply(message: Message) -> bool:
 
 def _changed(messages: Sequence[Message], change: PinChange, target: Target, ids: PinnedIds) -> PinnedIds:
     """Return the pins after a change. Raises ChatError if the change makes no sense."""
-    name, wanted = target.name, frozenset(target.places)
+    name, wanted = target.name, frozenset(target.indexes)
     pins = ids.on(messages[1:])
     held = resolve_pins(messages, pins)
     out = held.excluded | held.emptied
@@ -271,11 +271,11 @@ def _why_not(messages: Sequence[Message], change: PinChange, target: Target, pin
     """Return why there is no such pin or exclusion to undo."""
     is_pin = change is PinChange.UNPIN
     word = "pinned" if is_pin else "excluded"
-    for place in sorted(pins.pinned if is_pin else pins.excluded):
-        one = frozenset({place})
+    for index in sorted(pins.pinned if is_pin else pins.excluded):
+        one = frozenset({index})
         held = resolve_pins(messages, Pins(one) if is_pin else Pins(excluded=one))
-        if (held.pinned | held.excluded) & set(target.places):
-            return f"{target.name} is {word} along with r{place}: /{change} r{place} takes that back."
+        if (held.pinned | held.excluded) & set(target.indexes):
+            return f"{target.name} is {word} along with r{index}: /{change} r{index} takes that back."
     return f"{target.name} is not {word}; /pin lists what is."
 
 
@@ -288,7 +288,7 @@ def _undo_name(
         return target.name
     was, now = old.on(messages[1:]), new.on(messages[1:])
     return " ".join(
-        f"r{place}" for place in sorted((was.pinned ^ now.pinned) | (was.excluded ^ now.excluded))
+        f"r{index}" for index in sorted((was.pinned ^ now.pinned) | (was.excluded ^ now.excluded))
     )
 
 
@@ -296,18 +296,18 @@ def _along(messages: Sequence[Message], target: Target, change: PinChange) -> st
     """Return words for what is pinned or excluded along with a target: `its request and call`."""
     if target.in_turn:
         return _counted(target.in_turn, "its message", "its {} messages")
-    if len(target.places) > 1:
+    if len(target.indexes) > 1:
         return ""
-    (place,) = target.places
-    pins = Pins(frozenset({place})) if change is PinChange.PIN else Pins(excluded=frozenset({place}))
+    (index,) = target.indexes
+    pins = Pins(frozenset({index})) if change is PinChange.PIN else Pins(excluded=frozenset({index}))
     held = resolve_pins(messages, pins)
-    others = [messages[one] for one in sorted((held.pinned | held.excluded) - {place})]
-    if messages[place].role == "user":
+    others = [messages[one] for one in sorted((held.pinned | held.excluded) - {index})]
+    if messages[index].role == "user":
         return _counted(len(others), "the message after it", "the {} messages after it")
     parts = ["request"] * any(other.role == "user" for other in others)
     parts += ["call"] * any(other.role == "assistant" for other in others)
     results = sum(other.role == "tool" for other in others)
-    if messages[place].role == "tool":
+    if messages[index].role == "tool":
         parts.append(_counted(results, "other result", "{} other results"))
     else:
         parts.append(_counted(results, "result", "{} results"))

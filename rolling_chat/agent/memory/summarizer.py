@@ -42,7 +42,7 @@ from rolling_chat.context.summary_request import without_labels
 from rolling_chat.messages import Ending, JsonObject, Message, Usage
 from rolling_chat.providers import wire
 from rolling_chat.providers.background_thread import in_background
-from rolling_chat.providers.concurrency import answers_side_by_side, server_of
+from rolling_chat.providers.concurrency import answers_in_parallel, server_of
 from rolling_chat.providers.protocol import Finished, ProviderError, Request
 from rolling_chat.sessions.records import StoredSummary
 from rolling_chat.text import normalize_text
@@ -237,7 +237,7 @@ class Summarizer:
     def _must_yield(self, model: str, source: SummarySource) -> bool:
         """Could a question to `model` keep the chat's own request waiting?"""
         server = server_of(model, source.address)
-        return server == server_of(source.model, source.chat_address) and not answers_side_by_side(server)
+        return server == server_of(source.model, source.chat_address) and not answers_in_parallel(server)
 
     async def _ask(self, question: PlannedRequest) -> str:
         """The answer to a question; one that was all thinking is asked for again with more room."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from rolling_chat.agent.memory.pin_scope import PinnedIds, PinScope, held_on
+from rolling_chat.agent.memory.pin_scope import PinnedIds, PinScope, pin_scope_of
 from rolling_chat.agent.request.builder import (
     MAX_ANSWER,
     PlannedRequest,
@@ -158,7 +158,7 @@ class Planner:
         """Return which messages of a branch the pins and exclusions affect."""
         head = branch[-1].id if branch else ""
         if self._scope[0] != head:
-            self._scope = (head, held_on(branch, self._pins))
+            self._scope = (head, pin_scope_of(branch, self._pins))
         return self._scope[1]
 
     def plan_under(self, context: ContextSettings, messages: Sequence[Message]) -> ContextPlan | None:

@@ -58,7 +58,7 @@ class InspectorScreen(TablesScreen):
         self._chat = chat
         self._report = report()
         self._changed = changed
-        self._offered: tuple[PinChange, int] | None = None  # and the place of the message
+        self._offered: tuple[PinChange, int] | None = None  # and the index of the message
 
     def on_mount(self) -> None:
         """Add a line for the price, and poll for changes of the request."""
@@ -68,23 +68,23 @@ class InspectorScreen(TablesScreen):
 
     def action_weigh(self, key: str) -> None:
         """Show what it costs to pin or exclude the row, or to undo that; pressed again, do it."""
-        place = self._place
-        if not place:
+        index = self._place
+        if not index:
             self._say("The system message always stays.")
             return
-        if self._is_gone(place):
+        if self._is_gone(index):
             return
-        change = self._change(key, place)
-        if self._offered == (change, place):
+        change = self._change(key, index)
+        if self._offered == (change, index):
             self.action_agree()
             return
         self._offered = None
         try:
-            price = self._chat.session.pins.price(change, f"r{place}")
+            price = self._chat.session.pins.price(change, f"r{index}")
         except ChatError as error:
             self._say(str(error))
             return
-        self._offered = (change, place)
+        self._offered = (change, index)
         self._say(f"{change.capitalize()} {price_line(price)} · {key} or enter does it, esc leaves it")
 
     def action_agree(self) -> None:
@@ -92,11 +92,11 @@ class InspectorScreen(TablesScreen):
         if self._offered is None:
             self.dismiss()
             return
-        (change, place), self._offered = self._offered, None
-        if self._is_gone(place):
+        (change, index), self._offered = self._offered, None
+        if self._is_gone(index):
             return
         try:
-            line = done_line(self._chat.session.pins.make(change, f"r{place}"))
+            line = done_line(self._chat.session.pins.make(change, f"r{index}"))
         except ChatError as error:
             self._say(str(error))
             return
@@ -120,24 +120,24 @@ class InspectorScreen(TablesScreen):
     @property
     def _place(self) -> int:
         """The index of the message under the cursor; 0 for the system message."""
-        places, row = self._inspection.places, self.query(RowTable).last().cursor_row
-        return places[row] if 0 <= row < len(places) else 0
+        indexes, row = self._inspection.indexes, self.query(RowTable).last().cursor_row
+        return indexes[row] if 0 <= row < len(indexes) else 0
 
-    def _is_gone(self, place: int) -> bool:
-        """Return whether the branch no longer has this message at `place`; redraw and report it if so.
+    def _is_gone(self, index: int) -> bool:
+        """Return whether the branch no longer has this message at `index`; redraw and report it if so.
 
         Then all is read again, and that is said.
         """
         messages, read = self._chat.session.messages, self._report.rows
-        if place <= len(messages) and messages[place - 1].id == read[place].id:
+        if index <= len(messages) and messages[index - 1].id == read[index].id:
             return False
         self._offered = None
         self._redraw()
         self._say("The conversation has gone another way: look again.")
         return True
 
-    def _change(self, key: str, place: int) -> PinChange:
-        message_id, held = self._chat.session.messages[place - 1].id, self._chat.session.pins.scope
+    def _change(self, key: str, index: int) -> PinChange:
+        message_id, held = self._chat.session.messages[index - 1].id, self._chat.session.pins.scope
         if key == "p":
             return PinChange.UNPIN if message_id in held.pinned else PinChange.PIN
         return PinChange.INCLUDE if message_id in held.excluded else PinChange.EXCLUDE
@@ -151,9 +151,9 @@ class InspectorScreen(TablesScreen):
             self._redraw()
 
     def _redraw(self) -> None:
-        more = -len(self._inspection.places)
+        more = -len(self._inspection.indexes)
         self._inspection, self._report = self._read(), self._newest()
         table = self.query(RowTable).last()
-        row = table.cursor_row + max(0, more + len(self._inspection.places))
+        row = table.cursor_row + max(0, more + len(self._inspection.indexes))
         self.show(self._inspection.lead, self._inspection.tables)
         table.move_cursor(row)

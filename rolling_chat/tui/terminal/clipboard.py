@@ -21,7 +21,7 @@ from pathlib import Path
 
 from rolling_chat.programs import find_program
 
-MOST_BYTES = 74_994
+MAX_BYTES = 74_994
 """What is longer, in UTF-8, may be cut or dropped on its way: in base64 it makes a sequence of 100,000
 bytes, the most that hterm's osc52.sh sends, and terminals are known to take."""
 
@@ -55,7 +55,7 @@ class Clipboard:
     def put(self, text: str) -> str:
         """Copy `text`; return an empty text, or a line that says where it went instead."""
         size = len(_bytes(text))
-        if size > MOST_BYTES:
+        if size > MAX_BYTES:
             return self._keep(text, f"{size:,} bytes are more than a terminal's clipboard takes")
         if not self._environ.get("TMUX"):
             self._write(osc52(text, self._environ))

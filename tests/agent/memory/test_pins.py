@@ -391,8 +391,8 @@ async def test_the_list_names_each_with_its_price(opened: Opened) -> None:
     make(chat, "pin r7")
     make(chat, "exclude r3")
     listed = chat.session.pins.listed()
-    assert [(entry.place, entry.along) for entry in listed.pinned] == [(5, "its request"), (7, "its request")]
-    assert [(entry.place, entry.along) for entry in listed.excluded] == [(3, "")]
+    assert [(entry.index, entry.along) for entry in listed.pinned] == [(5, "its request"), (7, "its request")]
+    assert [(entry.index, entry.along) for entry in listed.excluded] == [(3, "")]
     assert listed.kept == sum(entry.tokens for entry in listed.pinned)
     assert listed.excluded[0].message == chat.session.messages[2]
     assert isinstance(listed.pinned[0].message, Message)

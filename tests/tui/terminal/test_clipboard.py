@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from rolling_chat.tui.terminal import clipboard as clipboard_module
-from rolling_chat.tui.terminal.clipboard import MOST_BYTES, Clipboard, osc52
+from rolling_chat.tui.terminal.clipboard import MAX_BYTES, Clipboard, osc52
 from tests.support.tui import (
     idle,
     make_app,
@@ -129,10 +129,10 @@ class TestTooLong:
     def test_the_longest_text_is_copied_and_one_byte_more_is_not(self, tmp_path: Path) -> None:
         written: list[str] = []
         clipboard = Clipboard(written.append, {}, tmp_path / "clipboard.txt")
-        assert clipboard.put("x" * MOST_BYTES) == ""
+        assert clipboard.put("x" * MAX_BYTES) == ""
         assert len(written[0]) <= 100_000
         assert not (tmp_path / "clipboard.txt").exists()
-        assert clipboard.put("x" * (MOST_BYTES + 1))
+        assert clipboard.put("x" * (MAX_BYTES + 1))
         assert len(written) == 1
 
     def test_it_is_kept_in_a_file_for_its_owner_alone(self, tmp_path: Path) -> None:
