@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from functools import partial
 from typing import Any, TypeVar
 from urllib.parse import unquote
 
@@ -51,6 +52,21 @@ _SHAPES = re.compile(
     """,
     re.IGNORECASE | re.VERBOSE | re.DOTALL,
 )
+# One of these is in every text that the pattern above matches, when case is folded.
+_WORDS = (
+    "bearer", "api", "access", "authorization", "key=", "token=", "sig=", "signature=", "password=",
+    "secret=", "://", "private key", "eyj", "akia", "asia", "abia", "acca", "hooks.slack.com", "xox", "xapp",
+    "aiza", "ya29.", "sg.", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-", "npm_", "pypi-",
+    "dop_v1_", "sk-", "sk_", "pk-", "pk_", "rk-", "rk_", "gsk-", "gsk_", "xai-", "xai_", "hf-", "hf_",
+    "nvapi", "pplx", "csk", "r8-", "r8_",
+)  # fmt: skip
+_PART = 32_768  # characters, in which the pattern needs some 15 ms
+_REACH = 60  # characters before a cut that may belong to a secret behind it
+_KEY_BLOCK = re.compile("-----begin", re.IGNORECASE)  # a private key has several lines
+_BLANKS = re.compile(r"\s+")
+_BEFORE_A_SECRET = re.compile(
+    r"(?:bearer|basic|key|token|authorization|api|access|[:=])[\"']?\s*[\"']?\s*\Z", re.IGNORECASE
+)
 # A database's address in other spellings than a URL's. Of variables alone: in a text it may be code.
 _CONNECTION = re.compile(
     r"(?:^|[;\s?&])(?:password|passwd|pwd)\s*=\s*[^\s;]|^[^\s/@:]+:[^\s@]+@(?:tcp|unix)\(", re.IGNORECASE
@@ -96,7 +112,38 @@ def redact(text: str, secrets: Iterable[str] = ()) -> str:
     """Return `text` without any of `secrets`, and without anything that has the shape of one."""
     for secret in sorted(secrets, key=len, reverse=True):
         text = text.replace(secret, _HIDDEN)
-    return _SHAPES.sub(_hide, text)
+    return "".join(map(_redact_part, _parts(text)))
+
+
+def _redact_part(text: str) -> str:
+    # some fifty times faster than the pattern, on a text without a secret
+    folded = text.casefold()
+    return _SHAPES.sub(_hide, text) if any(word in folded for word in _WORDS) else text
+
+
+def _parts(text: str) -> Iterator[str]:
+    """Split a long text where no secret can be split: a pattern at work lets no other thread run."""
+    block = _KEY_BLOCK.search(text) if len(text) > 2 * _PART else None
+    start, most = 0, block.start() if block is not None else len(text)
+    while most - start > 2 * _PART:
+        end = next(filter(partial(_is_safe_cut, text), _blanks(text, start + _PART)), len(text))
+        if end > most:
+            break
+        yield text[start:end]
+        start = end
+    yield text[start:]
+
+
+def _blanks(text: str, start: int) -> Iterator[int]:
+    return (found.end() for found in _BLANKS.finditer(text, start))
+
+
+def _is_safe_cut(text: str, at: int) -> bool:
+    """Return whether what is before a blank cannot belong to a secret behind it: `api_key = x`."""
+    return _BEFORE_A_SECRET.search(text, max(0, at - _REACH), at) is None and text[at : at + 1] not in {
+        ":",
+        "=",
+    }
 
 
 def redact_all(value: _JsonLike, secrets: Collection[str] = ()) -> _JsonLike:

@@ -8,7 +8,10 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from rolling_chat import redaction
 from rolling_chat.redaction import RedactingFilter, is_secret_name, redact, secrets_in, without_secrets
 
 
@@ -29,6 +32,52 @@ def test_what_looks_like_a_key_is_hidden(text: str) -> None:
     assert "[hidden]" in hidden
     assert "0123456789" not in hidden
     assert "abc123" not in hidden
+
+
+SECRETS = (
+    "Bearer abcdef0123456789", "x-api-key: abcdef0123456789", "api-key:abcdef012345",
+    'api key = "abcdef0123456789"',
+    "access token :  abcdef0123456789", "Authorization: Basic abcdef0123456789",
+    "authorization=abcdef0123456789",
+    "?key=abcdef0123", "&token=abcdef0123", "?sig=abcdef0123", "&signature=abcdef0123",
+    "&password=abcdef0123",
+    "?secret=abcdef0123", "?access_token=abcdef0123", "postgres://user:abcdef0123@host/db",
+    "-----BEGIN RSA PRIVATE KEY-----\nabcdef\n0123456789\n-----END RSA PRIVATE KEY-----",
+    "eyJabcdef0123.abcdef0123.abcdef0123", "AKIAABCDEF0123456789", "hooks.slack.com/services/abcdef/0123",
+    "xoxb-abcdef0123456789", "xapp-abcdef0123456789", "AIzaabcdef0123456789", "ya29.abcdef0123456789",
+    "SG.abcdef0123456789", "ghp_abcdef0123456789", "gho_abcdef0123456789", "github_pat_abcdef0123456789",
+    "glpat-abcdef0123456789", "npm_abcdef0123456789", "pypi-abcdef0123456789", "dop_v1_abcdef0123456789",
+    "sk-abcdef0123456789", "pk_abcdef0123456789", "rk-abcdef0123456789", "gsk_abcdef0123456789",
+    "xai-abcdef0123456789", "hf_abcdef0123456789", "nvapi-abcdef0123456789", "pplx-abcdef0123456789",
+    "csk-abcdef0123456789", "r8_abcdef0123456789",
+)  # fmt: skip
+
+
+@given(
+    st.lists(
+        st.one_of(
+            st.sampled_from((*SECRETS, *map(str.upper, SECRETS))),
+            st.sampled_from(
+                ("api", "key", ":", "=", "bearer", '"', "\n", "  ", "-----", "a b c d", "no secret here")
+            ),
+        ),
+        max_size=12,
+    ),
+    st.sampled_from((" ", "\n", "", "  \n ")),
+)
+def test_a_long_text_is_hidden_in_parts_as_it_would_be_in_one(words: list[str], between: str) -> None:
+    text = between.join(words)
+    whole = redact(text)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(redaction, "_PART", 5)
+        assert redact(text) == whole
+        patch.setattr(redaction, "_WORDS", ("",))  # the pattern is tried everywhere
+        assert redact(text) == whole
+
+
+@pytest.mark.parametrize("secret", SECRETS)
+def test_every_shape_of_a_secret_is_hidden(secret: str) -> None:
+    assert "abcdef" not in redact(f"it is {secret} there")
 
 
 def test_a_key_of_the_environment_is_hidden_wherever_it_stands() -> None:

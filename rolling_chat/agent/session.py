@@ -236,7 +236,7 @@ class Session:
             summary = self._runtime.store.summary(self.info.id)
         secrets = secrets_in(self._runtime.environ)
         return export_session(
-            self.info, self.messages, target, self._runtime.folder, summary, secrets=secrets
+            self.info, tuple(self.messages), target, self._runtime.folder, summary, secrets=secrets
         )
 
     def as_markdown(self) -> str:

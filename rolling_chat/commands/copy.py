@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from rolling_chat import figures
@@ -16,23 +16,23 @@ if TYPE_CHECKING:
 _NO_ANSWER = "There is no answer to copy yet."
 
 
-def _run(context: CommandContext, argument: str) -> None:
+async def _run(context: CommandContext, argument: str) -> None:
     word, _, rest = argument.partition(" ")
     run = _WORDS.get(word.lower())
     if run is None:
         context.say(f"/copy takes code, message or all, or nothing, not {argument!r}.", warning=True)
     else:
-        run(context, rest.strip())
+        await run(context, rest.strip())
 
 
-def _answer(context: CommandContext, _argument: str) -> None:
+async def _answer(context: CommandContext, _argument: str) -> None:
     for _place, message in _answers(context.chat.session.messages):
         _copy(context, "the last answer", message.text)
         return
     context.say(_NO_ANSWER)
 
 
-def _code(context: CommandContext, argument: str) -> None:
+async def _code(context: CommandContext, argument: str) -> None:
     """The last code block of the newest answer that has one, or the one of that number, from its top."""
     if argument and not argument.isdecimal():
         context.say(f"/copy code takes the number of a code block, not {argument!r}.", warning=True)
@@ -52,7 +52,7 @@ def _code(context: CommandContext, argument: str) -> None:
     context.say("No answer has a code block." if any(_answers(context.chat.session.messages)) else _NO_ANSWER)
 
 
-def _message(context: CommandContext, argument: str) -> None:
+async def _message(context: CommandContext, argument: str) -> None:
     messages = context.chat.session.messages
     index = int(argument) if argument.isdecimal() else index_named(argument)
     if index is None:
@@ -66,12 +66,15 @@ def _message(context: CommandContext, argument: str) -> None:
         _copy(context, f"r{index}, {speaker_of(message)}", text)
 
 
-def _all(context: CommandContext, _argument: str) -> None:
-    if not context.chat.session.messages:
+async def _all(context: CommandContext, _argument: str) -> None:
+    session = context.chat.session
+    if not session.messages:
         context.say("There is nothing to copy yet.")
         return
-    count = figures.plural(len(context.chat.session.messages), "message")
-    _copy(context, f"the conversation as Markdown, {count}", context.chat.session.as_markdown())
+    count = figures.plural(len(session.messages), "message")
+    text = await context.wait_for(lambda _: session.as_markdown(), "writing the conversation as Markdown")
+    if text is not None:
+        _copy(context, f"the conversation as Markdown, {count}", text)
 
 
 def _copy(context: CommandContext, what: str, text: str) -> None:
@@ -111,7 +114,7 @@ def _code_blocks(text: str) -> list[tuple[str, range]]:
     ]
 
 
-_WORDS: Mapping[str, Callable[[CommandContext, str], None]] = {
+_WORDS: Mapping[str, Callable[[CommandContext, str], Awaitable[None]]] = {
     "": _answer,
     "code": _code,
     "message": _message,

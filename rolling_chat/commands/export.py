@@ -11,12 +11,15 @@ def _choices(_context: CommandContext) -> list[Choice]:
     return [Choice(name, name, f".{ending}") for name, ending in EXPORT_FORMATS.items()]
 
 
-def _run(context: CommandContext, argument: str) -> None:
+async def _run(context: CommandContext, argument: str) -> None:
     chat = context.chat
     if not chat.session.messages:
         context.say("There is nothing to export yet.")
         return
-    path = chat.session.export(argument)
+    path = await context.wait_for(lambda _: chat.session.export(argument), "writing the session to a file")
+    if path is None:
+        context.say("The session is still being written to its file.")
+        return
     context.say(f"Wrote {figures.plural(len(chat.session.messages), 'message')} to {path}")
 
 
