@@ -1,23 +1,24 @@
 """Texts that are seldom read, held in a fraction of their memory.
 
-A character costs one byte or, from a text's first emoji on, four. Packed, some thirty texts make a
-page of compressed UTF-8; who asks for one of them gets it as it was.
+A character costs one byte or, from a text's first emoji on, four. Packed, some thirty texts, or one long
+one, make a page of compressed UTF-8; who asks for one of them gets it as it was.
 """
 
 from __future__ import annotations
 
 import zlib
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any
 
 from rolling_chat.lazily import HasText
 
 _SHORTEST = 100  # characters: below it the place in a page costs what the text does
-_LONGEST = 65_536  # characters: above it unpacking would be felt, and few are
+_LONGEST = 4_000_000  # characters: unpacking more would be felt
 _PAGE = 32  # texts; more compress hardly better, and are unpacked for nothing
-_OPEN = 32  # pages, one behind another where a conversation is walked through
+_PAGE_CHARACTERS = 65_536  # likewise; a longer text has a page of its own
+_OPEN = 32  # pages, one behind another where a conversation is walked through; none of a long text
 
 
 class _Page:
@@ -46,7 +47,8 @@ class Packed:
     def text(self) -> str:
         """The text as it was; some microseconds, where a neighbor was read lately one."""
         page, at = self._page, self._at
-        return _opened(page)[page.ends[at] : page.ends[at + 1]].decode("utf-8", "surrogatepass")
+        data = _opened(page) if page.ends[-1] <= 4 * _PAGE_CHARACTERS else zlib.decompress(page.compressed)
+        return data[page.ends[at] : page.ends[at + 1]].decode("utf-8", "surrogatepass")
 
 
 class TextSlot:
@@ -83,11 +85,25 @@ def text_slot(owner: type, name: str, holder: type[HasText]) -> TextSlot:
 def pack(slot: TextSlot, owners: Iterable[Any]) -> None:
     """Compress the texts in a slot of `owners`, except short and giant ones. Safe while others read them."""
     plain = [owner for owner in owners if _is_worth_it(slot.held(owner))]
-    for begin in range(0, len(plain), _PAGE):
-        part = plain[begin : begin + _PAGE]
+    for part in _pages(plain, slot):
         page = _Page([slot.held(owner) for owner in part])
         for at, owner in enumerate(part):
             slot.__set__(owner, Packed(page, at))
+
+
+def _pages(owners: Sequence[Any], slot: TextSlot) -> Iterator[list[Any]]:
+    """Divide the owners of texts among pages, by number and by length."""
+    part: list[Any] = []
+    size = 0
+    for owner in owners:
+        length = len(slot.held(owner))
+        if part and (len(part) == _PAGE or size + length > _PAGE_CHARACTERS):
+            yield part
+            part, size = [], 0
+        part.append(owner)
+        size += length
+    if part:
+        yield part
 
 
 def _is_worth_it(value: object) -> bool:

@@ -44,11 +44,26 @@ def test_packed_messages_equal_the_plain_ones_in_every_way(texts: list[str]) -> 
         assert pickle.loads(pickle.dumps(other)) == copy.deepcopy(other) == copy.copy(other) == one
 
 
-@pytest.mark.parametrize("content", [(), ({"type": "text", "text": "x" * 500},), "x" * 70_000, "short"])
+@pytest.mark.parametrize(
+    "content",
+    [(), ({"type": "text", "text": "x" * 500},), "x" * 4_000_001, "short"],
+    ids=["nothing", "parts", "giant", "short"],
+)
 def test_what_is_no_text_or_short_or_giant_stays_as_it_is(content: Content) -> None:
     message = Message("user", content)
     pack_contents([message])
     assert _CONTENT.held(message) is content
+
+
+def test_a_long_text_has_a_page_of_its_own_that_is_not_kept_open() -> None:
+    messages = [
+        Message("tool", f"{at} {word}") for at in range(3) for word in ("a word " * 100, "漢字 " * 100_000)
+    ]
+    pack_contents(messages)
+    assert all(is_packed(message) for message in messages)
+    text_compression._opened.cache_clear()
+    assert [len(message.text) for message in messages] == [702, 300_002] * 3
+    assert text_compression._opened.cache_info().currsize == 3
 
 
 def test_packing_again_changes_nothing() -> None:

@@ -22,6 +22,9 @@ ECHO_SECONDS = 2.0 * SCALE
 START_SECONDS = 20.0 * SCALE
 END_SECONDS = 5.0 * SCALE
 MAX_MEMORY = 500_000_000  # bytes
+_MEMORY_PER_BYTE = (
+    3  # that a long session may take beyond that: its newest texts, and a copy of all on demand
+)
 
 ESC, BACKSPACE, CTRL_Q = "\x1b", "\x7f", "\x11"
 _LETTERS = "бгджзилфцчшщэюя"  # no key is bound to any of them
@@ -146,15 +149,15 @@ class Pane:
             self.pump(_ESC_SECONDS)
         raise PromiseError(f"no key is echoed\n{self.terminal.text}")
 
-    def check(self) -> None:
-        """What must hold at every moment. Raises PromiseError."""
+    def check(self, stored: int = 0) -> None:
+        """What must hold at every moment, with a session of `stored` bytes. Raises PromiseError."""
         for fault in _FAULTS:
             if fault in self.terminal.raw:
                 raise PromiseError(f"it shows {fault.decode()!r}\n{self.terminal.text}")
         del self.terminal.raw[:-_KEPT_OF_RAW]
         memory = memory_of(self.pid)
         self.peak = max(self.peak, memory)
-        if memory > MAX_MEMORY:
+        if memory > MAX_MEMORY + _MEMORY_PER_BYTE * stored:
             raise PromiseError(f"it takes {memory / 1e6:.0f} MB")
 
     def quit(self) -> None:

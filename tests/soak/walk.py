@@ -208,9 +208,15 @@ class Walk:
     def _check(self) -> None:
         for pane in self._panes:
             pane.drain()
-            pane.check()
+            pane.check(self._stored)
         if self.journal.violations:
             raise PromiseError(f"after {self.journal.counts['actions']} actions")
+
+    @property
+    def _stored(self) -> int:
+        """The size of what a long session has said so far, in bytes; an episode has no excuse."""
+        database = self._home / "rolling-chat" / "sessions.db"
+        return database.stat().st_size if self.steady and database.exists() else 0
 
     def _end(self) -> None:
         for server in self._servers.values():
