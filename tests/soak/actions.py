@@ -99,7 +99,7 @@ def _say(walk: Walk, rng: random.Random) -> None:
     before = _Moment(walk)
     walk.press(text)
     walk.press(keys.ENTER)
-    if walk.patience and not before.wait_begun(walk):
+    if walk.patience and not before.wait_begun(walk, text):
         # a list, a search, a question had the keys: Esc gives them back, as it does for a user
         walk.journal.write("not sent", screen=walk.pane.terminal.text)
         walk.press(keys.ESC)
@@ -121,10 +121,16 @@ class _Moment:
         self._served, self._messages = self._server.served, list(self._server.messages)
         self._gauge = _gauge(walk.pane)
 
-    def wait_begun(self, walk: Walk) -> bool:
-        """Wait until the message is on its way; return False where it seems not to be sent at all."""
+    def wait_begun(self, walk: Walk, text: str) -> bool:
+        """Wait until the message is on its way; return False where it seems not to be sent at all.
+
+        The built-in model has often answered before anybody looks: then the message is in the transcript.
+        """
         until = time.monotonic() + ECHO_SECONDS
+        said = f"\n ❯ {text.partition(' ')[0]} "
         while not walk.pane.is_busy and self._server.served == self._served:
+            if said in walk.pane.terminal.text:
+                return True
             if time.monotonic() > until:
                 return False
             walk.pump(0.05)
