@@ -27,6 +27,9 @@ from rolling_chat.tui.state.items import Item
 from rolling_chat.tui.widgets.prompt_box import PromptBox
 from rolling_chat.tui.widgets.question import Question
 from rolling_chat.tui.widgets.transcript import Transcript
+from tests.support.styles import share_parsed_styles
+
+share_parsed_styles()
 
 MODEL = "openai/gpt-4o-mini"
 FOLDER = Path("/home/ada/src/parser")
