@@ -1,4 +1,4 @@
-"""Permission rules: a tool, and for run_command the words that a command begins with, or a whole command.
+"""Permission rules: a tool, and for run_command the words of a command, for changes of files their paths.
 
 As text, which is how settings hold them:
 
@@ -6,6 +6,10 @@ As text, which is how settings hold them:
     run_command(git status *)       `git status` and whatever arguments follow
     run_command(make test)          exactly this command
     run_command(=ls *.py)           exactly this command; the sign is needed where the command holds a `*`
+    edit_file(src/**)               files below `src`; for the tools that change files
+    edit_file(*)                    files in the working folder itself
+
+What is said of edit_file holds for multi_edit, too: it is several edits in one call.
 """
 
 from __future__ import annotations
@@ -17,6 +21,7 @@ from fnmatch import fnmatchcase
 from functools import cached_property
 from typing import Literal, TypeAlias
 
+from rolling_chat.permissions.path_patterns import FILE_TOOLS, allows, denies, is_pattern, pattern_for
 from rolling_chat.permissions.shell import SimpleCommand, UnreadableCommandError, split_command
 
 COMMAND_TOOL = "run_command"
@@ -89,12 +94,17 @@ _WRITING_SUBCOMMANDS = frozenset(["blame", "diff", "log", "shortlog", "show"])
 _WRITES = "--output"
 _MAY_BE_OPTION = ("-", "*", "?", "[")  # how a pattern begins that may become an option
 
-Reach: TypeAlias = Literal["tool", "prefix", "exact"]
+Reach: TypeAlias = Literal["tool", "prefix", "exact", "path"]
+Subject: TypeAlias = str | tuple[str, ...]
+"""What a call is about: a command or a description or, for tools that change files, the paths that change."""
 
 
 @dataclass(frozen=True)
 class PermissionRule:
-    """A permission rule: for a tool, for commands that begin with certain words, or for one exact command."""
+    """A permission rule: for a tool, for commands that begin with certain words, one exact command, or paths.
+
+    `command` is the pattern of the paths where the reach is "path".
+    """
 
     tool: str
     reach: Reach = "tool"
@@ -108,6 +118,8 @@ class PermissionRule:
                 return self.tool
             case "prefix":
                 return f"{self.tool}({self.command} *)"
+            case "path":
+                return f"{self.tool}({self.command})"
             case _:
                 is_plain = "*" not in self.command and self.command.strip() == self.command
                 sign = "" if is_plain and not self.command.startswith("=") else "="
@@ -150,10 +162,16 @@ def parse_rule(text: str) -> PermissionRule:
     if match is None:
         raise ValueError("is no rule")
     tool, inside = match[1], match[2]
-    if inside is None or inside.strip() == "*":
+    if inside is None:
+        return PermissionRule(tool)
+    if tool in FILE_TOOLS:
+        if not is_pattern(inside.strip()):
+            raise ValueError("must have a path below the working folder, such as src/**")
+        return PermissionRule(tool, "path", inside.strip())
+    if inside.strip() == "*":
         return PermissionRule(tool)
     if tool != COMMAND_TOOL:
-        raise ValueError(f"has a pattern, which only {COMMAND_TOOL} takes")
+        raise ValueError(f"has a pattern, which only {COMMAND_TOOL} and the tools that change files take")
     if inside.startswith("="):
         return _exact(inside[1:])
     inside = inside.strip()
@@ -167,8 +185,10 @@ def parse_rule(text: str) -> PermissionRule:
     return _exact(inside)
 
 
-def propose_rule(tool: str, subject: str) -> PermissionRule:
+def propose_rule(tool: str, subject: Subject) -> PermissionRule:
     """Return the rule that the answer "Always" adds for a call."""
+    if isinstance(subject, tuple):
+        return PermissionRule(_ruled_as(tool), "path", pattern_for(subject))
     if tool != COMMAND_TOOL:
         return PermissionRule(tool)
     try:
@@ -181,11 +201,13 @@ def propose_rule(tool: str, subject: str) -> PermissionRule:
     return PermissionRule(COMMAND_TOOL, "prefix", " ".join(prefix))
 
 
-def is_allowed(rules: Iterable[PermissionRule], tool: str, subject: str) -> bool:
+def is_allowed(rules: Iterable[PermissionRule], tool: str, subject: Subject) -> bool:
     """Return whether rules allow a call; every part of a compound command must be allowed by itself."""
-    own = [rule for rule in rules if rule.tool == tool]
+    own = [rule for rule in rules if rule.tool in (tool, _ruled_as(tool))]
     if any(rule.reach == "tool" for rule in own):
         return True
+    if isinstance(subject, tuple):
+        return bool(subject) and all(any(allows(rule.command, path) for rule in own) for path in subject)
     if any(rule.reach == "exact" and rule.command == subject for rule in own):
         return True
     try:
@@ -195,14 +217,22 @@ def is_allowed(rules: Iterable[PermissionRule], tool: str, subject: str) -> bool
     return bool(parts) and all(any(rule.allows(part) for rule in own) for part in parts)
 
 
-def find_denial(rules: Iterable[PermissionRule], tool: str, subject: str) -> PermissionRule | None:
+def find_denial(rules: Iterable[PermissionRule], tool: str, subject: Subject) -> PermissionRule | None:
     """Return the rule that denies a call, if any; an unparsable command need only name the program."""
-    return next((rule for rule in rules if rule.tool == tool and _denies(rule, subject)), None)
+    own = (rule for rule in rules if rule.tool in (tool, _ruled_as(tool)))
+    return next((rule for rule in own if _denies(rule, subject)), None)
 
 
-def _denies(rule: PermissionRule, subject: str) -> bool:
+def _ruled_as(tool: str) -> str:
+    """Return the tool whose rules hold for a tool as well as its own: several edits are edits."""
+    return "edit_file" if tool == "multi_edit" else tool
+
+
+def _denies(rule: PermissionRule, subject: Subject) -> bool:
     if rule.reach == "tool" or rule.command == subject:
         return True
+    if isinstance(subject, tuple):
+        return any(denies(rule.command, path) for path in subject)
     try:
         parts = split_command(subject)
     except UnreadableCommandError:
