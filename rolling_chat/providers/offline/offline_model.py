@@ -21,7 +21,8 @@ _INTRODUCTION = (
     "I am the offline model: no language model, only a search over what stands in this conversation."
 )
 _ABILITIES = (
-    "I can list files, read FILE, search for TEXT and run `COMMAND`; questions I answer from what was said."
+    "I can list files, read FILE, search for TEXT, replace `OLD` with `NEW` in FILE and run `COMMAND`; "
+    "questions I answer from what was said."
 )
 _NOTED = "Noted."
 _NOTHING = "I find nothing about that in what I was sent."
@@ -41,6 +42,10 @@ _TOOL_WORDS: Mapping[Action, tuple[str, ...]] = {
     "read": ("read_file", "read", "cat"),
     "search": ("search_files", "grep", "search"),
     "run": ("run_command", "run", "bash", "shell", "exec"),
+    "edit": ("edit_file",),
+    "write": ("write_file",),
+    "move": ("move_file",),
+    "delete": ("delete_file",),
 }
 _PATH_NAMES = ("path", "file_path", "file", "filename", "folder", "directory", "dir")
 _PATTERN_NAMES = ("pattern", "query", "regex", "text", "search")
@@ -121,6 +126,20 @@ def _call_for(order: Order, offered: Mapping[str, JsonObject], place: str) -> To
             _put(arguments, properties, _PATH_NAMES, order.path)
         case "run":
             _put(arguments, properties, _COMMAND_NAMES, order.target)
+        case "edit":
+            _put(arguments, properties, _PATH_NAMES, order.path)
+            _put(arguments, properties, ("old",), order.target)
+            _put(arguments, properties, ("new",), order.new)
+            if order.every:
+                _put(arguments, properties, ("all",), True)
+        case "write":
+            _put(arguments, properties, _PATH_NAMES, order.path)
+            _put(arguments, properties, ("content",), order.new)
+        case "move":
+            _put(arguments, properties, _PATH_NAMES, order.path)
+            _put(arguments, properties, ("to",), order.new)
+        case "delete":
+            _put(arguments, properties, _PATH_NAMES, order.path)
     return ToolCall(f"call_offline_{place}", name, json.dumps(arguments, ensure_ascii=False))
 
 
@@ -208,6 +227,10 @@ def _report_one(order: Order, result: str) -> str:
         "read": f"{order.target} begins with:",
         "search": f"Matches for {order.target}:",
         "run": f"Output of {order.target}:",
+        "edit": f"Change of {order.path}:",
+        "write": f"Change of {order.path}:",
+        "move": f"Move of {order.path}:",
+        "delete": f"Deletion of {order.path}:",
     }[order.action]
     kept = lines[-_MAX_LINES:] if order.action == "run" else lines[:_MAX_LINES]
     if not kept:

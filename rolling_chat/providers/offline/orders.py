@@ -1,4 +1,4 @@
-"""What a user asks for plainly: to list, read or search files, or to run a command."""
+"""What a user asks for plainly: to list, read, search or change files, or to run a command."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 
 from rolling_chat.providers.offline.matching import split_sentences
 
-Action: TypeAlias = Literal["list", "read", "search", "run"]
+Action: TypeAlias = Literal["list", "read", "search", "run", "edit", "write", "move", "delete"]
 
 _POLITE = r"(?:(?:please|now|first|next|finally|and|also|(?:can|could|would|will) you|let'?s)[,\s]+)*"
 _QUOTED = r"`[^`\n]+`|\"[^\"\n]+\"|'[^'\n]+'"
@@ -36,6 +36,22 @@ _SEARCHING = re.compile(
 _RUNNING = re.compile(
     rf"{_POLITE}(?:run|execute)(?: the)?(?: command)?:? (?P<command>{_QUOTED}|.+?)\s*", re.IGNORECASE
 )
+_EDITING = re.compile(
+    rf"{_POLITE}(?:replace|change) (?P<every>every |all )?(?P<old>{_QUOTED}) (?:with|by|to|into) "
+    rf"(?P<new>{_QUOTED}) in (?:the )?(?:file )?(?P<path>{_PATH})(?P<everywhere> everywhere)?[\s.!?]*",
+    re.IGNORECASE,
+)
+_WRITING = re.compile(
+    rf"{_POLITE}write (?P<content>{_QUOTED}) (?:in)?to (?:the )?(?:new )?(?:file )?(?P<path>{_PATH})[\s.!?]*",
+    re.IGNORECASE,
+)
+_MOVING = re.compile(
+    rf"{_POLITE}(?:move|rename)(?: the)?(?: file)? (?P<path>{_PATH}) to (?P<new>{_PATH})[\s.!?]*",
+    re.IGNORECASE,
+)
+_DELETING = re.compile(
+    rf"{_POLITE}(?:delete|remove)(?: the)?(?: file)? (?P<path>{_PATH})[\s.!?]*", re.IGNORECASE
+)
 _PARAGRAPHS = re.compile(r"\n\s*\n")
 _LINES = re.compile(r"lines? (?P<start>\d{1,7})(?:\s*(?:-|–|to|through)\s*(?P<end>\d{1,7}))?", re.IGNORECASE)
 _STEP = re.compile(r"\s*(?:;|\n|,?\s+(?:and\s+)?then\s)\s*", re.IGNORECASE)
@@ -53,7 +69,8 @@ _QUESTION = re.compile(
 class Order:
     """One tool call that the user's text asks for in plain words.
 
-    `target` is the path, pattern or command; lines count from 1.
+    `target` is the path, pattern or command, for a change of a file its old text; `new` is the new text or
+    path. Lines count from 1.
     """
 
     action: Action
@@ -62,6 +79,8 @@ class Order:
     start: int = 0
     end: int = 0
     question: str = ""
+    new: str = ""
+    every: bool = False
 
 
 def read_orders(text: str) -> list[tuple[Order, ...]]:
@@ -111,6 +130,8 @@ def _read_step(step: str) -> tuple[Order, ...]:
         return ()
     if match := _RUNNING.fullmatch(step):
         return (Order("run", _bare(match["command"])),)
+    if (change := _read_change(step)) is not None:
+        return (change,)
     if match := _LISTING.fullmatch(step):
         return (Order("list", path=_bare(match["folder"] or match["named"] or ".")),)
     if match := _READING.fullmatch(step):
@@ -126,6 +147,20 @@ def _read_step(step: str) -> tuple[Order, ...]:
         path = "." if path.lower() in {"file", "files", "folder"} else path
         return (Order("search", _bare(match["pattern"]), path=_bare(path)),)
     return ()
+
+
+def _read_change(step: str) -> Order | None:
+    if match := _EDITING.fullmatch(step):
+        every = bool(match["every"] or match["everywhere"])
+        old, new, path = (_bare(match[name]) for name in ("old", "new", "path"))
+        return Order("edit", old, path=path, new=new, every=every)
+    if match := _WRITING.fullmatch(step):
+        return Order("write", path=_bare(match["path"]), new=_bare(match["content"]))
+    if match := _MOVING.fullmatch(step):
+        return Order("move", path=_bare(match["path"]), new=_bare(match["new"]))
+    if match := _DELETING.fullmatch(step):
+        return Order("delete", path=_bare(match["path"]))
+    return None
 
 
 def _bare(text: str) -> str:

@@ -22,6 +22,10 @@ TOOLS = [
     _tool("list_files", path="string"),
     _tool("search_files", pattern="string", path="string"),
     _tool("run_command", command="string", timeout="integer"),
+    _tool("edit_file", path="string", old="string", new="string", all="boolean"),
+    _tool("write_file", path="string", content="string"),
+    _tool("move_file", path="string", to="string"),
+    _tool("delete_file", path="string"),
 ]
 RECALL = _tool("recall", id="string", query="string")
 SYSTEM = {"role": "system", "content": "You help in a terminal. Folder: /home/ada/parser. Platform: Linux."}
@@ -120,6 +124,14 @@ def test_half_an_answer_is_no_answer_while_recall_may_have_the_whole() -> None:
         ("read a.py lines 3 to 9", ("read_file", {"path": "a.py", "start": 3, "end": 9})),
         ("search for TODO", ("search_files", {"pattern": "TODO", "path": "."})),
         ("run `make test`", ("run_command", {"command": "make test"})),
+        ("replace `a` with `b` in n.txt", ("edit_file", {"path": "n.txt", "old": "a", "new": "b"})),
+        (
+            "replace all `a` with `b` in n.txt",
+            ("edit_file", {"path": "n.txt", "old": "a", "new": "b", "all": True}),
+        ),
+        ("write `hello` to new.txt", ("write_file", {"path": "new.txt", "content": "hello"})),
+        ("move a.txt to b.txt", ("move_file", {"path": "a.txt", "to": "b.txt"})),
+        ("delete x.txt", ("delete_file", {"path": "x.txt"})),
     ],
 )
 def test_it_calls_a_tool_when_asked_plainly(text: str, call: tuple[str, dict[str, Json]]) -> None:

@@ -28,6 +28,19 @@ from rolling_chat.providers.offline.orders import Order, read_orders, read_quest
         ("run `ls -la | wc -l`", Order("run", "ls -la | wc -l")),
         ("run make test", Order("run", "make test")),
         ("Run: echo hello", Order("run", "echo hello")),
+        ("replace `a b` with `c` in notes.txt", Order("edit", "a b", path="notes.txt", new="c")),
+        (
+            "Please change every 'x' to \"y\" in the file src/a.py.",
+            Order("edit", "x", path="src/a.py", new="y", every=True),
+        ),
+        (
+            "replace `a` by `b` in notes.txt everywhere",
+            Order("edit", "a", path="notes.txt", new="b", every=True),
+        ),
+        ("write `hello; world` to new.txt", Order("write", path="new.txt", new="hello; world")),
+        ("move a.txt to src/b.txt", Order("move", path="a.txt", new="src/b.txt")),
+        ("rename the file `a b` to `c d`", Order("move", path="a b", new="c d")),
+        ("delete x.txt", Order("delete", path="x.txt")),
     ],
 )
 def test_an_order_is_read(text: str, order: Order) -> None:
