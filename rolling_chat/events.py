@@ -43,14 +43,15 @@ class PermissionAnswer:
 class PermissionRequest:
     """A call that needs permission.
 
-    `detail` is exactly what would be done (the whole command), `rule` what an answer for the session
-    would allow.
+    `detail` is exactly what would be done (the whole command, or the diff of files with `is_diff`), `rule`
+    what an answer for the session would allow.
     """
 
     call: ToolCall
     title: str
     detail: str
     rule: PermissionRule
+    is_diff: bool = False
 
 
 AskPermission: TypeAlias = Callable[[PermissionRequest], Awaitable[PermissionAnswer]]

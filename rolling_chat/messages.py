@@ -18,6 +18,14 @@ Content: TypeAlias = str | tuple[JsonObject, ...]
 _KNOWN_FIELDS = frozenset({"role", "content", "tool_calls", "tool_call_id", "name"})
 
 
+SHOWN = "shown"
+"""The name among a result's extras of what the screen shows instead of its text; no model is sent it."""
+
+
+GONE = "gone"
+"""What stands for the hash of a file that was deleted."""
+
+
 class Ending(StrEnum):
     """Name how a message came to its end."""
 
@@ -40,7 +48,8 @@ class MadeBy:
 class FileTouch:
     """A file that a tool read or wrote, whole or in part, and what all of its bytes were then.
 
-    `path` is absolute; `sha256` is in hexadecimal, empty where the file was too large to be read whole.
+    `path` is absolute; `sha256` is in hexadecimal, empty where the file was too large to be read whole, and
+    GONE where it was deleted.
     """
 
     path: str

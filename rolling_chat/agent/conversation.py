@@ -11,7 +11,7 @@ from functools import partial
 
 from rolling_chat.agent.request.counting import SessionCounts
 from rolling_chat.events import Listener
-from rolling_chat.messages import Ending, FileTouch, MadeBy, Message, ToolCall, pack_contents
+from rolling_chat.messages import SHOWN, Ending, FileTouch, MadeBy, Message, ToolCall, pack_contents
 from rolling_chat.providers.background_thread import in_background
 from rolling_chat.sessions.records import StoreError, Stretch
 from rolling_chat.sessions.store import SessionStore
@@ -146,16 +146,24 @@ class Conversation:
         return self._append(Message("user", normalize_text(text)))
 
     def add_result(
-        self, call: ToolCall, text: str, ending: Ending, files: Sequence[FileTouch] = ()
+        self,
+        call: ToolCall,
+        text: str,
+        ending: Ending,
+        files: Sequence[FileTouch] = (),
+        shown: str = "",
     ) -> Message:
         """Append the result of `call`, with the files that the call touched.
 
-        An empty result is said in words: several providers refuse empty content.
+        `shown` is what the screen shows instead of the text. An empty result is said in words: several
+        providers refuse empty content.
         """
         content = normalize_text(text) or "[no output]"
-        return self._append(
-            Message("tool", content, tool_call_id=call.id, name=call.name or None, ending=ending), files
+        extras = {SHOWN: normalize_text(shown)} if shown else None
+        message = Message(
+            "tool", content, tool_call_id=call.id, name=call.name or None, extras=extras, ending=ending
         )
+        return self._append(message, files)
 
     def begin_reply(self, made_by: MadeBy) -> str:
         """Open a reply to be streamed; return its id."""

@@ -10,7 +10,7 @@ from typing import Literal, TypeAlias
 from rolling_chat.agent.errors import ChatError, in_words
 from rolling_chat.agent.runtime import Runtime
 from rolling_chat.events import Listener, Permission, PermissionAnswer, PermissionRequest
-from rolling_chat.permissions.rules import PermissionRule, find_denial, is_allowed, parse_rule
+from rolling_chat.permissions.rules import PermissionRule, Subject, find_denial, is_allowed, parse_rule
 from rolling_chat.settings.schema import Settings, SettingsError
 from rolling_chat.settings.write import add_to_setting
 from rolling_chat.tools import all_tools
@@ -30,9 +30,9 @@ class Permissions:
     """Decides whether a tool call may run, by the approval policy, the rules and the user's answers.
 
     A rule that denies wins over everything. A tool that needs no permission runs otherwise. One that does:
-    `read-only` refuses it, `all` lets it run, `ask` and `edits` ask unless a rule allows the call (`edits`
-    lets changes to files pass, and commands are none). `session` are the rules that the user made by an
-    answer; they end with the session.
+    `read-only` refuses it, `all` lets it run, `ask` and `edits` ask unless a rule allows the call; `edits`
+    lets changes of files inside the folder pass, except of those that decide what runs by itself. `session`
+    are the rules that the user made by an answer; they end with the session.
     """
 
     runtime: Runtime
@@ -55,8 +55,11 @@ class Permissions:
             _read(rules.deny, DENY, settings, tools),
         )
 
-    def verdict(self, tool: Tool, subject: str) -> Verdict:
-        """Return whether to allow, refuse or ask about a call of `tool` that would do `subject`."""
+    def verdict(self, tool: Tool, subject: Subject, *, is_edit: bool = False) -> Verdict:
+        """Return whether to allow, refuse or ask about a call of `tool` that would do `subject`.
+
+        `is_edit`: it changes files that the policy `edits` lets pass.
+        """
         if find_denial(self.deny, tool.name, subject) is not None:
             return "refused"
         if not tool.needs_permission or self.policy == "all":
@@ -64,6 +67,8 @@ class Permissions:
         if self.policy == "read-only":
             return "refused"
         if is_allowed((*self.allow, *self.session), tool.name, subject):
+            return "allowed"
+        if self.policy == "edits" and is_edit:
             return "allowed"
         return "ask" if self.listener.ask is not None else "refused"
 
@@ -81,7 +86,7 @@ class Permissions:
             self.session.append(request.rule)
         return answer
 
-    def refusal(self, tool: Tool, subject: str) -> str:
+    def refusal(self, tool: Tool, subject: Subject) -> str:
         """Return the tool result for a call that the rules refused without asking the user."""
         denial = find_denial(self.deny, tool.name, subject)
         if denial is not None:

@@ -194,7 +194,7 @@ class Session:
         memory = BranchMemory.of(self.conversation, self.planner)
         calls = CallRunner(
             self.conversation, setup.tools, self.permissions,
-            ToolContext(runtime.folder, environment, memory, self._is_attached),
+            ToolContext(runtime.folder, environment, memory, self._is_attached, self._last_seen),
             runtime.settings.agent.max_tool_calls, emit, tails,
         )  # fmt: skip
         return AgentLoop(
@@ -204,6 +204,13 @@ class Session:
 
     def _is_attached(self, path: str) -> bool:
         return self._runtime.attachments.is_named(path, tuple(self.messages))
+
+    def _last_seen(self, path: str) -> str | None:
+        """Return the hash of a file when this branch last read or wrote it, None if it never did."""
+        branch = {message.id for message in self.messages}
+        uses = self._runtime.store.files(self.info.id)
+        seen = [use.touch.sha256 for use in uses if use.touch.path == path and use.message_id in branch]
+        return seen[-1] if seen else None
 
     async def _ready_to_plan(self) -> None:
         """Wait until the summarizer has freed the server for the turn, and the branch is read."""

@@ -17,11 +17,15 @@ class ToolError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """The result of a tool call: the whole text, how it ended, and the files that it read or wrote."""
+    """The result of a tool call: the whole text, how it ended, and the files that it read or wrote.
+
+    `shown` is what the screen shows instead of the text, such as a diff; the model never reads it.
+    """
 
     text: str
     ending: Ending = Ending.COMPLETE
     files: tuple[FileTouch, ...] = ()
+    shown: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,12 +33,15 @@ class ToolContext:
     """The surroundings of a tool call: its folder, the environment, the conversation it may read back.
 
     `is_attached` says of a path outside the folder that the user gave that very file to the model.
+    `last_seen` returns the hash of a file when this branch last read or wrote it (absolute path): empty if it
+    was too large, GONE if it deleted it, None if it never did.
     """
 
     folder: Path
     environ: Mapping[str, str]
     memory: Memory | None = None
     is_attached: Callable[[str], bool] | None = None
+    last_seen: Callable[[str], str | None] | None = None
 
 
 class Tool(Protocol):
@@ -113,6 +120,20 @@ def read_count(arguments: JsonObject, name: str, *, default: int | None = None, 
     if number < least:
         raise ToolError(f"The argument {name!r} must be {least} or more, not {number}.")
     return number
+
+
+def read_flag(arguments: JsonObject, name: str) -> bool:
+    """Return the yes-or-no argument `name`, no by default; models also write it as "true"."""
+    value = arguments.get(name)
+    match value:
+        case None | "":
+            return False
+        case bool():
+            return value
+        case str() if value.lower() in {"true", "false"}:
+            return value.lower() == "true"
+        case _:
+            raise ToolError(f"The argument {name!r} must be true or false, not {_short(value)}.")
 
 
 def _whole(value: object) -> int:

@@ -43,6 +43,26 @@ def resolve_inside(path: str, context: ToolContext) -> Path:
     return resolved
 
 
+def resolve_parent(path: str, context: ToolContext) -> Path:
+    """Resolve the folder of `path`, symlinks too; the last part stays as it is, and need not exist.
+
+    Folders that do not exist yet are allowed. Raises ToolError for a path outside the working folder, the
+    folder itself, and a name that no file can have.
+    """
+    folder = context.folder.resolve()
+    try:
+        named = Path(os.path.normpath(folder / _expand_home(path, context)))
+        parent = named.parent.resolve()
+        inside = parent.is_relative_to(folder) and named != folder and bool(named.name)
+        if inside and "\0" in str(named):
+            raise ValueError(path)
+    except (OSError, RuntimeError, ValueError) as error:
+        raise ToolError(f"{_quote(path)} cannot be used as a path: {_why(error)}.") from None
+    if not inside:
+        raise ToolError(f"{_quote(path)} is outside the working folder; files are changed only inside it.")
+    return parent / named.name
+
+
 def resolve_file(path: str, context: ToolContext) -> Path:
     """Resolve a file as `resolve_inside` does, or one outside that is attached to the conversation."""
     named = _expand_home(path, context)

@@ -5,16 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rolling_chat.tools.base import Tool, ToolError
+from rolling_chat.tools.edit_file import EditFile, MultiEdit
 from rolling_chat.tools.list_files import ListFiles
+from rolling_chat.tools.move_file import DeleteFile, MoveFile
 from rolling_chat.tools.read_file import ReadFile
 from rolling_chat.tools.recall import Recall
 from rolling_chat.tools.run_command import RunCommand
 from rolling_chat.tools.search_files import SearchFiles
+from rolling_chat.tools.write_file import WriteFile
 
 
 def all_tools() -> tuple[Tool, ...]:
     """Return all tools, in the order in which they are offered."""
-    return (ReadFile(), ListFiles(), SearchFiles(), RunCommand(), Recall())
+    changing = (EditFile(), MultiEdit(), WriteFile(), MoveFile(), DeleteFile())
+    return (ReadFile(), ListFiles(), SearchFiles(), *changing, RunCommand(), Recall())
 
 
 def choose_tools(names: str | Sequence[str]) -> tuple[Tool, ...]:

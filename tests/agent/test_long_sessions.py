@@ -18,7 +18,7 @@ from rolling_chat.sessions.export import FORMATS, export
 from rolling_chat.sessions.records import StoreDamaged, Stretch
 from rolling_chat.sessions.store import SessionStore
 from rolling_chat.text_compression import Packed
-from tests.support.agent import Opened, assert_well_formed, call, calls, collect, says
+from tests.support.agent import FEW_TOOLS, Opened, assert_well_formed, call, calls, collect, says
 
 LONG = 60  # messages
 
@@ -137,8 +137,9 @@ async def test_with_rolling_on_a_reopened_session_is_looked_at_once_before_its_f
     long: tuple[Chat, Runtime], monkeypatch: pytest.MonkeyPatch, most: int
 ) -> None:
     chat, runtime = long
-    settings = replace(runtime.settings, context=replace(runtime.settings.context, max_context_tokens=most))
-    runtime = replace(runtime, settings=settings)
+    context = replace(runtime.settings.context, max_context_tokens=most)
+    agent = replace(runtime.settings.agent, tools=FEW_TOOLS)
+    runtime = replace(runtime, settings=replace(runtime.settings, context=context, agent=agent))
     await collect(Chat.open(runtime, session=chat.session.info, rolling=True).send("and now?"))
     again = Chat.open(runtime, session=runtime.store.session(chat.session.info.id))
     await again.session.preview.warm()

@@ -18,7 +18,10 @@ from tests.support.program import Program
         (["-p", "x", "--max-iterations", "0"], "'0' is no whole number above 0"),
         (["-p", "x", "-c", "foo=1"], "unknown key foo"),
         (["-p", "x", "-c", "context.enabled=perhaps"], "context.enabled"),
-        (["-p", "x", "--tools", "hammer"], "The tools are: read_file, list_files, search_files, run_command"),
+        (
+            ["-p", "x", "--tools", "hammer"],
+            "The tools are: read_file, list_files, search_files, edit_file, multi_edit",
+        ),
         (["-p", "x", "--model", "openai/gpt-4oo"], "OPENAI_API_KEY"),
         (["-p", "x", "--model", "gpt-4oo"], "gpt-4o"),
         (["-p", "x", "--resume", "zz"], "no session begins with 'zz'"),

@@ -30,6 +30,7 @@ from rolling_chat.settings.schema import Settings
 from tests.support.prompt_rules import broken_rules
 
 MODEL = "openai/scripted"
+FEW_TOOLS = ("read_file", "list_files", "search_files", "run_command", "recall")
 
 
 @dataclass
@@ -118,16 +119,22 @@ def make_runtime(
     window: int = 32_000,
     database: Path | None = None,
 ) -> Runtime:
-    """A runtime with a real store in `tmp_path` and an empty working folder beside it."""
+    """A runtime with a real store in `tmp_path` and an empty working folder beside it.
+
+    A model with a small window is offered few tools, so that the conversation is what fills it.
+    """
     folder = tmp_path / "work"
     folder.mkdir(exist_ok=True)
+    settings = settings or Settings()
+    if window < 10_000 and settings.agent.tools == "all":
+        settings = replace(settings, agent=replace(settings.agent, tools=FEW_TOOLS))
     environ = {
         "ROLLING_CHAT_HOME": str(tmp_path / "home"), "PATH": os.environ["PATH"], "HOME": str(tmp_path),
         "OPENAI_API_KEY": "sk-test-of-no-one",
     }  # fmt: skip
     paths = find_paths(environ)
     return Runtime(
-        settings=replace(settings or Settings(), model=MODEL),
+        settings=replace(settings, model=MODEL),
         paths=paths,
         catalog=ModelCatalog(
             {

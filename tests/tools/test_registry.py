@@ -2,7 +2,9 @@ from __future__ import annotations
 
 import pytest
 
+from rolling_chat.permissions.path_patterns import FILE_TOOLS
 from rolling_chat.tools import Tool, ToolError, all_tools, choose_tools
+from rolling_chat.tools.editing import EditingTool
 
 
 def test_all_none_and_named_tools_can_be_chosen() -> None:
@@ -14,13 +16,19 @@ def test_all_none_and_named_tools_can_be_chosen() -> None:
 
 
 def test_an_unknown_tool_is_refused_with_what_there_is() -> None:
-    said = r"no tool 'fly'\. The tools are: read_file, list_files, search_files, run_command"
+    said = r"no tool 'fly'\. The tools are: read_file, list_files, search_files, edit_file, multi_edit"
     with pytest.raises(ToolError, match=said):
         choose_tools(["read_file", "fly"])
 
 
-def test_only_commands_need_leave() -> None:
-    assert [tool.name for tool in all_tools() if tool.needs_permission] == ["run_command"]
+def test_what_changes_something_needs_permission() -> None:
+    assert [tool.name for tool in all_tools() if tool.needs_permission] == [
+        "edit_file", "multi_edit", "write_file", "move_file", "delete_file", "run_command",
+    ]  # fmt: skip
+
+
+def test_the_tools_that_change_files_are_those_whose_rules_take_paths() -> None:
+    assert {tool.name for tool in all_tools() if isinstance(tool, EditingTool)} == FILE_TOOLS
 
 
 @pytest.mark.parametrize("tool", all_tools(), ids=lambda tool: tool.name)
@@ -31,4 +39,7 @@ def test_every_schema_is_one_that_providers_take(tool: Tool) -> None:
     assert function["description"]
     assert parameters["type"] == "object"
     assert set(parameters["required"]) <= parameters["properties"].keys()
-    assert all(schema["type"] in {"string", "integer"} for schema in parameters["properties"].values())
+    assert all(
+        schema["type"] in {"string", "integer", "boolean", "array"}
+        for schema in parameters["properties"].values()
+    )

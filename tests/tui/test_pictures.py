@@ -267,3 +267,20 @@ def test_commands(snap_compare: Compare, tmp_path: Path, size: tuple[int, int]) 
         await reads(pilot, "/rolling-context")
 
     assert _draw(snap_compare, _chat(tmp_path), tmp_path, size, scene)
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_approval_of_an_edit(snap_compare: Compare, tmp_path: Path, size: tuple[int, int]) -> None:
+    """Several hunks, of which not all are in sight."""
+    clock = Clock()
+    edits = [{"old": f"rule_{number} =", "new": f"RULE_{number}: Rule ="} for number in (3, 20, 41, 60)]
+    chat = _chat(tmp_path, calls("multi_edit", text="I name the rules.", path="rules.py", edits=edits))
+    rules = "".join(f"rule_{number} = Rule({number})\n" for number in range(1, 71))
+    (tmp_path / "src" / "parser" / "rules.py").write_text(rules)
+
+    async def scene(pilot: Pilot[None]) -> None:
+        await type_line(pilot, "Name the rules as constants.")
+        await reads(pilot, "Allow multi_edit?", "asks permission")
+        await listens(pilot, clock)
+
+    assert _draw(snap_compare, chat, tmp_path, size, scene, clock=clock)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import logging
 import time
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from rolling_chat.agent.conversation import Conversation
 from rolling_chat.agent.permissions import Permissions, refused_by_user
@@ -23,9 +24,10 @@ from rolling_chat.events import (
 )
 from rolling_chat.lenient_json import read_json
 from rolling_chat.messages import Ending, JsonObject, ToolCall
-from rolling_chat.permissions.rules import propose_rule
+from rolling_chat.permissions.rules import Subject, propose_rule
 from rolling_chat.text import normalize_text, one_line
 from rolling_chat.tools import Tool, ToolContext, ToolError, ToolResult
+from rolling_chat.tools.editing import EditingTool, PreparedEdit
 
 log = logging.getLogger("rolling_chat.agent.turn.tool_calls")
 
@@ -97,7 +99,8 @@ class CallRunner:
         arguments = parse_arguments(call, tool, cut=cut)
         detail = tool.describe(arguments)
         times = self._count(call, arguments)
-        refusal = await self._refusal(call, tool, detail)
+        edit = await self._prepare(tool, arguments)
+        refusal = await self._refusal(call, tool, detail, edit)
         if refusal:
             return ToolResult(refusal, Ending.REFUSED)
         if times >= REPEATS:
@@ -105,17 +108,46 @@ class CallRunner:
             await self.emit(Noticed(said, warning=True))
         self._running, self._started = call, time.monotonic()
         await self.emit(ToolStarted(call))
-        result = await self._run(tool, arguments)
+        result = await (self._run(tool, arguments) if edit is None else self._make(edit))
         return self._with_note(call, result, times) if times >= REPEATS else result
 
-    async def _refusal(self, call: ToolCall, tool: Tool, detail: str) -> str:
+    async def _prepare(self, tool: Tool, arguments: JsonObject) -> PreparedEdit | None:
+        """Return the change that a call would make of files, None for a tool that makes none."""
+        if not isinstance(tool, EditingTool):
+            return None
+        return await asyncio.to_thread(_prepared, tool, arguments, self.context)
+
+    async def _make(self, edit: PreparedEdit) -> ToolResult:
+        """Make the change that was shown; a stop in the middle waits until it is made or not.
+
+        What was made is answered before the stop is heeded: a thread cannot be stopped halfway.
+        """
+        made = asyncio.create_task(asyncio.to_thread(edit.make, self.context))
+        while not made.done():
+            with contextlib.suppress(asyncio.CancelledError):
+                await asyncio.wait({made})
+        try:
+            return made.result()
+        except ToolError as error:
+            return ToolResult(str(error), Ending.FAILED)
+        except Exception as error:
+            log.exception("a change of files broke")
+            return ToolResult(f"The change broke: {type(error).__name__}. Look at the files.", Ending.FAILED)
+
+    async def _refusal(self, call: ToolCall, tool: Tool, detail: str, edit: PreparedEdit | None) -> str:
         """Return what the model reads if rules or user refuse the call; empty when it may run."""
-        verdict = self.permissions.verdict(tool, detail)
+        subject: Subject = detail if edit is None else edit.paths
+        is_edit = edit is not None and not edit.is_protected
+        verdict = self.permissions.verdict(tool, subject, is_edit=is_edit)
         if verdict == "allowed":
             return ""
         if verdict == "refused":
-            return self.permissions.refusal(tool, detail)
-        request = PermissionRequest(call, f"Allow {tool.name}?", detail, propose_rule(tool.name, detail))
+            return self.permissions.refusal(tool, subject)
+        rule, title = propose_rule(tool.name, subject), f"Allow {tool.name}?"
+        if edit is None:
+            request = PermissionRequest(call, title, detail, rule)
+        else:
+            request = PermissionRequest(call, title, edit.diff, rule, is_diff=True)
         await self.emit(PermissionAsked(request))
         answer = await self.permissions.decide(request)
         return refused_by_user(normalize_text(answer.words)) if answer.permission is Permission.NO else ""
@@ -154,7 +186,7 @@ class CallRunner:
             return ToolResult(f"{tool.name} broke: {type(error).__name__}. Try another way.", Ending.FAILED)
 
     def _answered(self, call: ToolCall, result: ToolResult) -> ToolEnded:
-        message = self.conversation.add_result(call, result.text, result.ending, result.files)
+        message = self.conversation.add_result(call, result.text, result.ending, result.files, result.shown)
         self._running = None
         return ToolEnded(call, message, time.monotonic() - self._started)
 
@@ -165,7 +197,7 @@ class CallRunner:
             "do something else, or answer]"
         )
         parts = (result.text, note) if call.name in self.keeps_tail else (note, result.text)
-        return ToolResult("\n".join(parts), result.ending, result.files)
+        return replace(result, text="\n".join(parts))
 
 
 def parse_arguments(call: ToolCall, tool: Tool, *, cut: bool = False) -> JsonObject:
@@ -190,6 +222,19 @@ def parse_arguments(call: ToolCall, tool: Tool, *, cut: bool = False) -> JsonObj
     if not isinstance(arguments, dict):
         raise ToolError(f"The arguments of {tool.name} must be a JSON object. {_shape(tool)}")
     return arguments
+
+
+def _prepared(tool: EditingTool, arguments: JsonObject, context: ToolContext) -> PreparedEdit:
+    """Prepare a change and its diff. Raises ToolError."""
+    try:
+        edit = tool.prepare(arguments, context)
+        edit.diff  # noqa: B018 - computed here, in the thread, for the question and the transcript
+    except ToolError:
+        raise
+    except Exception as error:
+        log.exception("%s broke", tool.name)
+        raise ToolError(f"{tool.name} broke: {type(error).__name__}. Try another way.") from None
+    return edit
 
 
 def _heed_stop() -> None:

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 from rolling_chat import figures
 from rolling_chat.commands.marks import Mark, mark_of
 from rolling_chat.lazily import LazyText
-from rolling_chat.messages import Ending, Message, ToolCall
+from rolling_chat.messages import SHOWN, Ending, Message, ToolCall
+from rolling_chat.permissions.path_patterns import FILE_TOOLS
 from rolling_chat.text import one_line
 from rolling_chat.tools.run_command import outcome_of
 
@@ -24,6 +25,8 @@ _INDICATOR = re.compile(r"\[truncated: kept [a-z+]+ ~(\d+) of ~(\d+) tokens \((h
 ABOUT_CHARS_PER_TOKEN = 4
 _MAX_OUTCOME_CHARS = 60
 NOTHING_COUNTED: Mapping[str, int] = MappingProxyType({})
+_IN_THE_DIFF = frozenset({"old", "new", "content", "edits"})
+_CHANGED_LINES = re.compile(r"\+[\d,]+ -[\d,]+$")
 _FIRST_ARGUMENTS = ("command", "path", "pattern", "query", "url", "name")
 
 
@@ -197,15 +200,26 @@ def call_id(reply_id: str, index: int) -> str:
 
 
 def answered(item: Item, message: Message, seconds: float | None = None, tokens: int = 0) -> Item:
-    """Return the item of a tool call with the result filled in, of `tokens` if they were counted."""
+    """Return the item of a tool call with the result filled in, of `tokens` if they were counted.
+
+    The line of a changed file says how many of its lines changed.
+    """
+    changed = _CHANGED_LINES.search(message.text) if _shown(message) else None
     return replace(
         item,
+        source=f"{item.text} {changed[0]}" if changed else item.source,
         status=status_of(message.ending),
-        result=LazyText(message),
+        result=_shown(message) or LazyText(message),
         note=result_note(message, tokens),
         outcome=_outcome(message),
         took=f"{seconds:.0f} s" if seconds is not None and seconds >= 1 else "",
     )
+
+
+def _shown(message: Message) -> str:
+    """Return what is shown in place of a result, such as the diff of a changed file; empty for its text."""
+    shown = (message.extras or {}).get(SHOWN)
+    return shown if isinstance(shown, str) else ""
 
 
 def result_note(message: Message, tokens: int = 0) -> str:
@@ -240,7 +254,8 @@ def describe_call(call: ToolCall) -> str:
     if not isinstance(arguments, Mapping):
         return f"{call.name} {call.arguments}"
     main = [key for key in _FIRST_ARGUMENTS if key in arguments][:1]
-    rest = [key for key in arguments if key not in main]
+    shown_below = _IN_THE_DIFF if call.name in FILE_TOOLS else frozenset()
+    rest = [key for key in arguments if key not in main and key not in shown_below]
     parts = [call.name, *(_plain(arguments[key]) for key in main)]
     parts += [f"{key}={_plain(arguments[key])}" for key in rest]
     return " ".join(parts)

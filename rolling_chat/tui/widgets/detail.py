@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from rich.text import Text
@@ -22,6 +22,8 @@ _WHEEL = 3
 class Detail(Widget):
     """A text in a few rows that scroll, with a count of the rows that are not in sight.
 
+    `part` is what a diff's `@@` lines begin, "hunk": those out of sight are counted, too.
+
     `unseen` counts the rows that were never in sight: a page at a time brings them, a jump to the end does
     not. Another width makes other rows, and begins anew.
     """
@@ -34,9 +36,10 @@ class Detail(Widget):
     class Scrolled(Message):
         """Posted when the text was scrolled."""
 
-    def __init__(self, text: Text, *, id: str | None = None) -> None:
+    def __init__(self, text: Text, *, part: str = "", id: str | None = None) -> None:
         super().__init__(id=id)
         self._text = text
+        self._part = part
         self._width = 0
         self._rows: Sequence[Text] = ()
         self._most = _ROWS_FOR_A_COUNT
@@ -51,6 +54,17 @@ class Detail(Widget):
         if self.is_whole:
             return 0
         return max(0, len(self._rows) - self._last - self._seen)
+
+    def color_lines(self, colors: Mapping[str, str]) -> None:
+        """Color each line by its first character."""
+        start = 0
+        for line in self._text.plain.split("\n"):
+            if color := colors.get(line[:1]):
+                self._text.stylize(color, start, start + len(line))
+            start += len(line) + 1
+        if self._width:
+            self._rows = self._wrapped()  # the same rows, colored
+            self.refresh()
 
     def allow_rows(self, most: int) -> None:
         """Limit the height to `most` rows."""
@@ -118,15 +132,21 @@ class Detail(Widget):
 
     def _count(self) -> Text:
         below = max(0, len(self._rows) - self._last - self._body - self._top)
-        parts = [plural(below, "more line")] if below else []
+        hidden = self._rows[self._top + self._body : self._top + self._body + below]
+        hunks = sum(row.plain.startswith("@@ ") for row in hidden) if self._part else 0
+        inside = f" in {plural(hunks, self._part)}" if hunks > 1 else ""
+        parts = [f"{plural(below, 'more line')}{inside}"] if below else []
         parts += [f"{plural(self._top, 'line')} above"] if self._top else []
         return Text(f"⋯ {' · '.join(parts)} ⋯", style="bold reverse")
 
     def _wrap(self, width: int) -> None:
         if width > 0 and width != self._width:
             self._width, self._top, self._seen = width, 0, 0
-            rows = self._text.wrap(self.app.console, width, overflow="fold")
-            self._rows = [part for row in rows for part in _folded(row, width)]
+            self._rows = self._wrapped()
+
+    def _wrapped(self) -> Sequence[Text]:
+        rows = self._text.wrap(self.app.console, self._width, overflow="fold")
+        return [part for row in rows for part in _folded(row, self._width)]
 
     def _look_from(self, top: int) -> None:
         if not self._height:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from textual.app import ComposeResult
     from textual.timer import Timer
 
+_DIFF_COLORS = {"+": "success", "-": "error", "@": "accent"}  # by the first character of a line
 GRACE = 0.4  # seconds in which Enter, meant for the prompt box, answers nothing
 IN_GRACE = "one moment…"
 _ELSEWHERE = "tab answers"  # the keys go to the draft in the prompt box
@@ -108,13 +109,15 @@ class Question(Vertical, can_focus=True):
         answers: Sequence[Answer],
         clock: Callable[[], float],
         *,
+        is_diff: bool = False,
         id: str | None = None,
     ) -> None:
         super().__init__(id=id)
+        self._is_diff = is_diff
         self.border_title = Text(visible(title)).plain.replace("[", r"\[")
         self.border_subtitle = IN_GRACE
         self._answers = tuple(answers)
-        self._detail = Detail(_exactly(detail), id="detail")
+        self._detail = Detail(_exactly(detail), part="hunk" if is_diff else "", id="detail")
         self._list = Static(id="answers")
         self._is_list: bool | None = None  # one row an answer, or one for the selected one
         self._room = (0, False)
@@ -133,8 +136,11 @@ class Question(Vertical, can_focus=True):
         yield self._list
 
     def on_mount(self) -> None:
-        """Fit the question to the screen's height."""
+        """Fit the question to the screen's height, and color a diff as the theme does."""
         self.fit(self.app.size.height)
+        if self._is_diff:
+            colors = self.app.theme_variables
+            self._detail.color_lines({sign: colors[name] for sign, name in _DIFF_COLORS.items()})
 
     def fit(self, height: int, *, crowded: bool = False) -> None:
         """Limit the height to what a screen of `height` rows can spare, less if it is `crowded`."""

@@ -30,7 +30,8 @@ def permission_question(request: PermissionRequest, clock: Callable[[], float]) 
         Answer("No, and say why", Permission.NO, takes_words=True),
         Answer("Approve unseen, once", Permission.ONCE, unseen=True),
     )
-    return Question(one_line(request.title or request.call.name), request.detail, answers, clock)
+    title = one_line(request.title or request.call.name)
+    return Question(title, request.detail, answers, clock, is_diff=request.is_diff)
 
 
 def address_question(model: str, addresses: Mapping[str, str], clock: Callable[[], float]) -> Question:
@@ -74,5 +75,7 @@ def _named(rule: PermissionRule) -> str:
             return rule.tool
         case "prefix":
             return f"{exact(rule.command)} *"
+        case "path":
+            return f"{rule.tool} in {exact(rule.command)}"
         case _:
             return "exactly this command"  # which is shown above, whole

@@ -29,7 +29,7 @@ def test_the_prompt_tells_folder_date_platform_and_tools(tmp_path: Path) -> None
     assert f"Working folder: {tmp_path}" in text
     assert "Date: Saturday, 14 March 2026" in text
     assert "Platform: " in text
-    assert "read_file, list_files, search_files, run_command" in text
+    assert ", ".join(tool.name for tool in choose_tools("all")) in text
     assert text.endswith("\n\nBe kind.")
 
 

@@ -1,0 +1,294 @@
+"""Changes to files: prepared first, so that they can be shown, and then made exactly so or not at all.
+
+A change names a path below the working folder, what is there and what is to be there. It is made only
+if what is there is still the same: by a temporary file in the same folder, synced, and renamed. Every folder
+on the way is opened without following a symlink, so that a link put in the way leads nowhere.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import secrets
+import stat
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from rolling_chat.messages import GONE, FileTouch
+from rolling_chat.text import printable
+from rolling_chat.tools.base import ToolContext, ToolError
+from rolling_chat.tools.confine import resolve_parent
+
+MAX_EDITED_BYTES = 20_000_000
+"""A larger file is not edited: its diff could not be shown."""
+
+_NEW_FILE_MODE = 0o666  # less what the user's umask takes away
+_HAS_DIR_FD = os.open in os.supports_dir_fd  # not on Windows, where whole paths are used
+_TEMPORARY = ".rolling-chat-"
+_RIGHTS = 0o777  # what was written anew runs as another user no longer, as after any write on Unix
+_FOLDER = (
+    os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+)
+_READ = (
+    os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
+)
+_CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+
+
+@dataclass(frozen=True, slots=True)
+class FileVersion:
+    """What is at a path: a regular file's bytes and mode, or a symlink's target.
+
+    A `mode` of None is that of a new file under the user's umask.
+    """
+
+    data: bytes
+    mode: int | None = None
+    is_link: bool = False
+
+    @property
+    def sha256(self) -> str:
+        """The hash of the bytes, in hexadecimal."""
+        return hashlib.sha256(self.data).hexdigest()
+
+    def rewritten(self, data: bytes) -> FileVersion:
+        """Return the version that a write of `data` makes of this one."""
+        mode = None if self.mode is None else self.mode & _RIGHTS
+        return FileVersion(data, mode, self.is_link)
+
+
+@dataclass(frozen=True, slots=True)
+class FileChange:
+    """One path (absolute, its folder resolved) before and after; None where there is nothing."""
+
+    path: Path
+    before: FileVersion | None
+    after: FileVersion | None
+
+
+class ChangedMeanwhileError(ToolError):
+    """A change that was not made because the file is no longer as it was when the change was prepared."""
+
+
+def locate(path: str, context: ToolContext) -> Path:
+    """Return the absolute path that `path` names below the working folder; the file need not exist.
+
+    The folders above it are resolved, the last part is not: a symlink is itself. Raises ToolError for a
+    path outside, and for a name that nobody could read on the screen.
+    """
+    found = resolve_parent(path, context)
+    if not str(found.relative_to(context.folder.resolve())).isprintable():
+        raise ToolError(f"The name “{printable(path, 200)}” has control characters; choose another.")
+    return found
+
+
+def read_version(path: Path, context: ToolContext) -> FileVersion | None:
+    """Return what is at a path from `locate`; None for nothing.
+
+    Raises ToolError for what is neither a regular file nor a symlink, cannot be read, or is too large.
+    """
+    root = context.folder.resolve()
+    if path == root:
+        raise ToolError(f"{_name(path)} is a folder.")
+    try:
+        with _open_folder(path.parent, root) as folder:
+            return _read(path, folder)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise ToolError(f"{_name(path)} cannot be read: {_why(error)}.") from None
+
+
+def apply_changes(changes: Sequence[FileChange], context: ToolContext) -> tuple[FileTouch, ...]:
+    """Make the changes, all or none, and return the files that were written.
+
+    Raises ChangedMeanwhileError if a file is no longer as it was, and ToolError if one cannot be written;
+    the changes made until then are taken back.
+    """
+    made: list[FileChange] = []
+    root = context.folder.resolve()
+    folders = _Folders()
+    try:
+        for change in changes:
+            _require_unchanged(change, context)
+            _make(change, root, folders)
+            made.append(change)
+    except (OSError, ToolError) as error:
+        for change in reversed(made):
+            with contextlib.suppress(OSError, ToolError):
+                _make(FileChange(change.path, change.after, change.before), root, folders)
+        folders.remove(root)
+        if isinstance(error, ToolError):
+            raise
+        raise ToolError(
+            f"{_name(change.path)} cannot be written: {_why(error)}. Nothing was changed."
+        ) from None
+    return tuple(
+        FileTouch(str(change.path), "written", change.after.sha256 if change.after is not None else GONE)
+        for change in changes
+    )
+
+
+@dataclass(slots=True)
+class _Folders:
+    """The folders that changes made, to be removed if the changes are taken back."""
+
+    made: list[Path] = field(default_factory=list)
+
+    def make(self, folder: Path, root: Path) -> None:
+        missing = []
+        while folder != root and not folder.exists():
+            missing.append(folder)
+            folder = folder.parent
+        for one in reversed(missing):
+            with _open_folder(one.parent, root) as above:
+                os.mkdir(_entry(one, above), dir_fd=above)
+            self.made.append(one)
+
+    def remove(self, root: Path) -> None:
+        for one in reversed(self.made):
+            with contextlib.suppress(OSError), _open_folder(one.parent, root) as above:
+                os.rmdir(_entry(one, above), dir_fd=above)
+
+
+def _require_unchanged(change: FileChange, context: ToolContext) -> None:
+    now = read_version(change.path, context)
+    if now == change.before:
+        return
+    name = _name(change.path)
+    if now is None:
+        raise ChangedMeanwhileError(f"{name} is gone since it was read: nothing was changed. Look again.")
+    if change.before is None:
+        raise ChangedMeanwhileError(f"{name} exists by now: nothing was changed. Read it first.")
+    raise ChangedMeanwhileError(f"{name} was changed by somebody else: nothing was changed. Read it again.")
+
+
+def _make(change: FileChange, root: Path, folders: _Folders) -> None:
+    folders.make(change.path.parent, root)
+    with _open_folder(change.path.parent, root) as folder:
+        if change.after is None:
+            os.unlink(_entry(change.path, folder), dir_fd=folder)
+        else:
+            _replace(change.path, change.after, folder, is_new=change.before is None)
+        if folder is not None:
+            with contextlib.suppress(OSError):  # the change is made; some file systems cannot sync a folder
+                os.fsync(folder)
+
+
+def _replace(path: Path, version: FileVersion, folder: int | None, *, is_new: bool) -> None:
+    """Put a version in the place of what is at `path`: complete at once, or not at all."""
+    temporary = _entry(path.with_name(f"{_TEMPORARY}{secrets.token_hex(8)}"), folder)
+    name = _entry(path, folder)
+    try:
+        if version.is_link:
+            os.symlink(os.fsdecode(version.data), temporary, dir_fd=folder)
+        else:
+            _write(temporary, version, folder, owner=None if is_new else _owner(name, folder))
+        if is_new:
+            _require_free(name, folder)
+        os.replace(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary, dir_fd=folder)
+        raise
+
+
+def _write(temporary: str, version: FileVersion, folder: int | None, owner: tuple[int, int] | None) -> None:
+    mode = _NEW_FILE_MODE if version.mode is None else 0o600
+    descriptor = os.open(temporary, _CREATE, mode, dir_fd=folder)
+    try:
+        left = memoryview(version.data)
+        while left:
+            left = left[os.write(descriptor, left) :]
+        if owner is not None and hasattr(os, "fchown"):
+            with contextlib.suppress(OSError):  # only root can give a file to another user
+                os.fchown(descriptor, *owner)
+        if version.mode is not None:
+            _set_mode(descriptor, temporary, version.mode & _RIGHTS)
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _owner(name: str, folder: int | None) -> tuple[int, int] | None:
+    """Return the user and the group that a file belongs to; None for one that is not there."""
+    try:
+        found = os.stat(name, dir_fd=folder, follow_symlinks=False)
+    except FileNotFoundError:
+        return None
+    return found.st_uid, found.st_gid
+
+
+def _set_mode(descriptor: int, path: str, mode: int) -> None:
+    if hasattr(os, "fchmod"):
+        os.fchmod(descriptor, mode)
+    else:
+        Path(path).chmod(mode)
+
+
+def _require_free(name: str, folder: int | None) -> None:
+    try:
+        os.stat(name, dir_fd=folder, follow_symlinks=False)
+    except FileNotFoundError:
+        return
+    raise ChangedMeanwhileError(
+        f"“{printable(name, 200)}” exists by now: nothing was changed. Read it first."
+    )
+
+
+def _read(path: Path, folder: int | None) -> FileVersion:
+    name = _entry(path, folder)
+    found = os.stat(name, dir_fd=folder, follow_symlinks=False)
+    if stat.S_ISLNK(found.st_mode):
+        return FileVersion(os.fsencode(os.readlink(name, dir_fd=folder)), 0o777, is_link=True)
+    if stat.S_ISDIR(found.st_mode):
+        raise ToolError(f"{_name(path)} is a folder.")
+    if not stat.S_ISREG(found.st_mode):  # to open a device may do something
+        raise ToolError(f"{_name(path)} is not a regular file.")
+    descriptor = os.open(name, _READ, dir_fd=folder)
+    with os.fdopen(descriptor, "rb") as file:
+        opened = os.fstat(file.fileno())
+        if not stat.S_ISREG(opened.st_mode):
+            raise ToolError(f"{_name(path)} is not a regular file.")
+        data = file.read(MAX_EDITED_BYTES + 1)
+    if len(data) > MAX_EDITED_BYTES:
+        raise ToolError(
+            f"{_name(path)} is larger than {MAX_EDITED_BYTES // 1_000_000} MB; it cannot be edited."
+        )
+    return FileVersion(data, stat.S_IMODE(opened.st_mode))
+
+
+@contextmanager
+def _open_folder(folder: Path, root: Path) -> Iterator[int | None]:
+    """Open a folder below `root` one part at a time, following no symlink. Raises OSError.
+
+    Yields None where folders cannot be opened: then `_entry` gives whole paths.
+    """
+    if not _HAS_DIR_FD:
+        yield None
+        return
+    descriptor = os.open(root, _FOLDER)
+    try:
+        for part in folder.relative_to(root).parts:
+            following = os.open(part, _FOLDER, dir_fd=descriptor)
+            os.close(descriptor)
+            descriptor = following
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _entry(path: Path, folder: int | None) -> str:
+    """Return how a path is named to the system: within its open folder, or whole."""
+    return str(path) if folder is None else path.name
+
+
+def _name(path: Path) -> str:
+    return f"“{printable(path.name, 200)}”"
+
+
+def _why(error: OSError) -> str:
+    return (error.strerror or type(error).__name__).lower()
