@@ -119,7 +119,9 @@ class _Moment:
     def __init__(self, walk: Walk) -> None:
         self._server = walk.server
         self._served, self._messages = self._server.served, list(self._server.messages)
-        self._gauge = _gauge(walk.pane)
+        # a turn that began with the key before is not on the screen yet
+        is_settled = time.monotonic() - self._server.served_at > SCALE
+        self._gauge = _gauge(walk.pane) if is_settled else None
 
     def wait_begun(self, walk: Walk, text: str) -> bool:
         """Wait until the message is on its way; return False where it seems not to be sent at all.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import re
+import time
 from collections.abc import Collection
 from typing import Any
 
@@ -57,6 +58,7 @@ class Strict(ScriptedServer):
         self._shape = "openai"
         self.calm = False
         self.served = 0
+        self.served_at = 0.0  # seconds, on the clock of `time.monotonic`
         self.tokens = 0
         self.messages: list[dict[str, Any]] = []
         self.marks: set[str] = set()
@@ -75,6 +77,7 @@ class Strict(ScriptedServer):
     def refusal(self, body: dict[str, Any], tokens: int) -> Fail | None:
         text = json.dumps(body, ensure_ascii=False)
         self.served += 1
+        self.served_at = time.monotonic()
         self.marks |= set(MARK.findall(text))
         self.tokens, self.messages = tokens, body["messages"]
         del self.requests[:-3]  # a long session would not fit into memory
