@@ -3,6 +3,7 @@
 from rolling_chat.agent.chat import Chat
 from rolling_chat.agent.errors import ChatError
 from rolling_chat.agent.file_states import FileState
+from rolling_chat.agent.file_undo import FileMove
 from rolling_chat.agent.history import SaidTurn
 from rolling_chat.agent.memory.pin_scope import PinScope
 from rolling_chat.agent.memory.pins import PinChange, PinEntry, PinPrice
@@ -16,6 +17,7 @@ __all__ = [
     "EXPORT_FORMATS",
     "Chat",
     "ChatError",
+    "FileMove",
     "FileState",
     "LeftBranch",
     "PinChange",

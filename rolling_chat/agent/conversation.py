@@ -194,6 +194,12 @@ class Conversation:
             return self._seal(reply, message)
         return self._take_sealed(reply, sealing)
 
+    @property
+    def reply_id(self) -> str:
+        """The id of the newest reply, whose calls are being answered; empty if there is none."""
+        replies = (message.id for message in reversed(self._messages) if message.role == "assistant")
+        return next(replies, "")
+
     def open_calls(self) -> tuple[ToolCall, ...]:
         """Return the calls of the last reply that have no result yet, in order."""
         for answered, message in enumerate(reversed(self._messages)):

@@ -45,6 +45,36 @@ class History:
         self._summaries = summaries
         self._back: list[_Step] = []
 
+    def before_newest_turn(self) -> str:
+        """Return the message to which /undo would go; empty for before the first. Raises ChatError."""
+        turns = self.turns()
+        if not turns:
+            raise ChatError("There is nothing to undo: this branch has no message of yours.")
+        return self.before(turns[-1].message.id)
+
+    def before(self, message_id: str) -> str:
+        """Return the message before another one of this branch; empty for the first."""
+        ids = ["", *(message.id for message in self._messages)]
+        return ids[ids.index(message_id) - 1] if message_id in ids else ""
+
+    def end_of(self, message_id: str) -> str:
+        """Return the last message of the branch that contains a message, where /branches would go."""
+        with in_words():
+            return self._runtime.store.end_of_branch(self._state.info.id, message_id)
+
+    def redo_target(self) -> str | None:
+        """Return the message to which /redo would go, None if there is nothing to redo."""
+        here = self._head
+        step = next((step for step in reversed(self._back) if step.reached == here), None)
+        return step.left if step is not None else None
+
+    def ids_up_to(self, head: str) -> frozenset[str]:
+        """Return the ids of the messages from the first to `head`; none for an empty `head`."""
+        if not head:
+            return frozenset()
+        with in_words():
+            return frozenset(message.id for message in self._runtime.store.branch(self._state.info.id, head))
+
     def turns(self) -> list[SaidTurn]:
         """Return the turns of this branch by their user messages, oldest first."""
         said = (message for message in self._messages if message.role == "user")
@@ -101,9 +131,7 @@ class History:
         self._require_idle()
         if any(message.id == message_id for message in self._messages):
             return False
-        with in_words():
-            end = self._runtime.store.end_of_branch(self._state.info.id, message_id)
-        self._step(end)
+        self._step(self.end_of(message_id))
         return True
 
     @property

@@ -13,6 +13,7 @@ from rolling_chat.agent.context_settings import Overrides
 from rolling_chat.agent.errors import ChatError, in_words
 from rolling_chat.agent.exporting import export_session, session_as_markdown
 from rolling_chat.agent.file_states import FileState, file_states
+from rolling_chat.agent.file_undo import FileMove, FileUndo
 from rolling_chat.agent.history import History
 from rolling_chat.agent.memory.branch_memory import BranchMemory
 from rolling_chat.agent.memory.pins import SessionPins
@@ -230,6 +231,25 @@ class Session:
         if not title:
             raise ChatError("A title needs at least one character.")
         self.state.update(title=title)
+
+    def file_move(self, head: str) -> FileMove:
+        """Return what a move to another message (empty: to before the first) means for files."""
+        return self._file_undo.move({one.id for one in self.messages}, self.history.ids_up_to(head))
+
+    def move_files(self, move: FileMove) -> None:
+        """Change files back, or forth again."""
+        with in_words():
+            self._file_undo.make(move)
+
+    def diff(self) -> str:
+        """Return what this session's tools changed, beside what is on disk now."""
+        return self._file_undo.diff({one.id for one in self.messages})
+
+    @property
+    def _file_undo(self) -> FileUndo:
+        runtime = self._runtime
+        context = ToolContext(runtime.folder, runtime.environ)
+        return FileUndo(runtime.store.kept_files, self.info.id, context)
 
     async def files(self) -> list[FileState]:
         """Return the files that this session's tools read and wrote, and whether they have changed."""

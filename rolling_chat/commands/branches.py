@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from rolling_chat import figures
 from rolling_chat.commands.base import Choice, Command, CommandContext
+from rolling_chat.commands.going_back import go_back
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -35,8 +36,10 @@ async def _run(context: CommandContext, _argument: str) -> None:
     chosen = await context.pick("Branches that were left", choices)
     if not chosen:
         return
-    context.chat.session.history.go_to(chosen)
-    context.reload()
+    session = context.chat.session
+    move = session.file_move(session.history.end_of(chosen))
+    if not await go_back(context, "Go to the branch", move, lambda: session.history.go_to(chosen)):
+        return
     context.say("This is the branch as it was left; /redo returns to the other.")
 
 

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from rolling_chat import figures
+from rolling_chat.agent import FileMove
 from rolling_chat.commands.base import Command, CommandContext
+from rolling_chat.commands.going_back import go_back
 
 
-def _run(context: CommandContext, _argument: str) -> None:
-    context.chat.session.history.redo()
-    context.reload()
+async def _run(context: CommandContext, _argument: str) -> None:
+    session = context.chat.session
+    target = session.history.redo_target()
+    move = session.file_move(target) if target is not None else FileMove()
+    if not await go_back(context, "Redo", move, session.history.redo):
+        return
     count = figures.plural(len(context.chat.session.messages), "message")
     context.say(f"Back where you were: {count} on this branch.")
 

@@ -11,6 +11,7 @@ from rolling_chat.commands.branches import BRANCHES
 from rolling_chat.commands.compact import COMPACT
 from rolling_chat.commands.context import CONTEXT
 from rolling_chat.commands.copy import COPY
+from rolling_chat.commands.diff import DIFF
 from rolling_chat.commands.exclude import EXCLUDE
 from rolling_chat.commands.export import EXPORT
 from rolling_chat.commands.files import FILES
@@ -51,6 +52,7 @@ _COMMANDS: tuple[Command, ...] = (
     INCLUDE,
     RECALL,
     FILES,
+    DIFF,
     PROCESSES,
     PERMISSIONS,
     MODEL,

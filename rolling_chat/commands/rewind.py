@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from rolling_chat import figures
 from rolling_chat.commands.base import Choice, Command, CommandContext, first_word
 from rolling_chat.commands.context import preview
+from rolling_chat.commands.going_back import go_back
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -53,8 +54,11 @@ async def _run(context: CommandContext, argument: str) -> None:
         return
     await context.stop_turn()
     number = next((turn.number for turn in turns if turn.message.id == chosen), 0)
-    message = context.chat.session.history.rewind(chosen)
-    context.reload()
+    session, messages = context.chat.session, []
+    move = session.file_move(session.history.before(chosen))
+    if not await go_back(context, "Go back", move, lambda: messages.append(session.history.rewind(chosen))):
+        return
+    message = messages[0]
     where = "" if context.offer_draft(message.text) else _IN_USE
     context.say(
         f"Back to before turn {number}: edit your message and send it{where}. "

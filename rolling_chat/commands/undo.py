@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from rolling_chat import figures
 from rolling_chat.commands.base import Command, CommandContext
+from rolling_chat.commands.going_back import go_back
 
 _BACK = "; its text is back in the prompt box"
 _IN_USE = "; its text is not put into the prompt box, which is in use"
@@ -11,9 +12,12 @@ _IN_USE = "; its text is not put into the prompt box, which is in use"
 
 async def _run(context: CommandContext, _argument: str) -> None:
     await context.stop_turn()
-    number = len(context.chat.session.history.turns())
-    taken = context.chat.session.history.undo()
-    context.reload()
+    session = context.chat.session
+    number, messages = len(session.history.turns()), []
+    move = session.file_move(session.history.before_newest_turn())
+    if not await go_back(context, "Take back", move, lambda: messages.append(session.history.undo())):
+        return
+    taken = messages[0]
     where = _BACK if context.offer_draft(taken.text) else _IN_USE
     left = figures.plural(number - 1, "turn")
     context.say(f"Took back turn {number}; {left} left. Nothing is deleted: /redo brings it back{where}.")

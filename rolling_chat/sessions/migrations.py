@@ -220,7 +220,37 @@ _SEVENTH = (
     "ALTER TABLE session ADD COLUMN api_base ANY",
 )
 
-MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST, _SECOND, _THIRD, _FOURTH, _FIFTH, _SIXTH, _SEVENTH)
+_EIGHTH = (
+    # what files held before and after a tool changed them: `message` is the reply whose call it was; a hash
+    # of NULL is no file; a mode of NULL is a new file's under the user's umask
+    """
+    CREATE TABLE file_change (
+        number      INTEGER PRIMARY KEY AUTOINCREMENT,
+        message     INTEGER NOT NULL REFERENCES message (number) ON DELETE CASCADE,
+        path        ANY NOT NULL,
+        before      TEXT,
+        before_mode INTEGER,
+        after       TEXT,
+        after_mode  INTEGER,
+        links       INTEGER NOT NULL,
+        folders     ANY NOT NULL
+    ) STRICT
+    """,
+    "CREATE INDEX file_change_by_message ON file_change (message)",
+    # the bytes themselves, once for every content, compressed
+    "CREATE TABLE file_content (sha256 TEXT PRIMARY KEY, data BLOB NOT NULL, kept_at REAL NOT NULL) STRICT",
+)
+
+MIGRATIONS: tuple[tuple[str, ...], ...] = (
+    _FIRST,
+    _SECOND,
+    _THIRD,
+    _FOURTH,
+    _FIFTH,
+    _SIXTH,
+    _SEVENTH,
+    _EIGHTH,
+)
 """Step n brings a database of version n to version n + 1; steps are added, never changed."""
 
 VERSION = len(MIGRATIONS)

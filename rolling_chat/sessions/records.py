@@ -184,6 +184,32 @@ class FileUse:
 
 
 @dataclass(frozen=True, slots=True)
+class KeptVersion:
+    """What a path held: the hash of a file's bytes (of a symlink's target) and its mode.
+
+    A mode of None is that of a new file under the user's umask.
+    """
+
+    sha256: str
+    mode: int | None = None
+    is_link: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class KeptChange:
+    """A change of one file by a tool call of the reply `message_id`; None stands for no file.
+
+    `path` is absolute; `folders` are those that were made for it, the outermost first.
+    """
+
+    message_id: str
+    path: str
+    before: KeptVersion | None
+    after: KeptVersion | None
+    folders: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Holder:
     """The process that has a session open; `since` is in seconds since the epoch."""
 

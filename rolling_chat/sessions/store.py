@@ -16,12 +16,14 @@ from rolling_chat.sessions import (
     claims,
     directory,
     file_uses,
+    kept_files,
     requests,
     summary_rows,
     tree,
 )
 from rolling_chat.sessions.claims import Owner
 from rolling_chat.sessions.database import Database
+from rolling_chat.sessions.kept_files import KeptFiles
 from rolling_chat.sessions.learned import LearnedModels
 from rolling_chat.sessions.message_search import search
 from rolling_chat.sessions.records import (
@@ -57,6 +59,7 @@ class SessionStore:
         self._clock = clock
         self._owner = Owner.new()
         self.models = LearnedModels(database, clock)
+        self.kept_files = KeptFiles(database, clock)
 
     @classmethod
     def open(cls, path: Path | None, *, clock: Callable[[], float] = time.time) -> SessionStore:
@@ -139,6 +142,7 @@ class SessionStore:
             session = self._unheld(connection, session_id)
             directory.delete(connection, session)
             requests.drop_unused(connection)
+            kept_files.drop_unused(connection)
 
     # The tree
 

@@ -28,6 +28,7 @@ def test_every_command_of_the_program_is_there_once() -> None:
             "include",
             "recall",
             "files",
+            "diff",
             "processes",
             "permissions",
             "model",
@@ -79,7 +80,17 @@ def test_what_looks_may_be_done_while_the_model_works_and_what_leaves_may_not() 
     stop_first = {"undo", "rewind", "retry"}
     look = {
         *("pin", "unpin", "exclude", "include"),
-        *("rolling-context", "context", "recall", "files", "processes", "permissions", "rename", "export"),
+        *(
+            "rolling-context",
+            "context",
+            "recall",
+            "files",
+            "diff",
+            "processes",
+            "permissions",
+            "rename",
+            "export",
+        ),
         *("copy", "theme", "help", "quit"),
     }
     assert busy == look | stop_first

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from rolling_chat.agent.conversation import Conversation
+from rolling_chat.agent.file_undo import keep_edit
 from rolling_chat.agent.permissions import Permissions, refused_by_user
 from rolling_chat.events import (
     Emit,
@@ -122,15 +123,21 @@ class CallRunner:
 
         What was made is answered before the stop is heeded: a thread cannot be stopped halfway.
         """
-        made = asyncio.create_task(asyncio.to_thread(edit.make, self.context))
+        made = asyncio.create_task(asyncio.to_thread(self._make_kept, edit))
         while not made.done():
             with contextlib.suppress(asyncio.CancelledError):
                 await asyncio.wait({made})
+        return made.result()
+
+    def _make_kept(self, edit: PreparedEdit) -> ToolResult:
+        """Keep what an edit changes, so that it can be undone, and make it."""
+        forget = keep_edit(self.conversation.store.kept_files, self.conversation.reply_id, edit)
         try:
-            return made.result()
+            return edit.make(self.context)
         except ToolError as error:
+            forget()
             return ToolResult(str(error), Ending.FAILED)
-        except Exception as error:
+        except Exception as error:  # the change stays kept: it may have been made
             log.exception("a change of files broke")
             return ToolResult(f"The change broke: {type(error).__name__}. Look at the files.", Ending.FAILED)
 

@@ -1,0 +1,21 @@
+"""/diff: what the tools of this session changed in files, as one diff."""
+
+from __future__ import annotations
+
+from rolling_chat.commands.base import Command, CommandContext
+
+
+async def _run(context: CommandContext, _argument: str) -> None:
+    session = context.chat.session
+    diff = await context.wait_for(lambda _: session.diff(), "comparing files")
+    if diff is None:
+        return
+    if not diff:
+        context.say("No file differs from what it was before this session changed it.")
+        return
+    context.show_text("Changes of this session", diff)
+
+
+DIFF = Command(
+    "diff", "", "Show what this session changed in files, beside what is on disk now", _run, while_busy=True
+)

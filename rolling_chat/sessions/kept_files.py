@@ -1,0 +1,137 @@
+"""What files held before and after tools changed them, so that changes can be undone and redone.
+
+Contents are stored once, compressed, by their hash. A change is stored before it is made: after a crash the
+file is either as it was before or as it is after.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sqlite3
+import zlib
+from collections.abc import Callable, Iterable, Sequence
+
+from rolling_chat.sessions.database import Database
+from rolling_chat.sessions.message_search import IN_SESSION
+from rolling_chat.sessions.records import KeptChange, KeptVersion
+from rolling_chat.sessions.rows import (
+    insert,
+    message_id,
+    message_number,
+    pack,
+    pack_json,
+    unpack,
+    unpack_json,
+)
+
+MAX_KEPT_BYTES = 500_000_000
+"""Of contents, compressed: beyond it the oldest are dropped, and changes of them can no longer be undone."""
+
+_BEFORE_LINK, _AFTER_LINK = 1, 2
+
+
+class KeptFiles:
+    """A store of the changes that tools made to files."""
+
+    def __init__(self, database: Database, clock: Callable[[], float]) -> None:
+        self._database = database
+        self._clock = clock
+
+    def keep(self, changes: Iterable[KeptChange], contents: Iterable[bytes]) -> None:
+        """Store changes that are about to be made, and the contents that they name."""
+        with self._database.write() as connection:
+            for data in contents:
+                _add_content(connection, data, self._clock())
+            for change in changes:
+                _add_change(connection, change)
+            _drop_oldest(connection)
+
+    def drop(self, changes: Sequence[KeptChange]) -> None:
+        """Delete the newest changes of a reply, which were not made after all."""
+        with self._database.write() as connection:
+            for change in reversed(changes):
+                connection.execute(
+                    "DELETE FROM file_change WHERE number = (SELECT MAX(number) FROM file_change"
+                    " WHERE message = ? AND path = ?)",
+                    (message_number(change.message_id), pack(change.path)),
+                )
+
+    def of_session(self, session_id: str) -> list[KeptChange]:
+        """Return the changes of a session and of what it shares with forks, on all branches, oldest first."""
+        statement = f"""
+            SELECT * FROM file_change WHERE message IN ({IN_SESSION}) ORDER BY number
+        """  # noqa: S608 - our own words
+        with self._database.read() as connection:
+            found = connection.execute("SELECT number FROM session WHERE id = ?", (session_id,)).fetchone()
+            if found is None:
+                return []
+            return [_read(row) for row in connection.execute(statement, {"session": found["number"]})]
+
+    def content(self, sha256: str) -> bytes | None:
+        """Return a stored content by its hash; None if it was dropped."""
+        with self._database.read() as connection:
+            row = connection.execute("SELECT data FROM file_content WHERE sha256 = ?", (sha256,)).fetchone()
+        return None if row is None else zlib.decompress(row["data"])
+
+
+def drop_unused(connection: sqlite3.Connection) -> None:
+    """Delete contents that no change refers to any more."""
+    connection.execute(
+        "DELETE FROM file_content WHERE sha256 NOT IN"
+        " (SELECT before FROM file_change WHERE before IS NOT NULL"
+        " UNION SELECT after FROM file_change WHERE after IS NOT NULL)"
+    )
+
+
+def _add_content(connection: sqlite3.Connection, data: bytes, now: float) -> None:
+    connection.execute(
+        "INSERT INTO file_content VALUES (?, ?, ?)"
+        " ON CONFLICT (sha256) DO UPDATE SET kept_at = excluded.kept_at",
+        (hashlib.sha256(data).hexdigest(), zlib.compress(data, level=1), now),
+    )
+
+
+def _add_change(connection: sqlite3.Connection, change: KeptChange) -> None:
+    before, after = change.before, change.after
+    links = _BEFORE_LINK * (before is not None and before.is_link)
+    links += _AFTER_LINK * (after is not None and after.is_link)
+    columns = {
+        "message": message_number(change.message_id),
+        "path": pack(change.path),
+        "before": before.sha256 if before is not None else None,
+        "before_mode": before.mode if before is not None else None,
+        "after": after.sha256 if after is not None else None,
+        "after_mode": after.mode if after is not None else None,
+        "links": links,
+        "folders": pack_json(list(change.folders)),
+    }
+    insert(connection, "file_change", columns)
+
+
+def _drop_oldest(connection: sqlite3.Connection) -> None:
+    """Keep the contents below their limit; those just added are the newest."""
+    (size,) = connection.execute("SELECT COALESCE(SUM(LENGTH(data)), 0) FROM file_content").fetchone()
+    if size <= MAX_KEPT_BYTES:
+        return
+    rows = connection.execute(
+        "SELECT sha256, LENGTH(data) FROM file_content ORDER BY kept_at, rowid"
+    ).fetchall()
+    for sha256, length in rows[:-2]:
+        if size <= MAX_KEPT_BYTES:
+            return
+        connection.execute("DELETE FROM file_content WHERE sha256 = ?", (sha256,))
+        size -= length
+
+
+def _read(row: sqlite3.Row) -> KeptChange:
+    return KeptChange(
+        message_id(row["message"]),
+        unpack(row["path"]),
+        _version(row["before"], row["before_mode"], is_link=bool(row["links"] & _BEFORE_LINK)),
+        _version(row["after"], row["after_mode"], is_link=bool(row["links"] & _AFTER_LINK)),
+        tuple(str(folder) for folder in unpack_json(row["folders"])),
+    )
+
+
+def _version(sha256: str | None, mode: int | None, *, is_link: bool) -> KeptVersion | None:
+    return None if sha256 is None else KeptVersion(sha256, mode, is_link)

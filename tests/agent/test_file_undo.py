@@ -1,0 +1,230 @@
+"""Files go back with the conversation: each is what it was at that turn, or is named and left."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rolling_chat.agent import Chat, ChatError
+from rolling_chat.agent.file_undo import keep_edit
+from rolling_chat.messages import ToolCall
+from rolling_chat.sessions import kept_files
+from rolling_chat.settings.schema import AgentSettings, Settings
+from rolling_chat.tools import ToolContext
+from rolling_chat.tools.edit_file import EditFile
+from tests.support.agent import MODEL, ScriptedProvider, calls, make_runtime, says
+
+ALL = Settings(model=MODEL, agent=AgentSettings(approvals="all"))
+NAMES = ("a.txt", "b.txt", "sub/c.txt", "sub/deep/d.txt")
+
+
+def _call(name: str, number: int = 0, **arguments: object) -> ToolCall:
+    return ToolCall(f"c{number}", name, json.dumps(arguments))
+
+
+@dataclass
+class Desk:
+    """A chat whose model makes the calls that it is told to make, in a real folder with a real store."""
+
+    home: Path
+    provider: ScriptedProvider = field(default_factory=lambda: ScriptedProvider(says("Done.")))
+
+    def __post_init__(self) -> None:
+        runtime = make_runtime(self.home, self.provider, settings=ALL, database=self.home / "sessions.db")
+        self.chat = Chat.open(runtime)
+        self.folder = runtime.folder
+
+    async def turn(self, *made: ToolCall) -> None:
+        """Take one turn in which the model makes these calls."""
+        self.provider.scripts = [calls(*made), says("Done.")] if made else [says("Done.")]
+        self.provider.requests.clear()
+        async for _ in self.chat.send("go on"):
+            pass
+
+    def files(self) -> dict[str, bytes]:
+        """Everything in the folder, folders too."""
+        found = sorted(self.folder.rglob("*"))
+        return {
+            str(one.relative_to(self.folder)): one.read_bytes() if one.is_file() else b"/" for one in found
+        }
+
+    def go_before(self, number: int) -> list[str]:
+        """Rewind conversation and files to before a turn; return what is said of files that are left."""
+        session = self.chat.session
+        asked = session.history.turns()[number].message.id
+        move = session.file_move(session.history.before(asked))
+        session.history.rewind(asked)
+        session.move_files(move)
+        return list(move.left)
+
+    def redo(self) -> list[str]:
+        session = self.chat.session
+        target = session.history.redo_target()
+        assert target is not None
+        move = session.file_move(target)
+        session.history.redo()
+        session.move_files(move)
+        return list(move.left)
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Desk:
+    return Desk(tmp_path)
+
+
+async def test_a_new_file_goes_with_the_folders_made_for_it_and_comes_back(desk: Desk) -> None:
+    await desk.turn(_call("write_file", path="sub/deep/d.txt", content="new\n"))
+    made = desk.files()
+    assert made["sub/deep/d.txt"] == b"new\n"
+    assert desk.go_before(0) == []
+    assert desk.files() == {}
+    assert desk.redo() == []
+    assert desk.files() == made
+
+
+async def test_an_edit_a_move_a_deletion_and_a_mode_come_back(desk: Desk) -> None:
+    (desk.folder / "a.txt").write_bytes(b"one\r\ntwo\r\n")
+    (desk.folder / "b.txt").write_bytes(b"b\n")
+    (desk.folder / "a.txt").chmod(0o755)
+    (desk.folder / "link").symlink_to("b.txt")
+    before = desk.files()
+    await desk.turn(
+        _call("edit_file", 1, path="a.txt", old="two", new="three"),
+        _call("move_file", 2, path="a.txt", to="sub/c.txt"),
+        _call("delete_file", 3, path="b.txt"),
+        _call("delete_file", 4, path="link"),
+    )
+    assert desk.files() == {"sub": b"/", "sub/c.txt": b"one\r\nthree\r\n"}
+    assert desk.go_before(0) == []
+    assert desk.files() == before
+    assert (desk.folder / "a.txt").stat().st_mode & 0o777 == 0o755
+    assert (desk.folder / "link").readlink() == Path("b.txt")
+
+
+async def test_a_file_that_somebody_else_changed_is_named_and_left(desk: Desk) -> None:
+    await desk.turn(
+        _call("write_file", 1, path="a.txt", content="a\n"),
+        _call("write_file", 2, path="b.txt", content="b\n"),
+    )
+    (desk.folder / "a.txt").write_text("mine\n")
+    (line,) = desk.go_before(0)
+    assert line == "a.txt is left as it is: somebody else changed it since."
+    assert desk.files() == {"a.txt": b"mine\n"}
+
+
+async def test_what_is_no_longer_kept_is_named_and_left(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    (desk.folder / "a.txt").write_text("old\n")
+    await desk.turn(_call("edit_file", path="a.txt", old="old", new="new"))
+    monkeypatch.setattr(kept_files, "MAX_KEPT_BYTES", 1)
+    await desk.turn(_call("write_file", path="b.txt", content="b\n"))
+    (line,) = desk.go_before(0)
+    assert line == "a.txt is left as it is: what it held is no longer kept."
+    assert desk.files() == {"a.txt": b"new\n"}
+
+
+async def test_the_diff_of_a_session_is_what_it_changed_in_all(desk: Desk) -> None:
+    (desk.folder / "a.txt").write_text("one\ntwo\n")
+    await desk.turn(_call("edit_file", path="a.txt", old="two", new="three"))
+    await desk.turn(_call("edit_file", path="a.txt", old="three", new="four"))
+    assert desk.chat.session.diff().split("\n")[3:] == [" one", "-two", "+four"]
+
+
+async def test_a_refused_edit_leaves_nothing_to_undo(desk: Desk) -> None:
+    await desk.turn(_call("edit_file", path="a.txt", old="x", new="y"))
+    assert desk.chat.session.file_move("").is_nothing
+
+
+TURN = st.tuples(st.just("turn"), st.lists(st.tuples(st.sampled_from(NAMES), st.integers(0, 5)), max_size=3))
+OTHER = st.one_of(
+    st.tuples(st.just("rewind"), st.integers(0, 9)),
+    st.tuples(st.just("redo"), st.just(0)),
+    st.tuples(st.just("outside"), st.sampled_from(NAMES)),
+)
+
+
+@given(st.lists(st.one_of(TURN, TURN, OTHER), max_size=14))
+@settings(max_examples=40)
+def test_files_are_what_they_were_at_that_turn_or_the_conflict_is_named(
+    acts: list[tuple[str, object]],
+) -> None:
+    with TemporaryDirectory() as folder:
+        asyncio.run(_walk(Desk(Path(folder)), acts))
+
+
+async def _walk(desk: Desk, acts: list[tuple[str, object]]) -> None:
+    """`at` is what the files held at each head; after an outside change only unnamed files are compared."""
+    at: dict[str, dict[str, bytes]] = {"": {}}
+    touched: set[str] = set()
+    for act, what in acts:
+        session = desk.chat.session
+        left: list[str] = []
+        match act, what:
+            case "turn", list(edits):
+                await desk.turn(*(_edit(desk, number, *one) for number, one in enumerate(edits)))
+            case "rewind", int(number) if session.history.turns():
+                left = desk.go_before(number % len(session.history.turns()))
+            case "redo", _ if session.history.redo_target() is not None:
+                left = desk.redo()
+            case "outside", str(name) if (desk.folder / name).is_file():
+                (desk.folder / name).write_text("somebody else's\n")
+                touched.add(name)
+                continue
+            case _:
+                continue
+        head = session.messages[-1].id if session.messages else ""
+        now = {name: data for name, data in desk.files().items() if data != b"/"}
+        if act == "turn" or head not in at:
+            at[head] = now
+            continue
+        named = {name for name in NAMES if any(line.startswith(f"{name} ") for line in left)}
+        assert named <= touched
+        expected = at[head]
+        for name in set(now) | set(expected):
+            assert now.get(name) == expected.get(name) or name in touched, (name, left)
+
+
+def _edit(desk: Desk, number: int, name: str, kind: int) -> ToolCall:
+    there = (desk.folder / name).is_file()
+    match kind:
+        case 0 | 1 if there:
+            return _call("delete_file", number, path=name)
+        case 2 if there:
+            return _call("move_file", number, path=name, to=f"{name}.moved")
+        case _ if there:
+            return _call("edit_file", number, path=name, old="line", new=f"line {kind} and line", all=False)
+        case _:
+            return _call("write_file", number, path=name, content=f"a line {kind}\n")
+
+
+async def test_a_crash_between_keeping_and_making_a_change_loses_nothing(desk: Desk) -> None:
+    (desk.folder / "a.txt").write_text("old\n")
+    await desk.turn(_call("edit_file", path="a.txt", old="old", new="new"))
+    session = desk.chat.session
+    context = ToolContext(desk.folder, {})
+    edit = EditFile().prepare({"path": "a.txt", "old": "new", "new": "newer"}, context)
+    keep_edit(session.state.conversation.store.kept_files, session.messages[1].id, edit)  # and no more
+    assert desk.go_before(0) == []
+    assert desk.files() == {"a.txt": b"old\n"}
+    (desk.folder / "a.txt").write_text("new\n")
+    assert desk.redo() == ["a.txt is left as it is: somebody else changed it since."]
+    edit.make(context)  # and no result of it
+    assert desk.go_before(0) == []
+    assert desk.files() == {"a.txt": b"old\n"}
+
+
+async def test_an_undo_that_cannot_be_made_changes_nothing(desk: Desk) -> None:
+    (desk.folder / "a.txt").write_text("old\n")
+    await desk.turn(_call("edit_file", path="a.txt", old="old", new="new"))
+    session = desk.chat.session
+    move = session.file_move("")
+    (desk.folder / "a.txt").write_text("mine\n")
+    with pytest.raises(ChatError, match="was changed by somebody else: nothing was changed"):
+        session.move_files(move)
+    assert desk.files() == {"a.txt": b"mine\n"}
