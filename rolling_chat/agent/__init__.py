@@ -8,6 +8,7 @@ from rolling_chat.agent.history import SaidTurn
 from rolling_chat.agent.memory.pin_scope import PinScope
 from rolling_chat.agent.memory.pins import PinChange, PinEntry, PinPrice
 from rolling_chat.agent.memory.summaries import Proposal
+from rolling_chat.agent.permissions import Policy
 from rolling_chat.agent.request.size_estimates import StreamedReply
 from rolling_chat.agent.runtime import Runtime
 from rolling_chat.sessions.export import FORMATS as EXPORT_FORMATS
@@ -24,6 +25,7 @@ __all__ = [
     "PinEntry",
     "PinPrice",
     "PinScope",
+    "Policy",
     "Proposal",
     "Runtime",
     "SaidTurn",

@@ -18,6 +18,7 @@ from rolling_chat.commands.files import FILES
 from rolling_chat.commands.fork import FORK
 from rolling_chat.commands.help import HELP
 from rolling_chat.commands.include import INCLUDE
+from rolling_chat.commands.mode import MODE
 from rolling_chat.commands.model import MODEL
 from rolling_chat.commands.new import NEW
 from rolling_chat.commands.permissions import PERMISSIONS
@@ -54,6 +55,7 @@ _COMMANDS: tuple[Command, ...] = (
     FILES,
     DIFF,
     PROCESSES,
+    MODE,
     PERMISSIONS,
     MODEL,
     UNDO,

@@ -80,6 +80,10 @@ KEYS: tuple[KeyRow, ...] = (
         (Action("details", ("ctrl+o",), "chat", "details", "details"),),
     ),
     KeyRow(
+        "what asks: commands and edits, commands alone (edits), or nothing runs (read-only)",
+        (Action("mode", ("f4",), "chat", "mode", "mode"),),
+    ),
+    KeyRow(
         "the next request, message by message (/context)",
         (Action("context", ("ctrl+g",), "chat", "context", "context"),),
     ),

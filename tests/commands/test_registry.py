@@ -30,6 +30,7 @@ def test_every_command_of_the_program_is_there_once() -> None:
             "files",
             "diff",
             "processes",
+            "mode",
             "permissions",
             "model",
             "undo",
@@ -86,6 +87,7 @@ def test_what_looks_may_be_done_while_the_model_works_and_what_leaves_may_not() 
             "recall",
             "files",
             "diff",
+            "mode",
             "processes",
             "permissions",
             "rename",
@@ -130,7 +132,7 @@ def test_nothing_is_offered_where_nothing_fits(typed: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("typo", "meant"), [("modle", "model"), ("sesions", "sessions"), ("roll", "rolling-context")]
+    ("typo", "meant"), [("mdoel", "model"), ("sesions", "sessions"), ("roll", "rolling-context")]
 )
 def test_a_typing_error_finds_what_was_meant(typo: str, meant: str) -> None:
     near = nearest_command(typo)
@@ -142,7 +144,7 @@ def test_a_typing_error_finds_what_was_meant(typo: str, meant: str) -> None:
     ("typed", "hint"),
     [
         ("clear", "/new"), ("exit", "/quit"), ("cost", "/context"), ("status", "rolling-chat doctor"),
-        ("config", "rolling-chat doctor"), ("modle", "/model"), ("xyzzy", "/help"),
+        ("config", "rolling-chat doctor"), ("mdoel", "/model"), ("xyzzy", "/help"),
     ],
 )  # fmt: skip
 def test_an_unknown_command_names_the_one_that_does_it(typed: str, hint: str) -> None:

@@ -132,7 +132,10 @@ class Painter:
         # what a key has just come to is read whole, the draft's price before it and after
         hints = () if screen.state.said else self._meter.draft_hints(busy=busy)
         screen.query_one(StatusLine).show(screen.state.status(now), hints, busy=busy, now=now)
-        screen.query_one(Gauge).show(self._meter.reading(), self._meter.cost)
+        policy = screen.chat.session.permissions.policy
+        screen.query_one(Gauge).show(
+            self._meter.reading(), self._meter.cost, "" if policy == "ask" else f"mode: {policy}"
+        )
         self.hint_keys()
 
     def hint_keys(self) -> None:

@@ -16,6 +16,7 @@ from textual.widget import Widget
 from textual.widgets import Static, TextArea
 
 from rolling_chat.commands import ParsedCommand
+from rolling_chat.commands.mode import next_policy, policy_line
 from rolling_chat.gc_tuning import spare_what_is_loaded, tidy_up
 from rolling_chat.tui.controllers.commands import CommandController
 from rolling_chat.tui.controllers.drafts import DraftController
@@ -285,6 +286,12 @@ class ChatScreen(ReaderScreen):
         """Unfold or fold thinking and tool results."""
         transcript = self.transcript
         transcript.set_details(not transcript.details)
+
+    def action_mode(self) -> None:
+        """Change the policy of permissions: ask, edits, read-only, and ask again."""
+        permissions = self.chat.session.permissions
+        permissions.policy = next_policy(permissions.policy)
+        self.state.notice(policy_line(permissions.policy))
 
     def action_help(self) -> None:
         """Show the keys and the commands."""

@@ -105,6 +105,9 @@ def _make_fit(cells: dict[str, int], width: int) -> None:
         cells[largest] -= min(over, max(1, cells[largest] - 1))
 
 
+_ORDER = ("used", "turns", "rolling", "mode", "left_out", "cost")
+
+
 @dataclass(frozen=True, slots=True)
 class Figures:
     """The texts next to the bar, in the order in which they are drawn; an empty one is not drawn."""
@@ -116,10 +119,11 @@ class Figures:
     rolling: str
     left_out: str
     cost: str
+    mode: str = ""
 
     @classmethod
-    def of(cls, report: PromptReport, cost: float | None) -> Figures:
-        """Return the figures of a report and of the session's cost in US dollars."""
+    def of(cls, report: PromptReport, cost: float | None, mode: str = "") -> Figures:
+        """Return the figures of a report, the session's cost in US dollars, and the permission policy."""
         share = f" / {figures.window(report.window)}  {figures.percent(report.percent)}"
         gone = left_out(report)
         return cls(
@@ -130,6 +134,7 @@ class Figures:
             f"rolling: {'on' if report.rolling else 'off'}",
             f"{gone:,} left out" if gone else "",
             figures.cost(cost),
+            mode,
         )
 
     def fit(self, width: int) -> list[str]:
@@ -142,7 +147,7 @@ class Figures:
         words = self._fitting(f"{self.used}{self.band}{self.window}", room, is_wide)
         if self.band and not {"rolling", "turns"} <= words.keys():
             words = self._fitting(f"{self.used}{self.window}", room, is_wide)
-        return [words[name] for name in ("used", "turns", "rolling", "left_out", "cost") if name in words]
+        return [words[name] for name in _ORDER if name in words]
 
     def _fitting(self, used: str, room: int, is_wide: bool) -> dict[str, str]:
         """Return the texts that fit, the most important first; turns may lose their last word."""
@@ -150,7 +155,8 @@ class Figures:
         first, second = (
             ([("rolling", self.rolling)], turns) if is_wide else (turns, [("rolling", self.rolling)])
         )
-        wanted = [("used", used), *first, *second, ("cost", self.cost), ("left_out", self.left_out)]
+        wanted = [("used", used), ("mode", self.mode), *first, *second]
+        wanted += [("cost", self.cost), ("left_out", self.left_out)]
         words: dict[str, str] = {}
         for name, word in wanted:
             if word and name not in words and len(word) + 2 <= room:
@@ -203,12 +209,16 @@ class Gauge(Widget):
         super().__init__(id=id)
         self._report: PromptReport | None = None
         self._cost: float | None = None
+        self._mode = ""
 
-    def show(self, report: PromptReport | None, cost: float | None) -> None:
-        """Draw `report`; `cost` is in US dollars, None if the price is unknown."""
-        if (report, cost) == (self._report, self._cost):
+    def show(self, report: PromptReport | None, cost: float | None, mode: str = "") -> None:
+        """Draw `report`; `cost` is in US dollars, None if the price is unknown.
+
+        `mode` is the policy of permissions, empty for the default.
+        """
+        if (report, cost, mode) == (self._report, self._cost, self._mode):
             return
-        self._report, self._cost = report, cost
+        self._report, self._cost, self._mode = report, cost, mode
         self.refresh()
 
     def render(self) -> Text:
@@ -217,7 +227,7 @@ class Gauge(Widget):
         if report is None:
             return Text("", no_wrap=True)
         width = self.size.width
-        words = Figures.of(report, self._cost).fit(width)
+        words = Figures.of(report, self._cost, self._mode).fit(width)
         line = Text(no_wrap=True, end="")
         for cell in bar(report, bar_width(width, words)):
             line.append(cell.glyph, self._color(cell.category))

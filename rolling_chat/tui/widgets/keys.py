@@ -108,7 +108,7 @@ def key_hints(moment: Moment) -> list[KeyHint]:
         return [("esc", close or "stop"), *sends, *rest, context]
     stops = close or ("stop the summary" if moment.summarizing else "")
     escape = [("esc", stops)] if stops else []
-    return [*sends, *escape, *rest, hint("quit"), context, hint("find"), hint("read")]
+    return [*sends, *escape, *rest, hint("quit"), context, hint("find"), hint("read"), hint("mode")]
 
 
 def _sending(moment: Moment) -> list[KeyHint]:
