@@ -139,6 +139,15 @@ class ToolStarted:
 
 
 @dataclass(frozen=True, slots=True)
+class ToolProgress:
+    """A running tool wrote output: its newest lines, and how many bytes it wrote so far."""
+
+    call: ToolCall
+    newest: str
+    written: int
+
+
+@dataclass(frozen=True, slots=True)
 class ToolEnded:
     """A tool's result is stored; `message.ending` tells failed, refused and cancelled apart."""
 
@@ -205,6 +214,7 @@ Event: TypeAlias = (
     | ReplyEnded
     | PermissionAsked
     | ToolStarted
+    | ToolProgress
     | ToolEnded
     | Noticed
     | TurnEnded

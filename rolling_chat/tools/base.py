@@ -34,7 +34,8 @@ class ToolContext:
 
     `is_attached` says of a path outside the folder that the user gave that very file to the model.
     `last_seen` returns the hash of a file when this branch last read or wrote it (absolute path): empty if it
-    was too large, GONE if it deleted it, None if it never did.
+    was too large, GONE if it deleted it, None if it never did. `on_output` is called with what a command
+    writes, as it comes.
     """
 
     folder: Path
@@ -42,6 +43,7 @@ class ToolContext:
     memory: Memory | None = None
     is_attached: Callable[[str], bool] | None = None
     last_seen: Callable[[str], str | None] | None = None
+    on_output: Callable[[bytes], None] | None = None
 
 
 class Tool(Protocol):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -73,17 +73,18 @@ async def run_process(
     timeout: float,  # noqa: ASYNC109  # the process is ended in order, not abandoned
     limit: int = MAX_RESULT_BYTES,
     pass_fds: Sequence[int] = (),
+    on_output: Callable[[bytes], None] | None = None,
 ) -> Ended:
     """Run a program with its output and errors interleaved and nothing on its standard input.
 
-    `pass_fds` are descriptors that it inherits. After `timeout` seconds, or when the task is cancelled,
-    the whole process group is asked to end and then killed, and what left the group is killed too. What
-    the program leaves running in the background when it ends by itself keeps running. Raises OSError
-    when it cannot be started.
+    `pass_fds` are descriptors that it inherits; `on_output` gets the output as it comes. After `timeout`
+    seconds, or when the task is cancelled, the whole process group is asked to end and then killed, and
+    what left the group is killed too. What the program leaves running in the background when it ends by
+    itself keeps running. Raises OSError when it cannot be started.
     """
     reading, writing = os.pipe()
     output = Output(limit)
-    pipe = _Pipe(output)
+    pipe = _Pipe(output, on_output)
     try:
         close = await listen(pipe, reading)
         try:
@@ -156,14 +157,17 @@ async def _start(
 class _Pipe(asyncio.Protocol):
     """Takes what comes through a pipe, and knows when it has been quiet for a while."""
 
-    def __init__(self, output: Output) -> None:
+    def __init__(self, output: Output, on_output: Callable[[bytes], None] | None) -> None:
         self._output = output
+        self._on_output = on_output
         self._heard = asyncio.Event()
         self.closed = False
 
     def data_received(self, data: bytes) -> None:
         self._output.add(data)
         self._heard.set()
+        if self._on_output is not None:
+            self._on_output(data)
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002  # asyncio's signature
         self.closed = True

@@ -72,6 +72,7 @@ class RunCommand:
                 folder=context.folder,
                 environ={**context.environ, **_QUIET},
                 timeout=timeout,
+                on_output=context.on_output,
             )
         except (OSError, ValueError) as error:
             raise ToolError(f"The command could not be started: {_why(error)}.") from None

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from rolling_chat.agent.conversation import Conversation
 from rolling_chat.agent.file_undo import keep_edit
 from rolling_chat.agent.permissions import Permissions, refused_by_user
+from rolling_chat.agent.turn.watching import watch_output
 from rolling_chat.events import (
     Emit,
     Noticed,
@@ -109,7 +110,7 @@ class CallRunner:
             await self.emit(Noticed(said, warning=True))
         self._running, self._started = call, time.monotonic()
         await self.emit(ToolStarted(call))
-        result = await (self._run(tool, arguments) if edit is None else self._make(edit))
+        result = await (self._run(call, tool, arguments) if edit is None else self._make(edit))
         return self._with_note(call, result, times) if times >= REPEATS else result
 
     async def _prepare(self, tool: Tool, arguments: JsonObject) -> PreparedEdit | None:
@@ -183,9 +184,10 @@ class CallRunner:
         self._seen[key] += 1
         return self._seen[key]
 
-    async def _run(self, tool: Tool, arguments: JsonObject) -> ToolResult:
+    async def _run(self, call: ToolCall, tool: Tool, arguments: JsonObject) -> ToolResult:
         try:
-            return await tool.run(arguments, self.context)
+            async with watch_output(call, self.emit) as watch:
+                return await tool.run(arguments, replace(self.context, on_output=watch.hear))
         except ToolError as error:
             return ToolResult(str(error), Ending.FAILED)
         except Exception as error:

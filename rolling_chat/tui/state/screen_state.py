@@ -29,6 +29,7 @@ from rolling_chat.events import (
     SummaryEvent,
     TextAdded,
     ToolEnded,
+    ToolProgress,
     ToolStarted,
     TurnEnded,
     TurnStarted,
@@ -222,7 +223,7 @@ class ScreenState:
                 self.notice(text, warning=warning)
             case TurnEnded():
                 self._end(event)
-            case PermissionAsked() | ToolStarted() | ToolEnded():
+            case PermissionAsked() | ToolStarted() | ToolProgress() | ToolEnded():
                 self._apply_tool(event)
             case ReasoningAdded() | TextAdded() | CallForming() | ReplyEnded():
                 self._apply_reply(event, now)
@@ -243,7 +244,7 @@ class ScreenState:
                 if usage.output_tokens and seconds >= _MIN_SECONDS:
                     self.rate = usage.output_tokens / seconds
 
-    def _apply_tool(self, event: PermissionAsked | ToolStarted | ToolEnded) -> None:
+    def _apply_tool(self, event: PermissionAsked | ToolStarted | ToolProgress | ToolEnded) -> None:
         match event:
             case PermissionAsked(request):
                 self._mark(request.call, Status.ASKING)
@@ -251,6 +252,9 @@ class ScreenState:
             case ToolStarted(call):
                 self._mark(call, Status.LIVE)
                 self._do(Activity.TOOL, describe_call(call))
+            case ToolProgress(call, newest, _):
+                index = self._call_index(call)
+                self.items.put(index, replace(self.items.at(index), result=newest))
             case ToolEnded(call, message, seconds):
                 self._tool_ended(call, message, seconds)
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from rolling_chat.tui.state.fates import Fates
 from rolling_chat.tui.state.item_list import ItemList
-from rolling_chat.tui.state.items import FOLDED_KINDS, Item
+from rolling_chat.tui.state.items import FOLDED_KINDS, Item, Kind, Status
 from rolling_chat.tui.transcript.colors import Look
 from rolling_chat.tui.transcript.heights import Heights
 from rolling_chat.tui.transcript.layout import Around, ItemLayout, LineCache, Place, Row, height_about
@@ -129,7 +129,9 @@ class Document:
             self._take(ordinal, self._layouts[ordinal])
 
     def is_open(self, item: Item) -> bool:
-        """Return whether an item is unfolded."""
+        """Return whether an item is unfolded; what a running tool has written so far always is."""
+        if item.kind is Kind.TOOL and item.status is Status.LIVE and item.result:
+            return True
         return self.all_open != (item.id in self._turned)
 
     # -- places
