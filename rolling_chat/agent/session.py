@@ -45,6 +45,7 @@ from rolling_chat.redaction import secrets_in, without_secrets
 from rolling_chat.sessions.records import SessionInfo
 from rolling_chat.tools import ToolContext, choose_tools
 from rolling_chat.tools.read_file import READ_FILE
+from rolling_chat.tools.run_command import MAX_TIMEOUT, RunCommand
 
 
 class Session:
@@ -202,6 +203,19 @@ class Session:
             self.conversation, self.planner, self.preview.plan, runtime.provider, calls, emit,
             self._ready_to_plan, runtime.settings.agent.max_tool_iterations, str(runtime.paths.log_file),
         )  # fmt: skip
+
+    async def run_own(self, command: str) -> str:
+        """Run a command for the user, as `run_command` would, and return its output and its exit code.
+
+        It needs no permission: the user typed it. Raises ChatError if it cannot be run.
+        """
+        runtime = self._runtime
+        environment = without_secrets(runtime.environ, runtime.settings.agent.environment)
+        with in_words():
+            result = await RunCommand().run(
+                {"command": command, "timeout": MAX_TIMEOUT}, ToolContext(runtime.folder, environment)
+            )
+        return result.text
 
     def _is_attached(self, path: str) -> bool:
         return self._runtime.attachments.is_named(path, tuple(self.messages))

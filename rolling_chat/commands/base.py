@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 
 if TYPE_CHECKING:
     from rolling_chat.agent import Chat
@@ -106,6 +106,14 @@ class CommandContext(Protocol):
 
     async def wait_for(self, work: Callable[[threading.Event], Result], doing: str) -> Result | None:
         """Run `work` in a thread, showing `doing`; return None if the user cancels, which sets its event."""
+        ...
+
+    async def wait_for_task(self, work: Coroutine[Any, Any, Result], doing: str) -> Result | None:
+        """Await `work`, showing `doing`; return None if the user cancels, which cancels it."""
+        ...
+
+    def insert(self, text: str) -> None:
+        """Insert text into the prompt box as if it was pasted: a long one is folded."""
         ...
 
     async def pick(self, title: str, choices: Sequence[Choice], *, current: str = "") -> str | None:

@@ -32,6 +32,7 @@ from rolling_chat.commands.resume import RESUME
 from rolling_chat.commands.retry import RETRY
 from rolling_chat.commands.rewind import REWIND
 from rolling_chat.commands.rolling_context import ROLLING_CONTEXT
+from rolling_chat.commands.run import RUN
 from rolling_chat.commands.search import SEARCH
 from rolling_chat.commands.sessions import SESSIONS
 from rolling_chat.commands.summary import SUMMARY
@@ -54,6 +55,7 @@ _COMMANDS: tuple[Command, ...] = (
     RECALL,
     FILES,
     DIFF,
+    RUN,
     PROCESSES,
     MODE,
     PERMISSIONS,
@@ -101,11 +103,13 @@ def parse(text: str) -> ParsedCommand | None:
     """Split a command line into name and argument; return None for a message.
 
     A command is one line and begins with a slash and a word. A path is a message
-    (`/etc/hosts is missing`), and so is a second slash (`//`).
+    (`/etc/hosts is missing`), and so is a second slash (`//`). `!ls` is `/run ls`.
     """
     line = text.strip()
-    if "\n" in line or not line.startswith("/"):
+    if "\n" in line or not line.startswith(("/", "!")):
         return None
+    if line.startswith("!"):
+        return ParsedCommand("run", line[1:].strip()) if line.strip("! ") else None
     name, _, argument = line[1:].partition(" ")
     if not name or not all(char.isalnum() or char in "-_" for char in name):
         return None

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from rolling_chat.agent import Chat
 from rolling_chat.commands import Choice, Table
@@ -61,6 +62,12 @@ class PlainContext:
 
     async def wait_for(self, work: Callable[[threading.Event], Result], doing: str) -> Result | None:
         return work(threading.Event())
+
+    async def wait_for_task(self, work: Coroutine[Any, Any, Result], doing: str) -> Result | None:
+        return await work
+
+    def insert(self, text: str) -> None:
+        self.draft += text
 
     async def pick(self, title: str, choices: Sequence[Choice], *, current: str = "") -> str | None:
         self.offered = list(choices)

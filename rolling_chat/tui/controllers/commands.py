@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -185,17 +185,28 @@ class CommandController:
 
     async def wait_for(self, work: Callable[[threading.Event], Result], doing: str) -> Result | None:
         """Run `work` in a thread; return None if `cancel` is called first, which sets its event."""
+        stop = threading.Event()
+        return await self._await(asyncio.ensure_future(asyncio.to_thread(work, stop)), doing, stop.set)
+
+    async def wait_for_task(self, work: Coroutine[Any, Any, Result], doing: str) -> Result | None:
+        """Await `work`; return None if `cancel` is called first, which cancels it."""
+        task = asyncio.ensure_future(work)
+        return await self._await(task, doing, task.cancel)
+
+    async def _await(
+        self, running: asyncio.Future[Result], doing: str, end: Callable[[], object]
+    ) -> Result | None:
+        """Await work until the user cancels it, and call `end` in any case."""
         self.cancel()
-        stop, canceled = threading.Event(), asyncio.Event()
+        canceled = asyncio.Event()
         self._canceled, self._screen.state.doing = canceled, doing
-        running = asyncio.ensure_future(asyncio.to_thread(work, stop))
         waiting = asyncio.ensure_future(canceled.wait())
         self._screen.state.changed()
         try:
             await asyncio.wait((running, waiting), return_when=asyncio.FIRST_COMPLETED)
             return None if canceled.is_set() else running.result()
         finally:
-            stop.set()
+            end()
             waiting.cancel()
             running.add_done_callback(_heard)  # whatever comes of it now is for nobody
             if self._canceled is canceled:
@@ -220,6 +231,10 @@ class CommandController:
     def refresh_title(self) -> None:
         """Redraw the title row."""
         self._screen.state.changed()
+
+    def insert(self, text: str) -> None:
+        """Insert text into the prompt box as if it was pasted: a long one is folded."""
+        self._screen.prompt.take_in(text)
 
     def offer_draft(self, text: str) -> bool:
         """Put `text` in the prompt box if that is blank; return whether it was."""
