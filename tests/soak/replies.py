@@ -66,6 +66,14 @@ _CALLS: tuple[tuple[str, Mapping[str, Any]], ...] = (
     ("run_command", {"command": "setsid sleep 60 & echo started"}),
     ("recall", {"id": "r1"}),
     ("recall", {"search": "lexer"}),
+    ("edit_file", {"path": "notes.txt", "old": "tabs.", "new": "tabs!", "all": True}),
+    ("edit_file", {"path": "notes.txt", "old": "The  lexer drops", "new": "x"}),
+    ("multi_edit", {"path": "new.txt", "edits": [{"old": "one", "new": "1"}, {"old": "two", "new": "2"}]}),
+    ("write_file", {"path": "new.txt", "content": "one\ntwo\n"}),
+    ("write_file", {"path": "deep/er/file.txt", "content": "x" * 300}),
+    ("write_file", {"path": "big.log", "content": "gone"}),
+    ("move_file", {"path": "new.txt", "to": "deep/moved.txt"}),
+    ("delete_file", {"path": "deep/moved.txt"}),
 )
 _HOSTILE: tuple[tuple[str, str], ...] = (
     ("read_file", ""),
@@ -92,6 +100,16 @@ _HOSTILE: tuple[tuple[str, str], ...] = (
     ("read_file", "[" * 3000),
     ("recall", '{"id": "r999999999999999999999"}'),
     ("recall", '{"pattern": "(a+)+$", "id": "r1"}'),
+    ("write_file", '{"path": "../home/secret.txt", "content": "overwritten"}'),
+    ("edit_file", '{"path": "link-to-secret", "old": "OUTSIDE", "new": "overwritten"}'),
+    ("move_file", '{"path": "notes.txt", "to": "../home/stolen.txt"}'),
+    ("delete_file", '{"path": "../home/secret.txt"}'),
+    ("write_file", '{"path": "a\\nb\\u001b[2J.txt", "content": "x"}'),
+    ("write_file", '{"path": ".", "content": "x"}'),
+    ("write_file", '{"path": ".git/hooks/pre-commit", "content": "true"}'),
+    ("edit_file", '{"path": "notes.txt", "old": "", "new": "x"}'),
+    ("edit_file", '{"path": "notes.txt", "old": "drops", "new": "\\u202e\\u0000\\ud800", "all": "yes"}'),
+    ("multi_edit", '{"path": "notes.txt", "edits": "x"}'),
 )
 MANY = 500  # calls in one reply
 
