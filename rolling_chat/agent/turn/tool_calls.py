@@ -27,6 +27,7 @@ from rolling_chat.events import (
 from rolling_chat.lenient_json import read_json
 from rolling_chat.messages import Ending, JsonObject, ToolCall
 from rolling_chat.permissions.rules import Subject, propose_rule
+from rolling_chat.sessions.records import StoreError
 from rolling_chat.text import normalize_text, one_line
 from rolling_chat.tools import Tool, ToolContext, ToolError, ToolResult
 from rolling_chat.tools.editing import EditingTool, PreparedEdit
@@ -132,7 +133,12 @@ class CallRunner:
 
     def _make_kept(self, edit: PreparedEdit) -> ToolResult:
         """Keep what an edit changes, so that it can be undone, and make it."""
-        forget = keep_edit(self.conversation.store.kept_files, self.conversation.reply_id, edit)
+        try:
+            forget = keep_edit(self.conversation.store.kept_files, self.conversation.reply_id, edit)
+        except StoreError as error:
+            return ToolResult(
+                f"Nothing was changed: it could not be kept for an undo ({error}).", Ending.FAILED
+            )
         try:
             return edit.make(self.context)
         except ToolError as error:

@@ -522,8 +522,8 @@ class TestCommands:
 
     async def test_an_unknown_one_names_the_nearest(self, tmp_path: Path) -> None:
         async with make_app(make_chat(tmp_path), tmp_path).run_test() as pilot:
-            await type_line(pilot, "/modle")
-            await tells(pilot, "There is no command /modle; did you mean /model?")
+            await type_line(pilot, "/mdoel")
+            await tells(pilot, "There is no command /mdoel; did you mean /model?")
 
     async def test_a_path_is_a_message(self, tmp_path: Path) -> None:
         chat = make_chat(tmp_path, says("I see."))
@@ -709,7 +709,7 @@ async def test_whoever_sends_sees_what_was_sent(tmp_path: Path) -> None:
 async def test_in_the_smallest_window_the_last_row_is_never_pushed_out(tmp_path: Path, text: str) -> None:
     async with make_app(make_chat(tmp_path, window=8192), tmp_path).run_test(size=(40, 10)) as pilot:
         screen_of(pilot).query_one(PromptBox).put(text)
-        await reads(pilot, "rolling: off")
+        await reads(pilot, "/ 8.2k")
         await pilot.pause()
         keys = screen_of(pilot).query_one(KeyBar)
         assert keys.region.bottom == 10
