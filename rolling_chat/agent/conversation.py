@@ -23,6 +23,7 @@ _FIRST = 300  # messages that are read at once: more than any screen shows
 _PLAIN = 2_000  # newest messages whose texts are kept as they are: what prompts are mostly made of
 _MAX_PACKED = 1_000  # messages a turn: more than a turn has
 _SLICE = 250  # messages that are read at a time afterwards, and shown: a few milliseconds
+_MAX_SHOWN = 100_000  # characters of what the screen shows instead of a result
 _LONG_REPLY = 300_000  # characters: stored and indexed in some 5 ms
 
 
@@ -159,6 +160,8 @@ class Conversation:
         providers refuse empty content.
         """
         content = normalize_text(text) or "[no output]"
+        if len(shown) > _MAX_SHOWN:
+            shown = f"{shown[:_MAX_SHOWN]}\n… and more, which /diff shows"
         extras = {SHOWN: normalize_text(shown)} if shown else None
         message = Message(
             "tool", content, tool_call_id=call.id, name=call.name or None, extras=extras, ending=ending

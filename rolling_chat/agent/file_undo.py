@@ -2,16 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 
 from rolling_chat.sessions.kept_files import KeptFiles
 from rolling_chat.sessions.records import KeptChange, KeptVersion
+from rolling_chat.text import printable
 from rolling_chat.tools import ToolContext, ToolError
 from rolling_chat.tools.diffs import diff_of
 from rolling_chat.tools.editing import PreparedEdit
-from rolling_chat.tools.file_changes import FileChange, FileVersion, apply_changes, locate, read_version
+from rolling_chat.tools.file_changes import (
+    FileChange,
+    FileVersion,
+    apply_changes,
+    locate,
+    read_version,
+    remove_folders,
+)
+
+_RIGHTS = 0o777  # other bits are not restored, as no write keeps them
+_CHANGED = "somebody else changed it"
+_NOT_KEPT = "what it held is no longer kept"
+_ELSEWHERE = "it is not in this folder"
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +33,7 @@ class FileMove:
     """The changes of files that go with a move of the head.
 
     `left` are lines about files that stay as they are: somebody else changed them, or their contents are no
-    longer kept. `folders` become empty and are removed, the innermost first.
+    longer kept. `folders` may become empty and are removed then, the innermost first.
     """
 
     changes: tuple[FileChange, ...] = ()
@@ -32,85 +46,132 @@ class FileMove:
         return not self.changes and not self.left
 
 
+@dataclass(slots=True)
+class _Path:
+    """What is to become of one path: what it may be now, what it becomes, and why it is left, if it is."""
+
+    path: Path
+    undone: list[KeptChange] = field(default_factory=list)
+    redone: list[KeptChange] = field(default_factory=list)
+    change: FileChange | None = None
+    reason: str = ""
+
+    @property
+    def wanted(self) -> KeptVersion | None:
+        return self.redone[-1].after if self.redone else self.undone[0].before
+
+    @property
+    def expected(self) -> tuple[KeptVersion | None, ...]:
+        """What the path may hold: what its last change left or, if the process died before that, found."""
+        if self.undone:
+            return self.undone[-1].after, self.undone[-1].before
+        return (self.redone[0].before,)
+
+    @property
+    def has_gap(self) -> bool:
+        """Whether somebody else changed the file between two of the changes: that would be lost."""
+        pairs = [*pairwise(self.undone), *pairwise(self.redone)]
+        is_other_start = bool(self.undone and self.redone) and not _equal(
+            self.undone[0].before, self.redone[0].before
+        )
+        return is_other_start or any(not _equal(one.after, other.before) for one, other in pairs)
+
+
 @dataclass(frozen=True, slots=True)
 class FileUndo:
-    """Undoes and redoes changes of files in the working folder, by what the store has kept of them."""
+    """Undoes and redoes changes of files in the working folder, by what the store has kept of them.
+
+    Reads and writes files: call it from a thread.
+    """
 
     kept: KeptFiles
-    session_id: str
     context: ToolContext
 
-    def move(self, here: Collection[str], there: Collection[str]) -> FileMove:
-        """Return what a move between two branches, given by their message ids, means for files."""
-        changes = self.kept.of_session(self.session_id)
-        undone = [one for one in changes if one.message_id in here and one.message_id not in there]
-        redone = [one for one in changes if one.message_id in there and one.message_id not in here]
-        moved: list[FileChange] = []
-        left: list[str] = []
-        for path in dict.fromkeys(one.path for one in (*undone, *redone)):
-            expected, wanted = _ends_of(path, undone, redone)
-            try:
-                change = self._change(Path(path), expected, wanted)
-            except ToolError as error:
-                left.append(str(error))
-            else:
-                moved += [change] if change is not None else []
-        folders = [Path(folder) for one in reversed(undone) for folder in reversed(one.folders)]
-        return FileMove(tuple(moved), tuple(left), tuple(dict.fromkeys(folders)))
+    def move(self, here: str, there: str) -> FileMove:
+        """Return what a move between two messages means for files; empty for before the first."""
+        ours, theirs = self.kept.of_branch(here), self.kept.of_branch(there)
+        known, others = {one.number for one in ours}, {one.number for one in theirs}
+        undone = [one for one in ours if one.number not in others]
+        redone = [one for one in theirs if one.number not in known]
+        paths: dict[str, _Path] = {}
+        for one in undone:
+            paths.setdefault(one.path, _Path(Path(one.path))).undone.append(one)
+        for one in redone:
+            paths.setdefault(one.path, _Path(Path(one.path))).redone.append(one)
+        for path in paths.values():
+            self._look_at(path)
+        _leave_together(paths, (*undone, *redone))
+        made = [path for path in paths.values() if path.change is not None and not path.reason]
+        folders = [Path(folder) for path in made for one in path.undone for folder in one.folders]
+        innermost = sorted(dict.fromkeys(folders), key=lambda folder: -len(folder.parts))
+        left = tuple(
+            f"{self._name(path.path)} is left as it is: {path.reason}."
+            for path in paths.values()
+            if path.reason
+        )
+        return FileMove(
+            tuple(path.change for path in made if path.change is not None), left, tuple(innermost)
+        )
 
     def make(self, move: FileMove) -> None:
         """Change the files. Raises ToolError if one cannot be changed; then none is."""
+        for change in move.changes:
+            if change.after is None and change.before is not None and change.before.mode is not None:
+                # a new file has the mode that the user gave it since when it comes back
+                self.kept.keep_mode(str(change.path), change.before.sha256, change.before.mode)
         apply_changes(move.changes, self.context)
-        for folder in move.folders:
-            try:
-                folder.rmdir()
-            except OSError:  # not empty, or gone: somebody else's by now
-                continue
+        remove_folders(move.folders, self.context)
 
-    def diff(self, here: Collection[str]) -> str:
-        """Return what the tools changed on a branch, beside what is on disk now, as one diff."""
-        changes: list[FileChange] = []
+    def diff(self, here: str) -> str:
+        """Return what the tools changed on the branch of a message, beside what is on disk now."""
         folder = self.context.folder.resolve()
-        kept = [one for one in self.kept.of_session(self.session_id) if one.message_id in here]
-        for path in dict.fromkeys(one.path for one in kept):
-            first = next(one for one in kept if one.path == path)
+        firsts: dict[str, KeptChange] = {}
+        for one in self.kept.of_branch(here):
+            firsts.setdefault(one.path, one)
+        parts: list[str] = []
+        for path, first in firsts.items():
             try:
-                now = self._on_disk(Path(path))
-                before = self._version(first.before, Path(path))
-            except ToolError:
-                continue
-            if before != now:
-                changes.append(FileChange(Path(path), before, now))
-        return diff_of(changes, folder)
+                now, before = self._on_disk(Path(path)), self._version(first.before)
+                if before != now:
+                    parts.append(diff_of([FileChange(Path(path), before, now)], folder))
+            except ToolError as error:
+                parts.append(f"{self._name(Path(path))} cannot be compared: {error}")
+        return "\n".join(parts)
 
-    def _change(
-        self, path: Path, expected: Sequence[KeptVersion | None], wanted: KeptVersion | None
-    ) -> FileChange | None:
-        """Return the change to what is wanted; None if it is there. Raises ToolError if something else is."""
-        now = self._on_disk(path)
-        if _is(now, wanted):
-            return None
-        if not any(_is(now, one) for one in expected):
-            raise ToolError(f"{self._name(path)} is left as it is: somebody else changed it since.")
-        return FileChange(path, now, self._version(wanted, path))
+    def _look_at(self, path: _Path) -> None:
+        """Find what a path needs: its change, none, or a reason why it is left."""
+        try:
+            now = self._on_disk(path.path)
+            if _is(now, path.wanted):
+                return
+            if path.has_gap or not any(_is(now, one) for one in path.expected):
+                path.reason = f"{_CHANGED} since"
+                return
+            path.change = FileChange(path.path, now, self._version(path.wanted))
+        except ToolError as error:
+            path.reason = str(error)
 
     def _on_disk(self, path: Path) -> FileVersion | None:
         # the folder may have become a link since: then it is another file
-        if locate(str(path), self.context) != path:
-            raise ToolError(f"{self._name(path)} is left as it is: its folder is now a link.")
+        try:
+            is_there = locate(str(path), self.context) == path
+        except ToolError:
+            is_there = False
+        if not is_there:
+            raise ToolError(_ELSEWHERE)
         return read_version(path, self.context)
 
-    def _version(self, kept: KeptVersion | None, path: Path) -> FileVersion | None:
+    def _version(self, kept: KeptVersion | None) -> FileVersion | None:
         if kept is None:
             return None
         data = self.kept.content(kept.sha256)
         if data is None:
-            raise ToolError(f"{self._name(path)} is left as it is: what it held is no longer kept.")
+            raise ToolError(_NOT_KEPT)
         return FileVersion(data, kept.mode, kept.is_link)
 
     def _name(self, path: Path) -> str:
         folder = self.context.folder.resolve()
-        return str(path.relative_to(folder)) if path.is_relative_to(folder) else str(path)
+        return printable(str(path.relative_to(folder) if path.is_relative_to(folder) else path), 200)
 
 
 def keep_edit(kept: KeptFiles, reply_id: str, edit: PreparedEdit) -> Callable[[], None]:
@@ -130,24 +191,32 @@ def keep_edit(kept: KeptFiles, reply_id: str, edit: PreparedEdit) -> Callable[[]
     return lambda: kept.drop(changes)
 
 
-def _ends_of(
-    path: str, undone: Sequence[KeptChange], redone: Sequence[KeptChange]
-) -> tuple[Sequence[KeptVersion | None], KeptVersion | None]:
-    """Return what a file may be now, and what it is to become.
+def _leave_together(paths: dict[str, _Path], changes: Sequence[KeptChange]) -> None:
+    """Leave all paths of a call if one is left: half of a move would double a file, or lose it."""
+    calls: dict[int, set[str]] = {}
+    for one in changes:
+        calls.setdefault(one.first, set()).add(one.path)
+    is_stable = False
+    while not is_stable:
+        is_stable = True
+        for together in calls.values():
+            left = next((path for path in together if paths[path].reason), "")
+            for path in together if left else ():
+                if not paths[path].reason and paths[path].change is not None:
+                    paths[path].reason = f"it was moved with {Path(left).name}, which is left"
+                    is_stable = False
 
-    It is as its last change left it or, if the process died just before making that, as it found it.
-    """
-    back = [one for one in undone if one.path == path]
-    forth = [one for one in redone if one.path == path]
-    expected = (back[-1].after, back[-1].before) if back else (forth[0].before,)
-    wanted = forth[-1].after if forth else back[0].before
-    return expected, wanted
+
+def _equal(one: KeptVersion | None, other: KeptVersion | None) -> bool:
+    if one is None or other is None:
+        return one is None and other is None
+    return one.sha256 == other.sha256 and one.is_link == other.is_link
 
 
 def _is(now: FileVersion | None, kept: KeptVersion | None) -> bool:
     if now is None or kept is None:
         return now is None and kept is None
-    is_same_mode = kept.mode is None or kept.mode == now.mode
+    is_same_mode = kept.mode is None or now.mode is None or kept.mode & _RIGHTS == now.mode & _RIGHTS
     return now.is_link == kept.is_link and is_same_mode and now.sha256 == kept.sha256
 
 

@@ -53,9 +53,13 @@ class History:
         return self.before(turns[-1].message.id)
 
     def before(self, message_id: str) -> str:
-        """Return the message before another one of this branch; empty for the first."""
+        """Return the message before another one of this branch; empty for the first. Raises ChatError."""
         ids = ["", *(message.id for message in self._messages)]
-        return ids[ids.index(message_id) - 1] if message_id in ids else ""
+        if message_id not in ids[1:]:
+            raise ChatError(
+                "That message is not on this branch; /branches lists the branches that were left."
+            )
+        return ids[ids.index(message_id) - 1]
 
     def end_of(self, message_id: str) -> str:
         """Return the last message of the branch that contains a message, where /branches would go."""
@@ -67,13 +71,6 @@ class History:
         here = self._head
         step = next((step for step in reversed(self._back) if step.reached == here), None)
         return step.left if step is not None else None
-
-    def ids_up_to(self, head: str) -> frozenset[str]:
-        """Return the ids of the messages from the first to `head`; none for an empty `head`."""
-        if not head:
-            return frozenset()
-        with in_words():
-            return frozenset(message.id for message in self._runtime.store.branch(self._state.info.id, head))
 
     def turns(self) -> list[SaidTurn]:
         """Return the turns of this branch by their user messages, oldest first."""

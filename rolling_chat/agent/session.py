@@ -246,24 +246,37 @@ class Session:
             raise ChatError("A title needs at least one character.")
         self.state.update(title=title)
 
-    def file_move(self, head: str) -> FileMove:
-        """Return what a move to another message (empty: to before the first) means for files."""
-        return self._file_undo.move({one.id for one in self.messages}, self.history.ids_up_to(head))
+    @property
+    def head(self) -> str:
+        """The id of the branch's newest message; empty before the first."""
+        messages = self.conversation.recent
+        return messages[-1].id if messages else ""
+
+    @property
+    def has_kept_files(self) -> bool:
+        """Whether there is any change of files that could be undone."""
+        with in_words():
+            return self._runtime.store.kept_files.has_any()
+
+    def file_move(self, here: str, there: str) -> FileMove:
+        """Return what a move between two messages means for files; call it from a thread."""
+        with in_words():
+            return self._file_undo.move(here, there)
 
     def move_files(self, move: FileMove) -> None:
-        """Change files back, or forth again."""
+        """Change files back, or forth again; call it from a thread. Raises ChatError."""
         with in_words():
             self._file_undo.make(move)
 
-    def diff(self) -> str:
-        """Return what this session's tools changed, beside what is on disk now."""
-        return self._file_undo.diff({one.id for one in self.messages})
+    def diff(self, here: str) -> str:
+        """Return what the tools changed up to a message, beside what is on disk; call it from a thread."""
+        with in_words():
+            return self._file_undo.diff(here)
 
     @property
     def _file_undo(self) -> FileUndo:
         runtime = self._runtime
-        context = ToolContext(runtime.folder, runtime.environ)
-        return FileUndo(runtime.store.kept_files, self.info.id, context)
+        return FileUndo(runtime.store.kept_files, ToolContext(runtime.folder, runtime.environ))
 
     async def files(self) -> list[FileState]:
         """Return the files that this session's tools read and wrote, and whether they have changed."""
@@ -280,10 +293,10 @@ class Session:
             self.info, tuple(self.messages), target, self._runtime.folder, summary, secrets=secrets
         )
 
-    def as_markdown(self) -> str:
-        """Return the branch as one Markdown document."""
+    def as_markdown(self, messages: Sequence[Message]) -> str:
+        """Return messages of the session as one Markdown document; call it from a thread if they are many."""
         secrets = secrets_in(self._runtime.environ)
-        return session_as_markdown(self.info, self.messages, secrets=secrets)
+        return session_as_markdown(self.info, messages, secrets=secrets)
 
     async def find_obstacle(self) -> Obstacle:
         """Find what was in the way of a turn that ended because its request did not fit. Raises ChatError."""

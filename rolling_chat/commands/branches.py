@@ -37,8 +37,8 @@ async def _run(context: CommandContext, _argument: str) -> None:
     if not chosen:
         return
     session = context.chat.session
-    move = session.file_move(session.history.end_of(chosen))
-    if not await go_back(context, "Go to the branch", move, lambda: session.history.go_to(chosen)):
+    head = session.history.end_of(chosen)
+    if not await go_back(context, "Go to the branch", head, lambda: session.history.go_to(chosen)):
         return
     context.say("This is the branch as it was left; /redo returns to the other.")
 

@@ -71,8 +71,11 @@ async def _all(context: CommandContext, _argument: str) -> None:
     if not session.messages:
         context.say("There is nothing to copy yet.")
         return
-    count = figures.plural(len(session.messages), "message")
-    text = await context.wait_for(lambda _: session.as_markdown(), "writing the conversation as Markdown")
+    messages = tuple(session.messages)
+    count = figures.plural(len(messages), "message")
+    text = await context.wait_for(
+        lambda _: session.as_markdown(messages), "writing the conversation as Markdown"
+    )
     if text is not None:
         _copy(context, f"the conversation as Markdown, {count}", text)
 

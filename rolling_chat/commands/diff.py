@@ -6,8 +6,8 @@ from rolling_chat.commands.base import Command, CommandContext
 
 
 async def _run(context: CommandContext, _argument: str) -> None:
-    session = context.chat.session
-    diff = await context.wait_for(lambda _: session.diff(), "comparing files")
+    session, head = context.chat.session, context.chat.session.head
+    diff = await context.wait_for(lambda _: session.diff(head), "comparing files")
     if diff is None:
         return
     if not diff:

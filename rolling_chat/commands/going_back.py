@@ -1,4 +1,4 @@
-"""Asking whether files go back with the conversation, for all commands that move to another message."""
+"""Moving to another message, with the files or without: what all commands share that go back or forth."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from rolling_chat import figures
+from rolling_chat.agent import ChatError
 from rolling_chat.commands.base import Choice, CommandContext
 
 if TYPE_CHECKING:
@@ -13,23 +14,48 @@ if TYPE_CHECKING:
 
 Choosing: TypeAlias = Literal["both", "conversation", "files"]
 
-_MAX_NAMED = 3  # files in the note of a choice
+_MAX_NAMED = 3  # files in the note of a choice, and lines about files that are left
 _COMMANDS = "what commands changed stays"
 
 
-async def choose_files(context: CommandContext, title: str, move: FileMove) -> Choosing | None:
-    """Ask what goes to the other message: conversation, files, or both; None if the user cancels.
+async def go_back(context: CommandContext, title: str, head: str, go: Callable[[], object]) -> bool:
+    """Move the conversation to `head` by `go`, the files that tools changed, or both, as the user chooses.
 
-    Asks nothing where no file would change.
+    Shows the conversation anew, and returns whether it moved.
     """
-    if not move.changes:
+    session = context.chat.session
+    move = None
+    if session.has_kept_files:
+        here = session.head
+        move = await context.wait_for(lambda _: session.file_move(here, head), "comparing files")
+        if move is None:
+            return False
+    chosen = await _choose(context, title, move)
+    if chosen is None:
+        return False
+    lines: list[str] = []
+    if move is not None and chosen != "conversation":
+        lines = await _move_files(context, move)
+        if not lines:
+            return False
+    if chosen != "files":
+        go()
+        context.reload()
+    for line in lines:
+        context.say(line)
+    return chosen != "files"
+
+
+async def _choose(context: CommandContext, title: str, move: FileMove | None) -> Choosing | None:
+    """Ask what moves; None if the user cancels. Asks nothing where no file would change."""
+    if move is None or not move.changes:
         return "conversation"
     names = [change.path.name for change in move.changes]
     more = f" and {len(names) - _MAX_NAMED} more" if len(names) > _MAX_NAMED else ""
-    files = f"{', '.join(names[:_MAX_NAMED])}{more}"
     count = figures.plural(len(names), "file")
+    left = f"; {figures.plural(len(move.left), 'other file')} left as is" if move.left else ""
     choices = [
-        Choice("both", "Both", f"the conversation and {count}: {files}"),
+        Choice("both", "Both", f"the conversation and {count}: {', '.join(names[:_MAX_NAMED])}{more}{left}"),
         Choice("conversation", "Conversation", "files stay as they are"),
         Choice("files", "Files", "the conversation stays as it is"),
     ]
@@ -37,24 +63,17 @@ async def choose_files(context: CommandContext, title: str, move: FileMove) -> C
     return next((one for one in ("both", "conversation", "files") if one == chosen), None)
 
 
-async def go_back(context: CommandContext, title: str, move: FileMove, go: Callable[[], object]) -> bool:
-    """Move the conversation by `go`, its files, or both, as the user chooses.
-
-    Shows the conversation anew, and returns whether it moved.
-    """
-    chosen = await choose_files(context, title, move)
-    if chosen is None:
-        return False
-    if chosen != "files":
-        go()
-        context.reload()
-    if chosen != "conversation":
-        context.chat.session.move_files(move)
-        context.say(f"{figures.plural(len(move.changes), 'file')} changed back: {_named(move)}.")
-    for line in move.left:
-        context.say(line, warning=True)
-    return chosen != "files"
-
-
-def _named(move: FileMove) -> str:
-    return ", ".join(change.path.name for change in move.changes[:10])
+async def _move_files(context: CommandContext, move: FileMove) -> list[str]:
+    """Change the files; return lines that report it, none if nothing was changed."""
+    session = context.chat.session
+    session.gate.require_idle()
+    try:
+        await context.wait_for(lambda _: session.move_files(move), "changing files")
+    except ChatError as error:
+        context.say(f"Nothing was moved: {error}", warning=True)
+        return []
+    names = ", ".join(change.path.name for change in move.changes[:10])
+    left = list(move.left[:_MAX_NAMED])
+    if len(move.left) > _MAX_NAMED:
+        left.append(f"{len(move.left) - _MAX_NAMED} more files are left as they are.")
+    return [f"{figures.plural(len(move.changes), 'file')} changed back: {names}.", *left]

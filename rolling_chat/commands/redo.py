@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from rolling_chat import figures
-from rolling_chat.agent import FileMove
 from rolling_chat.commands.base import Command, CommandContext
 from rolling_chat.commands.going_back import go_back
 
@@ -11,8 +10,8 @@ from rolling_chat.commands.going_back import go_back
 async def _run(context: CommandContext, _argument: str) -> None:
     session = context.chat.session
     target = session.history.redo_target()
-    move = session.file_move(target) if target is not None else FileMove()
-    if not await go_back(context, "Redo", move, session.history.redo):
+    head = session.head if target is None else target
+    if not await go_back(context, "Redo", head, session.history.redo):
         return
     count = figures.plural(len(context.chat.session.messages), "message")
     context.say(f"Back where you were: {count} on this branch.")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from rolling_chat.agent import FileMove
 from rolling_chat.commands.base import Command, CommandContext
 from rolling_chat.commands.going_back import go_back
 
@@ -12,8 +11,8 @@ async def _run(context: CommandContext, _argument: str) -> None:
     session = context.chat.session
     count = len(session.messages)
     turns = session.history.turns()
-    move = session.file_move(turns[-1].message.id) if turns else FileMove()
-    if not await go_back(context, "Answer again", move, session.history.retake):
+    head = turns[-1].message.id if turns else session.head
+    if not await go_back(context, "Answer again", head, session.history.retake):
         return
     if len(session.messages) < count:
         context.say("Answering again; the answer before is kept: /branches goes to it.")

@@ -55,8 +55,8 @@ async def _run(context: CommandContext, argument: str) -> None:
     await context.stop_turn()
     number = next((turn.number for turn in turns if turn.message.id == chosen), 0)
     session, messages = context.chat.session, []
-    move = session.file_move(session.history.before(chosen))
-    if not await go_back(context, "Go back", move, lambda: messages.append(session.history.rewind(chosen))):
+    head = session.history.before(chosen)
+    if not await go_back(context, "Go back", head, lambda: messages.append(session.history.rewind(chosen))):
         return
     message = messages[0]
     where = "" if context.offer_draft(message.text) else _IN_USE

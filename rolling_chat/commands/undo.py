@@ -14,8 +14,8 @@ async def _run(context: CommandContext, _argument: str) -> None:
     await context.stop_turn()
     session = context.chat.session
     number, messages = len(session.history.turns()), []
-    move = session.file_move(session.history.before_newest_turn())
-    if not await go_back(context, "Take back", move, lambda: messages.append(session.history.undo())):
+    head = session.history.before_newest_turn()
+    if not await go_back(context, "Take back", head, lambda: messages.append(session.history.undo())):
         return
     taken = messages[0]
     where = _BACK if context.offer_draft(taken.text) else _IN_USE

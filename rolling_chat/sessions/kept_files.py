@@ -12,7 +12,6 @@ import zlib
 from collections.abc import Callable, Iterable, Sequence
 
 from rolling_chat.sessions.database import Database
-from rolling_chat.sessions.message_search import IN_SESSION
 from rolling_chat.sessions.records import KeptChange, KeptVersion
 from rolling_chat.sessions.rows import (
     insert,
@@ -28,6 +27,15 @@ MAX_KEPT_BYTES = 500_000_000
 """Of contents, compressed: beyond it the oldest are dropped, and changes of them can no longer be undone."""
 
 _BEFORE_LINK, _AFTER_LINK = 1, 2
+_OF_BRANCH = """
+    WITH RECURSIVE branch (number) AS (
+        SELECT ?
+        UNION ALL
+        SELECT message.parent FROM branch JOIN message USING (number) WHERE message.parent IS NOT NULL
+    )
+    SELECT file_change.* FROM file_change JOIN branch ON file_change.message = branch.number
+    ORDER BY file_change.number
+"""
 
 
 class KeptFiles:
@@ -38,12 +46,16 @@ class KeptFiles:
         self._clock = clock
 
     def keep(self, changes: Iterable[KeptChange], contents: Iterable[bytes]) -> None:
-        """Store changes that are about to be made, and the contents that they name."""
+        """Store the changes of one call that is about to be made, and the contents that they name."""
+        # hashed and compressed before others have to wait for the database
+        packed = {hashlib.sha256(data).hexdigest(): zlib.compress(data, level=1) for data in contents}
         with self._database.write() as connection:
-            for data in contents:
-                _add_content(connection, data, self._clock())
+            for sha256, data in packed.items():
+                _add_content(connection, sha256, data, self._clock())
+            first = 0
             for change in changes:
-                _add_change(connection, change)
+                number = _add_change(connection, change, first)
+                first = first or number
             _drop_oldest(connection)
 
     def drop(self, changes: Sequence[KeptChange]) -> None:
@@ -56,16 +68,25 @@ class KeptFiles:
                     (message_number(change.message_id), pack(change.path)),
                 )
 
-    def of_session(self, session_id: str) -> list[KeptChange]:
-        """Return the changes of a session and of what it shares with forks, on all branches, oldest first."""
-        statement = f"""
-            SELECT * FROM file_change WHERE message IN ({IN_SESSION}) ORDER BY number
-        """  # noqa: S608 - our own words
+    def of_branch(self, head: str) -> list[KeptChange]:
+        """Return the changes on the branch that ends at a message, oldest first; none for an empty `head`."""
+        if not head:
+            return []
         with self._database.read() as connection:
-            found = connection.execute("SELECT number FROM session WHERE id = ?", (session_id,)).fetchone()
-            if found is None:
-                return []
-            return [_read(row) for row in connection.execute(statement, {"session": found["number"]})]
+            return [_read(row) for row in connection.execute(_OF_BRANCH, (message_number(head),))]
+
+    def has_any(self) -> bool:
+        """Return whether a tool ever changed a file, in any session."""
+        with self._database.read() as connection:
+            return connection.execute("SELECT 1 FROM file_change LIMIT 1").fetchone() is not None
+
+    def keep_mode(self, path: str, sha256: str, mode: int) -> None:
+        """Store the mode that a new file turned out to have, so that it comes back with it."""
+        with self._database.write() as connection:
+            connection.execute(
+                "UPDATE file_change SET after_mode = ? WHERE path = ? AND after = ? AND after_mode IS NULL",
+                (mode, pack(path), sha256),
+            )
 
     def content(self, sha256: str) -> bytes | None:
         """Return a stored content by its hash; None if it was dropped."""
@@ -83,15 +104,16 @@ def drop_unused(connection: sqlite3.Connection) -> None:
     )
 
 
-def _add_content(connection: sqlite3.Connection, data: bytes, now: float) -> None:
+def _add_content(connection: sqlite3.Connection, sha256: str, data: bytes, now: float) -> None:
     connection.execute(
         "INSERT INTO file_content VALUES (?, ?, ?)"
         " ON CONFLICT (sha256) DO UPDATE SET kept_at = excluded.kept_at",
-        (hashlib.sha256(data).hexdigest(), zlib.compress(data, level=1), now),
+        (sha256, data, now),
     )
 
 
-def _add_change(connection: sqlite3.Connection, change: KeptChange) -> None:
+def _add_change(connection: sqlite3.Connection, change: KeptChange, first: int) -> int:
+    """Add a row and return its number; `first` is that of its call's first change, 0 for this one."""
     before, after = change.before, change.after
     links = _BEFORE_LINK * (before is not None and before.is_link)
     links += _AFTER_LINK * (after is not None and after.is_link)
@@ -104,8 +126,12 @@ def _add_change(connection: sqlite3.Connection, change: KeptChange) -> None:
         "after_mode": after.mode if after is not None else None,
         "links": links,
         "folders": pack_json(list(change.folders)),
+        "first": first,
     }
-    insert(connection, "file_change", columns)
+    number = insert(connection, "file_change", columns)
+    if not first:
+        connection.execute("UPDATE file_change SET first = number WHERE number = ?", (number,))
+    return number
 
 
 def _drop_oldest(connection: sqlite3.Connection) -> None:
@@ -130,6 +156,8 @@ def _read(row: sqlite3.Row) -> KeptChange:
         _version(row["before"], row["before_mode"], is_link=bool(row["links"] & _BEFORE_LINK)),
         _version(row["after"], row["after_mode"], is_link=bool(row["links"] & _AFTER_LINK)),
         tuple(str(folder) for folder in unpack_json(row["folders"])),
+        row["number"],
+        row["first"],
     )
 
 

@@ -233,7 +233,8 @@ _EIGHTH = (
         after       TEXT,
         after_mode  INTEGER,
         links       INTEGER NOT NULL,
-        folders     ANY NOT NULL
+        folders     ANY NOT NULL,
+        first       INTEGER NOT NULL  -- the number of the first change of the same call
     ) STRICT
     """,
     "CREATE INDEX file_change_by_message ON file_change (message)",

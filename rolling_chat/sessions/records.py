@@ -199,7 +199,8 @@ class KeptVersion:
 class KeptChange:
     """A change of one file by a tool call of the reply `message_id`; None stands for no file.
 
-    `path` is absolute; `folders` are those that were made for it, the outermost first.
+    `path` is absolute; `folders` are those that were made for it, the outermost first. The store gives the
+    `number`, and the number of the `first` change of the same call.
     """
 
     message_id: str
@@ -207,6 +208,8 @@ class KeptChange:
     before: KeptVersion | None
     after: KeptVersion | None
     folders: tuple[str, ...] = ()
+    number: int = 0
+    first: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -154,6 +154,11 @@ class _Folders:
                 os.rmdir(_entry(one, above), dir_fd=above)
 
 
+def remove_folders(folders: Sequence[Path], context: ToolContext) -> None:
+    """Remove those folders that are empty, the innermost first, following no symlink."""
+    _Folders(list(reversed(folders))).remove(context.folder.resolve())
+
+
 def _require_unchanged(change: FileChange, context: ToolContext) -> None:
     now = read_version(change.path, context)
     if now == change.before:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import shutil
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -59,18 +60,18 @@ class Desk:
         """Rewind conversation and files to before a turn; return what is said of files that are left."""
         session = self.chat.session
         asked = session.history.turns()[number].message.id
-        move = session.file_move(session.history.before(asked))
-        session.history.rewind(asked)
+        move = session.file_move(session.head, session.history.before(asked))
         session.move_files(move)
+        session.history.rewind(asked)
         return list(move.left)
 
     def redo(self) -> list[str]:
         session = self.chat.session
         target = session.history.redo_target()
         assert target is not None
-        move = session.file_move(target)
-        session.history.redo()
+        move = session.file_move(session.head, target)
         session.move_files(move)
+        session.history.redo()
         return list(move.left)
 
 
@@ -119,6 +120,48 @@ async def test_a_file_that_somebody_else_changed_is_named_and_left(desk: Desk) -
     assert desk.files() == {"a.txt": b"mine\n"}
 
 
+async def test_what_somebody_else_wrote_between_two_edits_is_not_lost(desk: Desk) -> None:
+    (desk.folder / "a.txt").write_text("one\n")
+    await desk.turn(_call("edit_file", path="a.txt", old="one", new="two"))
+    (desk.folder / "a.txt").write_text("two\nand mine\n")
+    await desk.turn(_call("edit_file", path="a.txt", old="two", new="three"))
+    assert desk.go_before(0) == ["a.txt is left as it is: somebody else changed it since."]
+    assert desk.files() == {"a.txt": b"three\nand mine\n"}
+
+
+async def test_a_moved_file_comes_back_whole_or_not_at_all(desk: Desk) -> None:
+    (desk.folder / "a.txt").write_text("a\n")
+    await desk.turn(_call("move_file", path="a.txt", to="b.txt"))
+    (desk.folder / "b.txt").write_text("mine\n")
+    assert desk.go_before(0) == [
+        "b.txt is left as it is: somebody else changed it since.",
+        "a.txt is left as it is: it was moved with b.txt, which is left.",
+    ]
+    assert desk.files() == {"b.txt": b"mine\n"}
+
+
+async def test_a_folder_that_became_a_link_is_not_removed_where_it_leads(desk: Desk, tmp_path: Path) -> None:
+    await desk.turn(
+        _call("write_file", 1, path="sub/deep/d.txt", content="d\n"),
+        _call("write_file", 2, path="a.txt", content="a\n"),
+    )
+    outside = tmp_path / "outside"
+    (outside / "deep").mkdir(parents=True)
+    shutil.rmtree(desk.folder / "sub")
+    (desk.folder / "sub").symlink_to(outside)
+    assert desk.go_before(0) == ["sub/deep/d.txt is left as it is: it is not in this folder."]
+    assert (outside / "deep").is_dir()
+    assert "a.txt" not in desk.files()
+
+
+async def test_a_new_file_comes_back_with_the_mode_that_it_was_given_since(desk: Desk) -> None:
+    await desk.turn(_call("write_file", path="a.txt", content="a\n"))
+    (desk.folder / "a.txt").chmod(0o755)
+    assert desk.go_before(0) == []
+    assert desk.redo() == []
+    assert (desk.folder / "a.txt").stat().st_mode & 0o777 == 0o755
+
+
 async def test_what_is_no_longer_kept_is_named_and_left(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     (desk.folder / "a.txt").write_text("old\n")
     await desk.turn(_call("edit_file", path="a.txt", old="old", new="new"))
@@ -133,12 +176,12 @@ async def test_the_diff_of_a_session_is_what_it_changed_in_all(desk: Desk) -> No
     (desk.folder / "a.txt").write_text("one\ntwo\n")
     await desk.turn(_call("edit_file", path="a.txt", old="two", new="three"))
     await desk.turn(_call("edit_file", path="a.txt", old="three", new="four"))
-    assert desk.chat.session.diff().split("\n")[3:] == [" one", "-two", "+four"]
+    assert desk.chat.session.diff(desk.chat.session.head).split("\n")[3:] == [" one", "-two", "+four"]
 
 
 async def test_a_refused_edit_leaves_nothing_to_undo(desk: Desk) -> None:
     await desk.turn(_call("edit_file", path="a.txt", old="x", new="y"))
-    assert desk.chat.session.file_move("").is_nothing
+    assert desk.chat.session.file_move(desk.chat.session.head, "").is_nothing
 
 
 TURN = st.tuples(st.just("turn"), st.lists(st.tuples(st.sampled_from(NAMES), st.integers(0, 5)), max_size=3))
@@ -183,10 +226,12 @@ async def _walk(desk: Desk, acts: list[tuple[str, object]]) -> None:
         if act == "turn" or head not in at:
             at[head] = now
             continue
-        named = {name for name in NAMES if any(line.startswith(f"{name} ") for line in left)}
-        assert named <= touched
         expected = at[head]
-        for name in set(now) | set(expected):
+        names = {*NAMES, *now, *expected}
+        named = {name for name in names if any(line.startswith(f"{name} ") for line in left)}
+        assert not named or named & touched
+        touched |= named  # what was moved with a file that is left is left, too
+        for name in names:
             assert now.get(name) == expected.get(name) or name in touched, (name, left)
 
 
@@ -223,7 +268,7 @@ async def test_an_undo_that_cannot_be_made_changes_nothing(desk: Desk) -> None:
     (desk.folder / "a.txt").write_text("old\n")
     await desk.turn(_call("edit_file", path="a.txt", old="old", new="new"))
     session = desk.chat.session
-    move = session.file_move("")
+    move = session.file_move(session.head, "")
     (desk.folder / "a.txt").write_text("mine\n")
     with pytest.raises(ChatError, match="was changed by somebody else: nothing was changed"):
         session.move_files(move)

@@ -55,12 +55,27 @@ async def test_redo_and_branches_bring_files_back(context: PlainContext, tmp_pat
     assert (tmp_path / "work" / "notes.txt").read_text() == "hello\n"
 
 
-async def test_a_file_that_is_left_is_named(context: PlainContext, tmp_path: Path) -> None:
+async def test_nothing_is_asked_where_no_file_would_change(context: PlainContext, tmp_path: Path) -> None:
     (tmp_path / "work" / "notes.txt").write_text("mine\n")
+    await run(context, "/undo", None)
+    assert context.offered == []  # no file would change, so that nothing is asked
+    assert (tmp_path / "work" / "notes.txt").read_text() == "mine\n"
+
+
+async def test_a_file_that_changes_while_the_user_chooses_moves_nothing(
+    context: PlainContext, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pick = context.pick
+
+    async def slowly(*args: object, **options: object) -> str | None:
+        (tmp_path / "work" / "notes.txt").write_text("mine\n")
+        return await pick(*args, **options)
+
+    monkeypatch.setattr(context, "pick", slowly)
+    count = len(context.chat.session.messages)
     await run(context, "/undo", "both")
-    assert any(
-        "notes.txt is left as it is: somebody else changed it since." in line for line in context.warned
-    )
+    assert len(context.chat.session.messages) == count
+    assert context.warned[-1].startswith("Nothing was moved: ")
     assert (tmp_path / "work" / "notes.txt").read_text() == "mine\n"
 
 

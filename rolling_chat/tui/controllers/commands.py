@@ -123,6 +123,7 @@ class CommandController:
         self._turns = turns
         self._paths = paths
         self._canceled: asyncio.Event | None = None
+        self._is_kept = False  # what is being waited for, beside other work
         self.chat = screen.chat
 
     async def run(self, parsed: ParsedCommand) -> None:
@@ -191,14 +192,26 @@ class CommandController:
     async def wait_for_task(self, work: Coroutine[Any, Any, Result], doing: str) -> Result | None:
         """Await `work`; return None if `cancel` is called first, which cancels it."""
         task = asyncio.ensure_future(work)
-        return await self._await(task, doing, task.cancel)
+        return await self._await(task, doing, task.cancel, is_kept=True)
 
     async def _await(
-        self, running: asyncio.Future[Result], doing: str, end: Callable[[], object]
+        self,
+        running: asyncio.Future[Result],
+        doing: str,
+        end: Callable[[], object],
+        *,
+        is_kept: bool = False,
     ) -> Result | None:
-        """Await work until the user cancels it, and call `end` in any case."""
+        """Await work until the user cancels it, and call `end` in any case.
+
+        Other work cancels it too, unless it `is_kept`: then the other is not begun. Raises ChatError.
+        """
+        if self._is_kept:
+            end()
+            running.add_done_callback(_heard)
+            raise ChatError("A command is still running: wait for it, or end it with Esc.")
         self.cancel()
-        canceled = asyncio.Event()
+        canceled, self._is_kept = asyncio.Event(), is_kept
         self._canceled, self._screen.state.doing = canceled, doing
         waiting = asyncio.ensure_future(canceled.wait())
         self._screen.state.changed()
@@ -210,6 +223,7 @@ class CommandController:
             waiting.cancel()
             running.add_done_callback(_heard)  # whatever comes of it now is for nobody
             if self._canceled is canceled:
+                self._is_kept = False
                 self._canceled, self._screen.state.doing = None, ""
                 self._screen.state.changed()
 
