@@ -49,3 +49,19 @@ def test_at_the_start_it_is_looked_for_seldom_and_later_in_short_looks() -> None
     gc_tuning.spare_what_is_loaded()
     gc.unfreeze()
     assert gc.get_threshold()[0] < 10_000
+
+
+def test_while_the_user_waits_for_the_model_it_takes_more_to_look() -> None:
+    gc.collect()
+    gc.set_threshold(100_000, 100_000, 100_000)
+    old = Ring()
+    for _ in range(40):
+        gc.collect(1)
+    watched = weakref.ref(old)
+    del old
+    gc_tuning.tidy_up(is_waiting=True)
+    assert watched() is not None
+    for _ in range(80):
+        gc.collect(1)
+    gc_tuning.tidy_up(is_waiting=True)
+    assert watched() is None

@@ -16,9 +16,11 @@ from rolling_chat.events import (
     Permission,
     PermissionAnswer,
     PermissionRequest,
+    RequestStarted,
     TurnEnded,
     TurnStarted,
 )
+from rolling_chat.gc_tuning import tidy_up
 from rolling_chat.tui.state.screen_state import ScreenState
 from rolling_chat.tui.widgets.questions import (
     AS_FILE,
@@ -168,6 +170,8 @@ class TurnController:
     def _take(self, event: Event, outcome: Outcome) -> Outcome:
         self._meter.take(event)
         self._state.apply(event, self._clock())
+        if isinstance(event, RequestStarted):
+            tidy_up(is_waiting=True)
         return event.outcome if isinstance(event, TurnEnded) else outcome
 
     async def _ask_for_address(self) -> None:
