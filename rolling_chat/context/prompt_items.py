@@ -86,11 +86,12 @@ class PromptItem:
     layer: str = ""
     reason: str = ""
     measured: bool = False
+    # the index of the message in the branch, -1 for an invented one; read thousands of times a request
+    index: int = field(init=False, compare=False, repr=False)
 
-    @property
-    def index(self) -> int:
-        """Return the index of the message in the branch; -1 for an invented one."""
-        return self.normalized.index
+    def __post_init__(self) -> None:
+        """Take the index from the message."""
+        object.__setattr__(self, "index", self.normalized.index)
 
     @property
     def opens_turn(self) -> bool:
