@@ -48,12 +48,13 @@ class MadeBy:
 class FileTouch:
     """A file that a tool read or wrote, whole or in part, and what all of its bytes were then.
 
+    "read" and "written" say that the model then knew all of the file, "in part" that it may not have.
     `path` is absolute; `sha256` is in hexadecimal, empty where the file was too large to be read whole, and
     GONE where it was deleted.
     """
 
     path: str
-    action: Literal["read", "written"]
+    action: Literal["read", "read in part", "written", "written in part"]
     sha256: str
 
 

@@ -42,7 +42,7 @@ def file_states(used: Iterable[FileUse]) -> list[FileState]:
 
 def _state(path: str, uses: list[FileUse]) -> FileState:
     last = uses[-1]
-    actions = " and ".join(sorted({use.touch.action for use in uses}))
+    actions = " and ".join(sorted({use.touch.action.removesuffix(" in part") for use in uses}))
     return FileState(path, actions, last.at, len(uses), _since(last.touch.sha256, hash_file(Path(path))))
 
 

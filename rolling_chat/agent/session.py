@@ -221,10 +221,14 @@ class Session:
         return self._runtime.attachments.is_named(path, tuple(self.messages))
 
     def _last_seen(self, path: str) -> str | None:
-        """Return the hash of a file when this branch last read or wrote it, None if it never did."""
+        """Return the hash of a file when this branch last knew all of it, None if it never did."""
         branch = {message.id for message in self.messages}
         uses = self._runtime.store.files(self.info.id)
-        seen = [use.touch.sha256 for use in uses if use.touch.path == path and use.message_id in branch]
+        seen = [
+            use.touch.sha256
+            for use in uses
+            if use.touch.path == path and use.message_id in branch and use.touch.action in ("read", "written")
+        ]
         return seen[-1] if seen else None
 
     async def _ready_to_plan(self) -> None:

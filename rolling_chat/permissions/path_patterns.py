@@ -16,8 +16,21 @@ FILE_TOOLS = frozenset({"edit_file", "multi_edit", "write_file", "move_file", "d
 
 # What decides what runs by itself, here or later: neither the policy `edits` nor a wildcard reaches it.
 _PROTECTED_FOLDERS = frozenset(
-    [".git", ".hg", ".svn", ".jj", ".rolling-chat", ".ssh", ".config", ".vscode", ".idea", ".husky"]
+    [
+        ".git",
+        ".github",
+        ".hg",
+        ".svn",
+        ".jj",
+        ".rolling-chat",
+        ".ssh",
+        ".config",
+        ".vscode",
+        ".idea",
+        ".husky",
+    ]
 )
+_PROTECTED_BELOW = ("/.local/bin/",)
 _PROTECTED_FILES = frozenset(
     [
         "agents.md",
@@ -27,6 +40,9 @@ _PROTECTED_FILES = frozenset(
         ".gitmodules",
         ".mcp.json",
         ".bashrc",
+        ".bash_aliases",
+        ".bash_logout",
+        ".inputrc",
         ".bash_profile",
         ".bash_login",
         ".profile",
@@ -40,8 +56,17 @@ _PROTECTED_FILES = frozenset(
 
 def is_protected(path: str) -> bool:
     """Return whether a path, or the pattern of one, names what decides what runs by itself."""
-    parts = _same(path).split("/")
-    return parts[-1] in _PROTECTED_FILES or not _PROTECTED_FOLDERS.isdisjoint(parts)
+    path = _same(path)
+    parts = path.split("/")
+    if parts[-1] in _PROTECTED_FILES or not _PROTECTED_FOLDERS.isdisjoint(parts):
+        return True
+    return any(below in f"/{path}/" for below in _PROTECTED_BELOW)
+
+
+def lies_in(path: str, folder: str) -> bool:
+    """Return whether a path is a folder, or below it, as file systems compare them that ignore case."""
+    path, folder = _same(path), _same(folder)
+    return path == folder or path.startswith(f"{folder.rstrip('/')}/")
 
 
 def allows(pattern: str, path: str) -> bool:
@@ -83,8 +108,9 @@ def _same(path: str) -> str:
 
 
 def _named(path: str) -> str:
-    """Return the pattern that names a path: a `?` for what cannot be written in a rule."""
-    pattern = re.sub(r"^\s|\s$", "?", "".join(char if char.isprintable() else "?" for char in path))
+    """Return the pattern that names a path: a `?` for what cannot be written in a rule, and for a `*`."""
+    plain = "".join(char if char.isprintable() and char != "*" else "?" for char in path)
+    pattern = re.sub(r"^\s|\s$", "?", plain)
     return f"./{pattern}" if pattern.startswith("~") else pattern
 
 

@@ -9,7 +9,8 @@ As text, which is how settings hold them:
     edit_file(src/**)               files below `src`; for the tools that change files
     edit_file(*)                    files in the working folder itself
 
-What is said of edit_file holds for multi_edit, too: it is several edits in one call.
+What is said of edit_file holds for multi_edit, too: it is several edits in one call. A path that is denied
+to one of the tools that change files is denied to all of them.
 """
 
 from __future__ import annotations
@@ -219,8 +220,13 @@ def is_allowed(rules: Iterable[PermissionRule], tool: str, subject: Subject) -> 
 
 def find_denial(rules: Iterable[PermissionRule], tool: str, subject: Subject) -> PermissionRule | None:
     """Return the rule that denies a call, if any; an unparsable command need only name the program."""
-    own = (rule for rule in rules if rule.tool in (tool, _ruled_as(tool)))
+    own = (rule for rule in rules if rule.tool in (tool, _ruled_as(tool)) or _shares_paths(rule, tool))
     return next((rule for rule in own if _denies(rule, subject)), None)
+
+
+def _shares_paths(rule: PermissionRule, tool: str) -> bool:
+    """Whether a deny rule is about paths, and the tool one of those that change files."""
+    return rule.reach == "path" and tool in FILE_TOOLS
 
 
 def _ruled_as(tool: str) -> str:

@@ -28,6 +28,12 @@ class Paths:
     pastes_dir: Path
 
     @property
+    def own(self) -> tuple[Path, ...]:
+        """The files and folders that hold settings, themes and sessions, without symlinks."""
+        folders = (self.config_file.parent, self.themes_dir, self.data_dir, self.database.parent)
+        return tuple(path.resolve() for path in (self.config_file, *folders))
+
+    @property
     def attachments_dir(self) -> Path:
         """Messages that were too large to send, as files."""
         return self.data_dir / "attachments"

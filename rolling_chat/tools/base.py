@@ -33,9 +33,9 @@ class ToolContext:
     """The surroundings of a tool call: its folder, the environment, the conversation it may read back.
 
     `is_attached` says of a path outside the folder that the user gave that very file to the model.
-    `last_seen` returns the hash of a file when this branch last read or wrote it (absolute path): empty if it
-    was too large, GONE if it deleted it, None if it never did. `on_output` is called with what a command
-    writes, as it comes.
+    `last_seen` returns the hash of a file (absolute path) when this branch last read or wrote all of it:
+    empty if it was too large, GONE if it deleted it, None if it never did. `on_output` is called with what a
+    command writes, as it comes.
     """
 
     folder: Path
@@ -44,6 +44,10 @@ class ToolContext:
     is_attached: Callable[[str], bool] | None = None
     last_seen: Callable[[str], str | None] | None = None
     on_output: Callable[[bytes], None] | None = None
+
+    def knows(self, path: Path, sha256: str) -> bool:
+        """Return whether this branch has read or written all of a file as it is now."""
+        return self.last_seen is not None and self.last_seen(str(path)) == sha256
 
 
 class Tool(Protocol):

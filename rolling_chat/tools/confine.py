@@ -6,7 +6,7 @@ import os
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
+from pathlib import Path, PureWindowsPath
 from typing import BinaryIO
 
 from rolling_chat.text import printable
@@ -18,6 +18,7 @@ _NO_LINK: int = getattr(os, "O_NOFOLLOW", 0)
 _NO_WAIT: int = getattr(os, "O_NONBLOCK", 0)
 _FOLDER: int = getattr(os, "O_DIRECTORY", 0)
 _CLOSED_TO_CHILDREN: int = getattr(os, "O_CLOEXEC", 0)
+_IS_WINDOWS = os.name == "nt"
 _CAN_WALK = os.open in os.supports_dir_fd and _NO_LINK > 0
 
 
@@ -30,6 +31,7 @@ def resolve_inside(path: str, context: ToolContext) -> Path:
     folder = context.folder.resolve()
     try:
         named = folder / _expand_home(path, context)
+        _require_plain_parts(named)
         # what is outside answers the same whether it is there or not
         if not named.resolve().is_relative_to(folder):
             raise _outside(path)
@@ -51,7 +53,9 @@ def resolve_parent(path: str, context: ToolContext) -> Path:
     """
     folder = context.folder.resolve()
     try:
-        named = Path(os.path.normpath(folder / _expand_home(path, context)))
+        named = folder / _expand_home(path, context)
+        _require_plain_parts(named)
+        named = Path(os.path.normpath(named))
         parent = named.parent.resolve()
         inside = parent.is_relative_to(folder) and named != folder and bool(named.name)
         if inside and "\0" in str(named):
@@ -140,6 +144,16 @@ def _walk_to(path: Path, folder: Path, last: int = 0) -> int:
             os.close(descriptor)
         descriptor = following
     return descriptor
+
+
+def _require_plain_parts(path: Path) -> None:
+    """Raise ValueError for what Windows takes for another file, or a stream of one: `a.`, `a `, `a:b`."""
+    if not _IS_WINDOWS:
+        return
+    windows = PureWindowsPath(str(path))
+    for part in windows.parts[bool(windows.anchor) :]:
+        if part != ".." and (":" in part or part.endswith((".", " "))):
+            raise ValueError(path)
 
 
 def _expand_home(path: str, context: ToolContext) -> str:

@@ -129,11 +129,12 @@ def _prepared(arguments: JsonObject, edits: Sequence[_Edit], context: ToolContex
         raise ToolError(f"Nothing would change in {name}: `old` and `new` are the same.")
     change = FileChange(path, before, before.rewritten(data))
     places = "" if count == 1 else f" in {count:,} places"
-    return PreparedEdit((change,), f"Edited {name}{places}", context.folder.resolve())
+    is_known = context.knows(path, before.sha256)
+    return PreparedEdit((change,), f"Edited {name}{places}", context.folder.resolve(), is_known)
 
 
 def _existing(path: Path, name: str, context: ToolContext) -> FileVersion:
-    before = read_version(path, context)
+    before = read_version(path, context, writable=True)
     if before is None:
         raise ToolError(f"There is no {name}; write_file makes a new file.")
     return before

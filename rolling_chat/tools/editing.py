@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
-from rolling_chat.messages import FileTouch, JsonObject
-from rolling_chat.permissions.path_patterns import is_protected
+from rolling_chat.messages import GONE, FileTouch, JsonObject
+from rolling_chat.permissions.path_patterns import is_protected, lies_in
 from rolling_chat.tools.base import Tool, ToolContext, ToolResult
 from rolling_chat.tools.diffs import count_of, diff_of
 from rolling_chat.tools.file_changes import FileChange, apply_changes
@@ -16,11 +17,15 @@ from rolling_chat.tools.file_changes import FileChange, apply_changes
 
 @dataclass(frozen=True)
 class PreparedEdit:
-    """A change of files that was not made yet; `told` is what the model reads once it is made."""
+    """A change of files that was not made yet; `told` is what the model reads once it is made.
+
+    `is_known`: the model knows all of what the files hold then.
+    """
 
     changes: tuple[FileChange, ...]
     told: str
     folder: Path
+    is_known: bool = True
 
     @cached_property
     def diff(self) -> str:
@@ -35,16 +40,24 @@ class PreparedEdit:
         """The paths that change, relative to the working folder."""
         return tuple(change.path.relative_to(self.folder).as_posix() for change in self.changes)
 
-    @property
-    def is_protected(self) -> bool:
-        """Whether a path is among those that decide what runs by itself."""
-        return any(map(is_protected, self.paths))
+    def is_protected(self, own: Iterable[Path]) -> bool:
+        """Return whether a path is among those that decide what runs by itself, or lies in one of `own`.
+
+        The folders above the working folder count: it may itself be one of those that are protected.
+        """
+        folders = [path.as_posix() for path in own]
+        paths = [change.path.as_posix() for change in self.changes]
+        return any(is_protected(path) or any(lies_in(path, folder) for folder in folders) for path in paths)
 
     def make(self, context: ToolContext) -> ToolResult:
         """Make the change. Raises ToolError where nothing could be changed."""
-        files: tuple[FileTouch, ...] = apply_changes(self.changes, context)
+        files = tuple(map(self._as_known, apply_changes(self.changes, context)))
         told = ": ".join(filter(None, (self.told, count_of(self.changes))))
         return ToolResult(told, files=files, shown=self.diff)
+
+    def _as_known(self, touch: FileTouch) -> FileTouch:
+        is_known = self.is_known or touch.sha256 == GONE
+        return touch if is_known else replace(touch, action="written in part")
 
 
 @runtime_checkable

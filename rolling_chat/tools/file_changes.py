@@ -14,7 +14,7 @@ import secrets
 import stat
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from rolling_chat.messages import GONE, FileTouch
@@ -27,15 +27,16 @@ MAX_EDITED_BYTES = 20_000_000
 
 _NEW_FILE_MODE = 0o666  # less what the user's umask takes away
 _HAS_DIR_FD = os.open in os.supports_dir_fd  # not on Windows, where whole paths are used
+_HAS_EFFECTIVE_IDS = os.access in os.supports_effective_ids
 _TEMPORARY = ".rolling-chat-"
 _RIGHTS = 0o777  # what was written anew runs as another user no longer, as after any write on Unix
 _FOLDER = (
     os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 )
-_READ = (
-    os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
-)
-_CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+# O_BINARY: otherwise Windows writes other line ends than it is given
+_FILE = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+_READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | _FILE
+_CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _FILE
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,17 +86,21 @@ def locate(path: str, context: ToolContext) -> Path:
     return found
 
 
-def read_version(path: Path, context: ToolContext) -> FileVersion | None:
+def read_version(path: Path, context: ToolContext, *, writable: bool = False) -> FileVersion | None:
     """Return what is at a path from `locate`; None for nothing.
 
-    Raises ToolError for what is neither a regular file nor a symlink, cannot be read, or is too large.
+    Raises ToolError for what is neither a regular file nor a symlink, cannot be read, or is too large; for
+    one that is write-protected if it should be `writable`.
     """
     root = context.folder.resolve()
     if path == root:
         raise ToolError(f"{_name(path)} is a folder.")
     try:
         with _open_folder(path.parent, root) as folder:
-            return _read(path, folder)
+            found = _read(path, folder)
+            if writable:
+                _require_writable(path, found, folder)
+            return found
     except FileNotFoundError:
         return None
     except OSError as error:
@@ -113,13 +118,13 @@ def apply_changes(changes: Sequence[FileChange], context: ToolContext) -> tuple[
     folders = _Folders()
     try:
         for change in changes:
-            _require_unchanged(change, context)
+            _require_unchanged(change, read_version(change.path, context))
             _make(change, root, folders)
             made.append(change)
     except (OSError, ToolError) as error:
         for change in reversed(made):
             with contextlib.suppress(OSError, ToolError):
-                _make(FileChange(change.path, change.after, change.before), root, folders)
+                _make(_undoing(change), root, folders)
         folders.remove(root)
         if isinstance(error, ToolError):
             raise
@@ -159,9 +164,17 @@ def remove_folders(folders: Sequence[Path], context: ToolContext) -> None:
     _Folders(list(reversed(folders))).remove(context.folder.resolve())
 
 
-def _require_unchanged(change: FileChange, context: ToolContext) -> None:
-    now = read_version(change.path, context)
-    if now == change.before:
+def _undoing(change: FileChange) -> FileChange:
+    """Return the change that takes one back; not every file system keeps the mode that a file was given."""
+    made = None if change.after is None else replace(change.after, mode=None)
+    return FileChange(change.path, made, change.before)
+
+
+def _require_unchanged(change: FileChange, now: FileVersion | None) -> None:
+    before = change.before
+    if before is not None and now is not None and before.mode is None:
+        now = replace(now, mode=None)
+    if now == before:
         return
     name = _name(change.path)
     if now is None:
@@ -174,31 +187,66 @@ def _require_unchanged(change: FileChange, context: ToolContext) -> None:
 def _make(change: FileChange, root: Path, folders: _Folders) -> None:
     folders.make(change.path.parent, root)
     with _open_folder(change.path.parent, root) as folder:
-        if change.after is None:
-            os.unlink(_entry(change.path, folder), dir_fd=folder)
+        if change.after is not None:
+            _put(change, change.after, folder)
         else:
-            _replace(change.path, change.after, folder, is_new=change.before is None)
+            _require_unchanged(change, _read_if_any(change.path, folder))
+            os.unlink(_entry(change.path, folder), dir_fd=folder)
         if folder is not None:
             with contextlib.suppress(OSError):  # the change is made; some file systems cannot sync a folder
                 os.fsync(folder)
 
 
-def _replace(path: Path, version: FileVersion, folder: int | None, *, is_new: bool) -> None:
-    """Put a version in the place of what is at `path`: complete at once, or not at all."""
+def _put(change: FileChange, version: FileVersion, folder: int | None) -> None:
+    """Put a version in the place of what is at a path: complete at once, or not at all."""
+    path, before = change.path, change.before
     temporary = _entry(path.with_name(f"{_TEMPORARY}{secrets.token_hex(8)}"), folder)
     name = _entry(path, folder)
     try:
         if version.is_link:
             os.symlink(os.fsdecode(version.data), temporary, dir_fd=folder)
         else:
-            _write(temporary, version, folder, owner=None if is_new else _owner(name, folder))
-        if is_new:
-            _require_free(name, folder)
+            _write(temporary, version, folder, owner=None if before is None else _owner(name, folder))
+        if before is None and not version.is_link and _link(temporary, name, folder):
+            return
+        # as late as can be: somebody may have saved the file while the temporary one was written
+        now = _read_if_any(path, folder)
+        _require_unchanged(change, now)
+        _require_writable(path, now, folder)
         os.replace(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
-    except BaseException:
+    except FileExistsError:
+        raise ChangedMeanwhileError(
+            f"{_name(path)} exists by now: nothing was changed. Read it first."
+        ) from None
+    finally:
         with contextlib.suppress(OSError):
             os.unlink(temporary, dir_fd=folder)
+
+
+def _link(temporary: str, name: str, folder: int | None) -> bool:
+    """Give a file its name if that is free, else raise FileExistsError; False where links cannot be made."""
+    try:
+        os.link(temporary, name, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
+    except FileExistsError:
         raise
+    except (OSError, NotImplementedError, AttributeError):
+        return False
+    return True
+
+
+def _require_writable(path: Path, found: FileVersion | None, folder: int | None) -> None:
+    """Refuse what is write-protected: the rights to its folder would be enough to replace it."""
+    if found is None or found.is_link:
+        return
+    if not os.access(_entry(path, folder), os.W_OK, dir_fd=folder, effective_ids=_HAS_EFFECTIVE_IDS):
+        raise ToolError(f"{_name(path)} is write-protected; it cannot be edited.")
+
+
+def _read_if_any(path: Path, folder: int | None) -> FileVersion | None:
+    try:
+        return _read(path, folder)
+    except FileNotFoundError:
+        return None
 
 
 def _write(temporary: str, version: FileVersion, folder: int | None, owner: tuple[int, int] | None) -> None:
@@ -232,16 +280,6 @@ def _set_mode(descriptor: int, path: str, mode: int) -> None:
         os.fchmod(descriptor, mode)
     else:
         Path(path).chmod(mode)
-
-
-def _require_free(name: str, folder: int | None) -> None:
-    try:
-        os.stat(name, dir_fd=folder, follow_symlinks=False)
-    except FileNotFoundError:
-        return
-    raise ChangedMeanwhileError(
-        f"“{printable(name, 200)}” exists by now: nothing was changed. Read it first."
-    )
 
 
 def _read(path: Path, folder: int | None) -> FileVersion:

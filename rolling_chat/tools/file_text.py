@@ -39,6 +39,11 @@ class FileText:
         return self._original(0, len(self.text))
 
     @property
+    def with_mark(self) -> str:
+        """The text as it is in the file, with the byte order mark as its first character."""
+        return self.mark.decode(self.encoding) + self.as_in_file
+
+    @property
     def line_ends(self) -> str:
         """The kind of all line ends, "LF", "CRLF" or "mixed line ends"; empty for a text of one line."""
         count = self.text.count("\n")
@@ -55,7 +60,7 @@ class FileText:
         """Return the file's bytes with each span of `text` replaced by `new`, and no other byte changed.
 
         Lines of `new` end as the line does in which its span begins. Raises ToolError for a character that
-        the file's encoding does not have.
+        the file's encoding does not have, and if the bytes would be read as other text.
         """
         new = new.replace("\r\n", "\n")
         self._require_encodable(new)
@@ -103,6 +108,8 @@ class FileText:
         return "\r\n" if found < len(self.returns) and self.returns[found] == stop else "\n"
 
     def _require_encodable(self, new: str) -> None:
+        if "\0" in new:
+            raise ToolError("U+0000 makes a file binary and cannot be written to one; only text can.")
         if not self.is_valid and not new.isascii():
             raise ToolError(
                 "The file is not UTF-8, and its encoding is not known: only ASCII can be written into it."
@@ -115,7 +122,19 @@ class FileText:
             ) from None
 
     def _encode(self, text: str) -> bytes:
-        return self.mark + text.encode(self.encoding, "strict" if self.is_valid else "surrogateescape")
+        """Return the bytes of a text. Raises ToolError if they would be read as another text, or as none."""
+        data = self.mark + text.encode(self.encoding, "strict" if self.is_valid else "surrogateescape")
+        try:
+            read = read_file_text(data, "")
+        except ToolError:
+            read = None
+        marked = self.mark.decode(self.encoding) + text
+        if read is None or read.encoding != self.encoding or read.with_mark != marked:
+            raise ToolError(
+                f"The file would no longer be read as {self.encoding.upper()} text with this content; "
+                "nothing can be changed so."
+            )
+        return data
 
 
 def read_file_text(data: bytes, name: str) -> FileText:

@@ -11,6 +11,7 @@ MAX_HASHED_BYTES = 1_000_000_000
 """What is longer is not read to its end for a hash: that would keep people waiting."""
 
 _PIECE = 1_000_000
+_READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 
 
 class FileHash:
@@ -39,8 +40,7 @@ def hash_file(path: Path) -> str | None:
     """Hash a file as it is now; None if it cannot be read, empty if it is too long."""
     try:
         # not waiting: a pipe may have taken the file's place
-        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0))
-        with os.fdopen(descriptor, "rb") as file:
+        with os.fdopen(os.open(path, _READ), "rb") as file:
             return FileHash().finish(file)
     except (OSError, ValueError):
         return None

@@ -71,6 +71,11 @@ class _Selection:
     lines: int  # of the whole file, as far as it was read
     full: bool = False  # MAX_RESULT_BYTES was reached
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether all lines that the file was read to were taken."""
+        return self.first == 1 and self.last == self.lines and not self.full
+
 
 def _read(path: str, start: int, end: int | None, context: ToolContext) -> ToolResult:
     resolved = resolve_file(path, context)
@@ -85,7 +90,9 @@ def _read(path: str, start: int, end: int | None, context: ToolContext) -> ToolR
         else:
             pieces = _pieces(file, digest)
         selection = _select(pieces, start, end)
-        touched = FileTouch(str(resolved), "read", digest.finish(file))
+        rest = file.peek(1) if hasattr(file, "peek") else b""
+        is_whole = selection.is_whole and not rest
+        touched = FileTouch(str(resolved), "read" if is_whole else "read in part", digest.finish(file))
     return ToolResult(_present(selection, name, start), files=(touched,))
 
 

@@ -40,10 +40,10 @@ class WriteFile:
         if not isinstance(content, str):
             raise ToolError("The argument 'content' is missing: give all of the file's text.")
         path = locate(read_text(arguments, "path"), context)
-        before = read_version(path, context)
+        before = read_version(path, context, writable=True)
         if before is not None and before.is_link:
             path = resolve_inside(read_text(arguments, "path"), context)
-            before = read_version(path, context)
+            before = read_version(path, context, writable=True)
         name = relative_name(path, context)
         if before is None:
             after = FileVersion(new_file_text().rewritten(content))
@@ -65,6 +65,8 @@ def _require_read(path: str, name: str, now: FileVersion, context: ToolContext) 
     """Raise ToolError if a file was not read in this session, or has changed since."""
     seen = context.last_seen(path) if context.last_seen is not None else None
     if seen is None:
-        raise ToolError(f"{name} exists and was not read in this session: read it first, or use edit_file.")
+        raise ToolError(
+            f"{name} exists and was not read in this session: read it first, all of it, or use edit_file."
+        )
     if seen != now.sha256:  # a file that was too large to be hashed is larger than what can be written
         raise ToolError(f"{name} has changed since it was read: read it again, then write it.")

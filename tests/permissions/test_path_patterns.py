@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rolling_chat.permissions.path_patterns import allows, denies, is_protected
+from rolling_chat.permissions.path_patterns import FILE_TOOLS, allows, denies, is_protected, lies_in
 from rolling_chat.permissions.rules import PermissionRule, find_denial, is_allowed, parse_rule, propose_rule
 
 PROTECTED = [
@@ -21,6 +21,11 @@ PROTECTED = [
     ".ssh/authorized_keys",
     ".bashrc",
     ".vscode/tasks.json",
+    ".github/workflows/test.yml",
+    ".local/bin/ls",
+    "x/.local/bin/deep/ls",
+    ".bash_aliases",
+    ".inputrc",
 ]
 
 
@@ -81,10 +86,27 @@ def test_a_pattern_that_names_a_protected_folder_reaches_into_it() -> None:
 
 
 @pytest.mark.parametrize(
-    "path", ["src/agents.py", ".gitignore", "git/config", ".github/x.yml", "agents.md.txt"]
+    "path",
+    [
+        "src/agents.py",
+        ".gitignore",
+        "git/config",
+        "github/x.yml",
+        "agents.md.txt",
+        ".local/x",
+        "a.local/bin/b",
+    ],
 )
 def test_other_files_are_not_protected(path: str) -> None:
     assert not is_protected(path)
+
+
+@pytest.mark.parametrize(
+    ("path", "folder", "is_in"),
+    [("/a/b", "/a", True), ("/a", "/a", True), ("/A/x", "/a", True), ("/ab", "/a", False), ("/b", "/", True)],
+)
+def test_what_lies_in_a_folder_is_known(path: str, folder: str, is_in: bool) -> None:
+    assert lies_in(path, folder) is is_in
 
 
 @pytest.mark.parametrize(
@@ -124,6 +146,19 @@ def test_to_deny_one_path_is_enough() -> None:
     assert find_denial(rules, "move_file", ("a", "b")) is None
 
 
+@pytest.mark.parametrize("denied", sorted(FILE_TOOLS))
+@pytest.mark.parametrize("tool", sorted(FILE_TOOLS))
+def test_a_path_that_is_denied_to_one_tool_is_denied_to_all(denied: str, tool: str) -> None:
+    rule = parse_rule(f"{denied}(secrets/**)")
+    assert find_denial([rule], tool, ("secrets/a",)) == rule
+    assert find_denial([rule], tool, ("a",)) is None
+    assert find_denial([rule], "run_command", "cat secrets/a") is None
+
+
+def test_a_tool_that_is_denied_is_denied_alone() -> None:
+    assert find_denial([parse_rule("delete_file")], "edit_file", ("a",)) is None
+
+
 def test_rules_of_edit_file_hold_for_several_edits_at_once() -> None:
     rules = [parse_rule("edit_file(src/**)")]
     assert is_allowed(rules, "multi_edit", ("src/a",))
@@ -142,6 +177,9 @@ def test_rules_of_edit_file_hold_for_several_edits_at_once() -> None:
         ((".git/config",), "edit_file(.git/config)"),
         (("src/a.py", "AGENTS.md"), "edit_file(AGENTS.md)"),
         (("~x/a",), "edit_file(./~x/**)"),
+        (("**/a",), "edit_file(??/**)"),
+        (("a*b/c",), "edit_file(a?b/**)"),
+        ((".git/*",), "edit_file(.git/?)"),
     ],
 )
 def test_always_proposes_the_folder_and_for_protected_files_the_file_alone(

@@ -238,6 +238,8 @@ def test_a_vanished_folder_is_an_error_and_is_not_made_again(
     assert not folder.exists()
 
 
+_NOBODY = 65_534
+
 # What runs in a process of its own: its limits and its user hold for all of it.
 _PROGRAM = """
 import os, resource, signal, sys
@@ -245,15 +247,18 @@ from pathlib import Path
 from rolling_chat.tools import ToolContext, ToolError
 from rolling_chat.tools.edit_file import EditFile
 from rolling_chat.tools.move_file import DeleteFile, MoveFile
+from rolling_chat.tools.write_file import WriteFile
 folder, how = Path(sys.argv[1]), sys.argv[2]
 context = ToolContext(folder, {})
-if how == "read-only":
+if how in ("read-only", "protected"):
     os.seteuid(65534)
 else:
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, 50_000))
 for tool, arguments in [
-    (EditFile(), {"old": "end", "new": "END"}), (MoveFile(), {"to": "other/b"}),
+    (EditFile(), {"old": "end", "new": "END"}),
+    *[(WriteFile(), {"content": "x"})] * (how == "protected"),
+    (MoveFile(), {"to": "other/b"}),
     *[(DeleteFile(), {})] * (how == "read-only"),
 ]:
     try:
@@ -292,15 +297,34 @@ def test_a_folder_that_is_read_only_stays_as_it_is(folder: Path) -> None:
     if os.geteuid() != 0:
         pytest.skip("needs root to become somebody whom the folder refuses")
     (folder / "a").write_text("end\n")
+    (folder / "a").chmod(0o666)
+    _open_the_way(folder)
+    said = _in_a_process(folder, "read-only")
+    assert [line.partition(": ")[2] for line in said] == ["permission denied. Nothing was changed."] * 3
+    assert sorted(path.name for path in folder.rglob("*")) == ["a", "mine"]
+    assert (folder / "a").read_text() == "end\n"
+
+
+@posix
+def test_a_file_that_is_write_protected_is_not_replaced(folder: Path) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("needs root to become somebody whom the file refuses")
+    (folder / "a").write_text("end\n")
+    (folder / "a").chmod(0o444)
+    os.chown(folder / "a", _NOBODY, _NOBODY)
+    folder.chmod(0o777)
+    _open_the_way(folder)
+    said = _in_a_process(folder, "protected")
+    assert said == ["“a” is write-protected; it cannot be edited."] * 2 + ["made"]
+    assert (folder / "other" / "b").read_text() == "end\n"
+
+
+def _open_the_way(folder: Path) -> None:
     for above in folder.parents:
         if above.is_relative_to(tempfile.gettempdir()) and above.name.startswith(
             ("pytest-", "popen-", "test_")
         ):
             above.chmod(0o755)
-    said = _in_a_process(folder, "read-only")
-    assert [line.partition(": ")[2] for line in said] == ["permission denied. Nothing was changed."] * 3
-    assert sorted(path.name for path in folder.rglob("*")) == ["a", "mine"]
-    assert (folder / "a").read_text() == "end\n"
 
 
 @given(st.text(st.sampled_from("ab \n\r\t\u202e\u200b\u2028\x1b\x00\u3164@+-\\"), max_size=30))

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from rolling_chat.messages import JsonObject
-from rolling_chat.tools import Tool, ToolContext, ToolError, ToolResult
-from rolling_chat.tools.confine import open_inside, resolve_inside
+from rolling_chat.tools import Tool, ToolContext, ToolError, ToolResult, confine
+from rolling_chat.tools.confine import open_inside, resolve_inside, resolve_parent
 from rolling_chat.tools.list_files import ListFiles
 from rolling_chat.tools.read_file import ReadFile
 from rolling_chat.tools.search_files import SearchFiles
@@ -178,3 +178,17 @@ async def test_a_path_outside_answers_the_same_whether_it_is_there_or_not(
     for path in ("../outside.txt", "../not-there", "../../x", "/x", "/etc/passwd", "~/not-there", "door"):
         with pytest.raises(ToolError, match="is outside the working folder; tools read only inside it"):
             await tool.run({"path": path, "pattern": "x"}, context)
+
+
+@pytest.mark.parametrize("path", ["a.txt.", "a.txt ", ".git./x", "a:b", "sub/a.txt::$DATA", "sub /a"])
+def test_on_windows_a_name_that_means_another_file_is_refused(
+    path: str, folder: Path, context: ToolContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder / path).parent.mkdir(exist_ok=True)
+    (folder / path).touch()
+    assert resolve_inside(path, context) == resolve_parent(path, context)
+    monkeypatch.setattr(confine, "_IS_WINDOWS", True)
+    for resolve in (resolve_inside, resolve_parent):
+        with pytest.raises(ToolError, match="cannot be used as a path"):
+            resolve(path, context)
+    assert resolve_parent("./sub/../a.b", context) == folder / "a.b"

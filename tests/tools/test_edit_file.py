@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import codecs
+import hashlib
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -48,8 +50,17 @@ def test_a_text_is_replaced_and_the_model_reads_how_much(file: Path, context: To
     assert result.text == "Edited a.txt: +2 -1"
     assert result.shown == "--- a/a.txt\n+++ b/a.txt\n@@ -1,3 +1,4 @@\n one\n-two\n+2\n+2\n three"
     (touch,) = result.files
-    assert (touch.path, touch.action, len(touch.sha256)) == (str(file), "written", 64)
+    assert (touch.path, touch.action, len(touch.sha256)) == (str(file), "written in part", 64)
     assert touch.sha256 != GONE
+
+
+def test_a_file_that_was_known_is_known_after_an_edit(file: Path, context: ToolContext) -> None:
+    known = hashlib.sha256(CONTENT).hexdigest()
+    context = replace(context, last_seen={str(file): known}.get)
+    (touch,) = _edit(context, old="two", new="2").files
+    assert touch.action == "written"
+    (touch,) = _edit(context, old="2", new="3").files  # as somebody else left it
+    assert touch.action == "written in part"
 
 
 def test_every_occurrence_is_replaced_if_asked(file: Path, context: ToolContext) -> None:

@@ -67,6 +67,30 @@ def test_half_a_character_is_refused_and_becomes_no_stray_byte(new: str, mark: b
         file.rewritten(new)
 
 
+@pytest.mark.parametrize(("mark", "encoding"), [(b"", "utf-8"), *MARKED])
+def test_a_nul_is_refused_in_every_encoding(mark: bytes, encoding: str) -> None:
+    file = read_file_text(mark + "abc".encode(encoding), "a")
+    for write in (lambda: file.replaced([(0, 1)], "x\0"), lambda: file.rewritten("\0x")):
+        with pytest.raises(ToolError, match=r"U\+0000 makes a file binary"):
+            write()
+
+
+@pytest.mark.parametrize(
+    ("data", "start", "end"),
+    [
+        (codecs.BOM_UTF16_LE + "a\0b".encode("utf-16-le"), 0, 1),  # a mark of UTF-32
+        (b"a\xff\xfebc", 0, 1),  # a mark of UTF-16
+        (b"ab" * 8_192 + b"\0", 0, 16_000),  # a NUL among the first bytes
+        (b"\xc3a\xa9", 1, 2),  # two stray bytes become a character
+    ],
+    ids=["utf-32", "utf-16", "binary", "joined"],
+)
+def test_an_edit_that_would_make_the_rest_another_text_is_refused(data: bytes, start: int, end: int) -> None:
+    file = read_file_text(data, "a")
+    with pytest.raises(ToolError, match="would no longer be read as"):
+        file.replaced([(start, end)], "")
+
+
 @pytest.mark.parametrize(
     ("data", "said"),
     [

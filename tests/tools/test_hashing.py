@@ -22,6 +22,14 @@ CONTENTS = {
 }
 
 
+async def test_a_file_that_is_read_to_a_limit_of_bytes_is_read_in_part(
+    folder: Path, context: ToolContext
+) -> None:
+    (folder / "a.txt").write_bytes(("x" * MAX_RESULT_BYTES).encode("utf-32"))
+    (touch,) = (await ReadFile().run({"path": "a.txt"}, context)).files
+    assert touch.action == "read in part"
+
+
 @pytest.mark.parametrize("name", CONTENTS)
 @pytest.mark.parametrize("lines", [{}, {"start": 1, "end": 1}])
 async def test_reading_a_file_or_a_part_of_it_tells_the_hash_of_the_whole(
@@ -32,7 +40,8 @@ async def test_reading_a_file_or_a_part_of_it_tells_the_hash_of_the_whole(
     result = await ReadFile().run({"path": "a.txt", **lines}, context)
     digest = hashlib.sha256(data).hexdigest()
     (touch,) = result.files
-    assert (touch.action, touch.sha256) == ("read", digest)
+    is_part = name == "beyond what is read" or (name == "text" and lines)
+    assert (touch.action, touch.sha256) == ("read in part" if is_part else "read", digest)
     assert touch.path.endswith(f"/{folder.name}/a.txt")
     assert hash_file(folder / "a.txt") == digest
 

@@ -132,6 +132,7 @@ async def test_a_file_that_appeared_after_the_question_is_not_written_over(
         ({"path": "\u202egpj.exe", "content": "x"}, "has control characters"),
         ({"path": "x" * 300, "content": "x"}, "file name too long"),
         ({"path": "a.txt", "content": "\ud800"}, "half a character"),
+        ({"path": "a.txt", "content": "#!/bin/sh\n\0evil"}, "makes a file binary"),
     ],
 )
 def test_what_cannot_be_written_is_refused_in_one_line(

@@ -151,7 +151,7 @@ class CallRunner:
     async def _refusal(self, call: ToolCall, tool: Tool, detail: str, edit: PreparedEdit | None) -> str:
         """Return what the model reads if rules or user refuse the call; empty when it may run."""
         subject: Subject = detail if edit is None else edit.paths
-        is_edit = edit is not None and not edit.is_protected
+        is_edit = edit is not None and not edit.is_protected(self.permissions.runtime.paths.own)
         verdict = self.permissions.verdict(tool, subject, is_edit=is_edit)
         if verdict == "allowed":
             return ""

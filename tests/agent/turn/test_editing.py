@@ -19,6 +19,7 @@ from rolling_chat.events import (
     ToolStarted,
 )
 from rolling_chat.messages import SHOWN, Ending, ToolCall
+from rolling_chat.settings.paths import find_paths
 from rolling_chat.settings.schema import PermissionSettings
 from rolling_chat.tools.editing import PreparedEdit
 from tests.support.agent import Opened, assert_well_formed, call, calls, collect, of_kind, says
@@ -177,6 +178,25 @@ async def test_a_link_into_a_protected_folder_is_protected(opened: Opened) -> No
     assert not (runtime.folder / ".git" / "x").exists()
 
 
+@pytest.mark.parametrize(
+    "path", ["mine/config.toml", "mine/sessions.db", "mine/drafts/x", "mine/themes/x", "MINE/config.toml"]
+)
+async def test_edits_never_lets_pass_the_programs_own_files(path: str, opened: Opened) -> None:
+    chat, runtime, _ = opened(calls(writing(path, "x")), says("ok"), approvals="edits")
+    paths = find_paths({"ROLLING_CHAT_HOME": str(runtime.folder / "mine")})
+    runtime.paths = paths
+    await collect(chat.send("go"))  # nobody to ask
+    assert not (runtime.folder / path).exists()
+
+
+async def test_what_lies_in_a_protected_folder_is_protected_from_inside_it_too(opened: Opened) -> None:
+    chat, runtime, _ = opened(calls(writing("a.txt", "x")), says("ok"), approvals="edits")
+    runtime.folder = runtime.folder / ".config" / "editor"
+    runtime.folder.mkdir(parents=True)
+    await collect(chat.send("go"))
+    assert not (runtime.folder / "a.txt").exists()
+
+
 async def test_read_only_refuses_every_change(opened: Opened) -> None:
     made = [editing("1"), writing("b", "x", "2"), call("delete_file", '{"path": "a.txt"}', "3"),
             call("move_file", '{"path": "a.txt", "to": "c"}', "4")]  # fmt: skip
@@ -218,6 +238,33 @@ async def test_over_a_file_is_written_only_after_it_was_read_as_it_is_now(opened
     await collect(chat.send("again"))
     assert "has changed since it was read" in _results(chat)[-1]
     assert file.read_text() == "theirs\n"
+
+
+@pytest.mark.parametrize(
+    ("seen", "is_written"),
+    [
+        ([call("read_file", '{"path": "a.txt", "start": 1, "end": 1}', "r1")], False),
+        ([editing("e1")], False),
+        ([call("read_file", '{"path": "a.txt"}', "r1"), editing("e1")], True),
+        (
+            [
+                call("read_file", '{"path": "a.txt"}', "r1"),
+                call("read_file", '{"path": "a.txt", "start": 1, "end": 1}', "r2"),
+            ],
+            True,
+        ),
+    ],
+    ids=["a part", "an edit alone", "whole, then an edit", "whole, then a part"],
+)
+async def test_over_lines_that_the_model_never_saw_nothing_is_written(
+    seen: list[ToolCall], is_written: bool, opened: Opened
+) -> None:
+    chat, runtime, _ = opened(calls(*seen, writing("a.txt", "new\n", "w1")), says("ok"), approvals="all")
+    file = _file(runtime.folder)
+    await collect(chat.send("go"))
+    assert (file.read_text() == "new\n") is is_written
+    assert is_written or "read it first, all of it" in _results(chat)[-1]
+    assert {state.action for state in await chat.session.files()} <= {"read", "written", "read and written"}
 
 
 async def test_files_name_what_was_written_and_deleted(opened: Opened) -> None:
