@@ -7,11 +7,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from rolling_chat.context.prompt_items import PromptItem
-from rolling_chat.messages import Json, ToolCall
+from rolling_chat.messages import Ending, Json, ToolCall
 
 _READS = frozenset({"read_file"})
-_WHOLE_WRITES = frozenset({"write_file"})
-_WRITES = _WHOLE_WRITES | {"edit_file"}
+_WHOLE_WRITES = frozenset({"write_file", "move_file", "delete_file"})
+_WRITES = _WHOLE_WRITES | {"edit_file", "multi_edit"}
+_PATHS = ("path", "to")  # the arguments that name the files
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +45,7 @@ def file_uses(turns: Sequence[Sequence[PromptItem]], first: int = 0) -> list[Fil
             for call in item.message.tool_calls:
                 calls[call.id] = call
             if item.message.role == "tool":
-                use = _use(calls.get(item.message.tool_call_id or ""), item.index, turn_index)
-                if use is not None:
-                    uses.append(use)
+                uses += _uses(calls.get(item.message.tool_call_id or ""), item, turn_index)
     return uses
 
 
@@ -91,20 +90,25 @@ def reads_of_edited_files(uses: Iterable[FileUse], since_turn: int) -> set[int]:
     return set(newest.values())
 
 
-def _use(call: ToolCall | None, index: int, turn: int) -> FileUse | None:
+def _uses(call: ToolCall | None, result: PromptItem, turn: int) -> list[FileUse]:
+    """Return the files that a call read or wrote, two for a move; a write that failed wrote none."""
     if call is None or call.name not in _READS | _WRITES:
-        return None
+        return []
+    writes = call.name in _WRITES
+    if writes and result.message.ending is not Ending.COMPLETE:
+        return []
     try:
         arguments = json.loads(call.arguments or "{}")
     except (ValueError, RecursionError):
-        return None
-    path = arguments.get("path") if isinstance(arguments, Mapping) else None
-    if not isinstance(path, str):
-        return None
+        return []
+    if not isinstance(arguments, Mapping):
+        return []
+    named = [arguments.get(key) for key in (_PATHS if call.name == "move_file" else _PATHS[:1])]
     lines = (_plain(arguments.get("start")), _plain(arguments.get("end")))
-    writes = call.name in _WRITES
     is_whole = call.name in _WHOLE_WRITES if writes else lines == (None, None)
-    return FileUse(path, index, turn, writes, lines, is_whole)
+    return [
+        FileUse(path, result.index, turn, writes, lines, is_whole) for path in named if isinstance(path, str)
+    ]
 
 
 def _plain(value: Json) -> Json:

@@ -16,7 +16,7 @@ from rolling_chat.tools.decoding import show_name
 from rolling_chat.tools.file_changes import FileChange, FileVersion
 from rolling_chat.tools.file_text import FileText, read_file_text
 
-MAX_DIFF = 1_000_000
+MAX_DIFF = 200_000
 """A longer diff is not shown, and what cannot be shown is not made."""
 
 _CONTEXT = 3  # lines around a change

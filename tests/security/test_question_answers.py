@@ -212,6 +212,20 @@ async def test_the_words_of_a_no_go_with_it_and_nothing_is_queued(tmp_path: Path
     assert [message.text for message in chat.session.messages if message.role == "user"] == ["do it"]
 
 
+async def test_words_that_begin_like_a_command_run_none(tmp_path: Path) -> None:
+    clock, chat = Clock(), asking_chat(tmp_path)
+    async with make_app(chat, tmp_path, clock=clock).run_test() as pilot:
+        await _asked(pilot, clock)
+        await pilot.press("4", "enter")
+        await reads(pilot, "write why")
+        await pilot.press(*"!touch no", "enter")
+        await idle(pilot)
+        await tells(pilot, "refused", "So it is.")
+    assert list((tmp_path / "work").iterdir()) == []
+    result = next(message.text for message in chat.session.messages if message.role == "tool")
+    assert result.endswith("They say: !touch no")
+
+
 @pytest.mark.parametrize("key", ["enter", "escape"])
 async def test_a_no_without_words_is_a_no(tmp_path: Path, key: str) -> None:
     clock = Clock()

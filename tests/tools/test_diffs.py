@@ -101,7 +101,7 @@ def test_a_long_file_can_be_deleted_all_the_same() -> None:
     assert said == [
         "--- a/a.txt",
         "+++ /dev/null",
-        "a file of 1,000,000 lines, 2,000,000 bytes: too long to be shown",
+        "a file of 200,000 lines, 400,000 bytes: too long to be shown",
     ]
 
 

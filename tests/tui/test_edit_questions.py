@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from textual.pilot import Pilot
 
 from rolling_chat.agent import Chat
@@ -65,6 +66,23 @@ async def test_the_question_shows_the_diff_in_the_themes_colors_and_makes_it(tmp
         await pilot.press("1", "enter")
         await idle(pilot)
         assert (tmp_path / "work" / "a.txt").read_text() == TEXT.replace("line 50", "LINE 50")
+
+
+async def test_a_diff_is_wrapped_once_for_all_its_colors(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wrap, widths = Detail._wrapped, list[int]()
+
+    def counted(detail: Detail) -> object:
+        widths.append(detail._width)
+        return wrap(detail)
+
+    monkeypatch.setattr(Detail, "_wrapped", counted)
+    chat = _chat(tmp_path, calls("edit_file", path="a.txt", old="line 50\n", new="LINE 50\n"), says("ok"))
+    clock = Clock()
+    async with make_app(chat, tmp_path, clock=clock).run_test(size=(100, 40)) as pilot:
+        await _asked(pilot, clock)
+        assert len(widths) == len(set(widths)) > 0
 
 
 async def test_hunks_out_of_sight_are_counted(tmp_path: Path) -> None:

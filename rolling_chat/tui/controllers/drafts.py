@@ -98,7 +98,8 @@ class DraftController:
     def submitted(self, draft: Draft) -> None:
         """Run a command, send a message or, while a turn runs, queue it; Enter alone may continue a turn."""
         text, state = draft.whole, self._screen.state
-        parsed = parse(text)
+        is_word = self._asking.takes_words and text.lstrip().startswith("!")
+        parsed = None if is_word else parse(text)
         if parsed is None and self._asking.give_words(text.strip()):
             self._sent(draft, is_next=False)
             return

@@ -56,15 +56,12 @@ class Detail(Widget):
         return max(0, len(self._rows) - self._last - self._seen)
 
     def color_lines(self, colors: Mapping[str, str]) -> None:
-        """Color each line by its first character."""
+        """Color each line by its first character; call it before the first layout."""
         start = 0
         for line in self._text.plain.split("\n"):
             if color := colors.get(line[:1]):
                 self._text.stylize(color, start, start + len(line))
             start += len(line) + 1
-        if self._width:
-            self._rows = self._wrapped()  # the same rows, colored
-            self.refresh()
 
     def allow_rows(self, most: int) -> None:
         """Limit the height to `most` rows."""

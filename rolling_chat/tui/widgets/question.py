@@ -131,16 +131,16 @@ class Question(Vertical, can_focus=True):
         self._timer: Timer | None = None
 
     def compose(self) -> ComposeResult:
-        """Create the description of what would be done, and the list of answers below it."""
+        """Create the description of what would be done, a diff in the theme's colors, and the answers."""
+        if self._is_diff:  # now, before the lines are wrapped
+            colors = self.app.theme_variables
+            self._detail.color_lines({sign: colors[name] for sign, name in _DIFF_COLORS.items()})
         yield self._detail
         yield self._list
 
     def on_mount(self) -> None:
-        """Fit the question to the screen's height, and color a diff as the theme does."""
+        """Fit the question to the screen's height."""
         self.fit(self.app.size.height)
-        if self._is_diff:
-            colors = self.app.theme_variables
-            self._detail.color_lines({sign: colors[name] for sign, name in _DIFF_COLORS.items()})
 
     def fit(self, height: int, *, crowded: bool = False) -> None:
         """Limit the height to what a screen of `height` rows can spare, less if it is `crowded`."""
