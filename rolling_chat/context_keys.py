@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 
-from rolling_chat.key_rules import key, size
+from rolling_chat.setting_rules import key, size
 
 Truncation: TypeAlias = Literal["head", "tail", "both"]
 TrimStrategy: TypeAlias = Literal["priority", "priority-based", "oldest-first"]

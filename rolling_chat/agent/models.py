@@ -9,7 +9,6 @@ from types import MappingProxyType
 from rolling_chat.agent.errors import ChatError
 from rolling_chat.agent.request.model_limits import is_window_assumed, window_of
 from rolling_chat.agent.runtime import Runtime
-from rolling_chat.key_rules import is_address
 from rolling_chat.providers.addresses import (
     PROVIDERS_OWN,
     address_in,
@@ -21,6 +20,7 @@ from rolling_chat.providers.addresses import (
 from rolling_chat.providers.discovery import ModelChoice, check_model, choose_model
 from rolling_chat.providers.model_ref import ModelRef, find_provider, missing_keys
 from rolling_chat.sessions.records import SessionInfo
+from rolling_chat.setting_rules import is_address
 
 _DEMO_MODELS = ("demo/offline", "demo/offline-32k")
 

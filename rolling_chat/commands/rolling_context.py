@@ -8,7 +8,7 @@ from rolling_chat import figures
 from rolling_chat.commands.base import Arguments, Choice, Command, CommandContext
 from rolling_chat.commands.context import message_table
 from rolling_chat.context.report import Fate, PromptReport, Row
-from rolling_chat.key_rules import Rule
+from rolling_chat.setting_rules import Rule
 from rolling_chat.settings.schema import RULES
 
 if TYPE_CHECKING:

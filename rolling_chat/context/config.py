@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 from rolling_chat.context.calibration import NOT_CALIBRATED, Calibration
 from rolling_chat.context_keys import TRUNCATIONS, ContextKeys, Truncation
-from rolling_chat.key_rules import Rule
+from rolling_chat.setting_rules import Rule
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rolling_chat.key_rules import Rule
+from rolling_chat.setting_rules import Rule
 from rolling_chat.settings.paths import HOME_VARIABLE, Paths
 from rolling_chat.settings.schema import ANY, RULES, KeyPath, Settings, SettingsError, build
 from rolling_chat.settings.toml_file import read_toml

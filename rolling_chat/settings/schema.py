@@ -9,8 +9,8 @@ from types import MappingProxyType
 from typing import Any, Literal, TypeAlias
 
 from rolling_chat.context_keys import TRUNCATIONS, ContextKeys
-from rolling_chat.key_rules import Rule, key, size
 from rolling_chat.permissions.rules import parse_rule
+from rolling_chat.setting_rules import Rule, key, size
 
 KeyPath: TypeAlias = tuple[str, ...]
 

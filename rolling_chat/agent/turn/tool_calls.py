@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from rolling_chat.agent.conversation import Conversation
 from rolling_chat.agent.file_undo import keep_edit
 from rolling_chat.agent.permissions import Permissions, refused_by_user
-from rolling_chat.agent.turn.watching import watch_output
+from rolling_chat.agent.turn.command_output import watch_output
 from rolling_chat.events import (
     Emit,
     Noticed,

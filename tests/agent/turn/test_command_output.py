@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 
 from rolling_chat.agent import Chat
-from rolling_chat.agent.turn.watching import newest_lines, watch_output
+from rolling_chat.agent.turn.command_output import newest_lines, watch_output
 from rolling_chat.events import Event, ToolEnded, ToolProgress
 from rolling_chat.messages import ToolCall
 from rolling_chat.settings.schema import AgentSettings, Settings
