@@ -193,7 +193,7 @@ OTHER = st.one_of(
 
 
 @given(st.lists(st.one_of(TURN, TURN, OTHER), max_size=14))
-@settings(max_examples=40)
+@settings(max_examples=20)
 def test_files_are_what_they_were_at_that_turn_or_the_conflict_is_named(
     acts: list[tuple[str, object]],
 ) -> None:
