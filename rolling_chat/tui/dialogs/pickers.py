@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 _SHOWN = 200
 _HEIGHT = 0.8  # of the screen, at most
 _AROUND = 4  # rows: the frame, the filter and the gap under it
+_MAX_QUERY = 200  # characters
+# How alike a label is takes some 30 microseconds, more with the length of what is typed: a key must not wait.
+_MAX_FUZZY, _MAX_FUZZY_QUERY = 1_000, 40
 
 
 class Picker(FramedScreen[str | None]):
@@ -61,7 +64,7 @@ class Picker(FramedScreen[str | None]):
         """Lay out the filter above the list."""
         with Vertical() as box:
             box.border_title = self._title
-            yield Input(placeholder="type to narrow the list", compact=True)
+            yield Input(placeholder="type to narrow the list", compact=True, max_length=_MAX_QUERY)
             options = OptionList(markup=False, compact=True)
             options.can_focus = False
             yield options
@@ -126,10 +129,16 @@ def matching(choices: Sequence[Choice], query: str) -> tuple[Choice, ...]:
     wanted = query.strip().lower()
     if not wanted:
         return tuple(choices)
-    plain = [choice for choice in choices if wanted in f"{choice.label} {choice.note}".lower()]
+    plain: list[Choice] = []
+    others: list[Choice] = []
+    for choice in choices:
+        is_plain = wanted in f"{choice.label} {choice.note}".lower()
+        (plain if is_plain else others).append(choice)
     plain.sort(key=lambda choice: choice.label.lower() != wanted)
+    if len(wanted) > _MAX_FUZZY_QUERY:
+        return tuple(plain)
     matcher = Matcher(wanted)
-    scored = [(matcher.match(choice.label), choice) for choice in choices if choice not in plain]
+    scored = [(matcher.match(choice.label), choice) for choice in others[:_MAX_FUZZY]]
     alike = sorted((pair for pair in scored if pair[0] > 0), key=lambda pair: -pair[0])
     return (*plain, *(choice for _, choice in alike))
 

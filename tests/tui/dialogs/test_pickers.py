@@ -8,7 +8,8 @@ import pytest
 from textual.widgets import OptionList
 
 from rolling_chat.commands import Choice
-from rolling_chat.tui.dialogs.pickers import Picker
+from rolling_chat.tui.dialogs import pickers
+from rolling_chat.tui.dialogs.pickers import Picker, matching
 from tests.support.tui import make_app, make_chat, reads, wait_until
 
 
@@ -38,3 +39,20 @@ async def test_a_key_while_the_list_has_no_room_breaks_nothing(tmp_path: Path, k
         await pilot.press(key)
         options.styles.height = "auto"
         await reads(pilot, "● green")
+
+
+@pytest.mark.parametrize(("query", "most"), [("x" * 20_000, 0), ("qzx", 1_000)])
+def test_a_key_in_a_long_list_is_never_waited_for(
+    monkeypatch: pytest.MonkeyPatch, query: str, most: int
+) -> None:
+    compared = 0
+
+    class Counted(pickers.Matcher):
+        def match(self, candidate: str) -> float:
+            nonlocal compared
+            compared += 1
+            return super().match(candidate)
+
+    monkeypatch.setattr(pickers, "Matcher", Counted)
+    matching([Choice(str(number), f"a message, {number}", "") for number in range(3_000)], query)
+    assert compared <= most
