@@ -35,6 +35,7 @@ from rolling_chat.events import (
     TurnStarted,
 )
 from rolling_chat.messages import Message, ToolCall
+from rolling_chat.text import one_line
 from rolling_chat.tui.state.item_list import ItemList, LoadedItems
 from rolling_chat.tui.state.items import (
     ABOUT_CHARS_PER_TOKEN,
@@ -58,6 +59,7 @@ WELCOME = (
     "Connect a model with its API key or a local Ollama; /model chooses one.",
 )
 _WELCOME_ID = "welcome"
+_MAX_DOING = 50  # characters of a call, so that the seconds behind it are in sight
 
 
 class Activity(StrEnum):
@@ -251,7 +253,7 @@ class ScreenState:
                 self._do(Activity.PERMISSION, f"for {request.call.name}")
             case ToolStarted(call):
                 self._mark(call, Status.LIVE)
-                self._do(Activity.TOOL, describe_call(call))
+                self._do(Activity.TOOL, one_line(describe_call(call), _MAX_DOING))
             case ToolProgress(call, newest, _):
                 index = self._call_index(call)
                 self.items.put(index, replace(self.items.at(index), result=newest))
