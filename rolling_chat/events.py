@@ -132,6 +132,13 @@ class PermissionAsked:
 
 
 @dataclass(frozen=True, slots=True)
+class PermissionAnswered:
+    """The question about a call was answered; the call runs next, or ends refused."""
+
+    call: ToolCall
+
+
+@dataclass(frozen=True, slots=True)
 class ToolStarted:
     """A tool call began to run."""
 
@@ -213,6 +220,7 @@ Event: TypeAlias = (
     | CallForming
     | ReplyEnded
     | PermissionAsked
+    | PermissionAnswered
     | ToolStarted
     | ToolProgress
     | ToolEnded

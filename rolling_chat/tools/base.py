@@ -53,8 +53,8 @@ class ToolContext:
 class Tool(Protocol):
     """A tool that the model may call.
 
-    `schema` is a tool in OpenAI's format. A tool with `needs_permission` changes things: the agent
-    asks the user before it runs.
+    `schema` is a tool in OpenAI's format. A tool with `needs_permission` changes things, or reaches out of
+    the folder: the agent asks the user before it runs. One that `only_reads` may run beside others.
     """
 
     @property
@@ -70,6 +70,11 @@ class Tool(Protocol):
     @property
     def needs_permission(self) -> bool:
         """Whether the user must permit each call of the tool."""
+        ...
+
+    @property
+    def only_reads(self) -> bool:
+        """Whether the tool changes nothing, so that several of its calls may run at once."""
         ...
 
     def describe(self, arguments: JsonObject) -> str:

@@ -25,6 +25,7 @@ class EditFile:
 
     name: str = "edit_file"
     needs_permission: bool = True
+    only_reads: bool = False
 
     @property
     def schema(self) -> dict[str, Json]:
@@ -55,6 +56,7 @@ class MultiEdit:
 
     name: str = "multi_edit"
     needs_permission: bool = True
+    only_reads: bool = False
 
     @property
     def schema(self) -> dict[str, Json]:

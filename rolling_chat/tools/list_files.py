@@ -22,6 +22,7 @@ class ListFiles:
 
     name: str = "list_files"
     needs_permission: bool = False
+    only_reads: bool = True
 
     @property
     def schema(self) -> dict[str, Json]:

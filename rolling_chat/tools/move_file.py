@@ -20,6 +20,7 @@ class MoveFile:
 
     name: str = "move_file"
     needs_permission: bool = True
+    only_reads: bool = False
 
     @property
     def schema(self) -> dict[str, Json]:
@@ -60,6 +61,7 @@ class DeleteFile:
 
     name: str = "delete_file"
     needs_permission: bool = True
+    only_reads: bool = False
 
     @property
     def schema(self) -> dict[str, Json]:

@@ -31,6 +31,7 @@ class ReadFile:
 
     name: str = READ_FILE
     needs_permission: bool = False
+    only_reads: bool = True
 
     @property
     def schema(self) -> dict[str, Json]:

@@ -38,6 +38,7 @@ class Recall:
 
     name: str = RECALL
     needs_permission: bool = False
+    only_reads: bool = True
 
     @property
     def schema(self) -> dict[str, Json]:

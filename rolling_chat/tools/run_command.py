@@ -43,6 +43,7 @@ class RunCommand:
 
     name: str = "run_command"
     needs_permission: bool = True
+    only_reads: bool = False
 
     @property
     def schema(self) -> dict[str, Json]:

@@ -38,6 +38,7 @@ class SearchFiles:
 
     name: str = "search_files"
     needs_permission: bool = False
+    only_reads: bool = True
 
     @property
     def schema(self) -> dict[str, Json]:

@@ -19,6 +19,7 @@ class WriteFile:
 
     name: str = "write_file"
     needs_permission: bool = True
+    only_reads: bool = False
 
     @property
     def schema(self) -> dict[str, Json]:

@@ -1,14 +1,18 @@
-"""One call of a tool: understood, permitted, run, answered. Every call gets an answer."""
+"""Understand, permit, run and answer the tool calls of a reply. Every call gets an answer.
+
+Calls that only read run side by side, all others one after another; results are in the order of the calls.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import json
 import logging
 import time
-from collections import Counter
-from collections.abc import Sequence
+from collections import Counter, deque
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from rolling_chat.agent.conversation import Conversation
@@ -19,6 +23,7 @@ from rolling_chat.events import (
     Emit,
     Noticed,
     Permission,
+    PermissionAnswered,
     PermissionAsked,
     PermissionRequest,
     ToolEnded,
@@ -37,8 +42,30 @@ log = logging.getLogger("rolling_chat.agent.turn.tool_calls")
 MAX_CALLS_A_REPLY = 32
 """So many calls of one reply are run; the others are answered unrun."""
 
+MAX_SIDE_BY_SIDE = 8
+"""So many calls that only read run at once."""
+
 REPEATS = 3
 """The same call for this many times in a turn is warned of."""
+
+
+@dataclass(slots=True, eq=False)
+class _Attempt:
+    """One call of the reply that is being answered, and how far it has come.
+
+    `cut`: the reply reached its output limit, and this call may be half of one.
+    """
+
+    call: ToolCall
+    cut: bool
+    started: float = field(default_factory=time.monotonic)
+    is_running: bool = False
+    result: ToolResult | None = None
+    seconds: float = 0.0
+
+    def end(self, result: ToolResult) -> None:
+        """Keep the result, and how long it took."""
+        self.result, self.seconds = result, time.monotonic() - self.started
 
 
 @dataclass(slots=True)
@@ -54,8 +81,9 @@ class CallRunner:
     keeps_tail: frozenset[str] = frozenset()  # tools whose long results lose their beginning
     _seen: Counter[str] = field(default_factory=Counter)
     _taken: int = 0  # calls of this turn that were within the limits
-    _running: ToolCall | None = None
-    _started: float = 0.0
+    _open: deque[_Attempt] = field(default_factory=deque)  # the calls of the reply that have no answer yet
+    _asking: asyncio.Lock = field(default_factory=asyncio.Lock)
+    _slots: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MAX_SIDE_BY_SIDE))
 
     @property
     def is_spent(self) -> bool:
@@ -68,50 +96,83 @@ class CallRunner:
         `cut`: the reply reached its output limit, and the last of its calls may be half of one.
         """
         most = min(MAX_CALLS_A_REPLY, self.max_calls - self._taken)
-        for number, call in enumerate(calls[:most], start=1):
-            self._taken += 1
-            await self.answer(call, cut=cut and number == len(calls))
+        self._open = deque(
+            _Attempt(call, cut and number == len(calls)) for number, call in enumerate(calls[:most], start=1)
+        )
+        for group in tuple(self._groups()):
+            self._taken += len(group)
+            await self._answer(group)
             _heed_stop()
         beyond = len(calls) - most
         if beyond <= 0:
             return
         limit = f"at most {MAX_CALLS_A_REPLY} a reply and {self.max_calls:,} a turn"
+        refused = ToolResult(f"[not run: limit of calls, {limit}]", Ending.REFUSED)
         for call in calls[most:]:
-            self._started = time.monotonic()
-            refused = ToolResult(f"[not run: limit of calls, {limit}]", Ending.REFUSED)
-            await self.emit(self._answered(call, refused))
+            await self.emit(self._ended(call, refused, 0.0))
         are = "call was" if beyond == 1 else "calls were"
         line = f"{beyond:,} {are} not run: limit of calls, {limit} (agent.max_tool_calls)."
         await self.emit(Noticed(line, warning=True))
 
-    async def answer(self, call: ToolCall, *, cut: bool = False) -> None:
-        """Run `call` and store its result, or tell the model what is wrong with it.
+    def _groups(self) -> Iterator[list[_Attempt]]:
+        """Yield the open calls in order: those in a row that only read together, every other by itself."""
+        reading = {tool.name for tool in self.tools if tool.only_reads}
+        for only_reads, group in itertools.groupby(self._open, lambda one: one.call.name in reading):
+            if only_reads:
+                yield list(group)
+            else:
+                yield from ([one] for one in group)
 
-        `cut`: the reply reached its output limit, and this call may be half of one.
-        """
-        self._started = time.monotonic()
+    async def _answer(self, group: Sequence[_Attempt]) -> None:
+        """Run calls, side by side if there are several, and store each result in its turn."""
+        if len(group) == 1:
+            await self._attempt(group[0])
+            await self._store_next()
+            return
+        tasks = [asyncio.create_task(self._attempt(one)) for one in group]
         try:
-            result = await self._result_of(call, cut=cut)
+            for task in tasks:
+                await task
+                await self._store_next()
+        finally:
+            await _end_all(tasks)
+
+    async def _attempt(self, attempt: _Attempt) -> None:
+        """Run a call, or tell the model what is wrong with it."""
+        attempt.started = time.monotonic()
+        try:
+            result = await self._result_of(attempt)
         except ToolError as error:
             result = ToolResult(str(error), Ending.FAILED)
-        await self.emit(self._answered(call, result))
+        attempt.end(result)
 
-    async def _result_of(self, call: ToolCall, *, cut: bool) -> ToolResult:
-        """Run `call` if it is permitted. Raises ToolError for one that cannot be run as it is."""
+    async def _store_next(self) -> None:
+        """Store the result of the first open call."""
+        attempt = self._open[0]
+        assert attempt.result is not None
+        ended = self._ended(attempt.call, attempt.result, attempt.seconds)
+        self._open.popleft()
+        await self.emit(ended)
+
+    async def _result_of(self, attempt: _Attempt) -> ToolResult:
+        """Run a call if it is permitted. Raises ToolError for one that cannot be run as it is."""
+        call = attempt.call
         tool = self._find(call)
-        arguments = parse_arguments(call, tool, cut=cut)
+        arguments = parse_arguments(call, tool, cut=attempt.cut)
         detail = tool.describe(arguments)
         times = self._count(call, arguments)
         edit = await self._prepare(tool, arguments)
-        refusal = await self._refusal(call, tool, detail, edit)
+        async with self._asking:  # one question at a time, in the order of the calls
+            refusal = await self._refusal(call, tool, detail, edit)
         if refusal:
             return ToolResult(refusal, Ending.REFUSED)
         if times >= REPEATS:
             said = f"The model makes the same call for the {_ordinal(times)} time: {one_line(detail, 120)}"
             await self.emit(Noticed(said, warning=True))
-        self._running, self._started = call, time.monotonic()
-        await self.emit(ToolStarted(call))
-        result = await (self._run(call, tool, arguments) if edit is None else self._make(edit))
+        async with self._slots:
+            attempt.is_running, attempt.started = True, time.monotonic()
+            await self.emit(ToolStarted(call))
+            result = await (self._run(call, tool, arguments) if edit is None else self._make(edit))
         return self._with_note(call, result, times) if times >= REPEATS else result
 
     async def _prepare(self, tool: Tool, arguments: JsonObject) -> PreparedEdit | None:
@@ -164,18 +225,24 @@ class CallRunner:
             request = PermissionRequest(call, title, edit.diff, rule, is_diff=True)
         await self.emit(PermissionAsked(request))
         answer = await self.permissions.decide(request)
+        await self.emit(PermissionAnswered(call))
         return refused_by_user(normalize_text(answer.words)) if answer.permission is Permission.NO else ""
 
     def refuse_rest(self, text: str, ending: Ending) -> list[ToolEnded]:
-        """Answer every open call without running it; one that was running is reported as cancelled."""
-        running, self._running = self._running, None
+        """Answer every open call without running it.
+
+        One that was running is reported as cancelled; one that was done, and waited for its turn, as done.
+        """
         answered: list[ToolEnded] = []
         for call in self.conversation.open_calls():
-            was_running = running is not None and call == running and not answered
-            said = "[cancelled while it ran; what it had done by then stays done]" if was_running else text
-            seconds = time.monotonic() - self._started if was_running else 0.0
-            message = self.conversation.add_result(call, said, ending)
-            answered.append(ToolEnded(call, message, seconds))
+            attempt = self._open.popleft() if self._open else None
+            result, seconds = ToolResult(text, ending), 0.0
+            if attempt is not None and attempt.result is not None:
+                result, seconds = attempt.result, attempt.seconds
+            elif attempt is not None and attempt.is_running:
+                result = ToolResult("[cancelled while it ran; what it had done by then stays done]", ending)
+                seconds = time.monotonic() - attempt.started
+            answered.append(self._ended(call, result, seconds))
         return answered
 
     def _find(self, call: ToolCall) -> Tool:
@@ -200,10 +267,10 @@ class CallRunner:
             log.exception("%s broke", tool.name)
             return ToolResult(f"{tool.name} broke: {type(error).__name__}. Try another way.", Ending.FAILED)
 
-    def _answered(self, call: ToolCall, result: ToolResult) -> ToolEnded:
+    def _ended(self, call: ToolCall, result: ToolResult, seconds: float) -> ToolEnded:
+        """Store the result of a call, and return the event that reports it."""
         message = self.conversation.add_result(call, result.text, result.ending, result.files, result.shown)
-        self._running = None
-        return ToolEnded(call, message, time.monotonic() - self._started)
+        return ToolEnded(call, message, seconds)
 
     def _with_note(self, call: ToolCall, result: ToolResult, times: int) -> ToolResult:
         """The result with a word to the model, at the end of it that a long result keeps."""
@@ -250,6 +317,16 @@ def _prepared(tool: EditingTool, arguments: JsonObject, context: ToolContext) ->
         log.exception("%s broke", tool.name)
         raise ToolError(f"{tool.name} broke: {type(error).__name__}. Try another way.") from None
     return edit
+
+
+async def _end_all(tasks: Sequence[asyncio.Task[None]]) -> None:
+    """Stop the tasks that still run, and wait until all have ended."""
+    for task in tasks:
+        task.cancel()
+    await asyncio.wait(tasks)
+    for task in tasks:
+        if not task.cancelled():
+            task.exception()  # looked at, so that asyncio does not complain of it
 
 
 def _heed_stop() -> None:

@@ -18,6 +18,7 @@ from rolling_chat.events import (
     Event,
     Noticed,
     Outcome,
+    PermissionAnswered,
     PermissionAsked,
     PromptPlanned,
     ReasoningAdded,
@@ -225,7 +226,7 @@ class ScreenState:
                 self.notice(text, warning=warning)
             case TurnEnded():
                 self._end(event)
-            case PermissionAsked() | ToolStarted() | ToolProgress() | ToolEnded():
+            case PermissionAsked() | PermissionAnswered() | ToolStarted() | ToolProgress() | ToolEnded():
                 self._apply_tool(event)
             case ReasoningAdded() | TextAdded() | CallForming() | ReplyEnded():
                 self._apply_reply(event, now)
@@ -246,19 +247,23 @@ class ScreenState:
                 if usage.output_tokens and seconds >= _MIN_SECONDS:
                     self.rate = usage.output_tokens / seconds
 
-    def _apply_tool(self, event: PermissionAsked | ToolStarted | ToolProgress | ToolEnded) -> None:
+    def _apply_tool(
+        self, event: PermissionAsked | PermissionAnswered | ToolStarted | ToolProgress | ToolEnded
+    ) -> None:
         match event:
             case PermissionAsked(request):
-                self._mark(request.call, Status.ASKING)
-                self._do(Activity.PERMISSION, f"for {request.call.name}")
+                self._mark(request.call, Status.FORMING, Status.ASKING)
+            case PermissionAnswered(call):
+                self._mark(call, Status.ASKING, Status.FORMING)
             case ToolStarted(call):
-                self._mark(call, Status.LIVE)
-                self._do(Activity.TOOL, one_line(describe_call(call), _MAX_DOING))
+                self._mark(call, Status.FORMING, Status.LIVE)
             case ToolProgress(call, newest, _):
-                index = self._call_index(call)
+                index = self._call_index(call, Status.LIVE)
                 self.items.put(index, replace(self.items.at(index), result=newest))
+                return
             case ToolEnded(call, message, seconds):
                 self._tool_ended(call, message, seconds)
+        self._do_calls()
 
     def fail(self, line: str, now: float, *, sent: bool = True) -> None:
         """End a turn that failed unexpectedly or never began; `line` tells the user why."""
@@ -357,25 +362,38 @@ class ScreenState:
         self._settle(message.id)
         self._do(Activity.WAITING, "")
 
-    def _mark(self, call: ToolCall, status: Status) -> None:
-        index = self._call_index(call)
+    def _mark(self, call: ToolCall, before: Status, status: Status) -> None:
+        index = self._call_index(call, before)
         self.items.put(index, replace(self.items.at(index), status=status))
 
     def _tool_ended(self, call: ToolCall, message: Message, seconds: float) -> None:
         index = self._call_index(call)
         self.items.put(index, answered(self.items.at(index), message, seconds))
         self._open_calls.remove(index)
-        self._do(Activity.WAITING, "")
 
-    def _call_index(self, call: ToolCall) -> int:
-        """Return the index of a call's item: the open one with the same text, or a new one.
+    def _do_calls(self) -> None:
+        """Show what the open calls do: one asks, some run, or all wait."""
+        items = [self.items.at(index) for index in self._open_calls]
+        asking = next((item for item in items if item.status is Status.ASKING), None)
+        running = [item for item in items if item.status is Status.LIVE]
+        if asking is not None:
+            self._do(Activity.PERMISSION, f"for {asking.text.partition(' ')[0]}")
+        elif running:
+            others = f" and {len(running) - 1} more" if len(running) > 1 else ""
+            self._do(Activity.TOOL, one_line(running[0].text, _MAX_DOING) + others)
+        else:
+            self._do(Activity.WAITING, "")
 
-        Models repeat ids, so what was called decides; tools may run side by side.
+    def _call_index(self, call: ToolCall, status: Status | None = None) -> int:
+        """Return the index of a call's item: an open one with the same text, or a new one.
+
+        Models repeat ids, so what was called decides. Of several that are the same, it is the first that has
+        the status: calls run side by side.
         """
         text = describe_call(call)
-        for index in self._open_calls:
-            if self.items.at(index).text == text:
-                return index
+        same = [index for index in self._open_calls if self.items.at(index).text == text]
+        if same:
+            return next((index for index in same if self.items.at(index).status is status), same[0])
         index = self._add(Item(call_id(call.id, len(self.items)), Kind.TOOL, text, Status.LIVE))
         self._open_calls.append(index)
         return index

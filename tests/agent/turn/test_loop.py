@@ -403,7 +403,7 @@ async def test_a_tool_that_swallows_the_stop_does_not_keep_the_turn_alive(
     opened: Opened, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     chat, runtime, provider = opened(
-        calls(call("list_files", "{}", "a"), call("list_files", "{}", "b")), says("no")
+        calls(call("list_files", "{}", "a"), call("run_command", '{"command": "true"}', "b")), says("no")
     )
 
     async def swallow(*_: object) -> object:

@@ -11,6 +11,7 @@ from rolling_chat.events import (
     Event,
     Noticed,
     Outcome,
+    PermissionAnswered,
     PermissionAsked,
     PermissionRequest,
     ReasoningAdded,
@@ -68,6 +69,27 @@ def test_it_is_busy_from_the_first_moment() -> None:
 )
 def test_the_status_line_says_what_is_being_done(event: Event, words: str) -> None:
     assert _after(event).status(9.0) == words
+
+
+def test_calls_that_run_at_once_are_all_in_sight() -> None:
+    reads = tuple(ToolCall("c", "read_file", f'{{"path": "{name}"}}') for name in "abb")
+    answer = Message("assistant", "", id="r1", tool_calls=reads)
+    state = _after(SENT, ReplyEnded(answer, Usage(), 1.0), *map(ToolStarted, reads))
+    assert [item.status for item in state.items] == [Status.LIVE] * 3
+    assert state.status(9.0) == "running read_file a and 2 more · 9 s"
+    state.apply(ToolEnded(reads[0], Message("tool", "text", name="read_file"), 1.0), 9.0)
+    assert state.status(9.0) == "running read_file b and 1 more · 9 s"
+    assert [item.status for item in state.items] == [Status.DONE, Status.LIVE, Status.LIVE]
+
+
+def test_a_question_comes_before_what_runs_beside_it_and_goes_with_its_answer() -> None:
+    read = ToolCall("c", "read_file", '{"path": "a"}')
+    answer = Message("assistant", "", id="r1", tool_calls=(read, CALL))
+    state = _after(SENT, ReplyEnded(answer, Usage(), 1.0), ToolStarted(read), PermissionAsked(REQUEST))
+    assert state.status(9.0) == "asking permission for run_command · 9 s"
+    state.apply(PermissionAnswered(CALL), 9.0)
+    assert state.status(9.0) == "running read_file a · 9 s"
+    assert [item.status for item in state.items] == [Status.LIVE, Status.FORMING]
 
 
 def test_thinking_and_answering_say_how_fast() -> None:
