@@ -38,6 +38,15 @@ def cost(dollars: float | None) -> str:
     return f"${dollars:.2f}"
 
 
+def size(count: int) -> str:
+    """Format a count of bytes: `0 B`, `812 B`, `4 KB`, `1.2 MB`, `500 MB`."""
+    if count < 1_000:
+        return f"{count} B"
+    if count < 999_500:
+        return f"{count / 1_000:.0f} KB"
+    return f"{count / 1_000_000:.1f}".removesuffix(".0") + " MB"
+
+
 def plural(count: int, one: str, many: str = "") -> str:
     """Format a count with its noun: `1 message`, `3 messages`."""
     return f"{count:,} {one if count == 1 else many or one + 's'}"

@@ -24,6 +24,14 @@ def test_window(count: int, shown: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("count", "shown"),
+    [(0, "0 B"), (999, "999 B"), (4_200, "4 KB"), (999_500, "1 MB"), (500_000_000, "500 MB")],
+)
+def test_size(count: int, shown: str) -> None:
+    assert figures.size(count) == shown
+
+
+@pytest.mark.parametrize(
     ("share", "shown"), [(0, "0 %"), (0.2, "<1 %"), (1, "1 %"), (20.6, "21 %"), (130, "130 %")]
 )
 def test_percent(share: float, shown: str) -> None:

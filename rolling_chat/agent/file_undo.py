@@ -69,12 +69,18 @@ class _Path:
 
     @property
     def has_gap(self) -> bool:
-        """Whether somebody else changed the file between two of the changes: that would be lost."""
+        """Whether somebody else changed the file between two of the changes: that would be lost.
+
+        Nothing is lost where the second found what the first did: the process died before it made that.
+        """
         pairs = [*pairwise(self.undone), *pairwise(self.redone)]
         is_other_start = bool(self.undone and self.redone) and not _equal(
             self.undone[0].before, self.redone[0].before
         )
-        return is_other_start or any(not _equal(one.after, other.before) for one, other in pairs)
+        return is_other_start or any(
+            not _equal(one.after, other.before) and not _equal(one.before, other.before)
+            for one, other in pairs
+        )
 
 
 @dataclass(frozen=True, slots=True)

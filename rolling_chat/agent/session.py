@@ -42,6 +42,7 @@ from rolling_chat.messages import Message
 from rolling_chat.providers.background_thread import in_background
 from rolling_chat.providers.discovery import ModelChoice
 from rolling_chat.redaction import secrets_in, without_secrets
+from rolling_chat.sessions.kept_files import MAX_KEPT_BYTES
 from rolling_chat.sessions.records import SessionInfo
 from rolling_chat.tools import ToolContext, choose_tools
 from rolling_chat.tools.read_file import READ_FILE
@@ -261,6 +262,12 @@ class Session:
         """Whether there is any change of files that could be undone."""
         with in_words():
             return self._runtime.store.kept_files.has_any()
+
+    @property
+    def kept_bytes(self) -> tuple[int, int]:
+        """The bytes kept of all sessions to undo changes of files, and the most that are kept."""
+        with in_words():
+            return self._runtime.store.kept_files.size(), MAX_KEPT_BYTES
 
     def file_move(self, here: str, there: str) -> FileMove:
         """Return what a move between two messages means for files; call it from a thread."""

@@ -37,9 +37,12 @@ async def _run(context: CommandContext, _argument: str) -> None:
         context.say("No file was read or written in this session yet.")
         return
     changed = sum(file.since.value != "unchanged" for file in files)
-    lead = f"{figures.plural(len(files), 'file')}; {changed or 'none'} not as the session left it"
+    kept, most = context.chat.session.kept_bytes
+    count = f"{figures.plural(len(files), 'file')}; {changed or 'none'} not as the session left it"
+    room = f"{figures.size(kept)}, at most {figures.size(most)}; then the oldest go first"
+    lead = [count, f"kept to undo changes, in all sessions: {room}"]
     table = file_table(files, context.chat.session.info.folder, time.time())
-    context.show_tables("Files of this session", [lead], [table])
+    context.show_tables("Files of this session", lead, [table])
 
 
 FILES = Command(

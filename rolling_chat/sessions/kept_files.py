@@ -80,6 +80,11 @@ class KeptFiles:
         with self._database.read() as connection:
             return connection.execute("SELECT 1 FROM file_change LIMIT 1").fetchone() is not None
 
+    def size(self) -> int:
+        """Return the bytes of all contents, compressed."""
+        with self._database.read() as connection:
+            return _size(connection)
+
     def keep_mode(self, path: str, sha256: str, mode: int) -> None:
         """Store the mode that a new file turned out to have, so that it comes back with it."""
         with self._database.write() as connection:
@@ -136,7 +141,7 @@ def _add_change(connection: sqlite3.Connection, change: KeptChange, first: int) 
 
 def _drop_oldest(connection: sqlite3.Connection) -> None:
     """Keep the contents below their limit; those just added are the newest."""
-    (size,) = connection.execute("SELECT COALESCE(SUM(LENGTH(data)), 0) FROM file_content").fetchone()
+    size = _size(connection)
     if size <= MAX_KEPT_BYTES:
         return
     rows = connection.execute(
@@ -147,6 +152,11 @@ def _drop_oldest(connection: sqlite3.Connection) -> None:
             return
         connection.execute("DELETE FROM file_content WHERE sha256 = ?", (sha256,))
         size -= length
+
+
+def _size(connection: sqlite3.Connection) -> int:
+    (size,) = connection.execute("SELECT COALESCE(SUM(LENGTH(data)), 0) FROM file_content").fetchone()
+    return int(size)
 
 
 def _read(row: sqlite3.Row) -> KeptChange:

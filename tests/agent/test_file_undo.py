@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import shutil
-from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -13,75 +11,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rolling_chat.agent import Chat, ChatError
+from rolling_chat.agent import ChatError
 from rolling_chat.agent.file_undo import keep_edit
-from rolling_chat.messages import ToolCall
 from rolling_chat.sessions import kept_files
-from rolling_chat.settings.schema import AgentSettings, Settings
 from rolling_chat.tools import ToolContext
 from rolling_chat.tools.edit_file import EditFile
-from tests.support.agent import MODEL, ScriptedProvider, calls, make_runtime, says
-
-ALL = Settings(model=MODEL, agent=AgentSettings(approvals="all"))
-NAMES = ("a.txt", "b.txt", "sub/c.txt", "sub/deep/d.txt")
-
-
-def _call(name: str, number: int = 0, **arguments: object) -> ToolCall:
-    return ToolCall(f"c{number}", name, json.dumps(arguments))
-
-
-@dataclass
-class Desk:
-    """A chat whose model makes the calls that it is told to make, in a real folder with a real store."""
-
-    home: Path
-    provider: ScriptedProvider = field(default_factory=lambda: ScriptedProvider(says("Done.")))
-
-    def __post_init__(self) -> None:
-        runtime = make_runtime(self.home, self.provider, settings=ALL, database=self.home / "sessions.db")
-        self.chat = Chat.open(runtime)
-        self.folder = runtime.folder
-
-    async def turn(self, *made: ToolCall) -> None:
-        """Take one turn in which the model makes these calls."""
-        self.provider.scripts = [calls(*made), says("Done.")] if made else [says("Done.")]
-        self.provider.requests.clear()
-        async for _ in self.chat.send("go on"):
-            pass
-
-    def files(self) -> dict[str, bytes]:
-        """Everything in the folder, folders too."""
-        found = sorted(self.folder.rglob("*"))
-        return {
-            str(one.relative_to(self.folder)): one.read_bytes() if one.is_file() else b"/" for one in found
-        }
-
-    def go_before(self, number: int) -> list[str]:
-        """Rewind conversation and files to before a turn; return what is said of files that are left."""
-        session = self.chat.session
-        asked = session.history.turns()[number].message.id
-        move = session.file_move(session.head, session.history.before(asked))
-        session.move_files(move)
-        session.history.rewind(asked)
-        return list(move.left)
-
-    def redo(self) -> list[str]:
-        session = self.chat.session
-        target = session.history.redo_target()
-        assert target is not None
-        move = session.file_move(session.head, target)
-        session.move_files(move)
-        session.history.redo()
-        return list(move.left)
+from tests.support.edits import NAMES, EditingDesk, call_of
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Desk:
-    return Desk(tmp_path)
+def desk(tmp_path: Path) -> EditingDesk:
+    return EditingDesk(tmp_path)
 
 
-async def test_a_new_file_goes_with_the_folders_made_for_it_and_comes_back(desk: Desk) -> None:
-    await desk.turn(_call("write_file", path="sub/deep/d.txt", content="new\n"))
+async def test_a_new_file_goes_with_the_folders_made_for_it_and_comes_back(desk: EditingDesk) -> None:
+    await desk.turn(call_of("write_file", path="sub/deep/d.txt", content="new\n"))
     made = desk.files()
     assert made["sub/deep/d.txt"] == b"new\n"
     assert desk.go_before(0) == []
@@ -90,17 +34,17 @@ async def test_a_new_file_goes_with_the_folders_made_for_it_and_comes_back(desk:
     assert desk.files() == made
 
 
-async def test_an_edit_a_move_a_deletion_and_a_mode_come_back(desk: Desk) -> None:
+async def test_an_edit_a_move_a_deletion_and_a_mode_come_back(desk: EditingDesk) -> None:
     (desk.folder / "a.txt").write_bytes(b"one\r\ntwo\r\n")
     (desk.folder / "b.txt").write_bytes(b"b\n")
     (desk.folder / "a.txt").chmod(0o755)
     (desk.folder / "link").symlink_to("b.txt")
     before = desk.files()
     await desk.turn(
-        _call("edit_file", 1, path="a.txt", old="two", new="three"),
-        _call("move_file", 2, path="a.txt", to="sub/c.txt"),
-        _call("delete_file", 3, path="b.txt"),
-        _call("delete_file", 4, path="link"),
+        call_of("edit_file", 1, path="a.txt", old="two", new="three"),
+        call_of("move_file", 2, path="a.txt", to="sub/c.txt"),
+        call_of("delete_file", 3, path="b.txt"),
+        call_of("delete_file", 4, path="link"),
     )
     assert desk.files() == {"sub": b"/", "sub/c.txt": b"one\r\nthree\r\n"}
     assert desk.go_before(0) == []
@@ -109,10 +53,10 @@ async def test_an_edit_a_move_a_deletion_and_a_mode_come_back(desk: Desk) -> Non
     assert (desk.folder / "link").readlink() == Path("b.txt")
 
 
-async def test_a_file_that_somebody_else_changed_is_named_and_left(desk: Desk) -> None:
+async def test_a_file_that_somebody_else_changed_is_named_and_left(desk: EditingDesk) -> None:
     await desk.turn(
-        _call("write_file", 1, path="a.txt", content="a\n"),
-        _call("write_file", 2, path="b.txt", content="b\n"),
+        call_of("write_file", 1, path="a.txt", content="a\n"),
+        call_of("write_file", 2, path="b.txt", content="b\n"),
     )
     (desk.folder / "a.txt").write_text("mine\n")
     (line,) = desk.go_before(0)
@@ -120,18 +64,18 @@ async def test_a_file_that_somebody_else_changed_is_named_and_left(desk: Desk) -
     assert desk.files() == {"a.txt": b"mine\n"}
 
 
-async def test_what_somebody_else_wrote_between_two_edits_is_not_lost(desk: Desk) -> None:
+async def test_what_somebody_else_wrote_between_two_edits_is_not_lost(desk: EditingDesk) -> None:
     (desk.folder / "a.txt").write_text("one\n")
-    await desk.turn(_call("edit_file", path="a.txt", old="one", new="two"))
+    await desk.turn(call_of("edit_file", path="a.txt", old="one", new="two"))
     (desk.folder / "a.txt").write_text("two\nand mine\n")
-    await desk.turn(_call("edit_file", path="a.txt", old="two", new="three"))
+    await desk.turn(call_of("edit_file", path="a.txt", old="two", new="three"))
     assert desk.go_before(0) == ["a.txt is left as it is: somebody else changed it since."]
     assert desk.files() == {"a.txt": b"three\nand mine\n"}
 
 
-async def test_a_moved_file_comes_back_whole_or_not_at_all(desk: Desk) -> None:
+async def test_a_moved_file_comes_back_whole_or_not_at_all(desk: EditingDesk) -> None:
     (desk.folder / "a.txt").write_text("a\n")
-    await desk.turn(_call("move_file", path="a.txt", to="b.txt"))
+    await desk.turn(call_of("move_file", path="a.txt", to="b.txt"))
     (desk.folder / "b.txt").write_text("mine\n")
     assert desk.go_before(0) == [
         "b.txt is left as it is: somebody else changed it since.",
@@ -140,10 +84,12 @@ async def test_a_moved_file_comes_back_whole_or_not_at_all(desk: Desk) -> None:
     assert desk.files() == {"b.txt": b"mine\n"}
 
 
-async def test_a_folder_that_became_a_link_is_not_removed_where_it_leads(desk: Desk, tmp_path: Path) -> None:
+async def test_a_folder_that_became_a_link_is_not_removed_where_it_leads(
+    desk: EditingDesk, tmp_path: Path
+) -> None:
     await desk.turn(
-        _call("write_file", 1, path="sub/deep/d.txt", content="d\n"),
-        _call("write_file", 2, path="a.txt", content="a\n"),
+        call_of("write_file", 1, path="sub/deep/d.txt", content="d\n"),
+        call_of("write_file", 2, path="a.txt", content="a\n"),
     )
     outside = tmp_path / "outside"
     (outside / "deep").mkdir(parents=True)
@@ -154,33 +100,35 @@ async def test_a_folder_that_became_a_link_is_not_removed_where_it_leads(desk: D
     assert "a.txt" not in desk.files()
 
 
-async def test_a_new_file_comes_back_with_the_mode_that_it_was_given_since(desk: Desk) -> None:
-    await desk.turn(_call("write_file", path="a.txt", content="a\n"))
+async def test_a_new_file_comes_back_with_the_mode_that_it_was_given_since(desk: EditingDesk) -> None:
+    await desk.turn(call_of("write_file", path="a.txt", content="a\n"))
     (desk.folder / "a.txt").chmod(0o755)
     assert desk.go_before(0) == []
     assert desk.redo() == []
     assert (desk.folder / "a.txt").stat().st_mode & 0o777 == 0o755
 
 
-async def test_what_is_no_longer_kept_is_named_and_left(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_what_is_no_longer_kept_is_named_and_left(
+    desk: EditingDesk, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (desk.folder / "a.txt").write_text("old\n")
-    await desk.turn(_call("edit_file", path="a.txt", old="old", new="new"))
+    await desk.turn(call_of("edit_file", path="a.txt", old="old", new="new"))
     monkeypatch.setattr(kept_files, "MAX_KEPT_BYTES", 1)
-    await desk.turn(_call("write_file", path="b.txt", content="b\n"))
+    await desk.turn(call_of("write_file", path="b.txt", content="b\n"))
     (line,) = desk.go_before(0)
     assert line == "a.txt is left as it is: what it held is no longer kept."
     assert desk.files() == {"a.txt": b"new\n"}
 
 
-async def test_the_diff_of_a_session_is_what_it_changed_in_all(desk: Desk) -> None:
+async def test_the_diff_of_a_session_is_what_it_changed_in_all(desk: EditingDesk) -> None:
     (desk.folder / "a.txt").write_text("one\ntwo\n")
-    await desk.turn(_call("edit_file", path="a.txt", old="two", new="three"))
-    await desk.turn(_call("edit_file", path="a.txt", old="three", new="four"))
+    await desk.turn(call_of("edit_file", path="a.txt", old="two", new="three"))
+    await desk.turn(call_of("edit_file", path="a.txt", old="three", new="four"))
     assert desk.chat.session.diff(desk.chat.session.head).split("\n")[3:] == [" one", "-two", "+four"]
 
 
-async def test_a_refused_edit_leaves_nothing_to_undo(desk: Desk) -> None:
-    await desk.turn(_call("edit_file", path="a.txt", old="x", new="y"))
+async def test_a_refused_edit_leaves_nothing_to_undo(desk: EditingDesk) -> None:
+    await desk.turn(call_of("edit_file", path="a.txt", old="x", new="y"))
     assert desk.chat.session.file_move(desk.chat.session.head, "").is_nothing
 
 
@@ -198,10 +146,10 @@ def test_files_are_what_they_were_at_that_turn_or_the_conflict_is_named(
     acts: list[tuple[str, object]],
 ) -> None:
     with TemporaryDirectory() as folder:
-        asyncio.run(_walk(Desk(Path(folder)), acts))
+        asyncio.run(_walk(EditingDesk(Path(folder)), acts))
 
 
-async def _walk(desk: Desk, acts: list[tuple[str, object]]) -> None:
+async def _walk(desk: EditingDesk, acts: list[tuple[str, object]]) -> None:
     """`at` is what the files held at each head; after an outside change only unnamed files are compared."""
     at: dict[str, dict[str, bytes]] = {"": {}}
     touched: set[str] = set()
@@ -210,7 +158,7 @@ async def _walk(desk: Desk, acts: list[tuple[str, object]]) -> None:
         left: list[str] = []
         match act, what:
             case "turn", list(edits):
-                await desk.turn(*(_edit(desk, number, *one) for number, one in enumerate(edits)))
+                await desk.turn(*(desk.edit(number, *one) for number, one in enumerate(edits)))
             case "rewind", int(number) if session.history.turns():
                 left = desk.go_before(number % len(session.history.turns()))
             case "redo", _ if session.history.redo_target() is not None:
@@ -221,8 +169,8 @@ async def _walk(desk: Desk, acts: list[tuple[str, object]]) -> None:
                 continue
             case _:
                 continue
-        head = session.messages[-1].id if session.messages else ""
-        now = {name: data for name, data in desk.files().items() if data != b"/"}
+        head = desk.head
+        now = desk.contents()
         if act == "turn" or head not in at:
             at[head] = now
             continue
@@ -235,22 +183,9 @@ async def _walk(desk: Desk, acts: list[tuple[str, object]]) -> None:
             assert now.get(name) == expected.get(name) or name in touched, (name, left)
 
 
-def _edit(desk: Desk, number: int, name: str, kind: int) -> ToolCall:
-    there = (desk.folder / name).is_file()
-    match kind:
-        case 0 | 1 if there:
-            return _call("delete_file", number, path=name)
-        case 2 if there:
-            return _call("move_file", number, path=name, to=f"{name}.moved")
-        case _ if there:
-            return _call("edit_file", number, path=name, old="line", new=f"line {kind} and line", all=False)
-        case _:
-            return _call("write_file", number, path=name, content=f"a line {kind}\n")
-
-
-async def test_a_crash_between_keeping_and_making_a_change_loses_nothing(desk: Desk) -> None:
+async def test_a_crash_between_keeping_and_making_a_change_loses_nothing(desk: EditingDesk) -> None:
     (desk.folder / "a.txt").write_text("old\n")
-    await desk.turn(_call("edit_file", path="a.txt", old="old", new="new"))
+    await desk.turn(call_of("edit_file", path="a.txt", old="old", new="new"))
     session = desk.chat.session
     context = ToolContext(desk.folder, {})
     edit = EditFile().prepare({"path": "a.txt", "old": "new", "new": "newer"}, context)
@@ -264,9 +199,22 @@ async def test_a_crash_between_keeping_and_making_a_change_loses_nothing(desk: D
     assert desk.files() == {"a.txt": b"old\n"}
 
 
-async def test_an_undo_that_cannot_be_made_changes_nothing(desk: Desk) -> None:
+async def test_a_change_that_a_crash_kept_from_being_made_is_no_change_of_somebody_else(
+    desk: EditingDesk,
+) -> None:
     (desk.folder / "a.txt").write_text("old\n")
-    await desk.turn(_call("edit_file", path="a.txt", old="old", new="new"))
+    await desk.turn(call_of("edit_file", path="a.txt", old="old", new="new"))
+    session = desk.chat.session
+    edit = EditFile().prepare({"path": "a.txt", "old": "new", "new": "newer"}, ToolContext(desk.folder, {}))
+    keep_edit(session.state.conversation.store.kept_files, session.messages[1].id, edit)  # and no more
+    await desk.turn(call_of("edit_file", path="a.txt", old="new", new="last"))
+    assert desk.go_before(0) == []
+    assert desk.files() == {"a.txt": b"old\n"}
+
+
+async def test_an_undo_that_cannot_be_made_changes_nothing(desk: EditingDesk) -> None:
+    (desk.folder / "a.txt").write_text("old\n")
+    await desk.turn(call_of("edit_file", path="a.txt", old="old", new="new"))
     session = desk.chat.session
     move = session.file_move(session.head, "")
     (desk.folder / "a.txt").write_text("mine\n")

@@ -254,3 +254,4 @@ async def test_files_are_listed_with_what_became_of_them(tmp_path: Path) -> None
     await _run(context, "/files")
     (table,) = context.tables
     assert table.rows == (("just now", "read", "1", "changed since", "a.txt"),)
+    assert "in all sessions: 0 B, at most 500 MB" in context.said[-1]

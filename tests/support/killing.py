@@ -112,6 +112,40 @@ def write(database, acks, seed):
 asyncio.run(talk(None, random.Random(0), lambda **what: None, 1))
 """
 
+# A chat whose model edits files, goes back and forth; says what the files hold at each head once it is there.
+EDITOR = """
+import asyncio, base64, json, os, random, tempfile
+from pathlib import Path
+from tests.support.edits import NAMES, EditingDesk
+
+async def work(desk, rng, say, acts):
+    for _ in range(acts):
+        history = desk.chat.session.history
+        act = rng.choice(["turn", "turn", "turn", "rewind", "rewind", "redo", "outside"])
+        turns, left = history.turns(), []
+        name = rng.choice(NAMES)
+        say(op="begun", act=act, name=name)
+        match act:
+            case "turn":
+                await desk.turn(*desk.random_edits(rng))
+            case "rewind" if turns:
+                left = desk.go_before(max(0, len(turns) - rng.randrange(1, 4)))
+            case "redo" if history.redo_target() is not None:
+                left = desk.redo()
+            case "outside" if rng.random() < 0.3 and (desk.folder / name).is_file():
+                (desk.folder / name).write_text("somebody else's line\\n")
+        files = {name: base64.b64encode(data).decode() for name, data in desk.contents().items()}
+        say(op="at", act=act, head=desk.head, files=files, left=left)
+
+def write(database, acks, seed):
+    def say(**what):
+        os.write(acks, json.dumps(what).encode() + b"\\n")
+    asyncio.run(work(EditingDesk(database.parent), random.Random(seed), say, 10_000))
+
+with tempfile.TemporaryDirectory() as folder:
+    asyncio.run(work(EditingDesk(Path(folder)), random.Random(0), lambda **what: None, 4))
+"""
+
 # Imports once and forks for every victim; `kill -9` comes after so many seconds, wherever it is then.
 _EXECUTIONER = """
 import json, os, signal, sys, time
