@@ -27,7 +27,7 @@ class ContextKeys:
     max_context_tokens: int = size(0)
     reserved_output_tokens: int = size(4096)
     safety_margin: float = key(0.10, float, least=0, below=1, project=True)
-    max_history_tokens: int = size(20_000)
+    max_history_tokens: int | Literal["auto"] = size("auto", choices=("auto",))
     preserve_recent_turns: int = size(5)
     usage_threshold: float = key(0.8, float, above=0, most=1, project=True)
     trim_to: float = key(0.6, float, above=0, most=1, project=True)

@@ -18,13 +18,13 @@ _SHOWN = 80  # characters of a wrong text in the line that says so
 class Rule:
     """The rule of one setting: its type, bounds and choices.
 
-    `kind` is bool, int, float, str or tuple (a list of strings); bounds hold for numbers, both
-    ends allowed but `below`. `choices` are the words allowed, for a tuple the words that may
-    stand in place of the list. `project` says whether a project's own file may set the key:
-    only what can neither run code nor send data elsewhere. `never_project`: not even in a trusted folder.
-    `one`: a lone text stands for a list of it. `adds`: what a project sets is added to the user's own list.
-    `item` reads one text of a list, and raises ValueError with the reason where it cannot; `example` is one
-    that it takes.
+    `kind` is bool, int, float, str or tuple (a list of strings); bounds hold for numbers, both ends
+    allowed but `below`. `choices` are the words allowed: of a text the only ones, of a list or a number
+    those that may stand in its place. `project` says whether a project's own file may set the key: only
+    what can neither run code nor send data elsewhere. `never_project`: not even in a trusted folder.
+    `one`: a lone text stands for a list of it. `adds`: what a project sets is added to the user's own
+    list. `item` reads one text of a list, and raises ValueError with the reason where it cannot;
+    `example` is one that it takes.
     """
 
     kind: type
@@ -44,7 +44,12 @@ class Rule:
     @property
     def takes_text(self) -> bool:
         """Whether the setting takes a plain word without quotes."""
-        return self.kind is str or self.one or bool(self.choices)
+        return self.kind is str or self.one or (bool(self.choices) and not self.is_number)
+
+    @property
+    def is_number(self) -> bool:
+        """Whether the setting takes a number."""
+        return self.kind in (int, float)
 
     @property
     def allowed(self) -> str:
@@ -56,13 +61,14 @@ class Rule:
             return "a text or a list of texts"
         if self.kind is tuple:
             return f"{words} or a list of names" if words else "a list of texts"
-        if words:
+        if words and not self.is_number:
             return words if len(self.choices) == 2 else "one of " + words.replace(" or ", ", ")
         if self.kind is bool:
             return "true or false"
         if self.kind is str:
             return "an address beginning with http:// or https://" if self.url else "a text on one line"
-        return f"{'a whole number' if self.kind is int else 'a number'}{self._bounds()}"
+        number = f"{'a whole number' if self.kind is int else 'a number'}{self._bounds()}"
+        return f"{words} or {number}" if words else number
 
     def check(self, value: object) -> Any:
         """Check a value and convert it to the setting's type. Raises ValueError if it is not allowed."""
@@ -155,6 +161,6 @@ def key(default: Any, kind: type, *, project: bool = False, **rule: Any) -> Any:
     return field(default=default, metadata={"rule": Rule(kind, project=project, **rule)})
 
 
-def size(default: int, *, least: int = 0, project: bool = True) -> Any:
-    """Define a setting that takes a count or a size in tokens."""
-    return key(default, int, least=least, project=project)
+def size(default: int | str, *, least: int = 0, project: bool = True, choices: tuple[str, ...] = ()) -> Any:
+    """Define a setting that takes a count or a size in tokens, or one of a few words."""
+    return key(default, int, least=least, project=project, choices=choices)

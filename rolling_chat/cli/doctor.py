@@ -100,8 +100,9 @@ def _counting(settings: Settings) -> Iterator[Fact]:
         is_there = find_encoding(encoding) is not None
         yield encoding, "found" if is_there else "not found: counting by character class instead", is_there
     rolling = settings.context
-    cap = f"history cap {rolling.max_history_tokens:,} tokens"
-    yield "rolling", f"{'on' if rolling.enabled else 'off'}, {cap}", True
+    cap = rolling.max_history_tokens
+    size = f"{cap:,} tokens" if isinstance(cap, int) else "a tenth of the window, 20,000 tokens at least"
+    yield "rolling", f"{'on' if rolling.enabled else 'off'}, history cap {size}", True
 
 
 def _programs() -> Iterator[Fact]:

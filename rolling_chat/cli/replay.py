@@ -19,6 +19,7 @@ from rolling_chat.cli.exits import Exit, Failure
 from rolling_chat.cli.opening import open_store
 from rolling_chat.cli.options import Options
 from rolling_chat.context import ContextConfig, CountMemo
+from rolling_chat.context.budget import history_cap
 from rolling_chat.figures import plural
 from rolling_chat.messages import JsonObject
 from rolling_chat.replay import (
@@ -141,11 +142,12 @@ class Replaying:
     def describe(self) -> str:
         """Return one line with the settings of the replay."""
         config = self.config()
-        cap = f"{config.max_history_tokens:,}" if config.max_history_tokens else "none"
+        cap = history_cap(config, config.max_context_tokens)
+        history = f"{cap:,}" if cap else "none"
         return (
             f"model {one_line(self.model, 60) or 'unknown (name one with --model)'} "
             f"· window {config.max_context_tokens:,} · rolling {'on' if config.enabled else 'off'} "
-            f"· history cap {cap}{self._whence}"
+            f"· history cap {history}{self._whence}"
         )
 
     @property

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from rolling_chat.context.config import ContextConfig
 from rolling_chat.context.families import get_context_limit
 
+_MIN_HISTORY_CAP = 20_000  # tokens: a tenth of 200,000, and what it is below
+
 
 @dataclass(frozen=True, slots=True)
 class Budget:
@@ -52,7 +54,19 @@ def divide_window(config: ContextConfig, model: str | None, *, system: int, tool
         reserve = window - margin - config.input_limit
     is_known = bool(config.max_context_tokens or model)
     count = max(100, min(2_000, window // 200 * 2)) if is_known else 1_000
-    return Budget(window, reserve, margin, system, tools, config.max_history_tokens, count)
+    return Budget(window, reserve, margin, system, tools, history_cap(config, window), count)
+
+
+def history_cap(config: ContextConfig, window: int) -> int:
+    """Return what history may take of a window, in tokens; 0: all that is available.
+
+    "auto" is a tenth of the window: rolling is to begin where it is worth it, with a million tokens, too.
+    """
+    match config.max_history_tokens:
+        case int() as cap:
+            return cap
+        case "auto":
+            return max(_MIN_HISTORY_CAP, window // 10)
 
 
 def reserve_and_margin(config: ContextConfig, window: int) -> tuple[int, int]:

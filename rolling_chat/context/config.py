@@ -47,6 +47,9 @@ def _check(name: str, value: float | str, rule: Rule) -> None:
     """Raise ValueError for a value out of range. An estimator's name is checked where it is looked up."""
     if name == "token_estimator":
         return
-    is_allowed = value in rule.choices if rule.choices else isinstance(value, str) or rule.is_in_range(value)
+    if isinstance(value, str):
+        is_allowed = value in rule.choices or not (rule.choices or rule.is_number)
+    else:
+        is_allowed = rule.is_in_range(value)
     if not is_allowed:
         raise ValueError(f"{name} must be {rule.allowed}, not {value!r}")

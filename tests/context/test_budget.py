@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rolling_chat.context.budget import Budget, divide_window
+from rolling_chat.context.budget import Budget, divide_window, history_cap
 from rolling_chat.context.config import ContextConfig
 from tests.support.conversations import context_settings
 
@@ -22,6 +23,15 @@ def test_the_window_is_divided_into_reserve_margin_system_tools_and_what_is_avai
     assert (budget.reserve, budget.margin, budget.available) == (4_096, 10_000, 85_754)
     assert budget.history == 20_000
     assert divide(100_000, max_history_tokens=0).history == 85_754
+
+
+@pytest.mark.parametrize(
+    ("window", "cap"), [(30_000, 20_000), (200_000, 20_000), (400_000, 40_000), (1_000_000, 100_000)]
+)
+def test_history_may_take_a_tenth_of_a_large_window(window: int, cap: int) -> None:
+    assert history_cap(ContextConfig(), window) == cap
+    assert history_cap(ContextConfig(max_history_tokens=5), window) == 5
+    assert history_cap(ContextConfig(max_history_tokens=0), window) == 0
 
 
 def test_on_a_small_window_the_reserve_is_a_third() -> None:

@@ -18,6 +18,7 @@ from rolling_chat.context.budget import divide_window
         ("trim_to", 0.0),
         ("usage_threshold", 1.5),
         ("max_history_tokens", -1),
+        ("max_history_tokens", "most"),
         ("trim_strategy", "newest-first"),
         ("tool_result_truncation", "middle"),
     ],

@@ -28,7 +28,7 @@ enabled = false
 max_context_tokens = 0
 reserved_output_tokens = 4096
 safety_margin = 0.10
-max_history_tokens = 20000
+max_history_tokens = "auto"
 preserve_recent_turns = 5
 usage_threshold = 0.8
 trim_to = 0.6
@@ -183,7 +183,7 @@ def test_overrides_are_toml_or_plain_text(
         ("context.safety_margin=nan", "must be a number from 0 to below 1"),
         ("context.trim_to=0", "must be a number above 0 and at most 1"),
         ("context.trim_to=inf", "must be a number above 0 and at most 1"),
-        ("context.max_history_tokens=1" + "0" * 400, "= a huge number: must be a whole number"),
+        ("context.max_history_tokens=1" + "0" * 400, '= a huge number: must be "auto" or a whole number'),
         ("context.summarize=on", 'must be one of "off", "extract", "model"'),
         ("context.tools.x.truncation=middle", 'must be one of "head", "tail", "both"'),
         ("models.x.api_base=ftp://x", "must be an address beginning with http:// or https://"),
