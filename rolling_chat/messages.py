@@ -22,6 +22,10 @@ SHOWN = "shown"
 """The name among a result's extras of what the screen shows instead of its text; no model is sent it."""
 
 
+NOTE = "note"
+"""The name among a user message's extras of what the program tells the model below the user's own text."""
+
+
 GONE = "gone"
 """What stands for the hash of a file that was deleted."""
 
@@ -94,6 +98,12 @@ class Message:
             return content
         parts = (part.get("text") for part in content if part.get("type") == "text")
         return "\n".join(text for text in parts if isinstance(text, str))
+
+    @property
+    def note(self) -> str:
+        """What the program tells the model below a user's text; empty for nothing."""
+        note = self.extras.get(NOTE) if self.extras and self.role == "user" else None
+        return note if isinstance(note, str) else ""
 
     @classmethod
     def from_dict(cls, data: JsonObject, *, id: str = "") -> Message:

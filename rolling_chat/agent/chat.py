@@ -215,7 +215,7 @@ class Chat:
         session.setup.read_instructions()
         if text is not None:
             with in_words():
-                said = TurnStarted(session.conversation.add_user(text))
+                said = TurnStarted(session.conversation.add_user(text, session.mode_note))
         else:
             said = None
         events = EventQueue()

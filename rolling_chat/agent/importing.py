@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import get_args
 
-from rolling_chat.messages import Message, Role
+from rolling_chat.agent.plan_mode import PLAN_ENDED, PLAN_NOTE
+from rolling_chat.messages import NOTE, Message, Role
 from rolling_chat.replay import Transcript
 from rolling_chat.sessions.records import SessionInfo
 from rolling_chat.sessions.store import SessionStore
@@ -36,7 +37,7 @@ def import_transcript(store: SessionStore, transcript: Transcript, folder: str) 
     Without a title of its own it gets one as any session does. Raises StoreError; then, and when it
     is interrupted, nothing of the conversation stays.
     """
-    messages = transcript.messages
+    messages = [*map(_without_foreign_note, transcript.messages)]
     oddities = {what: count for what, count in _oddities(transcript) if count}
     if not messages:
         return Imported(None, False, oddities)
@@ -55,6 +56,15 @@ def import_transcript(store: SessionStore, transcript: Transcript, folder: str) 
         store.delete(info.id)
         raise
     return Imported(info, True, oddities)
+
+
+def _without_foreign_note(message: Message) -> Message:
+    """Remove a note that this program did not write: the model would read what the user never sees."""
+    if not message.note or message.note in (PLAN_NOTE, PLAN_ENDED):
+        return message
+    return replace(
+        message, extras={key: value for key, value in (message.extras or {}).items() if key != NOTE}
+    )
 
 
 def _same(store: SessionStore, messages: Sequence[Message]) -> SessionInfo | None:

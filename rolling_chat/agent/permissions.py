@@ -10,6 +10,7 @@ from typing import Literal, TypeAlias
 from rolling_chat.agent.errors import ChatError, in_words
 from rolling_chat.agent.runtime import Runtime
 from rolling_chat.events import Listener, Permission, PermissionAnswer, PermissionRequest
+from rolling_chat.permissions.path_patterns import is_protected
 from rolling_chat.permissions.rules import PermissionRule, Subject, find_denial, is_allowed, parse_rule
 from rolling_chat.settings.schema import Settings, SettingsError
 from rolling_chat.settings.write import add_to_setting
@@ -18,7 +19,7 @@ from rolling_chat.tools.base import Tool
 
 log = logging.getLogger("rolling_chat.agent.permissions")
 
-Policy: TypeAlias = Literal["read-only", "ask", "edits", "all"]
+Policy: TypeAlias = Literal["read-only", "plan", "ask", "edits", "all"]
 Verdict: TypeAlias = Literal["allowed", "ask", "refused"]
 
 ALLOW, DENY = "agent.permissions.allow", "agent.permissions.deny"
@@ -30,9 +31,9 @@ class Permissions:
     """Decides whether a tool call may run, by the approval policy, the rules and the user's answers.
 
     A rule that denies wins over everything. A tool that needs no permission runs otherwise. One that does:
-    `read-only` refuses it, `all` lets it run, `ask` and `edits` ask unless a rule allows the call; `edits`
-    lets changes of files inside the folder pass, except of those that decide what runs by itself. `session`
-    are the rules that the user made by an answer; they end with the session.
+    `read-only` and `plan` refuse it, `all` lets it run, `ask` and `edits` ask unless a rule allows the call;
+    `edits` lets changes of files inside the folder pass, except of those that decide what runs by itself.
+    `session` are the rules that the user made by an answer; they end with the session.
     """
 
     runtime: Runtime
@@ -55,20 +56,23 @@ class Permissions:
             _read(rules.deny, DENY, settings, tools),
         )
 
-    def verdict(self, tool: Tool, subject: Subject, *, is_edit: bool = False) -> Verdict:
+    def verdict(
+        self, tool: Tool, subject: Subject, *, is_edit: bool = False, exact_only: Collection[str] = ()
+    ) -> Verdict:
         """Return whether to allow, refuse or ask about a call of `tool` that would do `subject`.
 
-        `is_edit`: it changes files that the policy `edits` lets pass.
+        `is_edit`: it changes files. `exact_only` are those of its paths that the policy `edits` does not let
+        pass, and a rule only without a star.
         """
         if find_denial(self.deny, tool.name, subject) is not None:
             return "refused"
         if not tool.needs_permission or self.policy == "all":
             return "allowed"
-        if self.policy == "read-only":
+        if self.policy in ("read-only", "plan"):
             return "refused"
-        if is_allowed((*self.allow, *self.session), tool.name, subject):
+        if is_allowed((*self.allow, *self.session), tool.name, subject, exact_only):
             return "allowed"
-        if self.policy == "edits" and is_edit:
+        if self.policy == "edits" and is_edit and not exact_only and not any(map(is_protected, subject)):
             return "allowed"
         return "ask" if self.listener.ask is not None else "refused"
 
@@ -93,6 +97,8 @@ class Permissions:
             return (
                 f"Not run: the permission rule {denial.text} denies this. Do not try the same by other means."
             )
+        if self.policy == "plan":
+            return f"Not run: {tool.name} is not allowed in plan mode. Finish the plan without it."
         if self.policy == "read-only":
             return f"Not run: {tool.name} is not allowed here (approvals are read-only). Go on without it."
         return (

@@ -21,6 +21,7 @@ from rolling_chat.agent.memory.summaries import Summaries
 from rolling_chat.agent.memory.summarizer import Summarizer
 from rolling_chat.agent.models import known_addresses, model_warnings, pick_model
 from rolling_chat.agent.permissions import Permissions
+from rolling_chat.agent.plan_mode import mode_note
 from rolling_chat.agent.request.preview import RequestPreview
 from rolling_chat.agent.request.size_estimates import SizeEstimates
 from rolling_chat.agent.runtime import Runtime
@@ -148,6 +149,17 @@ class Session:
             return ""
         where = f" --api-base {shlex.quote(self.address)}" if self.address else ""
         return f"rolling-chat --resume {self.info.id}{where}"
+
+    @property
+    def mode_note(self) -> str:
+        """What the next message of the user tells the model about the mode, in which it may only plan."""
+        return mode_note(self.permissions.policy, self.conversation.recent)
+
+    @property
+    def has_plan(self) -> bool:
+        """Whether the newest message is an answer in plan mode, which could be carried out."""
+        recent = self.conversation.recent
+        return self.permissions.policy == "plan" and bool(recent) and recent[-1].role == "assistant"
 
     @property
     def sizes(self) -> SizeEstimates:

@@ -19,7 +19,7 @@ from rolling_chat.settings.paths import Paths
 REPLAY_FORMATS = ("table", "json")
 FORMATS = ("text", "json", "stream-json")
 EXPORT_FORMATS = ("markdown", "jsonl", "html", "json")
-APPROVALS = ("read-only", "ask", "edits", "all")
+APPROVALS = ("read-only", "plan", "ask", "edits", "all")
 # What -p stands for when no text follows it: everything comes from the pipe.
 FROM_PIPE = ""
 

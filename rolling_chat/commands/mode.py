@@ -1,4 +1,4 @@
-"""/mode: what asks for permission: commands and edits, commands alone, nothing, or nothing runs."""
+"""/mode: what asks for permission: commands and edits, commands alone, nothing; or nothing runs."""
 
 from __future__ import annotations
 
@@ -13,12 +13,19 @@ if TYPE_CHECKING:
 _MEANING: dict[Policy, str] = {
     "ask": "commands and changes of files ask first",
     "edits": "changes of files in this folder run; commands ask first",
+    "plan": "nothing runs and no file is changed; the model answers with a plan",
     "read-only": "nothing runs and no file is changed",
     "all": "everything runs without asking",
 }
 
 
-_NEXT: dict[Policy, Policy] = {"ask": "edits", "edits": "read-only", "read-only": "ask", "all": "ask"}
+_NEXT: dict[Policy, Policy] = {
+    "ask": "edits",
+    "edits": "plan",
+    "plan": "read-only",
+    "read-only": "ask",
+    "all": "ask",
+}
 
 
 def next_policy(policy: Policy) -> Policy:
@@ -51,7 +58,7 @@ async def _run(context: CommandContext, argument: str) -> None:
 
 MODE = Command(
     "mode",
-    "[ask|edits|read-only|all]",
+    "[ask|edits|plan|read-only|all]",
     "Change what asks for permission in this session",
     _run,
     while_busy=True,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import lru_cache
 from pathlib import PurePosixPath
 
@@ -81,14 +81,14 @@ def denies(pattern: str, path: str) -> bool:
     return _compiled(_same(pattern)).fullmatch(_same(path)) is not None
 
 
-def pattern_for(paths: Sequence[str]) -> str:
+def pattern_for(paths: Sequence[str], alone: Collection[str] = ()) -> str:
     """Return the pattern that an "Always" means for paths: all in the folder that they share.
 
-    A protected path is proposed alone.
+    A protected path, and one of `alone`, is proposed by itself.
     """
-    protected = next(filter(is_protected, paths), None)
-    if protected is not None:
-        return _named(protected)
+    single = next((path for path in paths if is_protected(path) or path in alone), None)
+    if single is not None:
+        return _named(single)
     folders = {PurePosixPath(path).parent.as_posix() for path in paths}
     if len(folders) != 1:
         return "**"

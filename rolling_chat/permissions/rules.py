@@ -2,7 +2,7 @@
 
 As text, which is how settings hold them:
 
-    run_command                     every call of the tool
+    run_command                     every call of the tool; for one that changes files, see below
     run_command(git status *)       `git status` and whatever arguments follow
     run_command(make test)          exactly this command
     run_command(=ls *.py)           exactly this command; the sign is needed where the command holds a `*`
@@ -10,19 +10,27 @@ As text, which is how settings hold them:
     edit_file(*)                    files in the working folder itself
 
 What is said of edit_file holds for multi_edit, too: it is several edits in one call. A path that is denied
-to one of the tools that change files is denied to all of them.
+to one of the tools that change files is denied to all of them. Neither a wildcard nor the tool's bare name
+allows a change of what decides what runs by itself: a rule must name it.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cached_property
 from typing import Literal, TypeAlias
 
-from rolling_chat.permissions.path_patterns import FILE_TOOLS, allows, denies, is_pattern, pattern_for
+from rolling_chat.permissions.path_patterns import (
+    FILE_TOOLS,
+    allows,
+    denies,
+    is_pattern,
+    is_protected,
+    pattern_for,
+)
 from rolling_chat.permissions.shell import SimpleCommand, UnreadableCommandError, split_command
 
 COMMAND_TOOL = "run_command"
@@ -186,10 +194,10 @@ def parse_rule(text: str) -> PermissionRule:
     return _exact(inside)
 
 
-def propose_rule(tool: str, subject: Subject) -> PermissionRule:
-    """Return the rule that the answer "Always" adds for a call."""
+def propose_rule(tool: str, subject: Subject, exact_only: Collection[str] = ()) -> PermissionRule:
+    """Return the rule that the answer "Always" adds for a call; `exact_only` as for `is_allowed`."""
     if isinstance(subject, tuple):
-        return PermissionRule(_ruled_as(tool), "path", pattern_for(subject))
+        return PermissionRule(_ruled_as(tool), "path", pattern_for(subject, exact_only))
     if tool != COMMAND_TOOL:
         return PermissionRule(tool)
     try:
@@ -202,13 +210,21 @@ def propose_rule(tool: str, subject: Subject) -> PermissionRule:
     return PermissionRule(COMMAND_TOOL, "prefix", " ".join(prefix))
 
 
-def is_allowed(rules: Iterable[PermissionRule], tool: str, subject: Subject) -> bool:
-    """Return whether rules allow a call; every part of a compound command must be allowed by itself."""
+def is_allowed(
+    rules: Iterable[PermissionRule], tool: str, subject: Subject, exact_only: Collection[str] = ()
+) -> bool:
+    """Return whether rules allow a call; every part of a compound command must be allowed by itself.
+
+    `exact_only` are those paths of the subject that no pattern with a star allows, whatever it names.
+    """
     own = [rule for rule in rules if rule.tool in (tool, _ruled_as(tool))]
+    if isinstance(subject, tuple):
+        return bool(subject) and all(
+            any(_allows_path(rule, path, is_exact_only=path in exact_only) for rule in own)
+            for path in subject
+        )
     if any(rule.reach == "tool" for rule in own):
         return True
-    if isinstance(subject, tuple):
-        return bool(subject) and all(any(allows(rule.command, path) for rule in own) for path in subject)
     if any(rule.reach == "exact" and rule.command == subject for rule in own):
         return True
     try:
@@ -216,6 +232,15 @@ def is_allowed(rules: Iterable[PermissionRule], tool: str, subject: Subject) -> 
     except UnreadableCommandError:
         return False
     return bool(parts) and all(any(rule.allows(part) for rule in own) for part in parts)
+
+
+def _allows_path(rule: PermissionRule, path: str, *, is_exact_only: bool) -> bool:
+    """Whether a rule allows a change of one path."""
+    if rule.reach == "tool":
+        return not is_exact_only and not is_protected(path)
+    if is_exact_only and "*" in rule.command:
+        return False
+    return allows(rule.command, path)
 
 
 def find_denial(rules: Iterable[PermissionRule], tool: str, subject: Subject) -> PermissionRule | None:

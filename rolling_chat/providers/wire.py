@@ -67,6 +67,7 @@ def made_by(model: str) -> MadeBy:
 def for_model(messages: Sequence[Message], model: str) -> tuple[Message, ...]:
     """Return the messages with only those provider-specific extras that `model` itself made.
 
+    What the program notes below a user's text becomes a part of that text.
     Unchanged messages are the same objects; a changed one is the same object at every call for the
     same message and model, so that what was counted once stays counted.
     """
@@ -313,4 +314,12 @@ def _visible(message: Message, model: str) -> Message:
             kept[SIGNATURES] = extras[SIGNATURES]
     if kept == extras:
         return message
-    return replace(message, extras=kept or None)
+    return replace(message, content=_with_note(message), extras=kept or None)
+
+
+def _with_note(message: Message) -> Content:
+    if not message.note:
+        return message.content
+    if isinstance(message.content, str):
+        return "\n\n".join(filter(None, (message.content, message.note)))
+    return (*message.content, {"type": "text", "text": message.note})

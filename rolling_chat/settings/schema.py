@@ -72,8 +72,8 @@ class AgentSettings:
     max_tool_iterations: int = size(25, least=1, project=False)
     retry_minutes: int = size(5, least=0, project=False)
     max_tool_calls: int = size(200, least=1, project=False)
-    approvals: Literal["read-only", "ask", "edits", "all"] = key(
-        "ask", str, choices=("read-only", "ask", "edits", "all")
+    approvals: Literal["read-only", "plan", "ask", "edits", "all"] = key(
+        "ask", str, choices=("read-only", "plan", "ask", "edits", "all")
     )
     tools: Literal["all", "none"] | tuple[str, ...] = key("all", tuple, choices=("all", "none"))
     # variables that commands get although they hold secrets: not for a project to choose

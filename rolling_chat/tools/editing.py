@@ -40,14 +40,19 @@ class PreparedEdit:
         """The paths that change, relative to the working folder."""
         return tuple(change.path.relative_to(self.folder).as_posix() for change in self.changes)
 
-    def is_protected(self, own: Iterable[Path]) -> bool:
-        """Return whether a path is among those that decide what runs by itself, or lies in one of `own`.
+    def exact_only(self, own: Iterable[Path]) -> tuple[str, ...]:
+        """Return those of `paths` that no rule with a star may allow: what lies in one of `own`.
 
-        The folders above the working folder count: it may itself be one of those that are protected.
+        The same holds for what is protected by where the working folder is: that may lie in `.git` itself.
         """
         folders = [path.as_posix() for path in own]
-        paths = [change.path.as_posix() for change in self.changes]
-        return any(is_protected(path) or any(lies_in(path, folder) for folder in folders) for path in paths)
+        whole = [change.path.as_posix() for change in self.changes]
+        return tuple(
+            path
+            for path, named in zip(self.paths, whole, strict=True)
+            if (is_protected(named) and not is_protected(path))
+            or any(lies_in(named, folder) for folder in folders)
+        )
 
     def make(self, context: ToolContext) -> ToolResult:
         """Make the change. Raises ToolError where nothing could be changed."""

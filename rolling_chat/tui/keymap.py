@@ -80,8 +80,12 @@ KEYS: tuple[KeyRow, ...] = (
         (Action("details", ("ctrl+o",), "chat", "details", "details"),),
     ),
     KeyRow(
-        "what asks: commands and edits, commands alone (edits), or nothing runs (read-only)",
+        "what asks: commands and edits, commands alone (edits), or nothing runs (plan, read-only)",
         (Action("mode", ("f4",), "chat", "mode", "mode"),),
+    ),
+    KeyRow(
+        "in plan mode: go on with edits and carry out the plan",
+        (Action("carry_out", ("f3",), "chat", "carry_out", "do it"),),
     ),
     KeyRow(
         "the next request, message by message (/context)",

@@ -17,7 +17,7 @@ async def run(context: PlainContext, line: str) -> None:
     await run_command(parsed, context)
 
 
-@pytest.mark.parametrize("policy", ["ask", "edits", "read-only", "all"])
+@pytest.mark.parametrize("policy", ["ask", "edits", "plan", "read-only", "all"])
 async def test_it_takes_a_policy_by_its_name(tmp_path: Path, policy: str) -> None:
     context = PlainContext(make_chat(tmp_path))
     await run(context, f"/mode {policy}")
@@ -28,7 +28,7 @@ async def test_it_takes_a_policy_by_its_name(tmp_path: Path, policy: str) -> Non
 async def test_without_a_name_it_offers_them(tmp_path: Path) -> None:
     context = PlainContext(make_chat(tmp_path), picks=["edits", None])
     await run(context, "/mode")
-    assert [choice.value for choice in context.offered] == ["ask", "edits", "read-only", "all"]
+    assert [choice.value for choice in context.offered] == ["ask", "edits", "plan", "read-only", "all"]
     assert context.chat.session.permissions.policy == "edits"
     await run(context, "/mode")
     assert context.chat.session.permissions.policy == "edits"
@@ -37,7 +37,7 @@ async def test_without_a_name_it_offers_them(tmp_path: Path) -> None:
 async def test_another_word_changes_nothing(tmp_path: Path) -> None:
     context = PlainContext(make_chat(tmp_path))
     await run(context, "/mode yolo")
-    assert context.warned == ["/mode takes ask, edits, read-only, all, not 'yolo'."]
+    assert context.warned == ["/mode takes ask, edits, plan, read-only, all, not 'yolo'."]
     assert context.chat.session.permissions.policy == "ask"
 
 
@@ -45,7 +45,7 @@ async def test_the_key_goes_round_without_all_and_the_gauge_shows_it(tmp_path: P
     chat = make_chat(tmp_path)
     async with make_app(chat, tmp_path).run_test(size=(140, 30)) as pilot:
         await wait_until(pilot, lambda: "rolling: off" in shown(pilot))
-        for policy in ("edits", "read-only", "ask"):
+        for policy in ("edits", "plan", "read-only", "ask"):
             await pilot.press("f4")
             await wait_until(pilot, lambda wanted=policy: chat.session.permissions.policy == wanted)
             is_default = policy == "ask"

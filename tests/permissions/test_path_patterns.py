@@ -80,6 +80,21 @@ def test_no_wildcard_allows_what_decides_what_runs_by_itself(path: str) -> None:
     assert denies("**", path)
 
 
+@pytest.mark.parametrize("path", PROTECTED)
+def test_a_tools_bare_name_does_not_allow_it_either(path: str) -> None:
+    assert not is_allowed([parse_rule("edit_file")], "edit_file", (path,))
+    assert is_allowed([parse_rule("edit_file")], "edit_file", ("src/a",))
+
+
+def test_what_must_be_named_exactly_is_allowed_by_no_star() -> None:
+    path, rules = "mine/sessions.db", [parse_rule("edit_file(mine/**)"), parse_rule("edit_file")]
+    assert is_allowed(rules, "edit_file", (path,))
+    assert not is_allowed(rules, "edit_file", (path,), exact_only=(path,))
+    proposed = propose_rule("edit_file", (path,), exact_only=(path,))
+    assert proposed.text == "edit_file(mine/sessions.db)"
+    assert is_allowed([proposed], "edit_file", (path,), exact_only=(path,))
+
+
 def test_a_pattern_that_names_a_protected_folder_reaches_into_it() -> None:
     assert allows(".git/**", ".git/info/exclude")
     assert not allows("src/**", "src/.git/config")

@@ -187,7 +187,7 @@ def test_overrides_are_toml_or_plain_text(
         ("context.summarize=on", 'must be one of "off", "extract", "model"'),
         ("context.tools.x.truncation=middle", 'must be one of "head", "tail", "both"'),
         ("models.x.api_base=ftp://x", "must be an address beginning with http:// or https://"),
-        ("agent.approvals=true", 'must be one of "read-only", "ask", "edits", "all"'),
+        ("agent.approvals=true", 'must be one of "read-only", "plan", "ask", "edits", "all"'),
         ("agent.tools=some", 'must be "all" or "none" or a list of names'),
         ("agent.tools=[1]", 'must be "all" or "none" or a list of names'),
         ("agent.tools=[0x" + "f" * 5000 + "]", "agent.tools = a list: must be"),

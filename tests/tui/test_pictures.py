@@ -93,7 +93,7 @@ def _chat(tmp_path: Path, *replies: object) -> Chat:
     folder = tmp_path / "src" / "parser"
     folder.mkdir(parents=True)
     (folder / "lexer.py").write_text(LEXER)
-    return make_chat(tmp_path, *replies, folder=folder, window=32_000)
+    return make_chat(tmp_path / "home", *replies, folder=folder, window=32_000)
 
 
 def _conversation(tmp_path: Path) -> Chat:

@@ -212,13 +212,13 @@ class CallRunner:
     async def _refusal(self, call: ToolCall, tool: Tool, detail: str, edit: PreparedEdit | None) -> str:
         """Return what the model reads if rules or user refuse the call; empty when it may run."""
         subject: Subject = detail if edit is None else edit.paths
-        is_edit = edit is not None and not edit.is_protected(self.permissions.runtime.paths.own)
-        verdict = self.permissions.verdict(tool, subject, is_edit=is_edit)
+        alone = () if edit is None else edit.exact_only(self.permissions.runtime.paths.own)
+        verdict = self.permissions.verdict(tool, subject, is_edit=edit is not None, exact_only=alone)
         if verdict == "allowed":
             return ""
         if verdict == "refused":
             return self.permissions.refusal(tool, subject)
-        rule, title = propose_rule(tool.name, subject), f"Allow {tool.name}?"
+        rule, title = propose_rule(tool.name, subject, alone), f"Allow {tool.name}?"
         if edit is None:
             request = PermissionRequest(call, title, detail, rule)
         else:

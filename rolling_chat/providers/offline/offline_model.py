@@ -16,6 +16,13 @@ from rolling_chat.providers.offline.matching import (
     split_sentences,
 )
 from rolling_chat.providers.offline.orders import Action, Order, read_orders, read_questions
+from rolling_chat.providers.offline.planning import (
+    asks_for_plan,
+    describe_plan,
+    orders_the_plan,
+    planned_before,
+    without_note,
+)
 
 _INTRODUCTION = (
     "I am the offline model: no language model, only a search over what stands in this conversation."
@@ -70,7 +77,8 @@ def reply_to(
     """
     conversation = [Message.from_dict(message) for message in messages]
     system = "\n".join(message.text for message in conversation if message.role == "system")
-    rest = [message for message in conversation if message.role != "system"]
+    is_planning = asks_for_plan(next((one.text for one in reversed(conversation) if one.role == "user"), ""))
+    rest = [without_note(message) for message in conversation if message.role != "system"]
     if not tools and asks_for_summary(system):
         return OfflineReply(extract_summary([message.text for message in rest]))
     turn_start = next((place for place in range(len(rest) - 1, -1, -1) if rest[place].role == "user"), 0)
@@ -79,6 +87,10 @@ def reply_to(
         return OfflineReply(extract_summary(marked))
     turn = rest[turn_start + 1 :]
     steps = read_orders(asked)
+    if is_planning and steps:
+        return OfflineReply(describe_plan(steps))
+    if orders_the_plan(asked):
+        steps = planned_before([message.text for message in rest[:turn_start] if message.role == "user"])
     offered = {str(tool["function"]["name"]): tool["function"] for tool in tools if "function" in tool}
     if may_call and (calls := _next_calls(steps, turn, offered)):
         return OfflineReply(calls=calls)

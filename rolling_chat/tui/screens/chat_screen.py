@@ -15,6 +15,7 @@ from textual.message import Message
 from textual.widget import Widget
 from textual.widgets import Static, TextArea
 
+from rolling_chat.agent.plan_mode import CARRY_OUT
 from rolling_chat.commands import ParsedCommand
 from rolling_chat.commands.mode import next_policy, policy_line
 from rolling_chat.gc_tuning import spare_what_is_loaded, tidy_up
@@ -146,6 +147,7 @@ class ChatScreen(ReaderScreen):
             drafting=bool(self.prompt.text),
             completing=self.query_one(Completion).shown,
             can_carry_on=self.state.can_carry_on and not self.prompt.text,
+            has_plan=self.chat.session.has_plan,
             searching=self.prompt.searching,
             finding=self.finding.has_keys,
             is_find_unfocused=self.finding.is_open,
@@ -288,10 +290,20 @@ class ChatScreen(ReaderScreen):
         transcript.set_details(not transcript.details)
 
     def action_mode(self) -> None:
-        """Change the policy of permissions: ask, edits, read-only, and ask again."""
+        """Change the policy of permissions: ask, edits, plan, read-only, and ask again."""
         permissions = self.chat.session.permissions
         permissions.policy = next_policy(permissions.policy)
         self.state.notice(policy_line(permissions.policy))
+
+    def action_carry_out(self) -> None:
+        """Leave plan mode for edits, and let the model carry out its plan."""
+        session = self.chat.session
+        if self.state.busy or not session.has_plan:
+            self.state.notice("There is no plan to carry out: /mode plan asks for one.")
+            return
+        session.permissions.policy = "edits"
+        self.state.notice(policy_line("edits"))
+        self.work(self._turns.say(CARRY_OUT))
 
     def action_help(self) -> None:
         """Show the keys and the commands."""

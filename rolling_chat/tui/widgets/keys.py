@@ -61,6 +61,7 @@ class Moment:
     drafting: bool = False
     completing: bool = False
     can_carry_on: bool = False
+    has_plan: bool = False  # an answer in plan mode, which could be carried out
     scrolled_up: bool = False
     searching: bool = False
     finding: bool = False
@@ -108,7 +109,8 @@ def key_hints(moment: Moment) -> list[KeyHint]:
         return [("esc", close or "stop"), *sends, *rest, context]
     stops = close or ("stop the summary" if moment.summarizing else "")
     escape = [("esc", stops)] if stops else []
-    return [*sends, *escape, *rest, hint("quit"), context, hint("find"), hint("read"), hint("mode")]
+    do_it = [hint("carry_out")] if moment.has_plan else []
+    return [*do_it, *sends, *escape, *rest, hint("quit"), context, hint("find"), hint("read"), hint("mode")]
 
 
 def _sending(moment: Moment) -> list[KeyHint]:

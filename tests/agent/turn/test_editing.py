@@ -189,6 +189,17 @@ async def test_edits_never_lets_pass_the_programs_own_files(path: str, opened: O
     assert not (runtime.folder / path).exists()
 
 
+@pytest.mark.parametrize("rule", ["write_file", "write_file(**)", "write_file(mine/**)"])
+async def test_no_wildcard_reaches_the_programs_own_files(rule: str, opened: Opened) -> None:
+    rules = PermissionSettings(allow=(rule,))
+    made = [writing("mine/config.toml", "x", "1"), writing("mine2/a", "x", "2")]
+    chat, runtime, _ = opened(calls(*made), says("ok"), permissions=rules)
+    runtime.paths = find_paths({"ROLLING_CHAT_HOME": str(runtime.folder / "mine")})
+    await collect(chat.send("go"))  # nobody to ask
+    assert not (runtime.folder / "mine" / "config.toml").exists()
+    assert (runtime.folder / "mine2" / "a").exists() is not rule.endswith("mine/**)")
+
+
 async def test_what_lies_in_a_protected_folder_is_protected_from_inside_it_too(opened: Opened) -> None:
     chat, runtime, _ = opened(calls(writing("a.txt", "x")), says("ok"), approvals="edits")
     runtime.folder = runtime.folder / ".config" / "editor"
