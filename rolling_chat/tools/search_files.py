@@ -11,6 +11,7 @@ from pathlib import Path
 
 from rolling_chat.messages import Json, JsonObject
 from rolling_chat.programs import find_program
+from rolling_chat.text import one_line
 from rolling_chat.tools import search_process
 from rolling_chat.tools.base import ToolContext, ToolError, ToolResult, function_schema, read_text
 from rolling_chat.tools.confine import relative_name, resolve_inside, working_folder
@@ -21,10 +22,6 @@ _TIMEOUT = 60  # seconds
 _LIMIT = 1_000_000  # bytes of matches; a search that finds more wants a narrower pattern
 _LONGEST_LINE = 500  # columns of a line that are shown
 _MATCH = re.compile(rb"([^\x00]*)\x00(\d+):([^\n]*)\n")
-_STANDARD_INPUT = b"<stdin>"  # a file's name for ripgrep, which is handed it open
-_CUT = re.compile(
-    rf"(.{{{_LONGEST_LINE // 4},}}) \[\.\.\. (?:omitted end of long line|\d+ more match(?:es)?)\]$"
-)
 
 _DESCRIPTION = (
     "Search the text files in the working folder for a regular expression. "
@@ -98,8 +95,11 @@ def _command(pattern: str, opened: Sequence[int], parts: Sequence[str], context:
 def _present(ended: Ended, pattern: str, target: Path, context: ToolContext) -> str:
     head, tail = ended.output.parts
     data = head if ended.output.left_out else head + tail
-    if ended.code == search_process.FAILED and _is_complaint(text := decode(data)):
-        raise ToolError(f"The pattern {pattern!r} is no regular expression: {_complaint(text.splitlines())}.")
+    if ended.code == search_process.FAILED and not ended.timed_out:
+        said = decode(data).strip().removeprefix(search_process.COMPLAINT).rstrip(".")
+        raise ToolError(
+            f"The pattern {one_line(pattern, 200)!r} is no regular expression of Python's: {said}."
+        )
     if not ended.timed_out and (fault := search_process.fault_of(ended.code, head + tail)):
         raise ToolError(f"The search broke: {fault}. Search in a narrower path, or with another pattern.")
     folder = context.folder.resolve()
@@ -114,22 +114,5 @@ def _present(ended: Ended, pattern: str, target: Path, context: ToolContext) -> 
 def _line(match: re.Match[bytes], target: Path, folder: Path) -> str:
     """Return one match as one line, whatever is in the name of its file."""
     name, number, text = match.groups()
-    below = b"" if name == _STANDARD_INPUT else name.removeprefix(b"./")
-    path = target / os.fsdecode(below) if below else target
-    shown = _CUT.sub(_shorten, decode(text).rstrip("\r"))
-    return f"{show_name(path.relative_to(folder))}:{number.decode()}:{shown}"
-
-
-def _shorten(match: re.Match[str]) -> str:
-    """Return a line that ripgrep has cut, as `search_process` cuts it."""
-    return match.group(1)[:_LONGEST_LINE] + search_process.CUT
-
-
-def _is_complaint(text: str) -> bool:
-    return text.startswith(("rg: ", "regex parse error", "error: ", search_process.COMPLAINT))
-
-
-def _complaint(lines: list[str]) -> str:
-    """Return the line that says what is wrong: ripgrep shows the pattern first, and the reason last."""
-    last = next((line for line in reversed(lines) if line.strip()), "it cannot be read")
-    return last.removeprefix("error: ").removeprefix(search_process.COMPLAINT).strip().rstrip(".")
+    path = target / os.fsdecode(name) if name else target
+    return f"{show_name(path.relative_to(folder))}:{number.decode()}:{decode(text)}"

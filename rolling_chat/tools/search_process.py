@@ -1,10 +1,13 @@
-"""Searching files line by line: by ripgrep where it is handed in, else here.
+"""Searching files line by line, with the help of ripgrep where there is one.
 
 It runs as a process of its own (`python -I search_process.py PATTERN LONGEST RIPGREP FOLDER PART…`, FOLDER a
 descriptor of the working folder, empty where folders cannot be opened): a pattern that backtracks without
 end holds Python's lock, and only a process can be stopped. For the same reason it imports nothing of the
 program. Every folder is opened from the one above it and no link is followed, so that what is swapped for
 a link leads nowhere.
+
+ripgrep only names the files that may match, by a text that every match contains. They are read and matched
+here, so that the matches are the same without it: its patterns, encodings and line ends differ from Python's.
 
 It prints `name NUL number:text` for every match, names relative to what the parts lead to and empty for a
 file, and exits as grep does: 0 found, 1 nothing found, 2 a pattern that cannot be used; and with 3, its last
@@ -16,13 +19,16 @@ from __future__ import annotations
 import os
 import re
 import stat
+import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
-    from pathspec import GitIgnoreSpec
+    from pathspec import GitIgnoreSpec, Pattern
 
 FOUND, NOTHING, FAILED, BROKEN = 0, 1, 2, 3
 COMPLAINT = "pattern: "
@@ -41,8 +47,27 @@ _FLAGS = (
     os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 )
 
+_MARKS = (
+    (b"\xff\xfe\x00\x00", "utf-32"),  # before UTF-16, whose mark it begins with
+    (b"\x00\x00\xfe\xff", "utf-32"),
+    (b"\xff\xfe", "utf-16"),
+    (b"\xfe\xff", "utf-16"),
+)
+
+# one character or escape, one class, a quantifier; of a group its parentheses
+_TOKEN = re.compile(
+    r"\\(?:x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|N\{[^}]*\}|[0-7]{1,3}|.)"
+    r"|\[\^?\]?(?:\\.|[^\]\\])*\]|\{\d*,?\d*\}|\(\?#[^)]*\)|.",
+    re.DOTALL,
+)
+_FLAGS_FIRST = re.compile(r"\(\?([aimsux]+)\)")
+_SPECIAL = ".^$*+?{}[]()|\\\ufffd"  # the last stands for bytes that are no text
+_ANYTHING = "(?:)"
+_MIN_TEXT = 2  # characters; a single one is in every file
+
 Where: TypeAlias = int | str  # an open folder, or its path where folders cannot be opened
 Rules: TypeAlias = "tuple[tuple[str, GitIgnoreSpec], ...]"  # by the folder that they are in, as `a/b/`
+Names: TypeAlias = "Mapping[str, Names]"  # files below a folder by their names; a file has none below it
 
 
 @dataclass(slots=True)
@@ -53,15 +78,19 @@ class _Folder:
     name: str
     path: str  # from the working folder, with a slash at its end
     rules: Rules
-    rest: list[os.DirEntry[str]]  # what is still to be looked at, last first
+    rest: list[tuple[str, bool]]  # what is still to be looked at, last first: a name, and whether a folder
+    wanted: Names | None
 
 
 class Tree:
-    """The files below a folder, in the order of their names; folders may be nested as deep as you like."""
+    """The files below a folder, in the order of their names; folders may be nested as deep as you like.
 
-    def __init__(self, root: Where, path: str, rules: Rules) -> None:
+    With `wanted` only the files that it names.
+    """
+
+    def __init__(self, root: Where, path: str, rules: Rules, wanted: Names | None = None) -> None:
         self._root = root
-        self._stack = [self._enter(root, "", path, rules)]
+        self._stack = [self._enter(root, "", path, rules, wanted)]
 
     def files(self) -> Iterator[tuple[str, int]]:
         """Yield every file that git would not ignore: its path below the root, and a descriptor."""
@@ -71,27 +100,34 @@ class Tree:
             if not folder.rest:
                 self._leave()
                 continue
-            entry = folder.rest.pop()
+            name, is_folder = folder.rest.pop()
+            if name in HISTORY or _is_ignored(folder, name, is_folder):
+                continue
             try:
-                is_folder = entry.is_dir(follow_symlinks=False)
-                if entry.name in HISTORY or entry.is_symlink() or _is_ignored(folder, entry.name, is_folder):
-                    continue
                 where = self._reopened()
                 if is_folder:
-                    below = open_below(where, entry.name)
-                    self._stack.append(
-                        self._enter(below, entry.name, f"{folder.path}{entry.name}/", folder.rules)
-                    )
+                    below = open_below(where, name)
+                    wanted = folder.wanted[name] if folder.wanted is not None else None
+                    path = f"{folder.path}{name}/"
+                    self._stack.append(self._enter(below, name, path, folder.rules, wanted))
                     self._close_old()
                 else:
-                    yield folder.path[start:] + entry.name, _open(where, entry.name)
+                    yield folder.path[start:] + name, _open(where, name)
             except OSError:
                 continue  # unreadable, or gone meanwhile
 
-    def _enter(self, where: Where, name: str, path: str, rules: Rules) -> _Folder:
-        with os.scandir(where) as entries:
-            found = sorted(entries, key=lambda entry: os.fsencode(entry.name), reverse=True)
-        return _Folder(where, name, path, rules + read_rules(where, path), found)
+    def _enter(self, where: Where, name: str, path: str, rules: Rules, wanted: Names | None) -> _Folder:
+        if wanted is None:
+            with os.scandir(where) as entries:
+                found = [
+                    (entry.name, entry.is_dir(follow_symlinks=False))
+                    for entry in entries
+                    if not entry.is_symlink()
+                ]
+        else:
+            found = [(below, bool(wanted[below])) for below in wanted]
+        found.sort(key=lambda one: os.fsencode(one[0]), reverse=True)
+        return _Folder(where, name, path, rules + read_rules(where, path), found, wanted)
 
     def _leave(self) -> None:
         folder = self._stack.pop()
@@ -160,13 +196,28 @@ def _rule(line: str) -> str:
 
 
 def _is_ignored(folder: _Folder, name: str, is_folder: bool) -> bool:
-    """Say whether a file is ignored; the rules nearest to it decide."""
+    """Say whether a file is ignored; the rules nearest to it decide, and of these the last."""
     path = f"{folder.path}{name}{'/' if is_folder else ''}"
     for base, spec in reversed(folder.rules):
-        said = spec.check_file(path[len(base) :]).include
-        if said is not None:
-            return said
+        for rule in reversed(spec.patterns):
+            if rule.include is not None and _is_meant(rule, path[len(base) :]):
+                return rule.include
     return False
+
+
+def _is_meant(rule: Pattern, path: str) -> bool:
+    """Say whether a rule names a file or folder itself, not only a folder that it is in.
+
+    `!src/` takes back that `src` is ignored, and nothing that other rules say of what is in it.
+    """
+    found = rule.match_file(path)
+    if found is None:
+        return False
+    last = len(path) - 1
+    # the library's rules mark the slash behind the folder that they name; that of `*/` is any slash
+    expression = found.match.re
+    is_own = all(found.match.start(mark) in {-1, last} for mark in expression.groupindex)
+    return is_own or expression.search(path, last) is not None
 
 
 def matches(expression: re.Pattern[str], descriptor: int, longest: int, *, named: bool) -> Iterator[str]:
@@ -175,9 +226,14 @@ def matches(expression: re.Pattern[str], descriptor: int, longest: int, *, named
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode) or (status.st_size > MAX_FILE and not named):
             return
-        if b"\x00" in file.peek(_SNIFF)[:_SNIFF]:
+        head = file.peek(_SNIFF)[:_SNIFF]
+        encoding = next((name for mark, name in _MARKS if head.startswith(mark)), "")
+        lines: Iterator[bytes] = iter(file)
+        if encoding:
+            lines = iter(_recoded(file.read(MAX_FILE), encoding))
+        elif b"\x00" in head:
             return
-        for number, line in enumerate(file, start=1):
+        for number, line in enumerate(lines, start=1):
             text = line[:_MAX_LINE].decode("utf-8", errors="replace").rstrip("\r\n")
             if number == 1:
                 text = text.removeprefix("\ufeff")
@@ -186,21 +242,30 @@ def matches(expression: re.Pattern[str], descriptor: int, longest: int, *, named
                 yield f"{number}:{shown}".replace("\x00", "\ufffd")
 
 
+def _recoded(data: bytes, encoding: str) -> list[bytes]:
+    """Return the lines of a text in UTF-8."""
+    lines = data.decode(encoding, errors="replace").encode("utf-8", errors="replace").split(b"\n")
+    return lines if lines[-1] else lines[:-1]
+
+
 def _search(
-    target: Where, path: str, rules: Rules, expression: re.Pattern[str], longest: int
+    target: Where, path: str, rules: Rules, wanted: Names | None, take: Callable[[int, bool], Iterator[str]]
 ) -> Iterator[str]:
-    is_file = isinstance(target, int) and not stat.S_ISDIR(os.fstat(target).st_mode)
-    if is_file or (isinstance(target, str) and os.path.isfile(target)):  # noqa: PTH113
+    if not _is_folder(target):
         descriptor = target if isinstance(target, int) else os.open(target, _FLAGS)
-        for line in matches(expression, descriptor, longest, named=True):
+        for line in take(descriptor, True):
             yield f"\x00{line}"
         return
-    for name, descriptor in Tree(target, path, rules).files():
+    for name, descriptor in Tree(target, path, rules, wanted).files():
         try:
-            for line in matches(expression, descriptor, longest, named=False):
+            for line in take(descriptor, False):
                 yield f"{name}\x00{line}"
         except OSError:
             continue
+
+
+def _is_folder(target: Where) -> bool:
+    return stat.S_ISDIR(os.fstat(target).st_mode) if isinstance(target, int) else os.path.isdir(target)  # noqa: PTH112
 
 
 def _find_target(folder: str, parts: Sequence[str]) -> tuple[Where, Rules]:
@@ -213,27 +278,108 @@ def _find_target(folder: str, parts: Sequence[str]) -> tuple[Where, Rules]:
     return where, rules
 
 
-def _ripgrep(program: str, pattern: str, longest: int, target: int) -> None:
-    """Become ripgrep, with the same results."""
-    place = "-"
-    if stat.S_ISDIR(os.fstat(target).st_mode):
-        if sys.platform != "win32":  # where no target is a descriptor
-            os.fchdir(target)
-        target, place = os.open(os.devnull, os.O_RDONLY), "./"
-    os.dup2(target, 0)
+def _named_by_ripgrep(program: str, pattern: str, target: int) -> Names | None:
+    """Return the files below a folder that may match; None where ripgrep cannot tell.
+
+    It cannot where a path is too long for it, or where it is an older one that lacks an option.
+    """
+    if sys.platform == "win32":  # where no folder is a descriptor
+        return None
+    texts, ignores_case = required_texts(pattern)
+    # files in UTF-16 and UTF-32, by the mark that they begin with: ripgrep is not to decode any
+    alternatives = [*map(_escaped, texts), r"^\xff\xfe", r"^\xfe\xff", r"^\x00\x00\xfe\xff"]
+    case = "i" if ignores_case else ""
+    wanted = (
+        [f"--regexp=(?{case}-u:{'|'.join(alternatives)})", "--files-with-matches"] if texts else ["--files"]
+    )
     try:
-        os.execv(  # noqa: S606  # no shell is wanted
-            program,
+        done = subprocess.run(  # noqa: S603
             [
-                program, "--no-config", "--no-messages", "--color=never", "--no-heading", "--with-filename",
-                "--null", "--line-number", "--hidden", "--no-ignore-parent", "--no-require-git",
-                "--no-ignore-dot", "--no-ignore-global", "--no-ignore-exclude", f"--max-filesize={MAX_FILE}",
-                "--sort=path", *(f"--glob=!{name}" for name in HISTORY), f"--max-columns={longest}",
-                "--max-columns-preview", f"--regexp={pattern}", "--", place,
+                program, "--no-config", "--no-messages", "--color=never", "--null", "--text",
+                "--encoding=none", "--hidden", "--no-ignore-parent", "--no-require-git", "--no-ignore-dot",
+                "--no-ignore-global", "--no-ignore-exclude", f"--max-filesize={MAX_FILE}",
+                *(f"--glob=!{name}" for name in HISTORY), *wanted, "--", "./",
             ],
+            check=False,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            preexec_fn=partial(os.fchdir, target),  # there are no threads here
         )  # fmt: skip
-    except OSError as error:
-        raise RuntimeError(f"{program} cannot be run ({error.strerror})") from error
+    except (OSError, subprocess.SubprocessError):
+        return None
+    names = done.stdout.split(b"\0")
+    is_list = not names.pop() and all(name.startswith(b"./") for name in names)
+    is_sound = done.returncode == (0 if names else 1)
+    return _nested(names) if is_list and is_sound else None
+
+
+def _nested(paths: Sequence[bytes]) -> Names:
+    root: dict[str, Names] = {}
+    for path in paths:
+        folder = root
+        for part in os.fsdecode(path).split("/")[1:]:
+            folder = folder.setdefault(part, {})  # type: ignore[assignment]
+    return root
+
+
+def required_texts(pattern: str) -> tuple[list[str], bool]:
+    """Return texts of which every match of a pattern contains one, and whether case does not count.
+
+    None are returned where that cannot be told simply.
+    """
+    flags = _FLAGS_FIRST.match(pattern)
+    ignores_case = flags is not None and "i" in flags[1]
+    if flags is not None and "x" in flags[1]:
+        return [], False
+    texts = [
+        max(_literals(branch, ignores_case), key=len, default="")
+        for branch in _branches(pattern[flags.end() if flags else 0 :])
+    ]
+    return (texts if all(len(text) >= _MIN_TEXT for text in texts) else []), ignores_case
+
+
+def _branches(pattern: str) -> Iterator[list[str]]:
+    """Split a pattern at its alternatives, each into single characters, groups, classes and quantifiers."""
+    branch: list[str] = []
+    depth = 0
+    for token in _TOKEN.findall(pattern):
+        depth += (token == "(") - (token == ")")
+        if depth or token == ")":
+            branch += [_ANYTHING] * (token == ")" and not depth)
+        elif token == "|":
+            yield branch
+            branch = []
+        else:
+            branch.append(token)
+    yield branch
+
+
+def _literals(tokens: Sequence[str], ignores_case: bool) -> Iterator[str]:
+    """Yield the texts that must stand in a match of one alternative."""
+    text = ""
+    for token in tokens:
+        char = token[1:] if token[0] == "\\" and not token[1:].isalnum() else token
+        if token[0] in "*?{":  # what is before it may be missing
+            yield text[:-1]
+        elif token[0] != "+" and len(char) == 1 and _is_plain(token, char, ignores_case):
+            text += char
+            continue
+        else:
+            yield text
+        text = ""
+    yield text
+
+
+def _is_plain(token: str, char: str, ignores_case: bool) -> bool:
+    if len(token) == 1 and char in _SPECIAL:
+        return False
+    # other letters have relatives that only one of the engines knows: `i` and the dotless one, `k` and Kelvin
+    return not ignores_case or (char.isascii() and char not in "iIkKsS")
+
+
+def _escaped(text: str) -> str:
+    return "".join(f"\\x{byte:02x}" for byte in text.encode("utf-8", errors="replace"))
 
 
 def fault_of(code: int, output: bytes) -> str:
@@ -245,20 +391,31 @@ def fault_of(code: int, output: bytes) -> str:
     return reason[:_MAX_FAULT].rstrip(".")
 
 
+def search(pattern: str, longest: int, ripgrep: str, folder: str, parts: Sequence[str]) -> Iterator[str]:
+    """Yield the matches below the working folder. Raises what `re` does for a pattern that is none."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", FutureWarning)  # a set that other engines take for another one
+        expression = re.compile(pattern)
+    target, rules = _find_target(folder, parts)
+    wanted = None
+    if ripgrep and isinstance(target, int) and _is_folder(target):
+        wanted = _named_by_ripgrep(ripgrep, pattern, target)
+    path = "".join(f"{part}/" for part in parts)
+    yield from _search(
+        target, path, rules, wanted, lambda file, named: matches(expression, file, longest, named=named)
+    )
+
+
 def main(arguments: list[str]) -> int:
     """Print the matches; the exit code is grep's."""
     pattern, longest, ripgrep, folder, *parts = arguments
     out = sys.stdout.buffer
     code = NOTHING
     try:
-        target, rules = _find_target(folder, parts)
-        if ripgrep and isinstance(target, int) and not rules:
-            _ripgrep(ripgrep, pattern, int(longest), target)
-        path = "".join(f"{part}/" for part in parts)
-        for line in _search(target, path, rules, re.compile(pattern), int(longest)):
+        for line in search(pattern, int(longest), ripgrep, folder, parts):
             code = FOUND
             out.write(line.encode("utf-8", errors="surrogateescape") + b"\n")
-    except (re.error, RecursionError, OverflowError) as error:
+    except (re.error, RecursionError, OverflowError, FutureWarning) as error:
         out.write(f"{COMPLAINT}{error}\n".encode())
         code = FAILED
     except OSError:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from rolling_chat.text import printable
-from rolling_chat.tools import ToolContext, ToolError
+from rolling_chat.tools import ToolContext, ToolError, search_process
 from rolling_chat.tools.search_files import SearchFiles
 
 _DEEP = 1_600  # folders
@@ -62,7 +62,7 @@ async def test_nothing_found_is_said(context: ToolContext) -> None:
 @pytest.mark.usefixtures("sources")
 @pytest.mark.parametrize("pattern", ["(", "[z-a]", "*x", "(?P<n>a)(?P<n>b)"])
 async def test_a_bad_pattern_is_an_error_in_one_line(pattern: str, context: ToolContext) -> None:
-    with pytest.raises(ToolError, match=r"is no regular expression: \w") as caught:
+    with pytest.raises(ToolError, match=r"is no regular expression of Python's: \w") as caught:
         await search(context, pattern)
     assert "\n" not in str(caught.value)
 
@@ -169,21 +169,20 @@ async def test_many_matches_and_marks_of_encoding_are_the_same(folder: Path, con
 
 
 @pytest.mark.parametrize(
-    ("program", "said"),
+    ("script", "said"),
     [
-        ("no program", "cannot be run"),
-        ("#!/bin/sh\necho boom\nexit 7\n", "boom"),
-        ("#!/bin/sh\nkill -9 $$\n", "it ended with -9"),
-        ("#!/bin/sh\necho boom\nexit 1\n", "boom"),
+        ("print('fault: boom'); raise SystemExit(3)", "boom"),
+        ("print('boom'); raise SystemExit(7)", "boom"),
+        ("import os; os.kill(os.getpid(), 9)", "it ended with -9"),
+        ("print('boom'); raise SystemExit(1)", "boom"),
     ],
 )
 async def test_a_search_that_breaks_is_not_taken_for_one_that_found_nothing(
-    context: ToolContext, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: str, said: str
+    context: ToolContext, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, said: str
 ) -> None:
-    path = tmp_path / "rg"
-    path.write_text(program)
-    path.chmod(0o755 if program.startswith("#!") else 0o644)
-    monkeypatch.setattr("rolling_chat.tools.search_files.find_program", lambda *_: str(path))
+    path = tmp_path / "search.py"
+    path.write_text(script)
+    monkeypatch.setattr(search_process, "__file__", str(path))
     with pytest.raises(ToolError, match=f"The search broke: .*{said}") as raised:
         await search(context, "x")
     assert "\n" not in str(raised.value)
