@@ -25,6 +25,46 @@ def encoding_of(head: bytes) -> str:
     return next((name for mark, name in _BOMS if head.startswith(mark)), "utf-8")
 
 
+_KINDS = (
+    (b"\x89PNG\r\n\x1a\n", "a PNG picture"),
+    (b"\xff\xd8\xff", "a JPEG picture"),
+    (b"GIF8", "a GIF picture"),
+    (b"%PDF-", "a PDF document"),
+    (b"PK\x03\x04", "a ZIP archive"),  # office documents and wheels, too
+    (b"\x1f\x8b", "a gzip archive"),
+    (b"BZh", "a bzip2 archive"),
+    (b"\xfd7zXZ\x00", "an xz archive"),
+    (b"\x28\xb5\x2f\xfd", "a zstd archive"),
+    (b"7z\xbc\xaf\x27\x1c", "a 7z archive"),
+    (b"\x7fELF", "an ELF program or library"),
+    (b"\xcf\xfa\xed\xfe", "a Mach-O program or library"),
+    (b"MZ", "a Windows program or library"),
+    (b"\x00asm", "a WebAssembly module"),
+    (b"SQLite format 3\x00", "an SQLite database"),
+    (b"OggS", "an Ogg recording"),
+    (b"ID3", "an MP3 recording"),
+)
+_KINDS_WITHIN = (  # RIFF and MP4 name their kind after a size
+    (b"WEBP", "a WebP picture"),
+    (b"WAVE", "a WAV recording"),
+    (b"ftyp", "an MP4 film"),
+    (b"ustar", "a tar archive"),
+)
+
+
+def binary_kind(head: bytes) -> str:
+    """Name the kind of a binary file by its first bytes: "a PNG picture"; "" for text.
+
+    What begins like text is binary where it has a NUL, as git tells it.
+    """
+    is_wide = encoding_of(head) in {"utf-16", "utf-32"}
+    if is_wide or (b"\x00" not in head and not head.startswith(b"%PDF-")):
+        return ""
+    known = (kind for mark, kind in _KINDS if head.startswith(mark))
+    within = (kind for mark, kind in _KINDS_WITHIN if mark in (head[4:8], head[8:12], head[257:262]))
+    return next(known, "") or next(within, "") or "binary data"
+
+
 def decode(data: bytes, encoding: str = "utf-8") -> str:
     """Decode any bytes as text; invalid ones and NUL, which SQLite refuses, become U+FFFD.
 

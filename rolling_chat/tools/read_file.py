@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import BinaryIO
@@ -10,10 +11,11 @@ from typing import BinaryIO
 from rolling_chat.messages import FileTouch, Json, JsonObject
 from rolling_chat.tools.base import ToolContext, ToolError, ToolResult, function_schema, read_count, read_text
 from rolling_chat.tools.confine import open_inside, relative_name, resolve_file
-from rolling_chat.tools.decoding import MAX_RESULT_BYTES, decode, encoding_of
+from rolling_chat.tools.decoding import MAX_RESULT_BYTES, binary_kind, decode, encoding_of
 from rolling_chat.tools.hashing import FileHash
 
 _PIECE = 65_536  # bytes read at a time; a line may be longer than memory
+_MAX_LINE = 2_000  # characters of a line that are shown where others are, too
 _SNIFF = 8_192  # git looks for NUL in the first 8,000 bytes to tell binary from text
 
 _DESCRIPTION = (
@@ -86,15 +88,17 @@ def _read(path: str, start: int, end: int | None, context: ToolContext) -> ToolR
         encoding, digest = encoding_of(head), FileHash()
         if encoding in {"utf-16", "utf-32"}:
             pieces: Iterator[bytes] = iter(_recode(file, encoding, digest))
-        elif b"\x00" in head:
-            raise ToolError(f"{name} is a binary file; its text cannot be shown.")
+        elif kind := binary_kind(head):
+            size = os.fstat(file.fileno()).st_size
+            raise ToolError(f"{name} is {kind} of {size:,} bytes, a binary file: its text cannot be shown.")
         else:
             pieces = _pieces(file, digest)
         selection = _select(pieces, start, end)
         rest = file.peek(1) if hasattr(file, "peek") else b""
-        is_whole = selection.is_whole and not rest
+        text, is_cut = _present(selection, name, start)
+        is_whole = selection.is_whole and not rest and not is_cut
         touched = FileTouch(str(resolved), "read" if is_whole else "read in part", digest.finish(file))
-    return ToolResult(_present(selection, name, start), files=(touched,))
+    return ToolResult(text, files=(touched,))
 
 
 def _pieces(file: BinaryIO, digest: FileHash) -> Iterator[bytes]:
@@ -106,7 +110,8 @@ def _pieces(file: BinaryIO, digest: FileHash) -> Iterator[bytes]:
 def _recode(file: BinaryIO, encoding: str, digest: FileHash) -> list[bytes]:
     data = file.read(2 * MAX_RESULT_BYTES)
     digest.add(data)
-    return data.decode(encoding, errors="replace").encode("utf-8").splitlines(keepends=True)
+    lines = data.decode(encoding, errors="replace").encode("utf-8", errors="replace").split(b"\n")
+    return [*(line + b"\n" for line in lines[:-1]), *filter(None, lines[-1:])]
 
 
 def _select(pieces: Iterator[bytes], start: int, end: int | None) -> _Selection:
@@ -126,18 +131,38 @@ def _select(pieces: Iterator[bytes], start: int, end: int | None) -> _Selection:
     return selection
 
 
-def _present(selection: _Selection, name: str, start: int) -> str:
+def _present(selection: _Selection, name: str, start: int) -> tuple[str, bool]:
+    """Return the lines under a line that says which they are, and whether one of them was cut."""
     if not selection.lines:
-        return f"[{name} is empty]"
+        return f"[{name} is empty]", False
     if selection.last < start:
         raise ToolError(f"{name} has {selection.lines} lines; line {start} is beyond its end.")
     text = decode(bytes(selection.data)).removeprefix("\ufeff")
+    is_alone = selection.first == selection.last
+    shown = text if is_alone else _without_long_lines(text, start)
     if selection.full:
         limit = MAX_RESULT_BYTES // 1_000_000
-        return (
+        head = (
             f"[lines {start}-{selection.last} of {name}, cut at {limit} MB; "
-            f"the file goes on: read it with start and end]\n{text}"
+            "the file goes on: read it with start and end]\n"
         )
-    if start > 1 or selection.last < selection.lines:
-        return f"[lines {start}-{selection.last} of {selection.lines} of {name}]\n{text}"
-    return text
+    elif start > 1 or selection.last < selection.lines:
+        head = f"[lines {start}-{selection.last} of {selection.lines} of {name}]\n"
+    else:
+        head = ""
+    return head + shown, shown != text
+
+
+def _without_long_lines(text: str, start: int) -> str:
+    """Cut every line that is so long that it would hide the others."""
+    if len(text) <= _MAX_LINE:
+        return text
+    lines = text.split("\n")
+    for index, line in enumerate(lines):
+        if len(line) > _MAX_LINE:
+            number = start + index
+            lines[index] = (
+                f"{line[:_MAX_LINE]} [… cut: this line has {len(line):,} characters; "
+                f"start={number}, end={number} shows it alone]"
+            )
+    return "\n".join(lines)

@@ -82,10 +82,47 @@ async def test_a_folder_points_to_the_tool_that_lists_it(folder: Path, context: 
         await read(context, ".")
 
 
-async def test_a_binary_file_is_not_shown(folder: Path, context: ToolContext) -> None:
-    (folder / "a.bin").write_bytes(b"\x7fELF\x02\x01\x00\x00rest")
-    with pytest.raises(ToolError, match=r"a\.bin is a binary file"):
+@pytest.mark.parametrize(
+    ("data", "kind"),
+    [
+        (b"\x7fELF\x02\x01\x00\x00rest", "an ELF program or library"),
+        (b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR", "a PNG picture"),
+        (b"RIFF\x00\x00\x00\x00WEBPVP8 ", "a WebP picture"),
+        (b"a.txt" + b"\x00" * 252 + b"ustar", "a tar archive"),
+        (b"%PDF-1.7 all text", "a PDF document"),
+        (b"\xef\xbb\xbfa\x00b", "binary data"),
+        ("no mark".encode("utf-16-le"), "binary data"),
+    ],
+)
+async def test_of_a_binary_file_kind_and_size_are_told(
+    data: bytes, kind: str, folder: Path, context: ToolContext
+) -> None:
+    (folder / "a.bin").write_bytes(data)
+    with pytest.raises(ToolError, match=rf"a\.bin is {kind} of {len(data)} bytes, a binary file"):
         await read(context, "a.bin")
+
+
+async def test_a_long_line_among_others_is_cut_with_its_length(folder: Path, context: ToolContext) -> None:
+    (folder / "a.js").write_text("one\n" + "x" * 5_000 + "\nthree\n")
+    result = await ReadFile().run({"path": "a.js"}, context)
+    cut = f"{'x' * 2_000} [… cut: this line has 5,000 characters; start=2, end=2 shows it alone]"
+    assert result.text == f"one\n{cut}\nthree\n"
+    assert result.files[0].action == "read in part", "it must not be overwritten as if all of it was seen"
+    assert await read(context, "a.js", start=2) == f"[lines 2-3 of 3 of a.js]\n{cut}\nthree\n"
+    assert await read(context, "a.js", start=2, end=2) == f"[lines 2-2 of 3 of a.js]\n{'x' * 5_000}\n"
+
+
+async def test_a_file_of_one_line_is_shown_whole(folder: Path, context: ToolContext) -> None:
+    (folder / "a.json").write_text("[" + "1," * 5_000 + "1]\n")
+    result = await ReadFile().run({"path": "a.json"}, context)
+    assert len(result.text) == 10_004
+    assert result.files[0].action == "read"
+
+
+async def test_lines_of_utf_16_end_where_other_files_lines_do(folder: Path, context: ToolContext) -> None:
+    (folder / "a.txt").write_bytes("\ufeffone\rone\u2028one\r\ntwo".encode("utf-16-le"))
+    assert await read(context) == "one\rone\u2028one\r\ntwo"
+    assert await read(context, start=2) == "[lines 2-2 of 2 of a.txt]\ntwo"
 
 
 async def test_bytes_that_are_no_text_are_replaced(folder: Path, context: ToolContext) -> None:
