@@ -192,7 +192,7 @@ class Chat:
 
     async def warm_up(self) -> None:
         """Import what the first request needs, in a thread; some 3 seconds the first time."""
-        await self._runtime.provider.warm_up()
+        await self._runtime.provider.warm_up(self.session.model)
 
     async def disconnect(self) -> None:
         """Close the connections to the model's server, before the event loop ends."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 from rolling_chat.context.config import ContextConfig
 from rolling_chat.context.families import get_context_limit
 
 _MIN_HISTORY_CAP = 20_000  # tokens: a tenth of 200,000, and what it is below
+_SMALL_RESERVES = (512, 256)  # tokens for the answer, before a request is refused
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +81,17 @@ def reserve_and_margin(config: ContextConfig, window: int) -> tuple[int, int]:
         wanted = min(wanted, config.max_output_tokens)
     reserve = int(wanted)
     return reserve, int(wanted + window * config.safety_margin) - reserve
+
+
+def with_smaller_reserves(config: ContextConfig, window: int) -> Iterator[ContextConfig]:
+    """Yield `config` with ever less room for the answer, for a request that would be refused otherwise.
+
+    A short answer is worth more than none: of a window of 4,096 tokens the reserve is a third.
+    """
+    reserve, _ = reserve_and_margin(config, window)
+    for smaller in _SMALL_RESERVES:
+        if smaller < reserve:
+            yield replace(config, reserved_output_tokens=smaller)
 
 
 def window_budget(config: ContextConfig, window: int | None = None) -> Budget:

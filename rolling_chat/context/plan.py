@@ -180,8 +180,10 @@ def _measured_sizes(model: str, *sizes: Sequence[int]) -> MeasuredSizes:
 
 
 def _shaping(config: ContextConfig) -> ContextConfig:
-    """What of a configuration items are shaped by; what replies teach moves only their sizes."""
-    return replace(config, safety_margin=0.0, calibration=Calibration(shape=config.calibration.shape))
+    """What of a configuration items are shaped by; what replies teach moves only their sizes,
+    and the room for an answer not even those."""
+    calibration = Calibration(shape=config.calibration.shape)
+    return replace(config, safety_margin=0.0, reserved_output_tokens=0, calibration=calibration)
 
 
 def fingerprint(message: Message | JsonObject) -> str:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
-from rolling_chat.context.budget import smallest_window
+from rolling_chat.context.budget import smallest_window, with_smaller_reserves
 from rolling_chat.context.config import ContextConfig
 from rolling_chat.context.count_memo import CountMemo
 from rolling_chat.context.errors import ContextOverflowError
@@ -54,16 +55,37 @@ def build_final_prompt(
     active at a trim, as soon as anything that it covers was omitted and is in no summary, when nothing
     that it covers is sent, or with `take_summary` at once; until then the plan's is active. With
     `config.enabled` False nothing is omitted: results are capped, what does not fit is refused, and the
-    decisions of `plan` come back unchanged. No messages make a prompt without messages. `memo` remembers what
+    decisions of `plan` come back unchanged. No messages make a prompt without messages. Before a request is
+    refused that nothing can be omitted from, the room for the answer shrinks to 512 tokens, then to 256: see
+    `reduced_reserve` of the report. `memo` remembers what
     was counted from call to call: it saves time, and changes nothing else.
 
     Raises ContextOverflowError when the request cannot be made to fit.
     """
-    inputs = PromptInputs.of(
-        messages, config, tools, model, plan,
-        pins=pins, summary=summary, takes_summary=take_summary, memo=memo,
-    )  # fmt: skip
-    return _build(inputs)
+
+    def build(config: ContextConfig) -> FinalPrompt:
+        return _build(
+            PromptInputs.of(
+                messages, config, tools, model, plan,
+                pins=pins, summary=summary, takes_summary=take_summary, memo=memo,
+            )
+        )  # fmt: skip
+
+    try:
+        return build(config)
+    except ContextOverflowError as error:
+        refused = error
+    if not config.enabled and refused.report.history:
+        raise refused
+    for smaller in with_smaller_reserves(config, refused.report.window):
+        try:
+            final = build(smaller)
+        except ContextOverflowError as error:
+            refused = error
+            continue
+        report = replace(final.report, reduced_reserve=smaller.reserved_output_tokens)
+        return final._replace(report=report)
+    raise refused
 
 
 def rebuild_final_prompt(

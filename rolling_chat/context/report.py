@@ -92,6 +92,7 @@ class PromptReport:
     until_trim: int = 0
     pace: int = 0
     stand_ins: int = 0  # tokens at its end, in `current`, for a request or results that are still to come
+    reduced_reserve: int = 0  # tokens: what the reserve gave way to where nothing else would fit
     inserted: int = 0  # tokens of messages that no row is for: what a provider needs between two others
 
     @property

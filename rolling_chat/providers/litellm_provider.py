@@ -1,4 +1,4 @@
-"""Every model that litellm reaches, behind the protocol of `protocol.py`."""
+"""Every model that litellm reaches, and the offline one, behind the protocol of `protocol.py`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import logging
 import os
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import ModuleType
@@ -21,7 +20,6 @@ from rolling_chat.providers.background_thread import in_background
 from rolling_chat.providers.known_providers import KEYLESS_ELSEWHERE, OWN_CREDENTIALS
 from rolling_chat.providers.litellm_loading import close_connections, load_litellm, timeouts, warm_up
 from rolling_chat.providers.model_ref import ModelRef, find_provider
-from rolling_chat.providers.offline import OFFLINE_MODEL
 from rolling_chat.providers.protocol import (
     Delta,
     ErrorKind,
@@ -79,8 +77,16 @@ class LiteLLMProvider:
         """Send `request`; yield deltas, at last `Finished`. Raises ProviderError.
 
         Nothing is sent again once a delta has come. Closing the iterator, or cancelling the task
-        that reads it, closes the connection.
+        that reads it, closes the connection. The offline model answers without litellm.
         """
+        if ModelRef.parse(request.model).is_demo:
+            from rolling_chat.providers.offline.offline_provider import stream_offline  # noqa: PLC0415
+
+            answer = stream_offline(request, to_wire(request), tools_to_wire(request))
+            async with contextlib.aclosing(answer) as deltas:
+                async for delta in deltas:
+                    yield delta
+            return
         litellm = await self._load()
         attempt, started, waited = 1, self._clock(), 0.0
         while True:
@@ -113,8 +119,10 @@ class LiteLLMProvider:
         """
         return to_wire(request, marks=False)
 
-    async def warm_up(self) -> None:
-        """Import litellm in a thread and make a request that never leaves the process."""
+    async def warm_up(self, model: str) -> None:
+        """Import litellm in a thread and make a request that stays here; not for the offline model."""
+        if ModelRef.parse(model).is_demo:
+            return
         litellm = await self._load()
         if not self._warm:
             self._warm = True
@@ -131,11 +139,8 @@ class LiteLLMProvider:
         return self._litellm
 
     def _load_all(self) -> ModuleType:
-        """litellm, and what of ours is of no use without it and would delay the first paint."""
-        from rolling_chat.providers.offline.custom_llm import register_offline_model  # noqa: PLC0415
-
+        """Load litellm, and make the environment safe for it."""
         litellm = load_litellm(self._log_file, secrets_in(self._environ))
-        register_offline_model(litellm)
         hide_addresses(os.environ)
         keep_loopback_direct(os.environ)
         return litellm
@@ -204,8 +209,6 @@ class LiteLLMProvider:
         return key
 
     def _usage(self, request: Request, usage: Usage) -> Usage:
-        if ModelRef.parse(request.model).is_demo:
-            return replace(usage, cost=0.0)
         return with_cost(usage, self._catalog.lookup(request.model))
 
     def _classify(self, error: Exception, request: Request, *, began: bool) -> ProviderError:
@@ -216,7 +219,7 @@ class LiteLLMProvider:
             request.model,
             api_base=request.api_base,
             environ=self._environ,
-            nearest=self._nearest,
+            nearest=self._catalog.nearest,
             timeout=self._timeout,
             began=began,
             reached=_server_of(request) in self._reached,
@@ -239,9 +242,6 @@ class LiteLLMProvider:
             return error
         line = str(error).rstrip(".")
         return ProviderError(error.kind, f"{line}. It has: {listed(names)}.", detail=error.detail)
-
-    def _nearest(self, model: str) -> Sequence[str]:
-        return (OFFLINE_MODEL,) if ModelRef.parse(model).is_demo else self._catalog.nearest(model)
 
 
 def _has_finish_reason(response: Any) -> bool:

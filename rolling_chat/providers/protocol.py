@@ -139,8 +139,8 @@ class Provider(Protocol):
         """Return the messages of `request` exactly as they are sent, for counting and hashing."""
         ...
 
-    async def warm_up(self) -> None:
-        """Import what the first request needs, in a thread, so that it is not slow."""
+    async def warm_up(self, model: str) -> None:
+        """Import what the first request to `model` needs, in a thread, so that it is not slow."""
         ...
 
     async def close(self) -> None:

@@ -20,7 +20,7 @@ from typing import Literal, TypeAlias
 
 from rolling_chat.agent import Chat, Runtime
 from rolling_chat.events import ReplyEnded, ToolStarted, TurnEnded
-from rolling_chat.providers.offline.custom_llm import DELAY_VARIABLE
+from rolling_chat.providers.offline.offline_provider import DELAY_VARIABLE
 from rolling_chat.settings.paths import find_paths
 from rolling_chat.settings.schema import AgentSettings, ContextSettings, Settings
 from rolling_chat.tools import all_tools

@@ -64,7 +64,7 @@ def test_the_window_is_the_one_given(program: Program, talk: str) -> None:
 
 
 def test_the_reserve_is_the_one_given(program: Program) -> None:
-    file = str(write_lines(program.folder / "x.json", [user("words " * 3000)]))
+    file = str(write_lines(program.folder / "x.json", [user("words " * 3700)]))
     small = program("replay", file, "--max-input-tokens", "5000", "--reserved-output-tokens", "0")
     assert rows(small)[0]["within_budget"]
     assert not rows(program("replay", file, "--max-input-tokens", "5000"))[0]["within_budget"]

@@ -140,6 +140,35 @@ def test_what_cannot_fit_is_refused_with_the_smallest_window_that_would_do() -> 
         )
 
 
+@pytest.mark.parametrize("enabled", [True, False])
+@pytest.mark.parametrize(("words", "reserve"), [(1_500, 1_365), (2_300, 512), (3_100, 256)])
+def test_the_reserve_gives_way_before_a_first_message_is_refused(
+    words: int, reserve: int, enabled: bool
+) -> None:
+    config = ContextConfig(max_context_tokens=4_096, enabled=enabled)
+    report = build_final_prompt([SYSTEM, user("word " * words)], config, model="gpt-4o").report
+    assert report.reserve == reserve
+    assert report.reduced_reserve == (reserve if reserve < 1_365 else 0)
+    assert report.bound + report.reserve + report.margin <= report.window
+
+
+def test_the_reserve_is_whole_again_once_there_is_something_to_omit() -> None:
+    config = ContextConfig(max_context_tokens=4_096)
+    messages = [SYSTEM, user("word " * 2_300)]
+    tight = build_final_prompt(messages, config, model="gpt-4o")
+    messages += [assistant("yes"), user("and now?")]
+    after = build_final_prompt(messages, config, model="gpt-4o", plan=tight.plan)
+    assert (tight.report.reduced_reserve, after.report.reduced_reserve) == (512, 0)
+    assert after.report.count(Fate.OMITTED) == 2
+
+
+def test_with_rolling_off_history_is_refused_before_the_reserve_gives_way() -> None:
+    config = ContextConfig(max_context_tokens=4_096, enabled=False)
+    messages = [SYSTEM, user("word " * 1_200), assistant("word " * 1_300), user("and now?")]
+    with pytest.raises(ContextOverflowError):
+        build_final_prompt(messages, config, model="gpt-4o")
+
+
 def test_nothing_leaves_a_prompt_that_fits_to_the_last_token() -> None:
     messages = [*chat(6), user("and now?")]
     config = ContextConfig(reserved_output_tokens=0, safety_margin=0, max_history_tokens=0)

@@ -77,7 +77,7 @@ class ScriptedProvider:
     def wire_form(self, request: Request) -> Sequence[dict[str, Json]]:
         return to_wire(request, marks=False)
 
-    async def warm_up(self) -> None:
+    async def warm_up(self, model: str) -> None:
         await asyncio.sleep(0)
 
     async def close(self) -> None:

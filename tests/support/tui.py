@@ -79,7 +79,7 @@ class ScriptedProvider:
     def wire_form(self, request: Request) -> list[dict[str, object]]:
         return [message.to_dict() for message in request.messages]
 
-    async def warm_up(self) -> None:
+    async def warm_up(self, model: str) -> None:
         self.warmed += 1
 
 

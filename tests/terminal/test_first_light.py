@@ -82,7 +82,7 @@ def test_a_message_typed_and_sent_before_the_program_is_ready_is_sent(desk: Desk
     terminal = desk.open(ROLLING_CHAT_OFFLINE_DELAY=SLOW)
     # the terminal is not in raw mode yet and makes a line feed of Enter
     terminal.type("said at once\rand a draft")
-    terminal.see("❯ said at once", "waiting for demo/offline", "❯ and a draft")
+    terminal.see("❯ said at once", "done in", "❯ and a draft")
 
 
 @pytest.mark.slow

@@ -28,7 +28,6 @@ from rolling_chat.context import (
     build_final_prompt,
     confirm_count,
 )
-from rolling_chat.context.budget import window_budget
 from rolling_chat.context.plan import PlanIndex
 from rolling_chat.context.prompt_items import NOTHING_MEASURED, MeasuredSizes
 from rolling_chat.messages import Json, Message, Usage
@@ -239,13 +238,12 @@ class Planner:
         Raises ContextOverflowError.
         """
         config, plan = replace(self.setup.config, input_limit=most), self._plan
-        room = window_budget(config).room
-        room = min(room, most) if most else room
         for _ in range(_WIRE_ATTEMPTS):
             planned, added = self._attempt(branch, config, plan, tool_choice)
             if planned.report.within_budget:
                 return planned
             # The wire copy adds a little of its own: leave that much room for it, and plan again.
+            room = min(planned.room, most) if most else planned.room
             config, plan = replace(config, input_limit=max(room - added, 1)), planned.plan
         raise does_not_fit(planned.report, config)
 
@@ -286,6 +284,9 @@ class Planner:
         """Plan once; return the request, and by how many tokens its wire form exceeds the plan."""
         setup, inputs = self.setup, self.setup.inputs(config)
         final = self._final(inputs, branch, self._active(plan, config), summary=self._ready(config))
+        if final.report.reduced_reserve:
+            smaller = replace(config, reserved_output_tokens=final.report.reduced_reserve)
+            inputs = replace(inputs, config=smaller)
         planned = self.builder.build(
             RequestParts(
                 final, inputs, setup.model, setup.address, setup.window,

@@ -58,6 +58,7 @@ class AgentLoop:
     log_file: str = ""
     usage: Usage = field(default_factory=Usage)
     _reply: Reply | None = None
+    _told_reserve: bool = False  # that the reserve for the answer gave way was said in this turn
     _doubted: bool = False  # a refusal without a reason was taken for one of length in this turn
 
     async def run(self) -> SettledTurn:
@@ -118,6 +119,7 @@ class AgentLoop:
             await self.planner.counts.count_long(self.conversation.messages, self.planner.setup.model)
             planned = await self._plan_below(advice.most, refused, tool_choice)
             await self.emit(PromptPlanned(planned.report))
+            await self._say_reserve(planned.report.reduced_reserve)
             try:
                 return await self._request(planned, iteration)
             except ProviderError as error:
@@ -135,6 +137,14 @@ class AgentLoop:
                     self._reply.end(Ending.FAILED)
                 await self.emit(Noticed(advice.line))
         raise AssertionError  # the count never ends
+
+    async def _say_reserve(self, reduced: int) -> None:
+        """Tell the user, once a turn, that little room is left for the answer."""
+        if not reduced or self._told_reserve:
+            return
+        self._told_reserve = True
+        line = f"The window is nearly full: some {reduced:,} tokens are left for the answer."
+        await self.emit(Noticed(line))
 
     def _as_refusal(self, error: ProviderError, planned: PlannedRequest) -> ProviderError | None:
         """`error` as a refusal for length, where it is one or may well be one; None where it is none."""

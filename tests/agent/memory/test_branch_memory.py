@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from rolling_chat.messages import Ending
-from rolling_chat.providers.offline.custom_llm import DELAY_VARIABLE
+from rolling_chat.providers.offline.offline_provider import DELAY_VARIABLE
 from tests.benchmarks.memory import MOST_CALLS, remember
 from tests.support.agent import Opened, ScriptedProvider, assert_well_formed, call, calls, collect, says
 

@@ -77,6 +77,19 @@ async def test_a_plain_answer_is_stored_before_it_is_told(opened: Opened) -> Non
     assert_well_formed(chat, runtime)
 
 
+async def test_a_line_says_when_little_room_is_left_for_the_answer(opened: Opened) -> None:
+    chat, runtime, provider = opened(says("yes"), says("and no"), window=4_096)
+    events = await collect(chat.send("word " * 1_500))
+    assert [event.text for event in of_kind(events, Noticed)] == [
+        "The window is nearly full: some 512 tokens are left for the answer."
+    ]
+    report = of_kind(events, PromptPlanned)[-1].report
+    assert provider.requests
+    assert report.reserve == report.reduced_reserve == 512
+    record = runtime.store.requests(chat.session.info.id)[-1]
+    assert record.totals["categories"]["reserve"] == 512
+
+
 async def test_tools_run_in_order_and_their_results_go_back(opened: Opened) -> None:
     chat, runtime, provider = opened(
         calls(call("read_file", '{"path": "a.txt"}', "c1"), call("list_files", "", "c2"), text="I look."),

@@ -27,7 +27,7 @@ class PacedProvider:
         """As they stand."""
         return [message.to_dict() for message in request.messages]
 
-    async def warm_up(self) -> None:
+    async def warm_up(self, model: str) -> None:
         """Nothing is needed."""
 
     async def close(self) -> None:

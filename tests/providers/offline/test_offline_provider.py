@@ -1,4 +1,4 @@
-"""The offline model by way of litellm, like every other model."""
+"""The offline model behind the protocol of every other model."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ async def test_it_streams_word_by_word_and_counts_exactly_as_the_pipeline_does(
     assert _finished(deltas).usage.cost == 0.0
 
 
-async def test_calls_come_in_fragments_through_litellm(provider: LiteLLMProvider) -> None:
+async def test_calls_come_in_fragments(provider: LiteLLMProvider) -> None:
     first = Request("demo/offline", (SYSTEM, Message("user", "list files in src")), (TOOL,))
     deltas = await _read(provider, first)
     reply = _finished(deltas).message
@@ -87,7 +87,6 @@ async def test_a_prompt_over_the_window_is_refused_with_exact_numbers(provider: 
     assert caught.value.kind is ErrorKind.TOO_LONG
     assert caught.value.limit == 3000
     assert caught.value.requested == estimate_tokens(provider.wire_form(request), "demo/offline")
-    assert "ContextWindowExceededError" in caught.value.detail
 
 
 async def test_the_window_is_exact_to_the_token(provider: LiteLLMProvider) -> None:
