@@ -25,6 +25,9 @@ SHOWN = "shown"
 NOTE = "note"
 """The name among a user message's extras of what the program tells the model below the user's own text."""
 
+TEXT_CALLS = "text_calls"
+"""The name among a reply's extras of the index in its text at which the calls begin that it wrote as text."""
+
 
 GONE = "gone"
 """What stands for the hash of a file that was deleted."""
@@ -104,6 +107,17 @@ class Message:
         """What the program tells the model below a user's text; empty for nothing."""
         note = self.extras.get(NOTE) if self.extras and self.role == "user" else None
         return note if isinstance(note, str) else ""
+
+    @property
+    def writes_calls(self) -> bool:
+        """Whether the model wrote the calls of this reply as text."""
+        return bool(self.tool_calls and self.extras and TEXT_CALLS in self.extras)
+
+    @property
+    def prose(self) -> str:
+        """The text without the calls that the model wrote as a part of it."""
+        start = (self.extras or {}).get(TEXT_CALLS) if self.writes_calls else None
+        return self.text[:start].rstrip() if isinstance(start, int) and start >= 0 else self.text
 
     @classmethod
     def from_dict(cls, data: JsonObject, *, id: str = "") -> Message:

@@ -34,6 +34,10 @@ class Permissions:
     `read-only` and `plan` refuse it, `all` lets it run, `ask` and `edits` ask unless a rule allows the call;
     `edits` lets changes of files inside the folder pass, except of those that decide what runs by itself.
     `session` are the rules that the user made by an answer; they end with the session.
+
+    A doubtful call is one that the model wrote as text and may have meant to quote: it is asked about under
+    every policy, also one of a tool that needs no permission, unless a rule allows it. `knows_written_calls`
+    says that the user was told of them.
     """
 
     runtime: Runtime
@@ -42,6 +46,7 @@ class Permissions:
     allow: tuple[PermissionRule, ...] = ()
     deny: tuple[PermissionRule, ...] = ()
     session: list[PermissionRule] = field(default_factory=list)
+    knows_written_calls: bool = False
 
     @classmethod
     def of(cls, runtime: Runtime, listener: Listener) -> Permissions:
@@ -57,7 +62,13 @@ class Permissions:
         )
 
     def verdict(
-        self, tool: Tool, subject: Subject, *, is_edit: bool = False, exact_only: Collection[str] = ()
+        self,
+        tool: Tool,
+        subject: Subject,
+        *,
+        is_edit: bool = False,
+        exact_only: Collection[str] = (),
+        doubtful: bool = False,
     ) -> Verdict:
         """Return whether to allow, refuse or ask about a call of `tool` that would do `subject`.
 
@@ -66,13 +77,14 @@ class Permissions:
         """
         if find_denial(self.deny, tool.name, subject) is not None:
             return "refused"
-        if not tool.needs_permission or self.policy == "all":
+        if not doubtful and (not tool.needs_permission or self.policy == "all"):
             return "allowed"
-        if self.policy in ("read-only", "plan"):
+        if self.policy in ("read-only", "plan") and tool.needs_permission:
             return "refused"
         if is_allowed((*self.allow, *self.session), tool.name, subject, exact_only):
             return "allowed"
-        if self.policy == "edits" and is_edit and not exact_only and not any(map(is_protected, subject)):
+        lets_pass = self.policy == "edits" and is_edit and not doubtful
+        if lets_pass and not exact_only and not any(map(is_protected, subject)):
             return "allowed"
         return "ask" if self.listener.ask is not None else "refused"
 
@@ -90,17 +102,22 @@ class Permissions:
             self.session.append(request.rule)
         return answer
 
-    def refusal(self, tool: Tool, subject: Subject) -> str:
+    def refusal(self, tool: Tool, subject: Subject, *, doubtful: bool = False) -> str:
         """Return the tool result for a call that the rules refused without asking the user."""
         denial = find_denial(self.deny, tool.name, subject)
         if denial is not None:
             return (
                 f"Not run: the permission rule {denial.text} denies this. Do not try the same by other means."
             )
-        if self.policy == "plan":
+        if self.policy == "plan" and tool.needs_permission:
             return f"Not run: {tool.name} is not allowed in plan mode. Finish the plan without it."
-        if self.policy == "read-only":
+        if self.policy == "read-only" and tool.needs_permission:
             return f"Not run: {tool.name} is not allowed here (approvals are read-only). Go on without it."
+        if doubtful:
+            return (
+                f"Not run: this call of {tool.name} was written as text, and nobody can be asked here. "
+                "Call the tool by the API, or answer without it."
+            )
         return (
             f"Not run: {tool.name} needs the user's permission, and nobody can be asked here "
             f"(approvals are {self.policy!r}). Go on without it, or say what you would have run."
@@ -122,6 +139,14 @@ class Permissions:
         kept = replace(agent.permissions, allow=(*agent.permissions.allow, rule.text))
         self.runtime.settings = replace(self.runtime.settings, agent=replace(agent, permissions=kept))
         self.remove(rule)
+
+
+def written_calls_line(model: str) -> str:
+    """Return the line for the user of a model that writes its calls as text."""
+    return (
+        f"{model} writes its tool calls as text, so each is asked about. If it always does, put "
+        f'tool_calls = "text" below [models."{model}"] in the settings.'
+    )
 
 
 def refused_by_user(words: str) -> str:

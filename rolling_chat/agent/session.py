@@ -210,7 +210,7 @@ class Session:
         calls = CallRunner(
             self.conversation, setup.tools, self.permissions,
             ToolContext(runtime.folder, environment, memory, self._is_attached, self._last_seen),
-            runtime.settings.agent.max_tool_calls, emit, tails,
+            runtime.settings.agent.max_tool_calls, emit, tails, setup.tool_calls == "text",
         )  # fmt: skip
         return AgentLoop(
             self.conversation, self.planner, self.preview.plan, runtime.provider, calls, emit,

@@ -98,11 +98,13 @@ def _fate(row: Row) -> str:
 
 def preview(message: Message) -> str:
     """Return the beginning of a message on one line."""
-    text = " ".join(message.text[: 4 * _PREVIEW_CHARS].split())
+    text = " ".join(message.prose[: 4 * _PREVIEW_CHARS].split())
     if message.note:  # it is a part of what is counted
         text = f"{text[: _PREVIEW_CHARS // 2]} {message.note}"
-    if not text and message.tool_calls:
-        text = ", ".join(f"{call.name}(…)" for call in message.tool_calls)
+    calls = ", ".join(f"{call.name}(…)" for call in message.tool_calls)
+    if message.writes_calls:
+        text = f"calls as text: {calls} {text}".rstrip()
+    text = text or calls
     return text if len(text) <= _PREVIEW_CHARS else text[: _PREVIEW_CHARS - 1] + "…"
 
 

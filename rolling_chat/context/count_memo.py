@@ -83,10 +83,11 @@ _NO_COUNTS: Mapping[int, _Count] = {}
 def _forgetting(memo: CountMemo) -> Callable[[weakref.ref[Message]], None]:
     """What removes the count of a message that is gone; it must not keep the memo alive either."""
     memo_reference = weakref.ref(memo)
+    kind = _Count  # when the interpreter ends, messages may outlive the names of this module
 
     def forget(count: weakref.ref[Message]) -> None:
         memo = memo_reference()
-        if memo is not None and isinstance(count, _Count):
+        if memo is not None and isinstance(count, kind):
             memo.drop(count)
 
     return forget

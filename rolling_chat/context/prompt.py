@@ -18,6 +18,7 @@ from rolling_chat.context.prompt_walk import PromptInputs, walk
 from rolling_chat.context.report import PromptReport
 from rolling_chat.context.report_builder import draw_report
 from rolling_chat.context.summary_text import Summary
+from rolling_chat.context.tokens import Tools
 from rolling_chat.messages import JsonObject, Message
 
 
@@ -37,7 +38,7 @@ def build_final_prompt(
     messages: Sequence[Message] | Sequence[JsonObject],
     config: ContextConfig,
     *,
-    tools: Sequence[JsonObject] | None = None,
+    tools: Tools = None,
     model: str | None = None,
     plan: ContextPlan | None = None,
     pins: Pins | None = None,
@@ -92,7 +93,7 @@ def rebuild_final_prompt(
     messages: Sequence[Message],
     config: ContextConfig,
     *,
-    tools: Sequence[JsonObject] | None = None,
+    tools: Tools = None,
     model: str | None = None,
     plan: ContextPlan | None = None,
     memo: CountMemo | None = None,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Set
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import NamedTuple, TypeAlias
@@ -20,7 +20,9 @@ from rolling_chat.context.tokens import (
     PRIMING_TOKENS,
     FamilyEstimator,
     TokenEstimator,
+    Tools,
     bounding_estimator,
+    count_tools,
     estimator_for,
 )
 from rolling_chat.context.tool_results import (
@@ -31,7 +33,7 @@ from rolling_chat.context.tool_results import (
     shorten_result,
 )
 from rolling_chat.context_keys import Truncation
-from rolling_chat.messages import JsonObject, Message
+from rolling_chat.messages import Message
 
 # The layer of what a summary stands for.
 SUMMARIZED = "summary"
@@ -178,7 +180,7 @@ class Sizes:
 
     config: ContextConfig
     model: str | None
-    tools: Sequence[JsonObject] | None
+    tools: Tools
     estimate: TokenEstimator
     bound: FamilyEstimator
     plain: FamilyEstimator
@@ -193,7 +195,7 @@ class Sizes:
         cls,
         config: ContextConfig,
         model: str | None,
-        tools: Sequence[JsonObject] | None,
+        tools: Tools,
         memo: CountMemo,
         *,
         confirmed: Confirmed | None = None,
@@ -228,7 +230,7 @@ class Sizes:
         """Return the size of system message and tools: as measured, corrected by what changed since."""
         tokens, bound = self.estimated(system) if system else (0, 0)
         tools_bound = self.bound.bound_tools(self.tools)
-        tools = min(self.estimate.count_tools(self.tools), tools_bound)
+        tools = min(count_tools(self.estimate, self.tools), tools_bound)
         fixed = Fixed(tokens + PRIMING_TOKENS, tools, bound + PRIMING_TOKENS, tools_bound)
         known = self.confirmed
         if known is None:
@@ -245,7 +247,7 @@ class Sizes:
     def fixed_estimate(self, system: Message | None) -> int:
         """Return the plain estimate of system message and tools."""
         said = self.plain.count_message(system) if system else 0
-        return said + PRIMING_TOKENS + self.plain.count_tools(self.tools)
+        return said + PRIMING_TOKENS + count_tools(self.plain, self.tools)
 
     def measure(self, message: Message, index: int) -> tuple[int, int, bool]:
         """Return estimate, upper bound, and whether both are measured, of an unchanged message."""

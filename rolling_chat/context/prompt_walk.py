@@ -16,6 +16,7 @@ from rolling_chat.context.prompt_items import Decisions, PromptItem, Sizes
 from rolling_chat.context.repair import ODD_FIELD, NormalizedMessage, Repairer, said_content
 from rolling_chat.context.summary_text import Summary, at_turn_end
 from rolling_chat.context.surviving import surviving_of, without_their_call
+from rolling_chat.context.tokens import Tools
 from rolling_chat.context.turns import opens_with_system
 from rolling_chat.message_validation import normalize_message
 from rolling_chat.messages import JsonObject, Message
@@ -47,7 +48,7 @@ class PromptInputs:
         cls,
         messages: Sequence[Message] | Sequence[JsonObject],
         config: ContextConfig,
-        tools: Sequence[JsonObject] | None,
+        tools: Tools,
         model: str | None,
         plan: ContextPlan | None,
         *,

@@ -12,8 +12,9 @@ from rolling_chat.context.pins import Pins, resolve_pins
 from rolling_chat.context.prompt_items import Decisions, Sizes
 from rolling_chat.context.repair import repair_messages
 from rolling_chat.context.summary_text import Summary
+from rolling_chat.context.tokens import Tools
 from rolling_chat.context.turns import opens_turn, opens_with_system
-from rolling_chat.messages import JsonObject, Message
+from rolling_chat.messages import Message
 
 MAX_PASS_MESSAGES = 30
 """The most that one pass folds in, unless a single turn is longer."""
@@ -31,7 +32,7 @@ def due_pass(
     messages: Sequence[Message],
     config: ContextConfig,
     *,
-    tools: Sequence[JsonObject] | None = None,
+    tools: Tools = None,
     model: str | None = None,
     summary: Summary | None = None,
     pins: Pins | None = None,

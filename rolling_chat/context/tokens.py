@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from rolling_chat.context.calibration import NOT_CALIBRATED, Calibration
 from rolling_chat.context.character_classes import count_by_class
@@ -32,6 +32,10 @@ _OPAQUE_EXTRAS = frozenset({"signature", "thought_signature", "thoughtSignature"
 
 # Says that a message belongs to the turn that runs; it is for the pipeline and never sent.
 TURN = "turn"
+
+
+Tools: TypeAlias = Sequence[JsonObject] | str | None
+"""The schemas of tools, or the part of the system prompt that describes them in their place."""
 
 
 class TokenEstimator(Protocol):
@@ -117,10 +121,12 @@ class FamilyEstimator:
             framing += _UNSEEN_MESSAGE + _UNSEEN_CALL * len(message.tool_calls)
         return min(counted, _wire_bytes(message)) + framing + self._images(message)
 
-    def bound_tools(self, tools: Sequence[JsonObject] | None) -> int:
+    def bound_tools(self, tools: Tools) -> int:
         """Return the upper bound of the tool schemas, including what the provider adds for them."""
         if not tools:
             return 0
+        if isinstance(tools, str):
+            return math.ceil(self._raw_tool_text(tools) * self.prior)
         return math.ceil(self._raw_tools(tools) * self.prior) + self.family.tools_extra_bound
 
     def raw_message(self, message: Message) -> int:
@@ -218,10 +224,15 @@ def estimate_tokens(
     return counting.count_messages(messages) + counting.count_tools(tools)
 
 
+def count_tools(estimator: TokenEstimator, tools: Tools) -> int:
+    """Count the tokens that tools take, as schemas or as a part of the system prompt."""
+    return estimator.count_text(tools) if isinstance(tools, str) else estimator.count_tools(tools)
+
+
 def prompt_bound(
     messages: Sequence[Message | JsonObject],
     *,
-    tools: Sequence[JsonObject] | None = None,
+    tools: Tools = None,
     model: str | None = None,
     calibration: Calibration | None = None,
     memo: CountMemo | None = None,

@@ -18,6 +18,7 @@ class Request:
     None; `window` is W in tokens (Ollama's `num_ctx`); `previous_length` is the number of
     messages of the request before this one, 0 where there was none (for cache marks);
     `stable_system_chars` is the length of the part of the system text that stands still.
+    With `text_tools` the tools are described in the system prompt, and calls and results are sent as text.
     """
 
     model: str
@@ -30,6 +31,7 @@ class Request:
     api_base: str | None = None
     previous_length: int = 0
     stable_system_chars: int = 0
+    text_tools: bool = False
 
 
 @dataclass(frozen=True, slots=True)

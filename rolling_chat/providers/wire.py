@@ -19,6 +19,7 @@ from rolling_chat.messages import Content, Json, JsonObject, MadeBy, Message, To
 from rolling_chat.providers.cache_marks import mark_messages, mark_tools
 from rolling_chat.providers.model_ref import ModelRef
 from rolling_chat.providers.protocol import Request
+from rolling_chat.providers.text_calls import call_as_text, describe_tools, results_as_text
 from rolling_chat.providers.wire_families import (
     WireFamily,
     family_of,
@@ -82,7 +83,10 @@ def to_wire(request: Request, *, marks: bool = True) -> list[dict[str, Json]]:
     counted and hashed goes without, for marks depend on the request before.
     """
     family = find_family(request.model)
-    entries = list(_in_order(_entries(for_model(request.messages, request.model)), family))
+    entries = _entries(for_model(request.messages, request.model))
+    if request.text_tools:
+        entries = list(_as_text(entries, describe_tools(request.tools)))
+    entries = list(_in_order(entries, family))
     _give_ids(entries, family)
     wire = [_to_dict(entry.message, family) for entry in entries]
     if marks and family.cache_marks:
@@ -122,6 +126,31 @@ def _entries(messages: Sequence[Message]) -> list[_Entry]:
     if not rest or rest[0].message.role != "user":
         opening.append(_Entry(Message("user", OPENING_PLACEHOLDER)))
     return [*opening, *rest]
+
+
+def _as_text(entries: Iterable[_Entry], tools: str) -> Iterator[_Entry]:
+    """Yield the entries with calls and results as text, and the tools at the end of the system message.
+
+    A word by the assistant separates results from what the user says next: templates refuse two messages
+    of one role in a row.
+    """
+    results: list[_Entry] = []
+    for entry in entries:
+        message = entry.message
+        if message.role == "tool":
+            results.append(entry)
+            continue
+        if results:
+            yield _Entry(results_as_text([one.message for one in results]), results[-1].place)
+            results = []
+            if message.role == "user":
+                yield _Entry(Message("assistant", _BRIDGE))
+        if message.role == "system":
+            text = "\n\n".join(filter(None, (message.text, tools)))
+            message = replace(message, content=text)
+        yield _Entry(call_as_text(message) if message.tool_calls else message, entry.place)
+    if results:
+        yield _Entry(results_as_text([one.message for one in results]), results[-1].place)
 
 
 def _in_order(entries: Iterable[_Entry], family: WireFamily) -> Iterator[_Entry]:
@@ -314,10 +343,13 @@ def _visible(message: Message, model: str) -> Message:
             kept[SIGNATURES] = extras[SIGNATURES]
     if kept == extras:
         return message
-    return replace(message, content=_with_note(message), extras=kept or None)
+    return replace(message, content=_as_sent(message), extras=kept or None)
 
 
-def _with_note(message: Message) -> Content:
+def _as_sent(message: Message) -> Content:
+    """Return the content with the program's note, and without the calls that are sent as such."""
+    if message.writes_calls:
+        return message.prose
     if not message.note:
         return message.content
     if isinstance(message.content, str):

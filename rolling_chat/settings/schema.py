@@ -13,6 +13,7 @@ from rolling_chat.permissions.rules import parse_rule
 from rolling_chat.setting_rules import Rule, key, size
 
 KeyPath: TypeAlias = tuple[str, ...]
+ToolCalls: TypeAlias = Literal["auto", "native", "text"]
 
 
 class SettingsError(Exception):
@@ -31,11 +32,16 @@ def _by_name(kind: type, **rule: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class ModelSettings:
-    """The settings of one model, sizes in tokens; 0: ask the catalog, "": the provider's own address."""
+    """The settings of one model, sizes in tokens; 0: ask the catalog, "": the provider's own address.
+
+    `tool_calls`: "native" are calls of the API and no others; "auto" takes those that the model writes as
+    text as well, and asks about each; with "text" it is told to write them, and trusted as others are.
+    """
 
     max_input_tokens: int = size(0)
     max_output_tokens: int = size(0)
     api_base: str = key("", str, url=True)
+    tool_calls: ToolCalls = key("auto", str, choices=("auto", "native", "text"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -344,7 +344,7 @@ class Summaries:
                 state.former_addresses,
             ),
             chat_address=planner.setup.address,
-            tools=tuple(tool.schema for tool in planner.setup.tools),
+            tools=planner.setup.inputs(planner.setup.config).tools_as_sent,
             memo=planner.counts.memo,
         )
 

@@ -39,7 +39,8 @@ from rolling_chat.context.budget import window_budget
 from rolling_chat.context.pins import EXCLUDED_RESULT, resolve_pins
 from rolling_chat.context.summarize import MadeSummary, checked_steps, require_saving
 from rolling_chat.context.summary_request import without_labels
-from rolling_chat.messages import Ending, JsonObject, Message, Usage
+from rolling_chat.context.tokens import Tools
+from rolling_chat.messages import Ending, Message, Usage
 from rolling_chat.providers import wire
 from rolling_chat.providers.background_thread import in_background
 from rolling_chat.providers.concurrency import answers_in_parallel, server_of
@@ -79,7 +80,7 @@ class SummarySource:
     memo: CountMemo
     address: str | None = ""
     chat_address: str | None = ""
-    tools: tuple[JsonObject, ...] = ()
+    tools: Tools = ()
     focus: str = ""
     early: bool = False
 

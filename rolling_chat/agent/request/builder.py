@@ -146,6 +146,7 @@ class RequestBuilder:
             api_base=call_address(self._runtime, parts.model, parts.address),
             previous_length=parts.previous_length,
             stable_system_chars=len(parts.inputs.system),
+            text_tools=parts.inputs.text_tools,
         )
 
     def _record(
@@ -173,7 +174,7 @@ class RequestBuilder:
         if parts.correction is not None:
             return math.ceil(plain * parts.correction)
         more = plain - prompt_bound(
-            parts.final.messages, tools=parts.inputs.tools, model=parts.model, memo=self._memo
+            parts.final.messages, tools=parts.inputs.tools_as_sent, model=parts.model, memo=self._memo
         )
         # a bridge or a placeholder was never counted by itself
         return parts.final.report.bound + math.ceil(
@@ -195,4 +196,5 @@ class RequestBuilder:
         if parts.purpose == "answer":
             self._bounds = fresh
         total = sum(fresh[model.encode() + b"\0" + text] for text in sent)
-        return total + prompt_bound((), tools=parts.inputs.tools, model=model, memo=self._memo)
+        beside = () if parts.inputs.text_tools else parts.inputs.tools
+        return total + prompt_bound((), tools=beside, model=model, memo=self._memo)

@@ -8,17 +8,28 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
 
 from rolling_chat.context import Calibration, ContextConfig
+from rolling_chat.context.tokens import Tools
 from rolling_chat.messages import Json, JsonObject, Message
 from rolling_chat.providers import wire
+from rolling_chat.providers.text_calls import describe_tools
 
 
 @dataclass(frozen=True, slots=True)
 class RequestInputs:
-    """The pipeline's configuration, the system prompt and the tool schemas of a request."""
+    """The pipeline's configuration, the system prompt and the tool schemas of a request.
+
+    With `text_tools` the model is told of the tools in the system prompt, and calls are sent as text.
+    """
 
     config: ContextConfig
     system: str
     tools: tuple[JsonObject, ...]
+    text_tools: bool = False
+
+    @property
+    def tools_as_sent(self) -> Tools:
+        """The tools in the form in which they take room: schemas, or a part of the system prompt."""
+        return describe_tools(self.tools) if self.text_tools else self.tools
 
     def prompt(self, branch: Sequence[Message], model: str) -> list[Message]:
         """Return the messages to plan: the system prompt, then the branch as `model` may see it."""
@@ -32,7 +43,8 @@ class RequestInputs:
         """
         shape = {"shape": self.config.calibration.shape}
         config = asdict(self.config) | {"tools": dict(self.config.tools), "calibration": shape}
-        return {"config": config, "system": self.system, "tools": [dict(tool) for tool in self.tools]}
+        data = {"config": config, "system": self.system, "tools": [dict(tool) for tool in self.tools]}
+        return {**data, "text_tools": True} if self.text_tools else data
 
     @classmethod
     def from_json(cls, data: JsonObject) -> RequestInputs:
@@ -40,7 +52,9 @@ class RequestInputs:
         known = {field.name for field in fields(ContextConfig)}
         config = {key: value for key, value in data["config"].items() if key in known}
         config["calibration"] = Calibration(**config.get("calibration", {}))
-        return cls(ContextConfig(**config), data["system"], tuple(data["tools"]))
+        return cls(
+            ContextConfig(**config), data["system"], tuple(data["tools"]), data.get("text_tools") is True
+        )
 
 
 def digest(value: JsonObject) -> str:

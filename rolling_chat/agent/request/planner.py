@@ -314,7 +314,7 @@ class Planner:
             measured = self.counts.measured_sizes(messages, branch, model)
             plan = replace(plan or ContextPlan(), measured=measured)
         return build_final_prompt(
-            messages, inputs.config, tools=inputs.tools, model=model, plan=plan, pins=pins.on(branch),
+            messages, inputs.config, tools=inputs.tools_as_sent, model=model, plan=plan, pins=pins.on(branch),
             summary=summary, take_summary=take_summary, memo=self.counts.memo,
         )  # fmt: skip
 

@@ -58,14 +58,15 @@ def rebuild_request(store: SessionStore, record: RequestRecord) -> RebuiltReques
         final = rebuild_final_prompt(
             _planned(store, record, inputs, kept, counts),
             inputs.config,
-            tools=inputs.tools,
+            tools=inputs.tools_as_sent,
             model=record.model,
             plan=ContextPlan.from_json(record.plan),
             memo=counts.memo,
         )
     except (ContextOverflowError, KeyError, TypeError, ValueError, AttributeError) as error:
         raise StoreError(f"request {record.id} cannot be built again: {error}") from error
-    request = Request(record.model, tuple(final.messages), tuple(dict(tool) for tool in inputs.tools))
+    tools = tuple(dict(tool) for tool in inputs.tools)
+    request = Request(record.model, tuple(final.messages), tools, text_tools=inputs.text_tools)
     sent_as = assemble(request, partial(wire.to_wire, marks=False)).hash
     return RebuiltRequest(record, _as_reported(final.report, record, inputs), request.messages, sent_as)
 

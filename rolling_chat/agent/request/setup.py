@@ -13,7 +13,7 @@ from rolling_chat.context import ContextConfig
 from rolling_chat.context.calibration import Group
 from rolling_chat.messages import JsonObject
 from rolling_chat.sessions.records import Learned
-from rolling_chat.settings.schema import ContextSettings
+from rolling_chat.settings.schema import ContextSettings, ToolCalls
 from rolling_chat.tools import Tool
 from rolling_chat.tools.memory import RECALL
 
@@ -74,6 +74,11 @@ class RequestSetup:
         return window_of(self.model, runtime.settings, runtime.catalog, self.learned)
 
     @property
+    def tool_calls(self) -> ToolCalls:
+        """The form of the model's calls: of the API, as text, or whichever it uses."""
+        return self._runtime.settings.for_model(self.model).tool_calls
+
+    @property
     def tools(self) -> tuple[Tool, ...]:
         """The tools that the model is offered: none if it is known to take none.
 
@@ -97,10 +102,11 @@ class RequestSetup:
     def inputs(self, config: ContextConfig) -> RequestInputs:
         """Return the inputs of a request under `config`."""
         system = self._system(rolling=config.enabled)
-        return RequestInputs(config, system, tuple(self._schemas(rolling=config.enabled)))
+        schemas = tuple(self._schemas(rolling=config.enabled))
+        return RequestInputs(config, system, schemas, self.tool_calls == "text")
 
     def _offered(self, *, rolling: bool) -> tuple[Tool, ...]:
-        if not offers_tools(self.model, self._runtime.catalog):
+        if self.tool_calls != "text" and not offers_tools(self.model, self._runtime.catalog):
             return ()
         return tuple(tool for tool in self._all_tools if rolling or tool.name != RECALL)
 

@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 from rolling_chat.agent.conversation import Conversation
+from rolling_chat.agent.permissions import written_calls_line
 from rolling_chat.agent.request.builder import PlannedRequest, ToolChoice
 from rolling_chat.agent.request.planner import Planner
 from rolling_chat.agent.turn.overflow import OverflowAdvice, is_near_limit, read_refusal
@@ -101,8 +102,18 @@ class AgentLoop:
                 for ended in self.calls.refuse_rest(f"[not run: {why}]", Ending.REFUSED):
                     await self.emit(ended)
                 return Outcome.DONE
-            await self.calls.answer_all(message.tool_calls, cut=is_cut)
+            if message.writes_calls:
+                await self._announce_written_calls()
+            await self.calls.answer_all(message, cut=is_cut)
         raise AssertionError  # the count never ends
+
+    async def _announce_written_calls(self) -> None:
+        """Say once a session why calls of tools that only read are asked about."""
+        setup = self.planner.setup
+        if setup.tool_calls == "text" or self.calls.permissions.knows_written_calls:
+            return
+        self.calls.permissions.knows_written_calls = True
+        await self.emit(Noticed(written_calls_line(setup.model)))
 
     def _limit(self, iteration: int) -> str:
         """Which limit of tool use is reached; empty while none is."""
@@ -185,8 +196,9 @@ class AgentLoop:
     async def _request(self, planned: PlannedRequest, iteration: int) -> Message:
         """Send one request; its record in the store is finished whatever comes of it."""
         reply = self._reply = Reply(
-            self.conversation, self.provider, planned.request, planned.made_by, iteration, self.emit
-        )
+            self.conversation, self.provider, planned.request, planned.made_by, iteration, self.emit,
+            self.planner.setup.tool_calls != "native",
+        )  # fmt: skip
         record_id = self.planner.record(planned)
         started, error = time.monotonic(), "cancelled"
         try:

@@ -11,6 +11,7 @@ from rolling_chat.agent.turn.batching import batches
 from rolling_chat.events import (
     CallForming,
     Emit,
+    Noticed,
     ReasoningAdded,
     ReplyEnded,
     RequestStarted,
@@ -30,12 +31,18 @@ from rolling_chat.providers.protocol import (
     TextDelta,
     ToolCallDelta,
 )
+from rolling_chat.providers.text_calls import as_called, find_calls
 from rolling_chat.text import normalize_text, split_whole
+
+_QUOTED = "The answer ends with a tool call that it quotes from a message or a result; it was not run."
 
 
 @dataclass(slots=True)
 class Reply:
-    """Sends one request and receives the answer; `usage` is known once it has ended."""
+    """Sends one request and receives the answer; `usage` is known once it has ended.
+
+    With `reads_calls` calls that the model writes at the end of its text are taken as calls.
+    """
 
     conversation: Conversation
     provider: Provider
@@ -43,6 +50,7 @@ class Reply:
     made_by: MadeBy
     iteration: int
     emit: Emit
+    reads_calls: bool = False
     usage: Usage = field(default_factory=Usage)
     seconds: float = 0.0
     has_begun: bool = False  # something of the answer has come
@@ -105,9 +113,24 @@ class Reply:
             if message.ending is Ending.LENGTH:
                 line = "The model reached its output limit before it said anything. Ask for less at once."
             raise ProviderError(ErrorKind.UNKNOWN, line)
+        quoted = False
+        if self.reads_calls and message.ending is Ending.COMPLETE and not message.tool_calls:
+            message, quoted = self._with_written_calls(message)
         sealed = await self.conversation.finish_reply(message)
         await self.emit(ReplyEnded(sealed, self.usage, self.seconds))
+        if quoted:
+            await self.emit(Noticed(_QUOTED, warning=True))
         return sealed
+
+    def _with_written_calls(self, message: Message) -> tuple[Message, bool]:
+        """Return the reply with the calls that it ends with, and whether they are only quoted."""
+        found = find_calls(message.text, self.request.tools)
+        if found is None:
+            return message, False
+        given = (one.text for one in self.request.messages if one.role in {"user", "tool"})
+        if found.is_quoted(given):
+            return message, True
+        return as_called(message, found), False
 
 
 def normalize_message(message: Message) -> Message:

@@ -30,7 +30,7 @@ from rolling_chat.events import (
     ToolStarted,
 )
 from rolling_chat.lenient_json import read_json
-from rolling_chat.messages import Ending, JsonObject, ToolCall
+from rolling_chat.messages import Ending, JsonObject, Message, ToolCall
 from rolling_chat.permissions.rules import Subject, propose_rule
 from rolling_chat.sessions.records import StoreError
 from rolling_chat.text import normalize_text, one_line
@@ -53,11 +53,13 @@ REPEATS = 3
 class _Attempt:
     """One call of the reply that is being answered, and how far it has come.
 
-    `cut`: the reply reached its output limit, and this call may be half of one.
+    `cut`: the reply reached its output limit, and this call may be half of one. `doubtful`: the model wrote
+    the call as text, unasked, and may have meant to quote it.
     """
 
     call: ToolCall
     cut: bool
+    doubtful: bool
     started: float = field(default_factory=time.monotonic)
     is_running: bool = False
     result: ToolResult | None = None
@@ -79,6 +81,7 @@ class CallRunner:
     max_calls: int
     emit: Emit
     keeps_tail: frozenset[str] = frozenset()  # tools whose long results lose their beginning
+    trusts_text: bool = False  # the model is told to write its calls as text
     _seen: Counter[str] = field(default_factory=Counter)
     _taken: int = 0  # calls of this turn that were within the limits
     _open: deque[_Attempt] = field(default_factory=deque)  # the calls of the reply that have no answer yet
@@ -90,14 +93,16 @@ class CallRunner:
         """Whether this turn has reached its limit of calls."""
         return self._taken >= self.max_calls
 
-    async def answer_all(self, calls: Sequence[ToolCall], *, cut: bool = False) -> None:
-        """Answer the calls of one reply in order, without running those beyond the limits.
+    async def answer_all(self, reply: Message, *, cut: bool = False) -> None:
+        """Answer the calls of a reply in order, without running those beyond the limits.
 
         `cut`: the reply reached its output limit, and the last of its calls may be half of one.
         """
+        calls, doubtful = reply.tool_calls, reply.writes_calls and not self.trusts_text
         most = min(MAX_CALLS_A_REPLY, self.max_calls - self._taken)
         self._open = deque(
-            _Attempt(call, cut and number == len(calls)) for number, call in enumerate(calls[:most], start=1)
+            _Attempt(call, cut and number == len(calls), doubtful)
+            for number, call in enumerate(calls[:most], start=1)
         )
         for group in tuple(self._groups()):
             self._taken += len(group)
@@ -163,7 +168,7 @@ class CallRunner:
         times = self._count(call, arguments)
         edit = await self._prepare(tool, arguments)
         async with self._asking:  # one question at a time, in the order of the calls
-            refusal = await self._refusal(call, tool, detail, edit)
+            refusal = await self._refusal(attempt, tool, detail, edit)
         if refusal:
             return ToolResult(refusal, Ending.REFUSED)
         if times >= REPEATS:
@@ -209,16 +214,20 @@ class CallRunner:
             log.exception("a change of files broke")
             return ToolResult(f"The change broke: {type(error).__name__}. Look at the files.", Ending.FAILED)
 
-    async def _refusal(self, call: ToolCall, tool: Tool, detail: str, edit: PreparedEdit | None) -> str:
+    async def _refusal(self, attempt: _Attempt, tool: Tool, detail: str, edit: PreparedEdit | None) -> str:
         """Return what the model reads if rules or user refuse the call; empty when it may run."""
+        call, doubtful = attempt.call, attempt.doubtful
         subject: Subject = detail if edit is None else edit.paths
         alone = () if edit is None else edit.exact_only(self.permissions.runtime.paths.own)
-        verdict = self.permissions.verdict(tool, subject, is_edit=edit is not None, exact_only=alone)
+        verdict = self.permissions.verdict(
+            tool, subject, is_edit=edit is not None, exact_only=alone, doubtful=doubtful
+        )
         if verdict == "allowed":
             return ""
         if verdict == "refused":
-            return self.permissions.refusal(tool, subject)
-        rule, title = propose_rule(tool.name, subject, alone), f"Allow {tool.name}?"
+            return self.permissions.refusal(tool, subject, doubtful=doubtful)
+        title = f"Allow {tool.name}?" + (" The model wrote this call as text." if doubtful else "")
+        rule = propose_rule(tool.name, subject, alone)
         if edit is None:
             request = PermissionRequest(call, title, detail, rule)
         else:

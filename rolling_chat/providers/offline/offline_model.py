@@ -37,6 +37,7 @@ _OWN_SENTENCES = frozenset({_NOTED, _NOTHING, *re.split(r"(?<=\.) ", f"{_INTRODU
 _GREETING = re.compile(
     r"\W*(?:hello|hi|hey|help|good (?:morning|evening|day)|who are you|what can you do)\b", re.IGNORECASE
 )
+_AS_TEXT = re.compile(r"\b(?:write|make) (?:your|the) (?:tool )?calls? as text[:,.;]?\s*", re.IGNORECASE)
 _MAX_LINES = 20
 _RECALL_ID = re.compile(r"^r[1-9]\d*\b", re.MULTILINE)
 _LINE_NUMBER = re.compile(r"^\s*\d+[:-] ", re.MULTILINE)
@@ -86,14 +87,15 @@ def reply_to(
     if not tools and (marked := marked_texts(asked)):
         return OfflineReply(extract_summary(marked))
     turn = rest[turn_start + 1 :]
-    steps = read_orders(asked)
+    plainly = _AS_TEXT.sub("", asked)
+    steps = read_orders(plainly)
     if is_planning and steps:
         return OfflineReply(describe_plan(steps))
     if orders_the_plan(asked):
         steps = planned_before([message.text for message in rest[:turn_start] if message.role == "user"])
     offered = {str(tool["function"]["name"]): tool["function"] for tool in tools if "function" in tool}
     if may_call and (calls := _next_calls(steps, turn, offered)):
-        return OfflineReply(calls=calls)
+        return OfflineReply(calls=calls) if plainly == asked else OfflineReply(_as_text(calls))
     results = [message.text for message in turn if message.role == "tool"]
     if steps and results:
         return OfflineReply(_report(steps, results))
@@ -109,6 +111,12 @@ def _next_calls(
         return ()
     calls = (_call_for(order, offered, f"{taken}_{place}") for place, order in enumerate(steps[taken]))
     return tuple(call for call in calls if call is not None)
+
+
+def _as_text(calls: Sequence[ToolCall]) -> str:
+    """Return calls as small local models write them."""
+    written = (f'{{"name": "{call.name}", "arguments": {call.arguments}}}' for call in calls)
+    return "\n".join(["I call a tool.\n", *(f"```json\n{text}\n```" for text in written)])
 
 
 def _call_for(order: Order, offered: Mapping[str, JsonObject], place: str) -> ToolCall | None:

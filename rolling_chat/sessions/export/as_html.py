@@ -108,7 +108,8 @@ def _section(message: Message, called: str) -> Iterator[str]:
     elif text.strip():
         yield f"<pre>{escape(text)}</pre>\n"
     for call in message.tool_calls:
-        yield f"<details open><summary>calls <code>{escape(one_line(call.name, 300))}</code></summary>"
+        name = f"<code>{escape(one_line(call.name, 300))}</code>{' as text' if message.writes_calls else ''}"
+        yield f"<details open><summary>calls {name}</summary>"
         yield f"<pre>{escape(shown_arguments(call)[0])}</pre></details>\n"
     if ENDINGS[message.ending]:
         yield f"<p><em>({ENDINGS[message.ending]})</em></p>\n"

@@ -72,7 +72,7 @@ def _message(message: Message, called: str) -> Iterator[str]:
     text = without_controls(content_of(message))
     yield fence(text) if message.role == "tool" else _closed(text.strip("\n"))
     for call in message.tool_calls:
-        yield f"**calls** {_code(call.name)}"
+        yield f"**calls** {_code(call.name)}{' as text' if message.writes_calls else ''}"
         yield fence(*shown_arguments(call))
     ending = ENDINGS[message.ending]
     if ending:
@@ -101,7 +101,7 @@ def heading_of(message: Message, called: str, mark: Callable[[str], str] = one_l
 def content_of(message: Message) -> str:
     """Return the text of a message; what is not text is named in brackets."""
     if isinstance(message.content, str):
-        return message.content
+        return message.prose
     shown = []
     for part in message.content:
         text = part.get("text")

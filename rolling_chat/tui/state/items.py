@@ -66,6 +66,7 @@ class Item:
     from a message when they are needed.
     `note` is at the right of a tool's line, after its `outcome` where that is no plain success (`exit 1`,
     why a file could not be read) and before how long it `took`; `mark` is what the user did to its message.
+    `form` says that the model wrote a call as text.
     """
 
     id: str
@@ -77,6 +78,7 @@ class Item:
     outcome: str = ""
     took: str = ""
     mark: Mark = Mark.NONE
+    form: str = ""
 
     @property
     def text(self) -> str:
@@ -176,10 +178,13 @@ def reply_items(message: Message) -> list[Item]:
     status = status_of(message.ending)
     if thought:
         items.append(Item(reasoning_id(message.id), Kind.REASONING, thought))
-    if message.text.strip() or status is not Status.DONE:
-        items.append(Item(message.id, Kind.ASSISTANT, LazyText(message), status))
+    if message.prose.strip() or status is not Status.DONE:
+        source = message.prose if message.writes_calls else LazyText(message)
+        items.append(Item(message.id, Kind.ASSISTANT, source, status))
+    form = "as text" if message.writes_calls else ""
     for index, call in enumerate(message.tool_calls):
-        items.append(Item(call_id(message.id, index), Kind.TOOL, describe_call(call), Status.FORMING))
+        described = describe_call(call)
+        items.append(Item(call_id(message.id, index), Kind.TOOL, described, Status.FORMING, form=form))
     return items
 
 

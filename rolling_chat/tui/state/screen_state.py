@@ -351,7 +351,10 @@ class ScreenState:
     def _seal(self, message: Message) -> None:
         """Replace the streamed items by those of the stored reply."""
         self._settle(reasoning_id(message.id))
-        for item in reply_items(message):
+        items = reply_items(message)
+        if message.writes_calls and all(item.id != message.id for item in items):
+            self._drop(message.id)
+        for item in items:
             index = self._reply_items.get(item.id)
             if index is None:
                 index = self._add(item)
@@ -361,6 +364,15 @@ class ScreenState:
                 self._open_calls.append(index)
         self._settle(message.id)
         self._do(Activity.WAITING, "")
+
+    def _drop(self, item_id: str) -> None:
+        """Remove a streamed item, which turned out to be nothing but calls written as text."""
+        index = self._reply_items.pop(item_id, None)
+        if index is not None:
+            below = [self.items.at(at) for at in range(index + 1, self.items.ordinals.stop)]
+            self.items.cut(index)
+            for item in below:
+                self.items.append(item)
 
     def _mark(self, call: ToolCall, before: Status, status: Status) -> None:
         index = self._call_index(call, before)

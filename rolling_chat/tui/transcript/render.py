@@ -190,9 +190,9 @@ def _tool_head(item: Item, look: Look, note: str) -> Line:
     ]
     fate = note.removesuffix(f" · {item.mark.words}")  # where the mark says it already
     failed = f"{word}: {item.outcome}" if word and item.outcome else word or item.outcome
-    said = " · ".join(part for part in (item.mark, failed, fate, item.took) if part)
+    said = " · ".join(part for part in (item.mark, failed, item.form, fate, item.took) if part)
     if item.outcome and cell_len(said) > look.width * 2 // 3:  # the reason gives way before the note does
-        said = " · ".join(part for part in (item.mark, word, fate, item.took) if part)
+        said = " · ".join(part for part in (item.mark, word, item.form, fate, item.took) if part)
     return _sides(left, said, look, palette.style(color))
 
 

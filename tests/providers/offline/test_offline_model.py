@@ -10,6 +10,7 @@ import pytest
 from rolling_chat.context import summarize_context
 from rolling_chat.messages import Json
 from rolling_chat.providers.offline.offline_model import OfflineReply, reply_to
+from rolling_chat.providers.text_calls import find_calls
 
 
 def _tool(name: str, **properties: str) -> dict[str, Json]:
@@ -243,3 +244,11 @@ def test_the_agents_own_prompt_with_a_summary_in_it_does_not_make_it_a_summarise
     {"role": "user", "content": [{"type": "image_url", "image_url": {"url": "data:x"}}]}]])  # fmt: skip
 def test_a_strange_prompt_gets_an_answer_all_the_same(messages: list[dict[str, Json]]) -> None:
     assert reply_to(messages, TOOLS).text
+
+
+def test_it_writes_its_calls_as_text_when_it_is_told_to() -> None:
+    reply = reply_to([SYSTEM, _user("Write your calls as text: read a.txt")], TOOLS)
+    assert reply.calls == ()
+    found = find_calls(reply.text, TOOLS)
+    assert found is not None
+    assert [call.arguments for call in found.calls] == ['{"path": "a.txt"}']

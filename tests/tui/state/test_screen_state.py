@@ -24,7 +24,7 @@ from rolling_chat.events import (
     TurnEnded,
     TurnStarted,
 )
-from rolling_chat.messages import Ending, Message, ToolCall, Usage
+from rolling_chat.messages import TEXT_CALLS, Ending, Message, ToolCall, Usage
 from rolling_chat.permissions.rules import PermissionRule
 from rolling_chat.tui.state.items import Kind, Status
 from rolling_chat.tui.state.screen_state import WELCOME, Activity, ScreenState
@@ -233,3 +233,21 @@ def test_the_welcome_is_gone_with_the_first_message() -> None:
     assert [item.text for item in state.items][1:-1] == list(WELCOME)
     state.apply(ASKED, 0.0)
     assert [item.text for item in state.items] == ["model: a model", "the draft is back", "hello"]
+
+
+def test_a_reply_of_written_calls_shows_its_prose_and_its_calls_marked() -> None:
+    written = '```json\n{"name": "run_command", "arguments": {"command": "ls"}}\n```'
+    for prose, kinds in (("", [Kind.TOOL]), ("I look.\n\n", [Kind.ASSISTANT, Kind.TOOL])):
+        reply = Message("assistant", prose + written, (CALL,), id="r1", extras={TEXT_CALLS: len(prose)})
+        streamed = [ASKED, SENT, TextAdded("r1", prose), TextAdded("r1", written)]
+        state = _after(*streamed, ReplyEnded(reply, Usage(), 1.0), ToolStarted(CALL))
+        assert [item.kind for item in state.items[1:]] == kinds
+        assert [item.text for item in state.items[1:-1]] == ["I look."] * (len(kinds) - 1)
+        result = Message("tool", "a.txt", tool_call_id="c1", name="run_command", id="t1")
+        state.apply(ToolEnded(CALL, result, 1.0), 9.0)
+        assert (state.items[-1].form, state.items[-1].status) == ("as text", Status.DONE)
+        again = ScreenState()
+        again.load([ASKED.message, reply, result])
+        assert [(item.id, item.text) for item in again.items] == [
+            (item.id, item.text) for item in state.items
+        ]
