@@ -1,6 +1,6 @@
 """What every test shares: how many cases a property is tried with, and how many run at a time.
 
-The fast tier tries some sixty, the same in every run, so that main is not red for what a change has not
+The fast tier tries some forty, the same in every run, so that main is not red for what a change has not
 touched. `HYPOTHESIS_PROFILE=full` tries tens of thousands, others in every run, and then a property is one
 of the slow tests: `HYPOTHESIS_PROFILE=full pytest -m slow` runs them all, with a path only those there.
 """
@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, is_hypothesis_test, settings
 
 settings.register_profile(
     "fast",
-    max_examples=60,
+    max_examples=40,
     deadline=None,
     derandomize=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],

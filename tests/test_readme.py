@@ -187,6 +187,7 @@ def test_the_anthropic_client_is_sent_the_system_message_by_itself(tmp_path: Pat
     assert shown == "It cuts text into tokens.\nIt makes a tree of them.\n"
 
 
+@pytest.mark.slow  # an import of litellm by itself
 def test_litellm_is_sent_the_result_beside_its_call(tmp_path: Path) -> None:
     replies = Reply("", (Call("now"),)), Reply("Half past twelve.")
     with OpenAIServer(replies, key="sk-right").in_thread() as server:

@@ -37,6 +37,7 @@ def test_no_module_of_ours_imports_it_or_an_http_client(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
+@pytest.mark.slow
 def test_a_session_with_every_kind_of_failure_prints_nothing(tmp_path: Path) -> None:
     (tmp_path / ".env").write_text("OPENAI_API_KEY=sk-from-a-dotenv-file-0123456789\n")
     code = """

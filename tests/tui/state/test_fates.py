@@ -185,7 +185,7 @@ _PINS = st.builds(
 )
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(
     conversations() | torn_conversations(),
     st.integers(1500, 12_000),
