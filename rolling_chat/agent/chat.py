@@ -14,10 +14,12 @@ from rolling_chat.agent.runtime import Runtime
 from rolling_chat.agent.session import Session
 from rolling_chat.agent.turn.running import EventQueue, RunningTurn
 from rolling_chat.context import count_tokens
-from rolling_chat.events import AskPermission, Event, Listener, Outcome, TurnEnded, TurnStarted
+from rolling_chat.events import AskPermission, Event, Listener, Noticed, Outcome, TurnEnded, TurnStarted
 from rolling_chat.messages import Ending, Usage
 from rolling_chat.providers.background_thread import in_background
 from rolling_chat.sessions.records import SearchHit, SessionInfo
+from rolling_chat.settings.schema import Settings
+from rolling_chat.settings.trust import FolderTrust
 from rolling_chat.tools import choose_tools
 
 log = logging.getLogger("rolling_chat.agent.chat")
@@ -37,6 +39,7 @@ class Chat:
         self.listener = listener
         self._turn: RunningTurn | None = None
         self._closed = False
+        self._unread_line = runtime.trust.line  # a notice of the session says it
 
     @classmethod
     def open(
@@ -89,6 +92,16 @@ class Chat:
     def busy(self) -> bool:
         """Whether a turn is running; False by the time its TurnEnded is delivered."""
         return self._turn is not None
+
+    @property
+    def settings(self) -> Settings:
+        """The settings that are active."""
+        return self._runtime.settings
+
+    @property
+    def trust(self) -> FolderTrust:
+        """Which of the folder's own files are read."""
+        return self._runtime.trust
 
     @property
     def usage(self) -> Usage:
@@ -213,6 +226,7 @@ class Chat:
         session = self.session
         session.require_sendable()
         session.setup.read_instructions()
+        news = self._unread_news()
         if text is not None:
             with in_words():
                 said = TurnStarted(session.conversation.add_user(text, session.mode_note))
@@ -225,6 +239,8 @@ class Chat:
         try:
             if said is not None:
                 yield said
+            if news:
+                yield Noticed(news)
             async for event in turn.events():
                 if isinstance(event, TurnEnded):
                     await session.state.counts.count_long(session.conversation.recent, session.model)
@@ -234,6 +250,11 @@ class Chat:
         finally:
             await turn.close()
             self._end_turn(session, Outcome.CANCELLED)
+
+    def _unread_news(self) -> str:
+        """Return a line about files of the folder that are not read, if others than were known; else ""."""
+        before, self._unread_line = self._unread_line, self._runtime.trust.line
+        return self._unread_line if self._unread_line != before else ""
 
     def _end_turn(self, session: Session, outcome: Outcome) -> None:
         turn, self._turn = self._turn, None

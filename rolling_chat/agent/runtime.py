@@ -16,6 +16,7 @@ from rolling_chat.sessions.store import SessionStore
 from rolling_chat.settings.catalog import ModelCatalog, load_catalog
 from rolling_chat.settings.paths import Paths
 from rolling_chat.settings.schema import Settings
+from rolling_chat.settings.trust import FolderTrust
 
 
 @dataclass
@@ -35,6 +36,12 @@ class Runtime:
     clock: Callable[[], float] = time.time
     save: bool = True
     api_base: str = ""
+    given_trust: FolderTrust | None = None
+
+    @cached_property
+    def trust(self) -> FolderTrust:
+        """Which of the folder's own files are read: as it was given, else as the user answered earlier."""
+        return self.given_trust or FolderTrust(self.folder, self.paths)
 
     @cached_property
     def attachments(self) -> Attachments:
@@ -49,11 +56,13 @@ class Runtime:
         folder: Path,
         environ: Mapping[str, str],
         *,
+        trust: FolderTrust | None = None,
         save: bool = True,
     ) -> Runtime:
         """Create the parts from the settings.
 
-        Without `save` the sessions live in memory. Raises StoreError.
+        Without `trust`, it is what the user answered earlier. Without `save` the sessions live in memory.
+        Raises StoreError.
         """
         catalog = load_catalog()
         return cls(
@@ -70,4 +79,5 @@ class Runtime:
             folder=folder.resolve(),
             environ=environ,
             save=save,
+            given_trust=trust,
         )

@@ -22,6 +22,7 @@ from rolling_chat.agent.memory.summarizer import Summarizer
 from rolling_chat.agent.models import known_addresses, model_warnings, pick_model
 from rolling_chat.agent.permissions import Permissions
 from rolling_chat.agent.plan_mode import mode_note
+from rolling_chat.agent.request.instructions import Instructions
 from rolling_chat.agent.request.preview import RequestPreview
 from rolling_chat.agent.request.size_estimates import SizeEstimates
 from rolling_chat.agent.runtime import Runtime
@@ -149,6 +150,16 @@ class Session:
             return ""
         where = f" --api-base {shlex.quote(self.address)}" if self.address else ""
         return f"rolling-chat --resume {self.info.id}{where}"
+
+    @property
+    def instructions(self) -> Instructions:
+        """The instruction files that are a part of the system prompt."""
+        return self.setup.instructions
+
+    def instruction_sizes(self) -> Sequence[tuple[str, int]]:
+        """Return the name of each instruction file in the system prompt, and its tokens."""
+        count = self._estimator.count_text
+        return tuple((section.name, count(section.text)) for section in self.instructions.sections)
 
     @property
     def mode_note(self) -> str:

@@ -211,4 +211,5 @@ class SessionState:
             yield f"This session was begun in {self.info.folder}; tools work in {folder}."
         if offers_tools and not self.setup.tools:
             yield f"{self.setup.model} takes no tools: it can neither read files nor run commands."
+        yield from filter(None, (self._runtime.trust.problem, self._runtime.trust.line))
         yield from model_warnings(self._runtime, self.setup.model, self.setup.address)

@@ -11,6 +11,7 @@ from rolling_chat.cli.options import Options
 from rolling_chat.settings.load import Faults, load_settings
 from rolling_chat.settings.paths import Paths
 from rolling_chat.settings.schema import Settings
+from rolling_chat.settings.trust import FolderTrust
 
 
 def here() -> Path:
@@ -21,13 +22,21 @@ def here() -> Path:
         raise Failure("the working folder is gone; change to another and try again", Exit.USAGE) from error
 
 
-def settings_of(options: Options, paths: Paths, faults: Faults | None = None) -> Settings:
+def trust_of(options: Options, paths: Paths) -> FolderTrust:
+    """Return what of the current working folder's own files is trusted."""
+    return FolderTrust(here(), paths, everything=options.trust)
+
+
+def settings_of(
+    options: Options, paths: Paths, faults: Faults | None = None, trust: FolderTrust | None = None
+) -> Settings:
     """Load the settings, and apply the command line's options on top.
 
     Raises SettingsError, but leaves out what is wrong with `faults` that collect.
     """
     overrides = [*_as_settings(options), *options.settings]
-    return load_settings(paths, here(), os.environ, overrides, faults)
+    trust = trust or trust_of(options, paths)
+    return load_settings(paths, here(), os.environ, overrides, faults, trust=trust)
 
 
 def _as_settings(options: Options) -> Iterator[str]:

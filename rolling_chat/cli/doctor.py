@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from rolling_chat import __version__
 from rolling_chat.agent.request.model_limits import Knowledge, knowledge_of, offers_tools, window_of
-from rolling_chat.cli.configured import here, settings_of
+from rolling_chat.cli.configured import here, settings_of, trust_of
 from rolling_chat.cli.exits import Exit
 from rolling_chat.cli.options import Options
 from rolling_chat.context.encodings import ENCODINGS, find_encoding
@@ -26,6 +26,7 @@ from rolling_chat.settings.load import Faults
 from rolling_chat.settings.paths import Paths
 from rolling_chat.settings.schema import Settings
 from rolling_chat.settings.themes import find_theme, load_themes
+from rolling_chat.settings.trust import FolderTrust
 from rolling_chat.text import one_line
 
 log = logging.getLogger("rolling_chat.cli.doctor")
@@ -49,10 +50,12 @@ def run_doctor(options: Options, paths: Paths) -> int:
 def _facts(options: Options, paths: Paths) -> Iterator[Fact]:
     """Yield the facts of every section; a section that fails becomes a fact and stops none of the others."""
     faults = Faults(collect=True)
-    settings = settings_of(options, paths, faults)
+    trust = trust_of(options, paths)
+    settings = settings_of(options, paths, faults, trust)
     sections: tuple[tuple[str, Callable[[], Iterable[Fact]]], ...] = (
         ("program", _program),
         ("settings", lambda: _settings(settings, faults, paths)),
+        ("trust", lambda: _trust(trust)),
         ("theme", lambda: _themes(settings, paths)),
         ("sessions", lambda: _sessions(paths)),
         ("log", lambda: [("log", str(paths.log_file), True)]),
@@ -84,6 +87,13 @@ def _settings(settings: Settings, faults: Faults, paths: Paths) -> Iterator[Fact
         yield "settings", warning, True
     for line in faults.lines:
         yield "settings", line, False
+
+
+def _trust(trust: FolderTrust) -> Iterator[Fact]:
+    if trust.problem:
+        yield "trust", trust.problem, False
+    if trust.line:
+        yield "trust", trust.line, True
 
 
 def _themes(settings: Settings, paths: Paths) -> Iterator[Fact]:

@@ -6,7 +6,7 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-from rolling_chat.cli.configured import here, settings_of
+from rolling_chat.cli.configured import here, settings_of, trust_of
 from rolling_chat.cli.exits import Exit, Failure
 from rolling_chat.cli.options import Options
 from rolling_chat.settings.paths import Paths
@@ -22,7 +22,8 @@ def run_chat(options: Options, paths: Paths) -> int:
         raise Failure('the chat needs a terminal; in scripts use rolling-chat -p "text"', Exit.USAGE)
     if os.environ.get("TERM") == "dumb":
         raise Failure('the chat needs a terminal that can move its cursor; TERM is "dumb"', Exit.USAGE)
-    settings = settings_of(options, paths)
+    trust = trust_of(options, paths)
+    settings = settings_of(options, paths, trust=trust)
     themes = load_themes(paths.themes_dir)
     find_theme(themes, settings.theme)
     from rolling_chat.tui.start import run_app
@@ -31,9 +32,14 @@ def run_chat(options: Options, paths: Paths) -> int:
         # imports the agent and the store: the screen is painted before
         from rolling_chat.cli import opening
 
-        return opening.open_chat(options, settings, paths)
+        # read again: the user may have been asked about the folder's own settings meanwhile
+        trusted = settings_of(options, paths, trust=trust)
+        find_theme(themes, trusted.theme)
+        return opening.open_chat(options, trusted, paths, trust)
 
-    code, chat = run_app(open_chat, settings=settings, themes=themes, paths=paths, folder=str(here()))
+    code, chat = run_app(
+        open_chat, settings=settings, themes=themes, paths=paths, folder=str(here()), trust=trust
+    )
     if chat is not None:
         if chat.session.conversation.recent and chat.session.resume_command:
             print(f"Go on with: {chat.session.resume_command}")

@@ -18,6 +18,7 @@ from rolling_chat.sessions.records import SessionAmbiguous, SessionNotFound, Sto
 from rolling_chat.sessions.store import SessionStore
 from rolling_chat.settings.paths import Paths
 from rolling_chat.settings.schema import Settings
+from rolling_chat.settings.trust import FolderTrust
 
 
 def open_store(paths: Paths) -> SessionStore:
@@ -32,6 +33,7 @@ def open_chat(
     options: Options,
     settings: Settings,
     paths: Paths,
+    trust: FolderTrust,
     *,
     ask: AskPermission | None = None,
     needs_model: bool = False,
@@ -48,7 +50,7 @@ def open_chat(
         )
     close_process()  # before anything runs that could look into it
     try:
-        runtime = Runtime.create(settings, paths, here(), dict(os.environ), save=options.save)
+        runtime = Runtime.create(settings, paths, here(), dict(os.environ), trust=trust, save=options.save)
     except StoreError as error:
         raise Failure(str(error)) from error
     session = _session_of(options, runtime.store, str(runtime.folder))

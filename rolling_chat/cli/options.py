@@ -17,6 +17,7 @@ class Options(argparse.Namespace):
     resume: str | None
     save: bool
     approvals: str | None
+    trust: bool
     tools: str | None
     max_iterations: int | None
     output_format: str

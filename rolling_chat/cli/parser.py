@@ -176,6 +176,9 @@ def _add_chat_options(parser: argparse.ArgumentParser) -> None:
         action="store_false",
         help="keep the session in memory only; it is gone at the end",
     )
+    parser.add_argument(
+        "--trust", action="store_true", help="trust this folder's own instructions and settings, for this run"
+    )
     parser.add_argument("--approvals", choices=APPROVALS, help="which tools may run without asking")
     parser.add_argument(
         "--tools", metavar="LIST|none", help="the tools that the model is offered, with commas"

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from rolling_chat.agent import Chat, ChatError
 from rolling_chat.agent.models import unknown_address_line
-from rolling_chat.cli.configured import settings_of
+from rolling_chat.cli.configured import settings_of, trust_of
 from rolling_chat.cli.exits import Exit, Failure
 from rolling_chat.cli.opening import open_chat
 from rolling_chat.cli.options import Options
@@ -101,13 +101,14 @@ class Result:
 
 def run_script(options: Options, paths: Paths) -> int:
     """Run `-p`: send one prompt and print the answer. Raises Failure for bad usage."""
-    settings = settings_of(options, paths)
+    trust = trust_of(options, paths)
+    settings = settings_of(options, paths, trust=trust)
     given = options.print or ""
     piped = read_pipe(wait=not given)
     text = "\n\n".join(part for part in (given, piped.strip("\n")) if part.strip())
     if not text:
         raise Failure('-p needs a text, as in rolling-chat -p "text", or through a pipe', Exit.USAGE)
-    chat = open_chat(options, settings, paths, needs_model=True)
+    chat = open_chat(options, settings, paths, trust, needs_model=True)
     if chat.session.address is None:
         line = unknown_address_line(chat.session.model)
         chat.close()

@@ -9,6 +9,7 @@ from rolling_chat.commands.base import Column, Command, CommandContext, Inspecti
 from rolling_chat.commands.marks import Mark, mark_of
 from rolling_chat.context.report import Fate, PromptReport, Row
 from rolling_chat.lazily import Lazily
+from rolling_chat.text import exact, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,13 +18,20 @@ if TYPE_CHECKING:
     from rolling_chat.messages import Message
 
 _PREVIEW_CHARS = 60
+_MAX_NAME = 40
 _MIN_BAND = 0.005  # a narrower band rounds to nothing
 
 
-def category_table(report: PromptReport) -> Table:
-    """Return a table that divides the window of one request by category, with hints to shrink each."""
+def category_table(report: PromptReport, instructions: Sequence[tuple[str, int]] = ()) -> Table:
+    """Return a table that divides the window of one request by category, with hints to shrink each.
+
+    `instructions` are the files in the system prompt, with their tokens: each has a row of its own.
+    """
+    rest = max(0, report.system - sum(size for _, size in instructions))
+    files = [(one_line(exact(name), _MAX_NAME), size, "/memory") for name, size in instructions]
     rows = [
-        ("system prompt", report.system, ""),
+        ("system prompt", rest, ""),
+        *files,
         ("tools", report.tools, "agent.tools in the settings"),
         ("summary", report.summary, "/summary"),
         ("history", report.history, "/compact" if report.rolling else "/rolling-context on"),
@@ -166,7 +174,8 @@ def inspection(context: CommandContext) -> Inspection:
     messages = message_table(report.rows, chat.session.messages, chat.session.pins.scope)
     indexes = range(len(report.rows) - 1, -1, -1)  # a row's index is that of its message
     lines = lead(report, chat.usage.cost)
-    return Inspection(tuple(lines), (category_table(report), messages), indexes)
+    categories = category_table(report, chat.session.instruction_sizes())
+    return Inspection(tuple(lines), (categories, messages), indexes)
 
 
 def _run(context: CommandContext, _argument: str) -> None:

@@ -37,6 +37,7 @@ from rolling_chat.commands.search import SEARCH
 from rolling_chat.commands.sessions import SESSIONS
 from rolling_chat.commands.summary import SUMMARY
 from rolling_chat.commands.theme import THEME
+from rolling_chat.commands.trust import TRUST
 from rolling_chat.commands.undo import UNDO
 from rolling_chat.commands.unpin import UNPIN
 
@@ -59,6 +60,7 @@ _COMMANDS: tuple[Command, ...] = (
     PROCESSES,
     MODE,
     PERMISSIONS,
+    TRUST,
     MODEL,
     UNDO,
     REDO,

@@ -14,13 +14,13 @@ from typing import Any
 from rolling_chat.setting_rules import Rule
 from rolling_chat.settings.paths import HOME_VARIABLE, Paths
 from rolling_chat.settings.schema import ANY, RULES, KeyPath, Settings, SettingsError, build
-from rolling_chat.settings.toml_file import read_toml
+from rolling_chat.settings.toml_file import decode_toml, parse_toml, read_toml
+from rolling_chat.settings.trust import FolderTrust, ProjectSettings
 from rolling_chat.text import printable
 
 ENVIRONMENT_PREFIX = "ROLLING_CHAT_"
 # read by the program itself and no settings
 PROGRAM_VARIABLES = frozenset({HOME_VARIABLE, "ROLLING_CHAT_OFFLINE_DELAY"})
-PROJECT_FILE = Path(".rolling-chat") / "config.toml"
 
 _ENVIRONMENT = "environment"
 _COMMAND_LINE = "command line"
@@ -67,12 +67,15 @@ def load_settings(
     environ: Mapping[str, str],
     overrides: Sequence[str] = (),
     faults: Faults | None = None,
+    *,
+    trust: FolderTrust | None = None,
 ) -> Settings:
     """Read the settings that apply in `folder`: defaults, files, environment and command line.
 
     `overrides` are `key=value`, the value in TOML or, for a key that takes text, plain. A
-    project's own file may set only what can neither run code nor send data elsewhere, unless the
-    user's own settings list its folder in `trusted_folders`; it may deny permissions, never give them.
+    project's own file is read if `trust` has it. It may set only what can neither run code nor send data
+    elsewhere, unless the user's own settings list its folder in `trusted_folders`; what else it sets is a
+    warning. It may deny permissions, never give them.
     Raises SettingsError for anything that is unknown, not allowed or unreadable: the program does not
     start on a guess. A variable of the environment that is unknown is a warning only: it may be there for
     another program. With `faults` that collect, what is wrong is left out instead.
@@ -81,17 +84,19 @@ def load_settings(
     user = list(_from_file(paths.config_file, faults))
     later = [*_from_environment(environ), *_from_overrides(overrides, faults)]
     values, origins = _checked([*user, *later], faults)
-    project_file = None
-    with faults.caught():
-        project_file = _project_file(folder, paths)
+    warnings = list(_unknown_variables(environ))
+    is_listed = _is_listed(folder, values.get(("trusted_folders",), ()))
+    if trust is not None and is_listed:
+        trust.everything = True
+    project_file = trust.settings() if trust is not None else None
     if project_file is not None:
-        is_trusted = _trusted(project_file.parent.parent, values.get(("trusted_folders",), ()))
-        project = list(_safe(_from_file(project_file, faults), faults, is_trusted=is_trusted))
+        given = _from_data(project_file, faults)
+        project = list(_safe(given, warnings, is_listed=is_listed))
         own = [item for item in project if not _adds(item)]
         values, origins = _checked([*user, *own, *later], faults)
         _add(values, origins, [item for item in project if _adds(item)], faults)
     everywhere = {dotted(path): "default" for path in RULES if ANY not in path}
-    return build(values, everywhere | origins, _unknown_variables(environ))
+    return build(values, everywhere | origins, warnings)
 
 
 def check_setting(path: KeyPath, value: object, origin: str, spelt: str = "") -> Any:
@@ -170,6 +175,13 @@ def _from_file(path: Path, faults: Faults) -> Iterator[_Given]:
     with faults.caught():
         table = read_toml(path)
     yield from _leaves(table, (), printable(str(path), 300), faults)
+
+
+def _from_data(file: ProjectSettings, faults: Faults) -> Iterator[_Given]:
+    table: Mapping[str, object] = {}
+    with faults.caught():
+        table = parse_toml(decode_toml(file.data, file.path), file.path)
+    yield from _leaves(table, (), printable(str(file.path), 300), faults)
 
 
 def _leaves(table: Mapping[str, object], prefix: KeyPath, origin: str, faults: Faults) -> Iterator[_Given]:
@@ -276,17 +288,7 @@ def _with_any(path: KeyPath) -> KeyPath:
     return path
 
 
-def _project_file(folder: Path, paths: Paths) -> Path | None:
-    path = folder / PROJECT_FILE
-    try:
-        if not path.exists() or (paths.config_file.exists() and path.samefile(paths.config_file)):
-            return None
-    except OSError as error:
-        raise SettingsError(f"{printable(str(path), 300)}: cannot be read: {error.strerror}") from None
-    return path
-
-
-def _trusted(folder: Path, trusted: Sequence[str]) -> bool:
+def _is_listed(folder: Path, trusted: Sequence[str]) -> bool:
     try:
         here = folder.resolve()
         named = [Path(name).expanduser() for name in trusted]
@@ -296,19 +298,17 @@ def _trusted(folder: Path, trusted: Sequence[str]) -> bool:
         return False
 
 
-def _safe(given: Iterable[_Given], faults: Faults, *, is_trusted: bool) -> Iterator[_Given]:
-    """Yield the settings that a project may set; report every other one as a fault."""
+def _safe(given: Iterable[_Given], warnings: list[str], *, is_listed: bool) -> Iterator[_Given]:
+    """Yield the settings that a project may set; add a warning for every other one."""
     for item in given:
         rule = find_rule(item.path)
-        if rule is None or (not rule.never_project and (rule.project or is_trusted)):
+        if rule is None or (not rule.never_project and (rule.project or is_listed)):
             yield item
             continue
         trust = "" if rule.never_project else ", or list the folder there in trusted_folders"
-        faults.add(
-            SettingsError(
-                f"{item.origin}: {printable(item.spelt)} = {shown(item.value)}: a project may not set this; "
-                f"put it in your own settings{trust}"
-            )
+        warnings.append(
+            f"{item.origin}: {printable(item.spelt)} = {shown(item.value)}: a project may not set this; "
+            f"put it in your own settings{trust}"
         )
 
 

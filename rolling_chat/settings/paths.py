@@ -34,6 +34,11 @@ class Paths:
         return tuple(path.resolve() for path in (self.config_file, *folders))
 
     @property
+    def instructions_file(self) -> Path:
+        """The user's own instructions for the model, for every folder."""
+        return self.config_file.parent / "AGENTS.md"
+
+    @property
     def attachments_dir(self) -> Path:
         """Messages that were too large to send, as files."""
         return self.data_dir / "attachments"

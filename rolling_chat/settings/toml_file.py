@@ -37,6 +37,13 @@ def read_text(path: Path) -> str:
         return ""
     except (OSError, ValueError) as error:
         raise SettingsError(f"{_name(path)}: cannot be read: {_reason(error)}") from None
+    return decode_toml(data, path)
+
+
+def decode_toml(data: bytes, path: Path) -> str:
+    """Decode the bytes of `path`. Raises SettingsError naming the file and the line."""
+    if len(data) > _MAX_BYTES:
+        raise SettingsError(f"{_name(path)}: too large for a settings file")
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -9,17 +9,12 @@ from contextlib import contextmanager
 from pathlib import Path, PureWindowsPath
 from typing import BinaryIO
 
+from rolling_chat.confined_files import CAN_WALK, CLOSED_TO_CHILDREN, FOLDER, walk_to
 from rolling_chat.text import printable
 from rolling_chat.tools.base import ToolContext, ToolError
 from rolling_chat.tools.decoding import show_name
 
-# flags that Windows does not have, where folders cannot be walked one at a time
-_NO_LINK: int = getattr(os, "O_NOFOLLOW", 0)
-_NO_WAIT: int = getattr(os, "O_NONBLOCK", 0)
-_FOLDER: int = getattr(os, "O_DIRECTORY", 0)
-_CLOSED_TO_CHILDREN: int = getattr(os, "O_CLOEXEC", 0)
 _IS_WINDOWS = os.name == "nt"
-_CAN_WALK = os.open in os.supports_dir_fd and _NO_LINK > 0
 
 
 def resolve_inside(path: str, context: ToolContext) -> Path:
@@ -95,7 +90,7 @@ def open_inside(path: Path, context: ToolContext) -> BinaryIO:
     name = relative_name(path, context)
     try:
         folder = context.folder.resolve()
-        descriptor = _walk_to(path, folder if path.is_relative_to(folder) else path.parent)
+        descriptor = walk_to(path, folder if path.is_relative_to(folder) else path.parent)
     except IsADirectoryError:
         raise ToolError(f"{name} is a folder; list_files shows what is in it.") from None
     except OSError as error:
@@ -111,39 +106,22 @@ def open_inside(path: Path, context: ToolContext) -> BinaryIO:
 
 def open_folder(path: Path, context: ToolContext) -> int | str:
     """Open a folder that `resolve_inside` gave; its path where folders cannot be opened. Raises OSError."""
-    if not _CAN_WALK:
+    if not CAN_WALK:
         return str(path)
-    return _walk_to(path, context.folder.resolve(), _FOLDER)
+    return walk_to(path, context.folder.resolve(), FOLDER)
 
 
 @contextmanager
 def working_folder(context: ToolContext) -> Iterator[tuple[int, ...]]:
     """Open the working folder for a process to inherit; nothing where folders cannot be opened."""
-    if not _CAN_WALK:
+    if not CAN_WALK:
         yield ()
         return
-    descriptor = os.open(context.folder, os.O_RDONLY | _FOLDER | _CLOSED_TO_CHILDREN)
+    descriptor = os.open(context.folder, os.O_RDONLY | FOLDER | CLOSED_TO_CHILDREN)
     try:
         yield (descriptor,)
     finally:
         os.close(descriptor)
-
-
-def _walk_to(path: Path, folder: Path, last: int = 0) -> int:
-    flags = os.O_RDONLY | _CLOSED_TO_CHILDREN | getattr(os, "O_BINARY", 0)
-    if not _CAN_WALK:
-        return os.open(path, flags)
-    flags |= _NO_LINK | _NO_WAIT
-    descriptor = os.open(folder, flags | _FOLDER)
-    parts = path.relative_to(folder).parts
-    for number, part in enumerate(parts, start=1):
-        is_last = number == len(parts)
-        try:
-            following = os.open(part, flags | last if is_last else flags | _FOLDER, dir_fd=descriptor)
-        finally:
-            os.close(descriptor)
-        descriptor = following
-    return descriptor
 
 
 def _require_plain_parts(path: Path) -> None:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from rolling_chat.settings.paths import Paths
     from rolling_chat.settings.schema import Settings
     from rolling_chat.settings.themes import ThemeSpec
+    from rolling_chat.settings.trust import FolderTrust
 
 _log = logging.getLogger("rolling_chat.tui")
 
@@ -36,6 +37,7 @@ class _Phase(Enum):
     """The phase of the start."""
 
     OPENING = auto()  # the chat is being opened
+    ASKING = auto()  # before that, the user is asked whether to trust the folder
     CHANGING = auto()  # its screen takes the place of the first
     CATCHING_UP = auto()  # what was typed meanwhile is typed into it
     READY = auto()
@@ -45,11 +47,20 @@ class StartingApp(RollingChatApp):
     """An app that opens its chat after the first paint, in a thread, and keeps what is typed meanwhile.
 
     The screen that takes keys meanwhile is the app's first mode, the chat's the second. `failure` is
-    what kept the chat from being opened. `folder` is shown until it is open.
+    what kept the chat from being opened. `folder` is shown until it is open. The user is asked first about
+    what `trust` is undecided about.
     """
 
-    def __init__(self, open_chat: Callable[[], Chat], *, folder: str = "", **rest: Any) -> None:
+    def __init__(
+        self,
+        open_chat: Callable[[], Chat],
+        *,
+        folder: str = "",
+        trust: FolderTrust | None = None,
+        **rest: Any,
+    ) -> None:
         super().__init__(None, **rest)
+        self._trust = trust
         self.failure: Exception | None = None
         self._open_chat = open_chat
         self._start = StartScreen(folder)
@@ -92,7 +103,7 @@ class StartingApp(RollingChatApp):
         await super().action_quit()
 
     def _keeps(self, event: events.Key | events.Paste) -> bool:
-        if self._phase is _Phase.READY or event.is_forwarded:
+        if self._phase in (_Phase.READY, _Phase.ASKING) or event.is_forwarded:
             return False
         return not (isinstance(event, events.Key) and event.key in _DONE_AT_ONCE)
 
@@ -112,6 +123,8 @@ class StartingApp(RollingChatApp):
 
     @work(exit_on_error=True)
     async def _show_chat(self) -> None:
+        if self._trust is not None and self._trust.undecided():
+            await self._ask_for_trust(self._trust)
         try:
             # a thread that is waited for: a chat that was opened has to be closed
             await asyncio.to_thread(self._load)
@@ -119,6 +132,7 @@ class StartingApp(RollingChatApp):
             self.failure = error
             self.exit()
             return
+        self._use(self.chat.settings)
         self._phase = _Phase.CHANGING  # no key reaches the first screen any more, nor the next one too soon
         screen = self.chat_screen()
         self.add_mode(_CHAT_MODE, lambda: screen)
@@ -135,6 +149,24 @@ class StartingApp(RollingChatApp):
         while self._typed:  # more may come meanwhile, and it comes after these
             await self._type(self._typed.pop(0))
         self._phase = _Phase.READY
+
+    async def _ask_for_trust(self, trust: FolderTrust) -> None:
+        from rolling_chat.tui.dialogs.trust_screen import ask_for_trust  # noqa: PLC0415  # rarely needed
+
+        self._phase = _Phase.ASKING
+        await ask_for_trust(self, trust, self._type_early)
+        self._phase = _Phase.OPENING
+
+    def _type_early(self, event: events.Key | events.Paste) -> None:
+        """Keep what was typed while the question was open and was not meant for it."""
+        self._typed.append(event)
+        self._start.echo(event)
+
+    def _use(self, settings: Settings) -> None:
+        """Use the theme and the keys of the settings, which a folder that was trusted may have changed."""
+        self.theme = settings.theme
+        self.keymap = Keymap.of(settings.keys)
+        self.set_keymap({name: ",".join(keys) for name, keys in self.keymap.changed.items()})
 
     def _load(self) -> None:
         from rolling_chat.tui.screens import chat_screen  # noqa: F401, PLC0415  # imports every command
@@ -158,6 +190,7 @@ def run_app(
     paths: Paths,
     folder: str = "",
     first_message: str = "",
+    trust: FolderTrust | None = None,
 ) -> tuple[int, Chat | None]:
     """Show a chat until the user quits; return 0, or 1 after a crash that is named on stderr, and the chat.
 
@@ -167,6 +200,7 @@ def run_app(
     app = StartingApp(
         open_chat,
         folder=folder,
+        trust=trust,
         theme=settings.theme,
         themes=themes,
         paths=paths,

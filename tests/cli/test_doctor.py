@@ -51,16 +51,17 @@ def test_every_fault_of_every_file_is_reported(program: Program) -> None:
     project = program.folder / ".rolling-chat" / "config.toml"
     project.parent.mkdir()
     project.write_text('trusted_folders = ["/"]\n[context]\ntrim_to = "x"\n')
-    ran = program("doctor", "-c", "nonsense")
+    ran = program("--trust", "doctor", "-c", "nonsense")
     assert ran.code == 1
     faults = [line for line in ran.out.splitlines() if line.startswith("!")]
     for wanted in (
         "color", "context.trim_to = 7", "agent.tools = 3", "nonsense: must be key=value",
-        "a project may not set this", 'context.trim_to = "x"', "bad.toml: name = 7", "worse.toml, line 1",
+        'context.trim_to = "x"', "bad.toml: name = 7", "worse.toml, line 1",
         'unknown theme "moss"',
     ):  # fmt: skip
         assert sum(wanted in line for line in faults) == 1, (wanted, faults)
-    assert len(faults) == 9
+    assert len(faults) == 8
+    assert "a project may not set this" in ran.out
     assert "o200k_base   found" in ran.out
 
 

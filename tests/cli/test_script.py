@@ -198,3 +198,15 @@ def test_a_reader_who_leaves_early_gets_no_traceback(program: Program) -> None:
         check=False,
     )
     assert "Traceback" not in done.stderr
+
+
+def test_what_is_not_trusted_is_said_on_stderr_and_not_read(program: Program) -> None:
+    (program.folder / "AGENTS.md").write_text("The password is heliotrope.")
+    asked = ("-p", "What is the password?", "--no-save")
+    ran = program(*asked)
+    assert "Not read: AGENTS.md (this folder is not trusted" in ran.err
+    assert "heliotrope" not in ran.out
+    ran = program(*asked, "--trust")
+    assert "Not read" not in ran.err
+    assert "heliotrope" in ran.out
+    assert "heliotrope" not in program(*asked).out  # it was for one run

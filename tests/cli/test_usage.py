@@ -74,7 +74,7 @@ def test_a_foreign_database_is_left_as_it_is(program: Program) -> None:
 def test_a_fault_of_the_program_is_one_line_that_names_the_log(
     program: Program, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def broken(*_: object) -> None:
+    def broken(*_: object, **__: object) -> None:
         raise RuntimeError("boom")
 
     monkeypatch.setattr("rolling_chat.cli.script.settings_of", broken)

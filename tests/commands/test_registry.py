@@ -33,6 +33,7 @@ def test_every_command_of_the_program_is_there_once() -> None:
             "processes",
             "mode",
             "permissions",
+            "trust",
             "model",
             "undo",
             "redo",

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from rolling_chat.settings.load import PROJECT_FILE, load_settings
+from rolling_chat.settings.load import load_settings
 from rolling_chat.settings.schema import SettingsError
+from rolling_chat.settings.trust import PROJECT_FILE, FolderTrust
 from tests.support.tui import make_paths
 
 ALLOW = "[agent.permissions]\nallow = ['run_command(git *)']\n"
@@ -23,7 +24,8 @@ def project(tmp_path: Path) -> Path:
 def _load(tmp_path: Path, user: str = "", *overrides: str):
     paths = make_paths(tmp_path)
     paths.config_file.write_text(user)
-    return load_settings(paths, tmp_path / "work", {}, overrides)
+    trust = FolderTrust(tmp_path / "work", paths, everything=True)
+    return load_settings(paths, tmp_path / "work", {}, overrides, trust=trust)
 
 
 @pytest.mark.parametrize("trusted", [True, False])
@@ -32,8 +34,9 @@ def test_a_project_never_allows_even_in_a_trusted_folder(
 ) -> None:
     project.write_text(ALLOW)
     user = f"trusted_folders = ['{tmp_path / 'work'}']" if trusted else ""
-    with pytest.raises(SettingsError, match=r"agent\.permissions\.allow = a list: a project may not"):
-        _load(tmp_path, user)
+    settings = _load(tmp_path, user)
+    assert not settings.agent.permissions.allow
+    assert "agent.permissions.allow = a list: a project may not" in settings.warnings[0]
 
 
 def test_a_project_adds_to_what_is_denied_and_takes_nothing_away(tmp_path: Path, project: Path) -> None:

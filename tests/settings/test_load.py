@@ -12,9 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rolling_chat.context.config import ContextConfig
-from rolling_chat.settings.load import PROJECT_FILE, load_settings, shown
+from rolling_chat.settings.load import load_settings, shown
 from rolling_chat.settings.paths import Paths, find_paths
 from rolling_chat.settings.schema import ContextSettings, ModelSettings, Settings, SettingsError
+from rolling_chat.settings.trust import PROJECT_FILE, FolderTrust
 
 Load = Callable[..., Settings]
 
@@ -82,7 +83,8 @@ def load(paths: Paths, folder: Path) -> Load:
             if text:
                 path.parent.mkdir(exist_ok=True)
                 path.write_text(text, encoding="utf-8")
-        return load_settings(paths, folder, environ or {}, overrides)
+        trust = FolderTrust(folder, paths, everything=True)
+        return load_settings(paths, folder, environ or {}, overrides, trust=trust)
 
     return write_and_load
 
@@ -278,19 +280,19 @@ def test_a_byte_order_mark_and_windows_line_ends_are_read(load: Load) -> None:
     ],
 )
 def test_a_project_cannot_run_code_or_send_data_elsewhere(load: Load, folder: Path, text: str) -> None:
-    with pytest.raises(SettingsError) as caught:
-        load(project=text)
-    assert str(caught.value).startswith(str(folder / PROJECT_FILE))
-    assert "a project may not set this" in str(caught.value)
-    assert str(caught.value).isprintable()
+    settings = load(project=text)
+    assert dataclasses.replace(settings, warnings=()) == Settings()
+    (line,) = settings.warnings
+    assert line.startswith(str(folder / PROJECT_FILE))
+    assert "a project may not set this" in line
+    assert line.isprintable()
 
 
 def test_a_trusted_projects_settings_all_hold(load: Load, folder: Path) -> None:
     project = "model = 'openai/x'\n[agent]\napprovals = 'all'"
     settings = load(user=f"trusted_folders = [{str(folder)!r}]", project=project)
     assert (settings.model, settings.agent.approvals) == ("openai/x", "all")
-    with pytest.raises(SettingsError, match="a project may not set this"):
-        load(user=f"trusted_folders = [{str(folder.parent)!r}]")
+    assert not load(user=f"trusted_folders = [{str(folder.parent)!r}]").model
     assert load(f"trusted_folders=[{str(folder)!r}]").model == "openai/x"
     assert load(user=f"trusted_folders = [{str(folder / '..' / folder.name)!r}]").model == "openai/x"
 
@@ -299,24 +301,24 @@ def test_trust_is_of_one_folder_and_not_of_wherever_one_stands(
     load: Load, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(folder)
-    with pytest.raises(SettingsError, match="a project may not set this"):
-        load(user="trusted_folders = ['.', '']", project="model = 'openai/x'")
+    assert not load(user="trusted_folders = ['.', '']", project="model = 'openai/x'").model
 
 
 def test_a_folders_name_does_not_reach_the_terminal_raw(tmp_path: Path, paths: Paths) -> None:
     project = tmp_path / "\x1b[2Jproject"
     (project / PROJECT_FILE).parent.mkdir(parents=True)
     (project / PROJECT_FILE).write_text("model = 'openai/x'")
-    with pytest.raises(SettingsError) as caught:
-        load_settings(paths, project, {})
-    assert str(caught.value).isprintable()
+    (line,) = load_settings(paths, project, {}, trust=FolderTrust(project, paths, everything=True)).warnings
+    assert line.isprintable()
 
 
 def test_the_settings_folder_of_the_home_is_no_project(tmp_path: Path) -> None:
     paths = find_paths({"ROLLING_CHAT_HOME": str(tmp_path / ".rolling-chat")})
     paths.config_file.parent.mkdir()
     paths.config_file.write_text("model = 'x'")
-    assert load_settings(paths, tmp_path, {}).model == "x"
+    trust = FolderTrust(tmp_path, paths, everything=True)
+    assert load_settings(paths, tmp_path, {}, trust=trust).model == "x"
+    assert not trust.unread()
 
 
 def test_the_environment_sets_any_fixed_key(load: Load) -> None:

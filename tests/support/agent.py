@@ -27,6 +27,7 @@ from rolling_chat.sessions.store import SessionStore
 from rolling_chat.settings.catalog import ModelCatalog
 from rolling_chat.settings.paths import find_paths
 from rolling_chat.settings.schema import Settings
+from rolling_chat.settings.trust import FolderTrust
 from tests.support.prompt_rules import broken_rules
 
 MODEL = "openai/scripted"
@@ -150,6 +151,7 @@ def make_runtime(
         provider=provider,
         folder=folder,
         environ=environ,
+        given_trust=FolderTrust(folder, paths, everything=True),
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from rolling_chat.agent.request.inputs import RequestInputs
-from rolling_chat.agent.request.instructions import MAX_BYTES, read_instructions, system_prompt
+from rolling_chat.agent.request.instructions import MAX_BYTES, Instructions, read_instructions, system_prompt
 from rolling_chat.agent.request.model_limits import context_config, knowledge_of, offers_tools, window_of
 from rolling_chat.agent.runtime import Runtime
 from rolling_chat.context import ContextConfig
@@ -40,6 +40,7 @@ class RequestSetup:
         self._all_tools = tuple(tools)
         self.rolling = rolling
         self.revision = 0
+        self.instructions = Instructions()
         self.use_model(model, address)
 
     def use_model(self, model: str, address: str | None) -> None:
@@ -51,9 +52,13 @@ class RequestSetup:
         self.read_instructions()
 
     def read_instructions(self) -> None:
-        """Read AGENTS.md again; call it once a turn, so that the prompt does not change within one."""
+        """Read the instruction files again; call it once a turn: the prompt does not change within one."""
+        runtime = self._runtime
         # As many bytes as the window has tokens are about a quarter of it.
-        self._instructions = read_instructions(self._runtime.folder, min(MAX_BYTES, self.window))
+        most = min(MAX_BYTES, self.window)
+        before = self.instructions
+        self.instructions = read_instructions(runtime.trust, runtime.paths.instructions_file, most)
+        self.revision += self.instructions != before
 
     def learn(self, learned: Learned) -> None:
         """Store what a refusal revealed about this model's window, for later processes too."""
@@ -112,7 +117,7 @@ class RequestSetup:
 
     def _system(self, *, rolling: bool) -> str:
         tools = self._offered(rolling=rolling)
-        return system_prompt(self._runtime.folder, self._started_at, tools, self._instructions)
+        return system_prompt(self._runtime.folder, self._started_at, tools, self.instructions.text)
 
     def _schemas(self, *, rolling: bool) -> list[JsonObject]:
         return [tool.schema for tool in self._offered(rolling=rolling)]

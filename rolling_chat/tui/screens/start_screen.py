@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
+from textual import events
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
 from textual.widgets import Static, TextArea
@@ -53,6 +54,15 @@ class StartScreen(Screen[None]):
         """Focus the box, so that typed keys are echoed."""
         self.query_one(Header).show("", short_folder(self._folder), "")
         self.set_focus(self.query_one(TextArea))
+
+    def echo(self, event: events.Key | events.Paste) -> None:
+        """Show what was typed while another screen was open."""
+        box = self.query_one(TextArea)
+        match event:
+            case events.Paste():
+                box.insert(event.text)
+            case events.Key(key="backspace"):
+                box.action_delete_left()
 
     def action_clear(self) -> None:
         """Clear the box."""

@@ -1,0 +1,132 @@
+"""What the user decided about a folder, kept outside of it: what is trusted there, and rules.
+
+One file a folder, named by the hash of its real path: what is damaged is one folder's. A folder that took the
+place of another has another number in its file system, and inherits nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from rolling_chat.settings.paths import Paths
+from rolling_chat.settings.schema import SettingsError
+from rolling_chat.settings.toml_file import read_toml, replace_file
+from rolling_chat.text import printable
+
+
+@dataclass(frozen=True, slots=True)
+class TrustedContent:
+    """A file that is trusted as long as it reads the same; `text` is for showing what changed."""
+
+    sha256: str
+    text: str
+
+    @classmethod
+    def of(cls, data: bytes) -> TrustedContent:
+        """Return the content of a file that the user trusts."""
+        text = "".join(char if char.isprintable() or char in "\n\t" else "\ufffd" for char in _decoded(data))
+        return cls(hashlib.sha256(data).hexdigest(), text)
+
+
+@dataclass(frozen=True, slots=True)
+class FolderRecord:
+    """The decisions about one folder; file names are relative to it.
+
+    `instructions` are trusted whatever they hold, `contents` only as they were, `refused` are not asked about
+    again. `allow` and `deny` are permission rules.
+    """
+
+    instructions: tuple[str, ...] = ()
+    contents: Mapping[str, TrustedContent] = field(default_factory=lambda: MappingProxyType({}))
+    refused: tuple[str, ...] = ()
+    allow: tuple[str, ...] = ()
+    deny: tuple[str, ...] = ()
+
+
+def record_file(paths: Paths, folder: Path) -> Path:
+    """Return the file that holds the decisions about a folder, given without symlinks."""
+    name = hashlib.sha256(os.fsencode(folder)).hexdigest()[:32]
+    return paths.data_dir / "folders" / f"{name}.toml"
+
+
+def read_record(paths: Paths, folder: Path) -> FolderRecord:
+    """Return the decisions about a folder, given without symlinks. Raises SettingsError for damage."""
+    file = record_file(paths, folder)
+    table = read_toml(file)
+    if not table:
+        return FolderRecord()
+    try:
+        return _read(table, folder)
+    except (AttributeError, KeyError, TypeError):
+        name = printable(str(file), 300)
+        raise SettingsError(f"{name}: is damaged: repair it, or delete it to be asked again") from None
+
+
+def change_record(paths: Paths, folder: Path, change: Callable[[FolderRecord], FolderRecord]) -> FolderRecord:
+    """Store other decisions about a folder, and return them. Raises SettingsError: nothing is changed."""
+    import tomli_w  # noqa: PLC0415 - not needed to start
+
+    record = change(read_record(paths, folder))
+    file = record_file(paths, folder)
+    table: dict[str, Any] = {
+        "folder": printable(str(folder), 4_000),
+        "inode": str(_inode(folder)),
+        "instructions": list(record.instructions),
+        "refused": list(record.refused),
+        "allow": list(record.allow),
+        "deny": list(record.deny),
+        "contents": {
+            name: {"sha256": content.sha256, "text": content.text}
+            for name, content in record.contents.items()
+        },
+    }
+    replace_file(file, tomli_w.dumps(table))
+    with suppress(OSError):
+        file.chmod(0o600)
+    return record
+
+
+def _read(table: Mapping[str, Any], folder: Path) -> FolderRecord:
+    if table["inode"] != str(_inode(folder)):
+        return FolderRecord()
+    contents = {
+        name: TrustedContent(_text(content["sha256"]), _text(content["text"]))
+        for name, content in table["contents"].items()
+    }
+    return FolderRecord(
+        _texts(table["instructions"]),
+        MappingProxyType(contents),
+        _texts(table["refused"]),
+        _texts(table["allow"]),
+        _texts(table["deny"]),
+    )
+
+
+def _texts(value: object) -> tuple[str, ...]:
+    if not isinstance(value, list):
+        raise TypeError(value)
+    return tuple(map(_text, value))
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError(value)
+    return value
+
+
+def _inode(folder: Path) -> int:
+    try:
+        return folder.stat().st_ino
+    except OSError:
+        return 0
+
+
+def _decoded(data: bytes) -> str:
+    return data.decode("utf-8", errors="replace")
