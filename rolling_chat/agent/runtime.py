@@ -64,7 +64,7 @@ class Runtime:
         Without `trust`, it is what the user answered earlier. Without `save` the sessions live in memory.
         Raises StoreError.
         """
-        catalog = load_catalog()
+        catalog = load_catalog(paths.catalog_file)
         return cls(
             settings=settings,
             paths=paths,

@@ -22,6 +22,7 @@ from rolling_chat.providers.discovery import choose_model
 from rolling_chat.sessions.records import StoreError
 from rolling_chat.sessions.store import SessionStore
 from rolling_chat.settings.catalog import load_catalog
+from rolling_chat.settings.catalog_files import newest_catalog
 from rolling_chat.settings.load import Faults
 from rolling_chat.settings.paths import Paths
 from rolling_chat.settings.schema import Settings
@@ -122,7 +123,7 @@ def _programs() -> Iterator[Fact]:
 
 
 def _model(options: Options, settings: Settings, paths: Paths) -> Iterator[Fact]:
-    catalog = load_catalog()
+    catalog = load_catalog(paths.catalog_file)
     choice = choose_model(settings, os.environ, model=options.model)
     info = catalog.lookup(choice.model)
     yield "model", f"{choice.model} (from {choice.source})", True
@@ -134,13 +135,13 @@ def _model(options: Options, settings: Settings, paths: Paths) -> Iterator[Fact]
         "offered" if offers_tools(choice.model, catalog) else "not offered: the model takes none",
         True,
     )
-    has_price = info is not None and info.input_cost is not None
+    price = info.prices.input if info is not None else None
     yield (
         "price",
-        f"${(info.input_cost or 0) * 1e6:.2f} a million tokens in" if info and has_price else "unknown",
+        f"${price * 1e6:.2f} a million tokens in" if price is not None else "unknown",
         True,
     )
-    yield "catalog", f"{len(catalog.names()):,} models", True
+    yield "catalog", newest_catalog(paths.catalog_file).described, True
 
 
 def _learned(model: str, settings: Settings, paths: Paths) -> Knowledge:

@@ -61,8 +61,9 @@ def run_replay(options: Options, paths: Paths) -> int:
     settings = settings_of(options, paths)
     counts = SessionCounts()
     model, transcripts, known = _open(options, paths, settings, counts)
+    catalog = load_catalog(paths.catalog_file if known is not None else None)
     replaying = Replaying(
-        model, _as_asked(settings, model, options), load_catalog(), counts.memo, known,
+        model, _as_asked(settings, model, options), catalog, counts.memo, known,
         keeps_samples=picture is not None,
     )  # fmt: skip
     try:

@@ -8,7 +8,7 @@ from typing import Any
 
 from rolling_chat.messages import Usage
 from rolling_chat.providers.whole_answers import MAX_TOKENS
-from rolling_chat.settings.catalog import ModelInfo
+from rolling_chat.settings.catalog import NO_PRICES, ModelInfo
 
 
 class UsageReader:
@@ -35,18 +35,19 @@ class UsageReader:
 
 def with_cost(usage: Usage, info: ModelInfo | None) -> Usage:
     """Add the cost in US dollars to `usage`; None if a price that is needed is not known."""
-    if info is None or info.input_cost is None or info.output_cost is None:
+    prices = info.prices_of(usage.input_tokens) if info is not None else NO_PRICES
+    if prices.input is None or prices.output is None:
         return usage
     if not (usage.input_tokens or usage.output_tokens):
         return usage
-    read = info.input_cost if info.cache_read_cost is None else info.cache_read_cost
-    write = info.input_cost if info.cache_write_cost is None else info.cache_write_cost
+    read = prices.input if prices.cache_read is None else prices.cache_read
+    write = prices.input if prices.cache_write is None else prices.cache_write
     fresh = max(0, usage.input_tokens - usage.cached_read_tokens - usage.cached_write_tokens)
     cost = (
-        fresh * info.input_cost
+        fresh * prices.input
         + usage.cached_read_tokens * read
         + usage.cached_write_tokens * write
-        + usage.output_tokens * info.output_cost
+        + usage.output_tokens * prices.output
     )
     return replace(usage, cost=cost)
 

@@ -1,12 +1,9 @@
-"""What is known of the models: litellm's own table, read as data and without importing litellm."""
+"""What is known of the models: their windows, abilities and prices, by name."""
 
 from __future__ import annotations
 
 import difflib
 import functools
-import importlib.util
-import json
-import logging
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -14,24 +11,36 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rolling_chat.messages import Json, JsonObject
+from rolling_chat.settings.catalog_files import TEXT_MODES, newest_catalog
 
-_log = logging.getLogger("rolling_chat.settings.catalog")
-_TABLE_FILE = "model_prices_and_context_window_backup.json"
-# "responses" and "completion" models are reached by the same call, through litellm's bridges
-_TEXT_MODES = frozenset({"chat", "responses", "completion"})
 # two paths to the same server (litellm names its models by the first)
 _SAME_SERVER = {"ollama_chat": "ollama"}
+# the ends of the names of prices for long prompts, by the tokens above which they hold
+_LONG = {tokens: f"_above_{tokens // 1000}k_tokens" for tokens in (128_000, 200_000, 272_000)}
 _INVENTORIES = ("bedrock", "azure", "oci", "sagemaker")
+
+
+@dataclass(frozen=True, slots=True)
+class Prices:
+    """Prices in US dollars a token; None where nobody knows."""
+
+    input: float | None = None
+    output: float | None = None
+    cache_read: float | None = None
+    cache_write: float | None = None
+    cache_write_hour: float | None = None
+
+
+NO_PRICES = Prices()
 
 
 @dataclass(frozen=True, slots=True)
 class ModelInfo:
     """A model in the catalog: its window, its limits, its prices.
 
-    Sizes in tokens, 0 where unknown; costs in US dollars a token.
-
-    `name` is the table's name for it. A cost is None where nobody knows it, and where the
-    figures were found under another provider than the one asked for.
+    Sizes in tokens, 0 where unknown. `name` is the table's name for it. `long_prices` are those of a request
+    whose prompt has more than `long_above` tokens. There are no prices where the figures were found under
+    another provider than the one asked for.
     """
 
     name: str
@@ -39,18 +48,23 @@ class ModelInfo:
     max_input_tokens: int = 0
     max_output_tokens: int = 0
     supports_tools: bool = False
+    supports_vision: bool = False
+    supports_reasoning: bool = False
     prompt_cache: bool = False
-    input_cost: float | None = None
-    output_cost: float | None = None
-    cache_read_cost: float | None = None
-    cache_write_cost: float | None = None
+    prices: Prices = NO_PRICES
+    long_prices: Prices = NO_PRICES
+    long_above: int = 0
+
+    def prices_of(self, prompt_tokens: int) -> Prices:
+        """Return the prices of a request with a prompt of so many tokens."""
+        return self.long_prices if self.long_above and prompt_tokens > self.long_above else self.prices
 
 
 class ModelCatalog:
     """A catalog of known models by name.
 
-    `table` is litellm's, or reads it when something is first asked of it: that takes 30 ms, which a
-    start with the offline model can do without.
+    `table` is one in litellm's form, or reads it when something is first asked of it: that takes 15 ms, which
+    a start with the offline model can do without.
     """
 
     def __init__(self, table: Mapping[str, JsonObject] | Callable[[], Mapping[str, JsonObject]]) -> None:
@@ -62,7 +76,7 @@ class ModelCatalog:
         return {
             name: entry
             for name, entry in table.items()
-            if isinstance(entry, Mapping) and str(entry.get("mode")) in _TEXT_MODES
+            if isinstance(entry, Mapping) and str(entry.get("mode")) in TEXT_MODES
         }
 
     def lookup(self, model: str) -> ModelInfo | None:
@@ -147,46 +161,40 @@ class ModelCatalog:
             max_input_tokens=_tokens(entry.get("max_input_tokens")),
             max_output_tokens=_tokens(entry.get("max_output_tokens")),
             supports_tools=entry.get("supports_function_calling") is True,
+            supports_vision=entry.get("supports_vision") is True,
+            supports_reasoning=entry.get("supports_reasoning") is True,
             prompt_cache=entry.get("supports_prompt_caching") is True,
-            input_cost=_cost(entry.get("input_cost_per_token")),
-            output_cost=_cost(entry.get("output_cost_per_token")),
-            cache_read_cost=_cost(entry.get("cache_read_input_token_cost")),
-            cache_write_cost=_cost(entry.get("cache_creation_input_token_cost")),
         )
         provider = asked.partition("/")[0]
         if name == asked or _SAME_SERVER.get(provider, provider) == info.provider:
-            return info
-        return replace(info, input_cost=None, output_cost=None, cache_read_cost=None, cache_write_cost=None)
+            above = next((size for size in _LONG if f"input_cost_per_token{_LONG[size]}" in entry), 0)
+            long = _prices(entry, _LONG[above]) if above else NO_PRICES
+            return replace(info, prices=_prices(entry), long_prices=long, long_above=above)
+        return info
 
 
 @functools.cache
-def load_catalog() -> ModelCatalog:
-    """Load the model catalog from litellm's table in its package folder, once and when first needed.
+def load_catalog(fetched: Path | None = None) -> ModelCatalog:
+    """Load the model catalog once, when it is first needed: the packaged file, or a newer one at `fetched`.
 
     It is empty, and a line in the log says why, where there is no table to be read.
     """
-    return ModelCatalog(_read_table)
+    return ModelCatalog(lambda: newest_catalog(fetched).models)
 
 
-def _read_table() -> Mapping[str, JsonObject]:
-    path = table_path()
-    if path is None:
-        _log.warning("no model table: litellm is not installed")
-        return {}
-    try:
-        table = json.loads(path.read_bytes())
-    except (OSError, ValueError, RecursionError) as error:
-        _log.warning("no model table: %s: %s", path, error)
-        return {}
-    return table if isinstance(table, dict) else {}
+def _prices(entry: JsonObject, tier: str = "") -> Prices:
+    """The prices of an entry; of a tier, those that the entry does not name are the usual ones."""
 
+    def price(name: str) -> float | None:
+        return _cost(entry.get(f"{name}{tier}", entry.get(name)))
 
-def table_path() -> Path | None:
-    """Find the path of litellm's model table, or None; litellm is not imported."""
-    spec = importlib.util.find_spec("litellm")
-    if spec is None or not spec.submodule_search_locations:
-        return None
-    return Path(next(iter(spec.submodule_search_locations))) / _TABLE_FILE
+    return Prices(
+        price("input_cost_per_token"),
+        price("output_cost_per_token"),
+        price("cache_read_input_token_cost"),
+        price("cache_creation_input_token_cost"),
+        _cost(entry.get("cache_creation_input_token_cost_above_1hr")),
+    )
 
 
 def _spellings(name: str) -> Iterator[str]:

@@ -39,6 +39,11 @@ class Paths:
         return self.config_file.parent / "AGENTS.md"
 
     @property
+    def catalog_file(self) -> Path:
+        """The model catalog that was fetched last."""
+        return self.data_dir / "models.json"
+
+    @property
     def attachments_dir(self) -> Path:
         """Messages that were too large to send, as files."""
         return self.data_dir / "attachments"

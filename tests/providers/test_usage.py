@@ -9,7 +9,7 @@ import pytest
 
 from rolling_chat.messages import Usage
 from rolling_chat.providers.usage import UsageReader, with_cost
-from rolling_chat.settings.catalog import ModelInfo
+from rolling_chat.settings.catalog import ModelInfo, Prices
 
 
 def reported_usage(chunks: list[Any]) -> Usage:
@@ -45,7 +45,7 @@ def test_cached_and_reasoning_tokens_are_found_under_both_names() -> None:
 
 
 def test_cached_tokens_have_prices_of_their_own() -> None:
-    info = ModelInfo("x", "y", input_cost=10.0, output_cost=50.0, cache_read_cost=1.0, cache_write_cost=12.5)
+    info = ModelInfo("x", "y", prices=Prices(10.0, 50.0, 1.0, 12.5))
     usage = with_cost(Usage(100, 2, cached_read_tokens=60, cached_write_tokens=30), info)
 
     assert usage.cost == pytest.approx(10 * 10 + 60 * 1 + 30 * 12.5 + 2 * 50)
@@ -53,8 +53,8 @@ def test_cached_tokens_have_prices_of_their_own() -> None:
 
 def test_without_a_price_the_cost_is_unknown_and_not_nothing() -> None:
     assert with_cost(Usage(100, 2), None).cost is None
-    assert with_cost(Usage(100, 2), ModelInfo("x", "y", input_cost=None, output_cost=1.0)).cost is None
+    assert with_cost(Usage(100, 2), ModelInfo("x", "y", prices=Prices(None, 1.0))).cost is None
 
 
 def test_without_usage_the_cost_is_unknown() -> None:
-    assert with_cost(Usage(), ModelInfo("x", "y", input_cost=1.0, output_cost=1.0)).cost is None
+    assert with_cost(Usage(), ModelInfo("x", "y", prices=Prices(1.0, 1.0))).cost is None

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from rolling_chat.settings.catalog import ModelCatalog, load_catalog
+from rolling_chat.settings.catalog import NO_PRICES, ModelCatalog, load_catalog
 
 
 @pytest.mark.parametrize(
@@ -44,9 +44,9 @@ def test_prices_hold_only_for_the_provider_that_asks_them() -> None:
     own, router = catalog.lookup("anthropic/claude-sonnet-4-5"), catalog.lookup("router/claude-sonnet-4-5")
     assert own is not None
     assert router is not None
-    assert own.input_cost == 3e-06
-    assert own.cache_read_cost is not None
-    assert (router.input_cost, router.output_cost, router.cache_read_cost) == (None, None, None)
+    assert own.prices.input == 3e-06
+    assert own.prices.cache_read is not None
+    assert router.prices == NO_PRICES
 
 
 def test_a_model_that_several_serve_gets_the_smallest_window() -> None:
@@ -60,7 +60,7 @@ def test_a_model_that_several_serve_gets_the_smallest_window() -> None:
     )
     info = catalog.lookup("nobody/big-llm")
     assert info is not None
-    assert (info.name, info.max_input_tokens, info.input_cost) == ("b/big-llm", 32_000, None)
+    assert (info.name, info.max_input_tokens, info.prices) == ("b/big-llm", 32_000, NO_PRICES)
 
 
 def test_a_table_with_odd_entries_is_read() -> None:
@@ -73,7 +73,7 @@ def test_a_table_with_odd_entries_is_read() -> None:
     )
     odd = catalog.lookup("odd")
     assert odd is not None
-    assert (odd.max_input_tokens, odd.input_cost, odd.provider) == (0, None, "")
+    assert (odd.max_input_tokens, odd.prices.input, odd.provider) == (0, None, "")
     assert catalog.names() == ("broken", "odd")
     assert catalog.nearest("brokn") == ["broken"]
     assert catalog.nearest("x/od") == ["odd"]
