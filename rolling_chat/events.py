@@ -57,6 +57,33 @@ class PermissionRequest:
 AskPermission: TypeAlias = Callable[[PermissionRequest], Awaitable[PermissionAnswer]]
 
 
+class Attach(StrEnum):
+    """The user's answer about a file that was mentioned with `@`."""
+
+    WHOLE = "whole"
+    IN_PIECES = "in pieces"  # the model reads it with its tool, as far as it needs
+    NAME_ONLY = "name only"
+    NOT_SENT = "not sent"
+
+
+@dataclass(frozen=True, slots=True)
+class AttachmentQuestion:
+    """A file that the user mentioned and that is not attached unasked: it is outside the folder, or large.
+
+    `path` is where it is, with all symlinks followed. `tokens` is its size where it was read, which it is not
+    before one outside was approved. `has_pieces`: the model could read it in pieces.
+    """
+
+    name: str
+    path: str
+    tokens: int = 0
+    is_outside: bool = False
+    has_pieces: bool = False
+
+
+AskAttachment: TypeAlias = Callable[[AttachmentQuestion], Awaitable[Attach]]
+
+
 @dataclass(frozen=True, slots=True)
 class TurnStarted:
     """The user's message is stored and the turn runs."""
@@ -201,11 +228,13 @@ SummaryEvent: TypeAlias = SummaryBegan | SummaryEnded
 class Listener:
     """Callbacks by which a chat asks and informs the screen outside of a turn's events.
 
-    `ask` is asked for permission, None refuses what needs it. `on_older` gets the messages that are read
-    above the newest ones of a long session, `on_summary` learns when a summary is being made.
+    `ask` is asked for permission, None refuses what needs it; `ask_attachment` is asked about mentioned
+    files, None refuses those outside the folder and attaches large ones. `on_older` gets the messages that
+    are read above the newest ones of a long session, `on_summary` learns when a summary is being made.
     """
 
     ask: AskPermission | None = None
+    ask_attachment: AskAttachment | None = None
     on_older: Callable[[Sequence[Message]], None] | None = None
     on_summary: Callable[[SummaryEvent], None] | None = None
 

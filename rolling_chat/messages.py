@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Literal, TypeAlias, cast
 
 from rolling_chat.message_validation import normalize_message, normalize_role
+from rolling_chat.text import normalize_text
 from rolling_chat.text_compression import Packed, pack, text_slot
 
 Json: TypeAlias = Any
@@ -27,6 +28,9 @@ NOTE = "note"
 
 TEXT_CALLS = "text_calls"
 """The name among a reply's extras of the index in its text at which the calls begin that it wrote as text."""
+
+ATTACHED = "attached"
+"""The name among a user message's extras of where in its text the attached files are; no model is sent it."""
 
 
 GONE = "gone"
@@ -63,6 +67,20 @@ class FileTouch:
     path: str
     action: Literal["read", "read in part", "written", "written in part"]
     sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class Attachment:
+    """A file or folder that goes with a user's message.
+
+    `mention` is what names it in the words of the message, without the `@`; `note` says what it is in a few
+    words; `text` is what the model is sent of it, `tokens` its size, 0 where it was not counted.
+    """
+
+    mention: str
+    note: str
+    text: str
+    tokens: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +137,39 @@ class Message:
         start = (self.extras or {}).get(TEXT_CALLS) if self.writes_calls else None
         return self.text[:start].rstrip() if isinstance(start, int) and start >= 0 else self.text
 
+    @property
+    def words(self) -> str:
+        """The text without what is attached to it."""
+        places = self._attached
+        return self.text[: places[0]["at"]].rstrip("\n") if places else self.text
+
+    @property
+    def attachments(self) -> tuple[Attachment, ...]:
+        """What is attached to a user's message."""
+        text = self.text
+        return tuple(
+            Attachment(
+                place["mention"],
+                place["note"],
+                text[place["at"] : place["at"] + place["length"]],
+                place["tokens"],
+            )
+            for place in self._attached
+        )
+
+    @property
+    def _attached(self) -> Sequence[Mapping[str, Any]]:
+        """Where the attachments are; none where what says so was not written by this program."""
+        places = self.extras.get(ATTACHED) if self.role == "user" and self.extras else None
+        if not isinstance(places, list | tuple) or not all(map(_is_attached_place, places)):
+            return ()
+        at = 0
+        for place in places:
+            if place["at"] < at:
+                return ()
+            at = place["at"] + place["length"]
+        return places if at <= len(self.text) else ()
+
     @classmethod
     def from_dict(cls, data: JsonObject, *, id: str = "") -> Message:
         """Read one OpenAI-format message. Fields that are not the format's go to `extras`.
@@ -164,6 +215,21 @@ class Message:
         return data
 
 
+def user_message(text: str, attachments: Sequence[Attachment] = (), note: str = "") -> Message:
+    """Return a user's message with files attached below its words; the model is sent `note` below all."""
+    text = normalize_text(text)
+    places: list[dict[str, Json]] = []
+    for one in attachments:
+        attached = normalize_text(one.text)
+        text += "\n\n"
+        place = {"at": len(text), "length": len(attached), "tokens": one.tokens}
+        # half a character in a name is nothing that can be stored
+        places.append({"mention": normalize_text(one.mention), "note": normalize_text(one.note), **place})
+        text += attached
+    extras = {**({ATTACHED: places} if places else {}), **({NOTE: note} if note else {})}
+    return Message("user", text, extras=extras or None)
+
+
 _CONTENT = text_slot(Message, "content", Packed)
 
 
@@ -197,6 +263,15 @@ class Usage:
             self.reasoning_tokens + other.reasoning_tokens,
             sum(costs) if costs else None,
         )
+
+
+def _is_attached_place(place: object) -> bool:
+    if not isinstance(place, Mapping):
+        return False
+    texts, counts = ("mention", "note"), ("at", "length", "tokens")
+    return all(isinstance(place.get(name), str) for name in texts) and all(
+        type(place.get(name)) is int and place[name] >= 0 for name in counts
+    )
 
 
 def _tool_call(call: JsonObject) -> ToolCall:

@@ -8,19 +8,25 @@ from rolling_chat.agent.history import SaidTurn
 from rolling_chat.agent.memory.pin_scope import PinScope
 from rolling_chat.agent.memory.pins import PinChange, PinEntry, PinPrice
 from rolling_chat.agent.memory.summaries import Proposal
+from rolling_chat.agent.mentioned_files import MentionedFile, as_typed
 from rolling_chat.agent.permissions import Policy
 from rolling_chat.agent.request.size_estimates import StreamedReply
 from rolling_chat.agent.runtime import Runtime
+from rolling_chat.agent.turn.attaching import AttachmentRefusedError
 from rolling_chat.sessions.export import FORMATS as EXPORT_FORMATS
 from rolling_chat.sessions.records import LeftBranch, SearchHit, SessionInfo, StoredSummary
+from rolling_chat.tools.file_index import FileIndex
 
 __all__ = [
     "EXPORT_FORMATS",
+    "AttachmentRefusedError",
     "Chat",
     "ChatError",
+    "FileIndex",
     "FileMove",
     "FileState",
     "LeftBranch",
+    "MentionedFile",
     "PinChange",
     "PinEntry",
     "PinPrice",
@@ -33,4 +39,5 @@ __all__ = [
     "SessionInfo",
     "StoredSummary",
     "StreamedReply",
+    "as_typed",
 ]

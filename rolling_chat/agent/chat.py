@@ -112,7 +112,8 @@ class Chat:
     def send(self, text: str) -> AsyncGenerator[Event]:
         """Send `text` as a user message and run the turn, yielding its events.
 
-        Raises ChatError when busy, held elsewhere or blank. The events end with TurnEnded. Whoever stops
+        The files that it mentions with marks (`mentions.py`) are attached. Raises ChatError when busy, held
+        elsewhere or blank. The events end with TurnEnded. Whoever stops
         listening stops the turn.
         """
         if not text.strip():
@@ -227,11 +228,7 @@ class Chat:
         session.require_sendable()
         session.setup.read_instructions()
         news = self._unread_news()
-        if text is not None:
-            with in_words():
-                said = TurnStarted(session.conversation.add_user(text, session.mode_note))
-        else:
-            said = None
+        said, notices = await self._said(text) if text is not None else (None, [])
         events = EventQueue()
         turn = self._turn = RunningTurn(session.turn_loop(events.put), events)
         session.gate.idle.clear()
@@ -241,6 +238,8 @@ class Chat:
                 yield said
             if news:
                 yield Noticed(news)
+            for line in notices:
+                yield Noticed(line, warning=True)
             async for event in turn.events():
                 if isinstance(event, TurnEnded):
                     await session.state.counts.count_long(session.conversation.recent, session.model)
@@ -255,6 +254,19 @@ class Chat:
         """Return a line about files of the folder that are not read, if others than were known; else ""."""
         before, self._unread_line = self._unread_line, self._runtime.trust.line
         return self._unread_line if self._unread_line != before else ""
+
+    async def _said(self, text: str) -> tuple[TurnStarted, list[str]]:
+        """Store a user message with what it mentions; also return notices on what was not attached."""
+        session = self.session
+        outgoing = await session.attaching.outgoing(text)
+        if self.session is not session:
+            raise ChatError("Not sent: another session was opened.")
+        session.require_sendable()
+        with in_words():
+            stored = session.conversation.add_user(
+                outgoing.text, session.mode_note, outgoing.attachments, outgoing.files
+            )
+        return TurnStarted(stored), outgoing.notices
 
     def _end_turn(self, session: Session, outcome: Outcome) -> None:
         turn, self._turn = self._turn, None

@@ -11,7 +11,17 @@ from functools import partial
 
 from rolling_chat.agent.request.counting import SessionCounts
 from rolling_chat.events import Listener
-from rolling_chat.messages import NOTE, SHOWN, Ending, FileTouch, MadeBy, Message, ToolCall, pack_contents
+from rolling_chat.messages import (
+    SHOWN,
+    Attachment,
+    Ending,
+    FileTouch,
+    MadeBy,
+    Message,
+    ToolCall,
+    pack_contents,
+    user_message,
+)
 from rolling_chat.providers.background_thread import in_background
 from rolling_chat.sessions.records import StoreError, Stretch
 from rolling_chat.sessions.store import SessionStore
@@ -142,9 +152,18 @@ class Conversation:
             self._counts.put_back(unsaved)
             raise
 
-    def add_user(self, text: str, note: str = "") -> Message:
-        """Append a user message; the model is sent `note` below its text."""
-        return self._append(Message("user", normalize_text(text), extras={NOTE: note} if note else None))
+    def add_user(
+        self,
+        text: str,
+        note: str = "",
+        attachments: Sequence[Attachment] = (),
+        files: Sequence[FileTouch] = (),
+    ) -> Message:
+        """Append a user message, with what is attached to it and the files that were read for that.
+
+        The model is sent `note` below its text.
+        """
+        return self._append(user_message(text, attachments, note), files)
 
     def add_result(
         self,

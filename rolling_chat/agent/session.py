@@ -19,6 +19,7 @@ from rolling_chat.agent.memory.branch_memory import BranchMemory
 from rolling_chat.agent.memory.pins import SessionPins
 from rolling_chat.agent.memory.summaries import Summaries
 from rolling_chat.agent.memory.summarizer import Summarizer
+from rolling_chat.agent.mentioned_files import MentionedFile, MentionedFiles
 from rolling_chat.agent.models import known_addresses, model_warnings, pick_model
 from rolling_chat.agent.permissions import Permissions
 from rolling_chat.agent.plan_mode import mode_note
@@ -27,6 +28,7 @@ from rolling_chat.agent.request.preview import RequestPreview
 from rolling_chat.agent.request.size_estimates import SizeEstimates
 from rolling_chat.agent.runtime import Runtime
 from rolling_chat.agent.session_state import SessionState
+from rolling_chat.agent.turn.attaching import Attaching
 from rolling_chat.agent.turn.loop import AgentLoop
 from rolling_chat.agent.turn.oversized import (
     LargeMessage,
@@ -40,13 +42,14 @@ from rolling_chat.agent.turn.running import TurnGate
 from rolling_chat.agent.turn.tool_calls import CallRunner
 from rolling_chat.context.tokens import TokenEstimator, estimator_for
 from rolling_chat.events import Emit, Listener
-from rolling_chat.messages import Message
+from rolling_chat.messages import Attachment, Message
 from rolling_chat.providers.background_thread import in_background
 from rolling_chat.providers.discovery import ModelChoice
 from rolling_chat.redaction import secrets_in, without_secrets
 from rolling_chat.sessions.kept_files import MAX_KEPT_BYTES
 from rolling_chat.sessions.records import SessionInfo
 from rolling_chat.tools import ToolContext, choose_tools
+from rolling_chat.tools.file_index import FileIndex, read_index
 from rolling_chat.tools.read_file import READ_FILE
 from rolling_chat.tools.run_command import MAX_TIMEOUT, RunCommand
 
@@ -71,6 +74,7 @@ class Session:
         model_line: str,
     ) -> None:
         self._runtime = runtime
+        self._listener = listener
         self.permissions = Permissions.of(runtime, listener)
         self.state = SessionState(
             runtime, info, model=model, address=address, rolling=rolling,
@@ -228,6 +232,38 @@ class Session:
             self._ready_to_plan, runtime.settings.agent.max_tool_iterations, str(runtime.paths.log_file),
         )  # fmt: skip
 
+    @property
+    def mentioned_files(self) -> MentionedFiles:
+        """The finder of the files that typed text mentions."""
+        context = ToolContext(self._runtime.folder, self._runtime.environ)
+        return MentionedFiles(context, self._runtime.paths.own, self.sizes.about)
+
+    def preview_of(self, file: MentionedFile) -> Attachment:
+        """Return what attaching a mentioned file would add; call it from a thread. Raises ChatError."""
+        with in_words():
+            return self.mentioned_files.preview(file)
+
+    @property
+    def attaching(self) -> Attaching:
+        """The reader of the files that a message mentions, for a message that is sent now."""
+        return Attaching(
+            self.mentioned_files,
+            self._listener.ask_attachment,
+            self.setup.config.max_tool_result_tokens,
+            self._can_read,
+            partial(self._runtime.attachments.keep, self.info.id),
+        )
+
+    def read_index(self) -> FileIndex:
+        """Index the files of the working folder, to complete their names; call it from a thread."""
+        runtime = self._runtime
+        environment = without_secrets(runtime.environ, runtime.settings.agent.environment)
+        return read_index(runtime.folder, environment)
+
+    @property
+    def _can_read(self) -> bool:
+        return any(tool.name == READ_FILE for tool in self.setup.tools)
+
     async def run_own(self, command: str) -> str:
         """Run a command for the user, as `run_command` would, and return its output and its exit code.
 
@@ -336,8 +372,7 @@ class Session:
         """Find what was in the way of a turn that ended because its request did not fit. Raises ChatError."""
         report = self.preview.report()
         rolled = report if self.rolling else await self.overrides.preview()
-        can_read = any(tool.name == READ_FILE for tool in self.setup.tools)
-        return find_obstacle(report, rolled, can_read=can_read)
+        return find_obstacle(report, rolled, can_read=self._can_read)
 
     async def keep_as_file(self, large: LargeMessage, *, head_and_tail: bool) -> str:
         """Undo a message that is too large; keep its text in the session and as a private file.
@@ -352,20 +387,19 @@ class Session:
         if message is None or message.id != large.id:
             raise ChatError("Not sent: the conversation has moved on.")
         with in_words():
-            text = await in_background(
-                partial(self._text_for, large, message.text, head_and_tail=head_and_tail)
-            )
+            text = await in_background(partial(self._text_for, large, message, head_and_tail=head_and_tail))
         if self.state.is_closed or self.conversation.recent[-1] is not message:
             raise ChatError("Not sent: the conversation has moved on.")
         self.history.undo()
         return text
 
-    def _text_for(self, large: LargeMessage, whole: str, *, head_and_tail: bool) -> str:
+    def _text_for(self, large: LargeMessage, message: Message, *, head_and_tail: bool) -> str:
+        whole = message.text
         text = break_long_lines(whole)
         path = self._runtime.attachments.keep(self.info.id, text)
         note = note_on_file(path, text, large, self.setup.config.max_tool_result_tokens)
         if not head_and_tail:
-            return as_opening(whole, note)
+            return as_opening(message.words, note)
         return as_head_and_tail(whole, note, large, self._estimator.count_text)
 
     def close(self) -> None:

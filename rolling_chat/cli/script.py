@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, field
 
-from rolling_chat.agent import Chat, ChatError
+from rolling_chat.agent import AttachmentRefusedError, Chat, ChatError
 from rolling_chat.agent.models import unknown_address_line
 from rolling_chat.cli.configured import settings_of, trust_of
 from rolling_chat.cli.exits import Exit, Failure
@@ -33,6 +33,7 @@ from rolling_chat.events import (
     TurnEnded,
 )
 from rolling_chat.lenient_json import read_json
+from rolling_chat.mentions import marked, without_marks
 from rolling_chat.messages import Ending, Json, Usage
 from rolling_chat.settings.paths import Paths
 from rolling_chat.text import without_controls
@@ -105,7 +106,9 @@ def run_script(options: Options, paths: Paths) -> int:
     settings = settings_of(options, paths, trust=trust)
     given = options.print or ""
     piped = read_pipe(wait=not given)
-    text = "\n\n".join(part for part in (given, piped.strip("\n")) if part.strip())
+    # only what was typed mentions files, and never what came through the pipe
+    parts = (marked(given), without_marks(piped).strip("\n"))
+    text = "\n\n".join(part for part in parts if part.strip())
     if not text:
         raise Failure('-p needs a text, as in rolling-chat -p "text", or through a pipe', Exit.USAGE)
     chat = open_chat(options, settings, paths, trust, needs_model=True)
@@ -119,6 +122,8 @@ def run_script(options: Options, paths: Paths) -> int:
     result = Result(chat, options.save)
     try:
         asyncio.run(_ask(chat, text, result, options.output_format))
+    except AttachmentRefusedError as error:
+        raise Failure(str(error), Exit.USAGE) from None
     except ChatError as error:
         result.outcome, result.error = Outcome.FAILED, str(error)
     finally:

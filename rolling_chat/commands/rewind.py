@@ -6,6 +6,7 @@ import time
 from typing import TYPE_CHECKING
 
 from rolling_chat import figures
+from rolling_chat.agent import as_typed
 from rolling_chat.commands.base import Choice, Command, CommandContext, first_word
 from rolling_chat.commands.context import preview
 from rolling_chat.commands.going_back import go_back
@@ -59,7 +60,7 @@ async def _run(context: CommandContext, argument: str) -> None:
     if not await go_back(context, "Go back", head, lambda: messages.append(session.history.rewind(chosen))):
         return
     message = messages[0]
-    where = "" if context.offer_draft(message.text) else _IN_USE
+    where = "" if context.offer_draft(as_typed(message)) else _IN_USE
     context.say(
         f"Back to before turn {number}: edit your message and send it{where}. "
         "Nothing is deleted: /redo returns, /branches lists what was left."

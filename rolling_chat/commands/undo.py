@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from rolling_chat import figures
+from rolling_chat.agent import as_typed
 from rolling_chat.commands.base import Command, CommandContext
 from rolling_chat.commands.going_back import go_back
 
@@ -18,7 +19,7 @@ async def _run(context: CommandContext, _argument: str) -> None:
     if not await go_back(context, "Take back", head, lambda: messages.append(session.history.undo())):
         return
     taken = messages[0]
-    where = _BACK if context.offer_draft(taken.text) else _IN_USE
+    where = _BACK if context.offer_draft(as_typed(taken)) else _IN_USE
     left = figures.plural(number - 1, "turn")
     context.say(f"Took back turn {number}; {left} left. Nothing is deleted: /redo brings it back{where}.")
 

@@ -6,6 +6,7 @@ import os
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path, PureWindowsPath
 from typing import BinaryIO
 
@@ -15,6 +16,39 @@ from rolling_chat.tools.base import ToolContext, ToolError
 from rolling_chat.tools.decoding import show_name
 
 _IS_WINDOWS = os.name == "nt"
+
+
+@dataclass(frozen=True, slots=True)
+class Located:
+    """A file or folder that the user named: its path with all symlinks followed, and what was there then."""
+
+    path: Path
+    is_inside: bool
+    is_folder: bool
+    size: int  # bytes
+    identity: tuple[int, int]
+
+    def is_still(self, descriptor: int) -> bool:
+        """Return whether an open file is the one that was located."""
+        status = os.fstat(descriptor)
+        return (status.st_dev, status.st_ino) == self.identity
+
+
+def locate(path: str, context: ToolContext) -> Located | None:
+    """Follow a path that the user named, also out of the working folder; None if nothing is there.
+
+    What is outside is only named by this: nothing of it is opened.
+    """
+    folder = context.folder.resolve()
+    try:
+        named = folder / _expand_home(path, context)
+        _require_plain_parts(named)
+        resolved = named.resolve(strict=True)
+        status = resolved.stat()
+    except (OSError, RuntimeError, ValueError):
+        return None
+    is_inside, is_folder = resolved.is_relative_to(folder), stat.S_ISDIR(status.st_mode)
+    return Located(resolved, is_inside, is_folder, status.st_size, (status.st_dev, status.st_ino))
 
 
 def resolve_inside(path: str, context: ToolContext) -> Path:
@@ -105,10 +139,13 @@ def open_inside(path: Path, context: ToolContext) -> BinaryIO:
 
 
 def open_folder(path: Path, context: ToolContext) -> int | str:
-    """Open a folder that `resolve_inside` gave; its path where folders cannot be opened. Raises OSError."""
+    """Open a folder that was resolved; its path where folders cannot be opened. Raises OSError."""
     if not CAN_WALK:
         return str(path)
-    return walk_to(path, context.folder.resolve(), FOLDER)
+    folder = context.folder.resolve()
+    if not path.is_relative_to(folder):
+        return walk_to(path, path.parent, FOLDER)
+    return walk_to(path, folder, FOLDER)
 
 
 @contextmanager

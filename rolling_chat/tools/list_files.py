@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from dataclasses import dataclass
+from pathlib import Path
 
 from rolling_chat.messages import Json, JsonObject
 from rolling_chat.tools.base import ToolContext, ToolError, ToolResult, function_schema, read_text
@@ -40,7 +41,11 @@ class ListFiles:
 
 
 def _list(path: str, context: ToolContext) -> ToolResult:
-    folder = resolve_inside(path, context)
+    return list_folder(resolve_inside(path, context), context)
+
+
+def list_folder(folder: Path, context: ToolContext) -> ToolResult:
+    """List a folder that `resolve_inside` gave, or one outside that the user approved. Raises ToolError."""
     name = relative_name(folder, context)
     try:
         opened = open_folder(folder, context)

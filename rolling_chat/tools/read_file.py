@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import BinaryIO
 
 from rolling_chat.messages import FileTouch, Json, JsonObject
@@ -67,7 +68,9 @@ class ReadFile:
 
 
 @dataclass(slots=True)
-class _Selection:
+class Selection:
+    """Lines of a file, from `first` to `last`."""
+
     data: bytearray
     first: int  # the lines taken, from 1
     last: int
@@ -79,11 +82,28 @@ class _Selection:
         """Whether all lines that the file was read to were taken."""
         return self.first == 1 and self.last == self.lines and not self.full
 
+    @property
+    def text(self) -> str:
+        """The lines as text."""
+        return decode(bytes(self.data)).removeprefix("\ufeff")
+
 
 def _read(path: str, start: int, end: int | None, context: ToolContext) -> ToolResult:
     resolved = resolve_file(path, context)
-    name = relative_name(resolved, context)
     with open_inside(resolved, context) as file:
+        selection, touched = select_lines(file, resolved, start, end, context)
+    text, is_cut = _present(selection, relative_name(resolved, context), start)
+    if is_cut:
+        touched = replace(touched, action="read in part")
+    return ToolResult(text, files=(touched,))
+
+
+def select_lines(
+    file: BinaryIO, path: Path, start: int, end: int | None, context: ToolContext
+) -> tuple[Selection, FileTouch]:
+    """Read the lines from `start` to `end` of an open file. Raises ToolError for a binary one."""
+    name = relative_name(path, context)
+    with file:
         head = file.peek(_SNIFF)[:_SNIFF] if hasattr(file, "peek") else b""
         encoding, digest = encoding_of(head), FileHash()
         if encoding in {"utf-16", "utf-32"}:
@@ -95,10 +115,9 @@ def _read(path: str, start: int, end: int | None, context: ToolContext) -> ToolR
             pieces = _pieces(file, digest)
         selection = _select(pieces, start, end)
         rest = file.peek(1) if hasattr(file, "peek") else b""
-        text, is_cut = _present(selection, name, start)
-        is_whole = selection.is_whole and not rest and not is_cut
-        touched = FileTouch(str(resolved), "read" if is_whole else "read in part", digest.finish(file))
-    return ToolResult(text, files=(touched,))
+        is_whole = selection.is_whole and not rest
+        touched = FileTouch(str(path), "read" if is_whole else "read in part", digest.finish(file))
+    return selection, touched
 
 
 def _pieces(file: BinaryIO, digest: FileHash) -> Iterator[bytes]:
@@ -114,8 +133,8 @@ def _recode(file: BinaryIO, encoding: str, digest: FileHash) -> list[bytes]:
     return [*(line + b"\n" for line in lines[:-1]), *filter(None, lines[-1:])]
 
 
-def _select(pieces: Iterator[bytes], start: int, end: int | None) -> _Selection:
-    selection = _Selection(bytearray(), start, start - 1, 0)
+def _select(pieces: Iterator[bytes], start: int, end: int | None) -> Selection:
+    selection = Selection(bytearray(), start, start - 1, 0)
     line, at_start = 0, True
     for piece in pieces:
         line += at_start
@@ -131,13 +150,13 @@ def _select(pieces: Iterator[bytes], start: int, end: int | None) -> _Selection:
     return selection
 
 
-def _present(selection: _Selection, name: str, start: int) -> tuple[str, bool]:
+def _present(selection: Selection, name: str, start: int) -> tuple[str, bool]:
     """Return the lines under a line that says which they are, and whether one of them was cut."""
     if not selection.lines:
         return f"[{name} is empty]", False
     if selection.last < start:
         raise ToolError(f"{name} has {selection.lines} lines; line {start} is beyond its end.")
-    text = decode(bytes(selection.data)).removeprefix("\ufeff")
+    text = selection.text
     is_alone = selection.first == selection.last
     shown = text if is_alone else _without_long_lines(text, start)
     if selection.full:

@@ -94,6 +94,15 @@ class Tree:
 
     def files(self) -> Iterator[tuple[str, int]]:
         """Yield every file that git would not ignore: its path below the root, and a descriptor."""
+        for path, where, name in self.names():
+            try:
+                descriptor = _open(where, name)
+            except OSError:
+                continue  # unreadable, or gone meanwhile
+            yield path, descriptor
+
+    def names(self) -> Iterator[tuple[str, Where, str]]:
+        """Yield every file that git would not ignore: its path below the root, its open folder, its name."""
         start = len(self._stack[0].path)
         while self._stack:
             folder = self._stack[-1]
@@ -112,7 +121,7 @@ class Tree:
                     self._stack.append(self._enter(below, name, path, folder.rules, wanted))
                     self._close_old()
                 else:
-                    yield folder.path[start:] + name, _open(where, name)
+                    yield folder.path[start:] + name, where, name
             except OSError:
                 continue  # unreadable, or gone meanwhile
 

@@ -64,6 +64,9 @@ KEYS: tuple[KeyRow, ...] = (
     _fixed("up, down", "on the first or last line: the messages you sent before", "up", "down"),
     _fixed("ctrl+r", "search what you sent; again for older, enter to use it, esc for your draft", "ctrl+r"),
     _fixed("tab", "complete a command; next to a folded paste, unfold it; go to a question", "tab"),
+    _fixed(
+        "@", "attach a file or a folder: @src/x.py, @src/x.py:10-20, @src; tab or enter completes it", "at"
+    ),
     _fixed("ctrl+x ctrl+e", "edit the draft in $VISUAL or $EDITOR", "ctrl+x"),
     _fixed(
         "1-5, up, down",

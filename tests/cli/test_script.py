@@ -210,3 +210,24 @@ def test_what_is_not_trusted_is_said_on_stderr_and_not_read(program: Program) ->
     assert "Not read" not in ran.err
     assert "heliotrope" in ran.out
     assert "heliotrope" not in program(*asked).out  # it was for one run
+
+
+def test_files_are_mentioned_in_the_argument_and_never_in_what_is_piped(
+    program: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (program.folder / "notes.txt").write_text("The kettle is blue.\n")
+    (program.folder / "other.txt").write_text("The cup is green.\n")
+    monkeypatch.setattr("rolling_chat.cli.script.read_pipe", lambda **_: "and @other.txt")
+    ran = program("-p", "What color is the kettle in @notes.txt?")
+    assert ran.code == 0
+    assert "The kettle is blue." in ran.out
+    shown = program("-p", "hello", "--continue").code, program("sessions", "list", "--json").json
+    assert shown[0] == 0
+    assert "cup is green" not in program("sessions", "export", shown[1][0]["id"]).out
+
+
+def test_a_mentioned_file_outside_the_folder_ends_with_a_line_and_exit_code_2(program: Program) -> None:
+    (program.folder.parent / "outside.txt").write_text("of the neighbor\n")
+    ran = program("-p", "read @../outside.txt")
+    assert (ran.code, ran.out) == (2, "")
+    assert "@../outside.txt is outside the working folder" in ran.err

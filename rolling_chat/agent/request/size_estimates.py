@@ -14,6 +14,7 @@ _SETTLED_CHARACTERS = 2_000  # what comes after is counted anew every time it is
 _AT_A_TIME = 100_000  # characters counted for one question, some 10 ms; of the rest the size is inferred
 _ARGUMENT_CHARACTERS_PER_TOKEN = 4  # JSON has fewer: the real count, when it comes, is not below
 _CALL_FRAMING = 8
+_PARTS, _PART = 8, 8_000  # parts of a long text that are counted for its price, and their characters
 
 
 class _GrowingText:
@@ -107,6 +108,14 @@ class SizeEstimates:
     def of_draft(self, text: str) -> int:
         """Return how many tokens sending `text` would add to the next request."""
         return self.of(Message("user", text)) if text else 0
+
+    def about(self, text: str) -> int:
+        """Return about how many tokens sending `text` would add; a long one is estimated by samples."""
+        if len(text) <= _PARTS * _PART:
+            return self.of_draft(text)
+        step = (len(text) - _PART) // (_PARTS - 1)
+        parts = "".join(text[at : at + _PART] for at in range(0, step * _PARTS, step))
+        return self.of_draft(parts) * len(text) // len(parts)
 
     def follow(self, reply_id: str) -> StreamedReply:
         """Return a counter for a reply about to be streamed."""

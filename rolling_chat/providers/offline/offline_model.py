@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from rolling_chat.messages import Json, JsonObject, Message, ToolCall
+from rolling_chat.providers.offline.attached import describe_attached, split_attached
 from rolling_chat.providers.offline.extractive_summary import asks_for_summary, extract_summary, marked_texts
 from rolling_chat.providers.offline.matching import (
     best_matches,
@@ -83,7 +84,7 @@ def reply_to(
     if not tools and asks_for_summary(system):
         return OfflineReply(extract_summary([message.text for message in rest]))
     turn_start = next((place for place in range(len(rest) - 1, -1, -1) if rest[place].role == "user"), 0)
-    asked = rest[turn_start].text if rest else ""
+    asked, attached = split_attached(rest[turn_start].text if rest else "")
     if not tools and (marked := marked_texts(asked)):
         return OfflineReply(extract_summary(marked))
     turn = rest[turn_start + 1 :]
@@ -99,6 +100,8 @@ def reply_to(
     results = [message.text for message in turn if message.role == "tool"]
     if steps and results:
         return OfflineReply(_report(steps, results))
+    if attached:
+        return OfflineReply(describe_attached(asked, attached))
     return _answer(asked, system, rest[:turn_start], results, offered if may_call else {})
 
 

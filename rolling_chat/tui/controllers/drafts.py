@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from rolling_chat.commands import Completer, complete, parse
 from rolling_chat.tui.controllers.background import Coalesced, Workplace
+from rolling_chat.tui.controllers.mentions import MentionController
 from rolling_chat.tui.drafts.draft_files import DraftFiles, PasteFiles, Place, save_quietly
 from rolling_chat.tui.drafts.pastes import Draft
 from rolling_chat.tui.drafts.prompt_history import History
@@ -77,6 +78,7 @@ class DraftController:
         pastes = PasteFiles(paths.pastes_dir if paths is not None else None)
         self._pastes = pastes
         self._files = DraftFiles(paths.drafts_dir if paths is not None else None, pastes)
+        self._mentions = MentionController(screen)
         self._history = History(paths.history_file if paths is not None else None, pastes)
         self._session = ""
         self._count_timer: Timer | None = None
@@ -87,7 +89,15 @@ class DraftController:
     def make_box(self, completion: Completion, search: SearchLine) -> PromptBox:
         """Create the prompt box, with its history and its completion."""
         offer = Completer(self._commands).offer
-        return PromptBox(self._history, completion, search, offer, self._meter.price, id="prompt")
+        return PromptBox(
+            self._history,
+            completion,
+            search,
+            offer,
+            offer_files=self._mentions.offer,
+            price=self._meter.price,
+            id="prompt",
+        )
 
     @property
     def _prompt(self) -> PromptBox:
@@ -99,7 +109,7 @@ class DraftController:
         """Run a command, send a message or, while a turn runs, queue it; Enter alone may continue a turn."""
         text, state = draft.whole, self._screen.state
         is_word = self._asking.takes_words and text.lstrip().startswith("!")
-        parsed = None if is_word else parse(text)
+        parsed = None if is_word else parse(draft.command_line)
         if parsed is None and self._asking.give_words(text.strip()):
             self._sent(draft, is_next=False)
             return
@@ -115,16 +125,16 @@ class DraftController:
             self._queue(draft)
         else:
             self._sent(draft)
-            self._screen.work(self._turns.say(text))
+            self._screen.work(self._turns.say(draft.said))
 
     def _queue(self, draft: Draft) -> None:
         state = self._screen.state
         if state.queued:
             state.notice("One message is queued already; up in an empty box takes it back.")
-            self.give_back(draft.whole)
+            self.give_back(draft.said)
         else:
             self._sent(draft, is_next=False)
-            state.queue(draft.whole)
+            state.queue(draft.said)
 
     def take_back(self) -> None:
         """Move the queued message back to the prompt box."""
@@ -133,12 +143,13 @@ class DraftController:
         state.queue("")
 
     def give_back(self, text: str) -> None:
-        """Put text that could not be sent in the prompt box, above what is there."""
-        below = self._prompt.draft.whole
+        """Put text that could not be sent in the prompt box, above what is there; its mentions are marked."""
+        below = self._prompt.draft.said
         self._prompt.put(f"{text}\n{below}" if below.strip() else text)
 
     def _sent(self, draft: Draft, *, is_next: bool = True) -> None:
         self._history.add(draft)
+        self._mentions.forget()
         self._meter.send_draft(is_next=is_next)
         self._save_soon()
 
@@ -162,9 +173,14 @@ class DraftController:
     async def _count(self) -> None:
         if not self._meter.is_ready:
             return
-        text = self._prompt.draft.whole
+        await self._mentions.fold()
+        draft = self._prompt.draft
+        text = draft.whole
         is_command = parse(text) is not None or bool(complete(text))
         tokens = 0 if is_command else await asyncio.to_thread(self._meter.weigh, text)
+        if tokens and draft.attached:
+            tokens += sum(file.tokens for file in draft.attached)
+            text = "\n\n".join((text, *(file.text for file in draft.attached)))
         if self._prompt.text or not tokens:  # it may have been sent meanwhile
             self._meter.show_draft(text, tokens)
         self._screen.state.changed()
@@ -182,7 +198,7 @@ class DraftController:
             return
         left = self._files.take(self._place)
         said = next(
-            (one.text for one in reversed(chat.session.conversation.recent) if one.role == "user"), ""
+            (one.words for one in reversed(chat.session.conversation.recent) if one.role == "user"), ""
         )
         # killed after it was sent, and before the file was gone
         if left and left.whole.strip() != said.strip():
@@ -216,7 +232,7 @@ class DraftController:
         draft, queued = self._prompt.own_draft, self._screen.state.queued
         if not queued:
             return draft
-        return self._prompt.refolded(f"{queued}\n{draft.whole}" if draft else queued)
+        return self._prompt.refolded(f"{queued}\n{draft.said}" if draft else queued)
 
     def _save_soon(self) -> None:
         if self._save_timer is None:

@@ -29,7 +29,6 @@ _log = logging.getLogger("rolling_chat.tui")
 _NEWEST = 64  # messages among which a reply is looked for that has just been sealed
 _LEAVING = (Fate.SUMMARIZED, Fate.OMITTED)
 _SMALLER = (Fate.SHORTENED, Fate.MASKED)
-_PARTS, _PART = 8, 8_000  # parts of a long paste that are counted for its price, and their characters
 
 
 class Meter:
@@ -103,11 +102,7 @@ class Meter:
         """Estimate the tokens of a paste at once, a long one by sampling; return 0 before `begin`."""
         if not self.is_ready:
             return 0
-        if len(text) <= _PARTS * _PART:
-            return self.weigh(text)
-        step = (len(text) - _PART) // (_PARTS - 1)
-        parts = "".join(text[at : at + _PART] for at in range(0, step * _PARTS, step))
-        return self.weigh(parts) * len(text) // len(parts)
+        return self._chat.session.sizes.about(text) if text.strip() else 0
 
     def send_draft(self, *, is_next: bool = True) -> None:
         """Clear the draft; with `is_next`, count it as being sent until the turn starts."""

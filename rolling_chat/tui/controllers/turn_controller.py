@@ -9,8 +9,10 @@ from contextlib import aclosing
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
-from rolling_chat.agent import ChatError
+from rolling_chat.agent import ChatError, as_typed
 from rolling_chat.events import (
+    Attach,
+    AttachmentQuestion,
     Event,
     Outcome,
     Permission,
@@ -28,6 +30,7 @@ from rolling_chat.tui.widgets.questions import (
     HEAD_AND_TAIL,
     ROLL,
     address_question,
+    attachment_question,
     full_question,
     large_message_question,
     permission_question,
@@ -95,7 +98,10 @@ class TurnController:
         self._idle.set()
 
     def say(self, text: str) -> Work:
-        """Return work that sends a message, then any queued one; the screen is busy from this call on."""
+        """Return work that sends a message, then any queued one; the screen is busy from this call on.
+
+        The files that the text mentions with marks are attached.
+        """
         return self._begun(lambda: self._chat.send(text), text)
 
     def carry_on(self) -> Work:
@@ -120,6 +126,10 @@ class TurnController:
         """Ask the user whether a tool call may run."""
         reply = await self._asking.ask(permission_question(request, self._clock))
         return PermissionAnswer(Permission(reply.value), reply.words)
+
+    async def ask_attachment(self, question: AttachmentQuestion) -> Attach:
+        """Ask the user about a file that a message mentions."""
+        return Attach((await self._asking.ask(attachment_question(question, self._clock))).value)
 
     def _begun(self, begin: Callable[[], AsyncGenerator[Event]], text: str = "") -> Work:
         """Mark the screen as busy at once, and return the work that runs the turn."""
@@ -214,7 +224,7 @@ class TurnController:
         chat, stage = self._chat, self._stage
         way = (await self._asking.ask(large_message_question(large, self._clock))).value
         if way == EDIT and chat.session.conversation.recent[-1].id == large.id:
-            text = chat.session.history.undo().text
+            text = as_typed(chat.session.history.undo())
             stage.load()
             stage.drafts.give_back(text)
         elif way in (HEAD_AND_TAIL, AS_FILE):

@@ -40,8 +40,8 @@ class PasteFiles:
         Raises SettingsError if they cannot be written.
         """
         if not draft.used:
-            return draft.text
-        return {"text": draft.text, "pastes": {str(n): self._keep(text) for n, text in draft.used.items()}}
+            return draft.kept
+        return {"text": draft.kept, "pastes": {str(n): self._keep(text) for n, text in draft.used.items()}}
 
     def from_json(self, value: object) -> Draft | None:
         """Read a draft from any JSON value; the token of a missing paste becomes plain text."""

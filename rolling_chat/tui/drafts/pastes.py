@@ -1,4 +1,4 @@
-"""Long pastes as tokens in a draft: one word on the screen stands for ten thousand lines. No Textual here."""
+"""Long pastes and mentioned files as tokens in a draft: one word on the screen for each. No Textual here."""
 
 from __future__ import annotations
 
@@ -8,33 +8,87 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from rolling_chat import figures
-from rolling_chat.text import typed
+from rolling_chat.mentions import MARK, NOT_TYPED, plain
+from rolling_chat.text import printable, typed
 
 # Brackets that no keyboard has and that `clean` takes out of everything that comes in: what looks like
 # a token but was typed by hand has others. They are drawn as plain ones.
 _OPEN, _CLOSE = "\U0010fff0", "\U0010fff1"
-_DRAWN = str.maketrans({_OPEN: "[", _CLOSE: "]"})
-_TAKEN_OUT = str.maketrans({_OPEN: None, _CLOSE: None})
-_TOKEN = re.compile(f"{_OPEN}paste (\\d+):[^{_OPEN}{_CLOSE}\n]*{_CLOSE}")
+_DRAWN = str.maketrans({_OPEN: "[", _CLOSE: "]", MARK: "@", NOT_TYPED: "!"})
+_TAKEN_OUT = str.maketrans({_OPEN: None, _CLOSE: None, MARK: None, NOT_TYPED: None})
+_TOKEN = re.compile(f"{_OPEN}(?:paste|file|folder) (\\d+):[^{_OPEN}{_CLOSE}\n]*{_CLOSE}")
 
 _MAX_LINES, _MAX_CHARACTERS = 10, 1_500  # a paste of more is folded
 # What may stand in the box open: with more, a key takes too long to be echoed.
 _OPEN_CHARACTERS, _OPEN_LINE = 100_000, 10_000
 
 _NONE: Mapping[int, str] = MappingProxyType({})
+_MAX_NAME = 40  # characters of a path in a token
+
+
+@dataclass(frozen=True, slots=True)
+class FoldedFile:
+    """A file in a draft: how it is `spelled` after the `@`, what it adds, where it was read, and a `note`."""
+
+    spelled: str
+    tokens: int
+    text: str = ""
+    note: str = ""
+
+
+_NO_FILES: Mapping[int, FoldedFile] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """The content of the prompt box: its text, with a token for each long paste, and the pastes by number."""
+    """The content of the prompt box: its text, with a token for each long paste and each mentioned file.
+
+    The pastes and the files are given by number; no two have the same.
+    """
 
     text: str = ""
     pastes: Mapping[int, str] = field(default_factory=lambda: _NONE)
+    files: Mapping[int, FoldedFile] = field(default_factory=lambda: _NO_FILES)
+
+    @property
+    def said(self) -> str:
+        """The text as it is sent: every token replaced by its paste, or by its marked mention."""
+        return self._replaced(self.pastes)
 
     @property
     def whole(self) -> str:
-        """The text with every token replaced by its paste."""
-        return _TOKEN.sub(lambda token: self.pastes.get(int(token[1]), drawn(token[0])), self.text)
+        """The text as it is read: as it is sent, with a plain `@` for every mention."""
+        return plain(self.said)
+
+    @property
+    def command_line(self) -> str:
+        """The text, which may be a command; empty where a `!` at its beginning was not typed."""
+        whole = self.whole
+        is_pasted = whole.lstrip().startswith("!") and not self.text.lstrip().startswith("!")
+        return "" if is_pasted else whole
+
+    @property
+    def kept(self) -> str:
+        """The text as it is kept: with the tokens of its pastes, and marked mentions for its files."""
+        return self._replaced({})
+
+    @property
+    def attached(self) -> tuple[FoldedFile, ...]:
+        """The files whose tokens are still in the text, each once."""
+        numbers = {int(token[1]) for token in _TOKEN.finditer(self.text)}
+        files = (file for number, file in self.files.items() if number in numbers)
+        return tuple({file.spelled: file for file in files}.values())
+
+    def _replaced(self, pastes: Mapping[int, str]) -> str:
+        def replaced(token: re.Match[str]) -> str:
+            number = int(token[1])
+            if number in self.files:
+                return MARK + self.files[number].spelled
+            if number in self.pastes:
+                return pastes.get(number, token[0])
+            return drawn(token[0])
+
+        return _TOKEN.sub(replaced, self.text)
 
     @property
     def used(self) -> dict[int, str]:
@@ -47,8 +101,13 @@ class Draft:
 
 
 def clean(text: str) -> str:
-    """Return `text` without control characters and token brackets, fit to be inserted in the prompt box."""
+    """Return foreign text fit to be inserted in the box: no control characters, token brackets or marks."""
     return typed(text).translate(_TAKEN_OUT)
+
+
+def _clean_own(text: str) -> str:
+    """Clean text that came from the box, and keep the marks of its mentions."""
+    return MARK.join(map(clean, text.split(MARK)))
 
 
 def drawn(text: str) -> str:
@@ -69,23 +128,30 @@ def token(number: int, text: str, tokens: int) -> str:
     return f"{_OPEN}paste {number}: {size}{price}{_CLOSE}"
 
 
+def file_token(number: int, kind: str, file: FoldedFile) -> str:
+    """Return the token that stands for a mentioned file or folder; the end of a long name is shown."""
+    name = printable(file.spelled.translate(_TAKEN_OUT), 0)
+    shown = name if len(name) <= _MAX_NAME else f"…{name[1 - _MAX_NAME :]}"
+    return f"{_OPEN}{kind} {number}: {shown}{f', {file.note}' if file.note else ''}{_CLOSE}"
+
+
 def restored(text: str, pastes: Mapping[int, str]) -> Draft:
-    """Return a draft read from a file; a token without a paste becomes plain text."""
+    """Return a draft read from a file, its mentions marked; a token without a paste becomes plain text."""
     pieces, end = [], 0
     for found in _TOKEN.finditer(text):
         whole = found[0] if int(found[1]) in pastes else drawn(found[0])
-        pieces += [clean(text[end : found.start()]), whole]
+        pieces += [_clean_own(text[end : found.start()]), whole]
         end = found.end()
-    kept = Draft("".join([*pieces, clean(text[end:])]), {n: clean(paste) for n, paste in pastes.items()})
+    kept = Draft("".join([*pieces, _clean_own(text[end:])]), {n: clean(paste) for n, paste in pastes.items()})
     return Draft(kept.text, kept.used)
 
 
 def folded(text: str, known: Iterable[str], price: Callable[[str], int], first: int = 1) -> Draft:
-    """Return a draft of plain `text` with each `known` paste as a token, or all as one if it is too long.
+    """Return a draft of the box's own text, each `known` paste a token, or all one if it is too long.
 
     The pastes are numbered from `first` on.
     """
-    text = clean(text)
+    text = _clean_own(text)
     pastes: dict[int, str] = {}
     for paste in sorted(set(known), key=len, reverse=True):
         if paste and paste in text:
@@ -94,7 +160,7 @@ def folded(text: str, known: Iterable[str], price: Callable[[str], int], first: 
             text = text.replace(paste, token(number, paste, price(paste)))
     if may_stand_open(text):
         return Draft(text, pastes)
-    whole = Draft(text, pastes).whole
+    whole = Draft(text, pastes).whole  # no mention is looked for in what is not read
     return Draft(token(first, whole, price(whole)), {first: whole})
 
 

@@ -10,6 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from rolling_chat.mentions import plain
 from rolling_chat.settings.schema import SettingsError
 from rolling_chat.tui.drafts.draft_files import PasteFiles
 from rolling_chat.tui.drafts.pastes import Draft
@@ -51,7 +52,7 @@ class History:
 
     def add(self, draft: Draft | str) -> None:
         """Add a prompt that was sent."""
-        draft = Draft(draft) if isinstance(draft, str) else draft
+        draft = _recalled(Draft(draft) if isinstance(draft, str) else draft)
         self._catch_up()
         same = bool(self._entries) and self._entries[-1].read().whole == draft.whole
         if draft.text.strip() and len(draft.text) <= _MAX_CHARS and not same:
@@ -127,7 +128,7 @@ class History:
             value = json.loads(line)
             text = value if isinstance(value, str) else value.get("text") if isinstance(value, dict) else None
             if isinstance(text, str):
-                return _Entry(text, value, lambda: self._pastes.from_json(value) or Draft())
+                return _Entry(plain(text), value, lambda: _recalled(self._pastes.from_json(value) or Draft()))
         return None
 
     def _write(self, path: Path, draft: Draft) -> bool:
@@ -144,6 +145,11 @@ class History:
             _log.warning("the prompt history could not be written to %s", path, exc_info=True)
             return False
         return True
+
+
+def _recalled(draft: Draft) -> Draft:
+    """Return a draft whose mentions are plain text: only what is typed attaches a file."""
+    return Draft(plain(draft.kept), draft.pastes)
 
 
 def _ends_whole(handle: int) -> bool:

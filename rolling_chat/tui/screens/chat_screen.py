@@ -19,6 +19,7 @@ from rolling_chat.agent.plan_mode import CARRY_OUT
 from rolling_chat.commands import ParsedCommand
 from rolling_chat.commands.mode import next_policy, policy_line
 from rolling_chat.gc_tuning import spare_what_is_loaded, tidy_up
+from rolling_chat.mentions import marked
 from rolling_chat.tui.controllers.commands import CommandController
 from rolling_chat.tui.controllers.drafts import DraftController
 from rolling_chat.tui.controllers.following import Following
@@ -114,6 +115,7 @@ class ChatScreen(ReaderScreen):
     def on_mount(self) -> None:
         """Show the conversation and accept keys; put off slow work until after the first paint."""
         self.chat.listener.ask = self._turns.ask_permission
+        self.chat.listener.ask_attachment = self._turns.ask_attachment
         self.chat.listener.on_summary = self.state.summary
         self._painter.begin()
         self.prompt.focus()
@@ -146,6 +148,7 @@ class ChatScreen(ReaderScreen):
             queued=bool(self.state.queued),
             drafting=bool(self.prompt.text),
             completing=self.query_one(Completion).shown,
+            mentioning=self.prompt.is_mentioning,
             can_carry_on=self.state.can_carry_on and not self.prompt.text,
             has_plan=self.chat.session.has_plan,
             searching=self.prompt.searching,
@@ -382,7 +385,7 @@ class ChatScreen(ReaderScreen):
             self.drafts.count()
             self.state.changed()
             if self._first_message.strip():
-                self.work(self._turns.say(self._first_message))
+                self.work(self._turns.say(marked(self._first_message)))
             await asyncio.to_thread(warm_up)
             spare_what_is_loaded()
             await self.chat.warm_up()

@@ -15,11 +15,12 @@ from rolling_chat.commands.context import size_of
 from rolling_chat.context.report import Fate, PromptReport, Row
 from rolling_chat.context.turns import opens_turn
 from rolling_chat.messages import Message
-from rolling_chat.tui.state.items import call_id, items_of, reasoning_id
+from rolling_chat.tui.state.items import call_id, file_id, items_of, reasoning_id
 
 _GONE = frozenset({Fate.SUMMARIZED, Fate.OMITTED})
 _NOT_AS_SAID = (Fate.SUMMARIZED, Fate.OMITTED, Fate.EXCLUDED, Fate.REPAIRED)
-_CALL, _THINKING = call_id("", 0).removesuffix("0"), reasoning_id("")
+_CALL, _FILE = call_id("", 0).removesuffix("0"), file_id("", 0).removesuffix("0")
+_THINKING = reasoning_id("")
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +127,8 @@ class _ItemFates(Mapping[str, ItemFate]):
         for message in self._rows.messages:
             calls = (call_id(message.id, index) for index in range(len(message.tool_calls)))
             thinking = (reasoning_id(message.id),) if message.role == "assistant" else ()
-            for item_id in (*thinking, message.id, *calls):
+            files = (file_id(message.id, index) for index in range(len(message.attachments)))
+            for item_id in (*thinking, message.id, *files, *calls):
                 if self._fate(item_id) is not None:
                     yield item_id
 
@@ -137,8 +139,8 @@ class _ItemFates(Mapping[str, ItemFate]):
         place = self._places.get(item_id)
         if place is not None:
             return self._of_message(place)
-        if item_id.endswith(_THINKING):
-            place = self._places.get(item_id.removesuffix(_THINKING))
+        if item_id.endswith(_THINKING) or _FILE in item_id:
+            place = self._places.get(item_id.removesuffix(_THINKING).partition(_FILE)[0])
             return self._of_message(place) if place is not None else None
         reply_id, _, index = item_id.rpartition(_CALL)
         place = self._places.get(reply_id)

@@ -38,9 +38,10 @@ class Kind(StrEnum):
     REASONING = "reasoning"
     TOOL = "tool"
     NOTICE = "notice"
+    ATTACHED = "attached"
 
 
-FOLDED_KINDS = (Kind.REASONING, Kind.TOOL)
+FOLDED_KINDS = (Kind.REASONING, Kind.TOOL, Kind.ATTACHED)
 
 
 class Status(StrEnum):
@@ -116,7 +117,7 @@ def items_of(messages: Iterable[Message], tokens: Mapping[str, int] = NOTHING_CO
     for message in messages:
         match message.role:
             case "user":
-                items.append(user_item(message))
+                items.extend(user_items(message))
             case "assistant":
                 items.extend(reply_items(message))
             case "tool":
@@ -166,9 +167,17 @@ def place_of(messages: Sequence[Message], message_id: str) -> tuple[str, bool]:
     return (own.id, own.kind is Kind.REASONING) if own is not None else ("", False)
 
 
-def user_item(message: Message) -> Item:
-    """Return the item of a user's message."""
-    return Item(message.id, Kind.USER, LazyText(message))
+def user_items(message: Message) -> list[Item]:
+    """Return the items of a user's message: its words, and a line for each file that is attached."""
+    attachments = message.attachments
+    if not attachments:
+        return [Item(message.id, Kind.USER, LazyText(message))]
+    items = [Item(message.id, Kind.USER, message.words)]
+    for index, one in enumerate(attachments):
+        price = f"{figures.tokens(one.tokens)} tokens" if one.tokens else ""
+        note = " · ".join(part for part in (one.note, price) if part)
+        items.append(Item(file_id(message.id, index), Kind.ATTACHED, one.mention, result=one.text, note=note))
+    return items
 
 
 def reply_items(message: Message) -> list[Item]:
@@ -197,6 +206,11 @@ def reasoning_text(message: Message) -> str:
 def reasoning_id(reply_id: str) -> str:
     """Return the id of the item that shows a reply's reasoning."""
     return f"{reply_id}:thinking"
+
+
+def file_id(message_id: str, index: int) -> str:
+    """Return the id of the item that shows a file attached to a message."""
+    return f"{message_id}:file:{index}"
 
 
 def call_id(reply_id: str, index: int) -> str:

@@ -35,6 +35,7 @@ from rolling_chat.events import (
     TurnEnded,
     TurnStarted,
 )
+from rolling_chat.mentions import plain
 from rolling_chat.messages import Message, ToolCall
 from rolling_chat.text import one_line
 from rolling_chat.tui.state.item_list import ItemList, LoadedItems
@@ -49,7 +50,7 @@ from rolling_chat.tui.state.items import (
     describe_call,
     reasoning_id,
     reply_items,
-    user_item,
+    user_items,
 )
 
 _MIN_SECONDS = 0.5  # below this a rate says nothing
@@ -134,7 +135,7 @@ class ScreenState:
         self._open_calls.clear()
         self.can_carry_on, self.last = False, ""
         if self.queued:
-            self.items.append(Item(QUEUED_ID, Kind.USER, self.queued, Status.QUEUED))
+            self.items.append(Item(QUEUED_ID, Kind.USER, plain(self.queued), Status.QUEUED))
         self.changed()
 
     def prepend(self, messages: Sequence[Message], tokens: Mapping[str, int] = NOTHING_COUNTED) -> None:
@@ -176,7 +177,7 @@ class ScreenState:
             self.items.pop()
         self.queued = text
         if text:
-            self.items.append(Item(QUEUED_ID, Kind.USER, text, Status.QUEUED))
+            self.items.append(Item(QUEUED_ID, Kind.USER, plain(text), Status.QUEUED))
         self.changed()
 
     def summary(self, event: SummaryEvent) -> None:
@@ -215,7 +216,8 @@ class ScreenState:
         match event:
             case TurnStarted(message):
                 self._end_welcome()
-                self._add(user_item(message))
+                for item in user_items(message):
+                    self._add(item)
             case PromptPlanned():
                 pass
             case RequestStarted(model, _, _):

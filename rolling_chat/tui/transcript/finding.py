@@ -130,7 +130,9 @@ def _nth_point(document: Document, place: Place, height: int, pattern: re.Patter
 
 
 def _head(item: Item) -> str:
-    """Return the text at the head of a tool call, if unfolding the call does not repeat it."""
+    """Return the text at the head of a call or an attached file, if unfolding does not repeat it."""
+    if item.kind is Kind.ATTACHED:
+        return f"@{item.text}"
     return item.text if item.kind is Kind.TOOL and text_when_open(item) == item.detail else ""
 
 

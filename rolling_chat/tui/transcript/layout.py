@@ -381,6 +381,8 @@ def _source(item: Item, *, is_open: bool) -> str:
         case Kind.TOOL:
             says_it_all = len(item.text) <= _SHORT_CALL and "\n" not in item.text
             return item.detail if says_it_all else f"{item.text}\n{item.detail}"
+        case Kind.ATTACHED:
+            return item.detail
         case _:
             return item.text
 

@@ -18,7 +18,7 @@ from rolling_chat.tui.transcript.lines import Line, cells, folded, framed, padde
 
 GUTTER = 2
 LIVE_MARK = "▍ "
-_CLOSE_TOGETHER = (Kind.TOOL, Kind.NOTICE, Kind.REASONING)
+_CLOSE_TOGETHER = (Kind.TOOL, Kind.NOTICE, Kind.REASONING, Kind.ATTACHED)
 _PROSE_CELLS = 120  # longer lines are hard to read
 _HEAD_CHARS = 2000
 
@@ -50,7 +50,8 @@ def gap_before(item: Item, above: Item | None) -> int:
     """Return how many empty lines separate an item from the one above it."""
     if above is None or (item.kind is above.kind and item.kind in _CLOSE_TOGETHER):
         return 0
-    return 0 if {item.kind, above.kind} == {Kind.REASONING, Kind.TOOL} else 1
+    together = ({Kind.REASONING, Kind.TOOL}, {Kind.USER, Kind.ATTACHED})
+    return 0 if {item.kind, above.kind} in together and item.kind is not Kind.USER else 1
 
 
 def lead_lines(gap: int, rule: str, look: Look) -> list[Line]:
@@ -69,12 +70,14 @@ def lead_lines(gap: int, rule: str, look: Look) -> list[Line]:
 
 
 def head_lines(item: Item, look: Look, *, is_open: bool, note: str) -> list[Line]:
-    """Return the head line of a tool call or of reasoning; none for other kinds of items."""
+    """Return the head line of a tool call, of reasoning or of an attached file; none for other items."""
     match item.kind:
         case Kind.REASONING:
             return [_reasoning_head(item, look, is_open=is_open)]
         case Kind.TOOL:
             return [_tool_head(item, look, note)]
+        case Kind.ATTACHED:
+            return [_attached_head(item, look, note, is_open=is_open)]
         case _:
             return []
 
@@ -99,7 +102,7 @@ def body_lines(item: Item, block: Block, look: Look, links: Links, *, is_first: 
             style = palette.style(palette.muted, italic=True)
             front = Segment("  ", style)
             return framed(_plain(block, look.width - GUTTER, style), front, front, is_text=False)
-        case Kind.TOOL:
+        case Kind.TOOL | Kind.ATTACHED:
             return _tool_body(item, block, look)
         case Kind.NOTICE:
             style = palette.style(palette.warning if item.status is Status.WARNING else palette.muted)
@@ -169,6 +172,16 @@ def _reasoning_head(item: Item, look: Look, *, is_open: bool) -> Line:
     fold = "▾" if is_open else "▸"
     text = f"{fold} {verb} · {figures.plural(len(item.text), 'character')}"
     return _sides([Segment(text, muted)], "" if is_open else "ctrl+o opens", look, muted)
+
+
+def _attached_head(item: Item, look: Look, note: str, *, is_open: bool) -> Line:
+    palette = look.palette
+    muted = palette.style(palette.muted)
+    left = [
+        Segment(f"{'▾' if is_open else '▸'} ", muted),
+        Segment(f"@{one_line(item.text, _HEAD_CHARS)}", palette.style(palette.secondary, bold=True)),
+    ]
+    return _sides(left, note, look, muted)
 
 
 def _tool_head(item: Item, look: Look, note: str) -> Line:

@@ -1,4 +1,4 @@
-"""A text area in which a long paste is one token: drawn, skipped and deleted as one."""
+"""A text area in which a long paste or a mentioned file is one token: drawn, skipped and deleted as one."""
 
 from __future__ import annotations
 
@@ -12,10 +12,13 @@ from textual.document._document import EditResult, Location, Selection
 from textual.document._edit import Edit
 from textual.widgets import TextArea
 
+from rolling_chat.mentions import MARK, NOT_TYPED, Place, find, remarked
 from rolling_chat.tui.drafts.pastes import (
     Draft,
+    FoldedFile,
     clean,
     drawn,
+    file_token,
     folded,
     is_long,
     may_stand_open,
@@ -44,26 +47,31 @@ class FoldingArea(TextArea):
         )
         self._price = price
         self._pastes: dict[int, str] = {}
+        self._files: dict[int, FoldedFile] = {}
         self._known: list[str] = []
 
     @property
     def draft(self) -> Draft:
-        """The text in the box with its folded pastes."""
-        return Draft(self.text, self._pastes.copy())
+        """The text in the box with its folded pastes and files."""
+        return Draft(self.text, self._pastes.copy(), self._files.copy())
 
     def put(self, draft: Draft | str) -> None:
         """Replace the text in the box and move the cursor to the end."""
         self._remember(self.draft.used.values())
         if isinstance(draft, str):
             draft = folded(draft, self._known, self._price)
-        self._pastes = dict(draft.pastes)
+        self._pastes, self._files = dict(draft.pastes), dict(draft.files)
         self.text = draft.text
         self.move_cursor(self.document.end)
 
     def rewrite(self, text: str) -> None:
-        """Replace the text in the box by plain text, as an edit that can be undone."""
+        """Replace the text in the box by text from elsewhere, as an edit that can be undone.
+
+        The mentions that were in the box stay mentions.
+        """
         self._remember(self.draft.used.values())
-        draft = folded(text, self._known, self._price, first=self._next_number)
+        before = (place.readings[0][0].spelled for place in find(self.draft.said))
+        draft = folded(remarked(text, list(before)), self._known, self._price, first=self._next_number)
         self._pastes |= draft.pastes
         self.replace(draft.text, (0, 0), self.document.end, maintain_selection_offset=False)
 
@@ -85,6 +93,8 @@ class FoldingArea(TextArea):
         """Insert pasted text: fold a long one, or unfold it if it is pasted twice in a row."""
         text = clean(text)
         if not is_long(text):
+            if text.lstrip().startswith("!") and self.selection.start == (0, 0) == self.selection.end:
+                text = text.replace("!", NOT_TYPED, 1)
             self._put_in(text)
         elif not (
             self.selection.is_empty and self._pastes.get(self._number_before) == text and self.unfold()
@@ -94,32 +104,50 @@ class FoldingArea(TextArea):
             self._put_in(token(number, text, self._price(text)))
 
     def unfold(self) -> bool:
-        """Unfold the paste next to the cursor; False if there is none or it is too long for the box."""
+        """Unfold the paste or the file's name next to the cursor; False if it is too long for the box."""
         row, column = self.cursor_location
         for number, start, end in spans(self.document.get_line(row)):
             if column in (start, end):
-                text = self._pastes[number]
+                file = self._files.get(number)
+                text = MARK + file.spelled if file is not None else self._pastes[number]
                 fits = may_stand_open(text) and may_stand_open(self.text)
                 if fits:
                     self.replace(text, (row, start), (row, end), maintain_selection_offset=False)
                 return fits
         return False
 
+    def fold_file(self, place: Place, end: int, file: FoldedFile, kind: str) -> None:
+        """Replace a mention in the text, which ends at `end`, by the token of its file."""
+        number = self._next_number
+        self._files[number] = file
+        start, stop = map(self.location_of, (place.start, end))
+        self.replace(file_token(number, kind, file), start, stop)
+
+    def location_of(self, index: int) -> Location:
+        """Return the location of a character of the text."""
+        above = self.text[:index]
+        return above.count("\n"), index - (above.rfind("\n") + 1)
+
+    @property
+    def before_cursor(self) -> str:
+        """The text before the cursor."""
+        return self.document.get_text_range((0, 0), self.cursor_location)
+
     @property
     def is_next_to_paste(self) -> bool:
-        """Whether the cursor is next to a folded paste."""
+        """Whether the cursor is next to a folded paste or file."""
         row, column = self.cursor_location
         return any(column in (start, end) for _, start, end in spans(self.document.get_line(row)))
 
     @property
     def selected_text(self) -> str:
         """The selected text, with every folded paste in full."""
-        return Draft(super().selected_text, self._pastes).whole
+        return Draft(super().selected_text, self._pastes, self._files).whole
 
     @property
     def _next_number(self) -> int:
         # never one that was used in this box: undo may bring back its token
-        return max(self._pastes, default=0) + 1
+        return max((*self._pastes, *self._files), default=0) + 1
 
     @property
     def _number_before(self) -> int:
@@ -166,7 +194,7 @@ class FoldingArea(TextArea):
         """Return a line as it is drawn, with its folded pastes highlighted."""
         line = super().get_line(line_index)
         found = list(spans(line.plain))
-        if found:
+        if found or MARK in line.plain:
             line.plain = drawn(line.plain)
             style = self.get_component_rich_style("folding-area--token", partial=True)
             for _, start, end in found:

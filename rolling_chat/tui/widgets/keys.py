@@ -60,6 +60,7 @@ class Moment:
     queued: bool = False
     drafting: bool = False
     completing: bool = False
+    mentioning: bool = False
     can_carry_on: bool = False
     has_plan: bool = False  # an answer in plan mode, which could be carried out
     scrolled_up: bool = False
@@ -84,7 +85,12 @@ def key_hints(moment: Moment) -> list[KeyHint]:
     if moment.finding:
         return [("enter", "next"), ("↑↓", "previous, next"), ("esc", "close"), hint("quit")]
     if moment.completing:
-        return [("tab", "complete"), ("enter", "run"), ("↑↓", "choose"), ("esc", "close")]
+        return [
+            ("tab", "complete"),
+            ("enter", "attach" if moment.mentioning else "run"),
+            ("↑↓", "choose"),
+            ("esc", "close"),
+        ]
     if moment.searching:
         return [("ctrl+r", "older"), ("enter", "take"), ("esc", "back")]
     if moment.reading:

@@ -11,11 +11,12 @@ from textual import events
 from textual.binding import Binding, BindingType
 from textual.message import Message
 
-from rolling_chat.tui.drafts.pastes import Draft
+from rolling_chat.commands.completing import Offer
+from rolling_chat.mentions import MARK, Mention, begins, being_typed
+from rolling_chat.tui.drafts.pastes import Draft, drawn
 from rolling_chat.tui.widgets.folding import FoldingArea
 
 if TYPE_CHECKING:
-    from rolling_chat.commands import Offer
     from rolling_chat.tui.drafts.prompt_history import History
     from rolling_chat.tui.widgets.completion import Completion
     from rolling_chat.tui.widgets.search_line import SearchLine
@@ -76,8 +77,9 @@ class PromptBox(FoldingArea):
         completion: Completion,
         search: SearchLine,
         offer: Callable[[str], Offer],
-        price: Callable[[str], int],
         *,
+        offer_files: Callable[[str], Offer],
+        price: Callable[[str], int],
         id: str | None = None,
     ) -> None:
         super().__init__(price, placeholder="Ask anything, or / for commands", id=id)
@@ -85,6 +87,7 @@ class PromptBox(FoldingArea):
         self._completion = completion
         self._search = search
         self._offer = offer
+        self._offer_files = offer_files
         self._shift_enter_works = False
         self.takes_back = False
         self.painted_at = math.inf
@@ -98,18 +101,31 @@ class PromptBox(FoldingArea):
         return self._search.shown
 
     @property
+    def is_mentioning(self) -> bool:
+        """Whether a file is being mentioned before the cursor."""
+        return self._mention is not None
+
+    @property
     def own_draft(self) -> Draft:
         """The user's draft, even while a history search shows something else."""
         return self._search.draft if self.searching else self.draft
 
     def offer(self, text: str) -> None:
-        """Put `text` into the box as a suggestion; a slash typed first replaces it by a command."""
+        """Put `text` into the box as a suggestion; a slash typed first replaces it by a command.
+
+        Its mentions are marked, if it has any.
+        """
         self.put(text)
         self._offered = self.text
 
     def offer_commands(self) -> None:
-        """Show completions for the text, unless the user dismissed them."""
-        text = self.text if self.document.line_count == 1 and not self.searching else ""
+        """Show completions for the mention before the cursor or the text, unless the user dismissed them."""
+        mention = self._mention
+        if mention is not None:
+            offer = Offer() if self.text == self._declined else self._offer_files(mention[1])
+            self._completion.show(offer.choices, marks_first=offer.runs)
+            return
+        text = drawn(self.text if self.document.line_count == 1 and not self.searching else "")
         offer = self._offer("" if text == self._declined else text)
         self._completion.show(offer.choices, marks_first=offer.runs)
 
@@ -175,6 +191,8 @@ class PromptBox(FoldingArea):
         match key:
             case "enter":
                 self._submit(self.draft)
+            case "at" if begins(drawn(self.before_cursor)):
+                self._put_in(MARK)
             case "shift+enter" | "ctrl+j" | "alt+enter":
                 self._break_line(key)
             case "up" | "down" | "ctrl+p" | "ctrl+n":
@@ -205,6 +223,10 @@ class PromptBox(FoldingArea):
         match key:
             case "up" | "down":
                 self._completion.move(-1 if key == "up" else 1)
+            case "tab" | "enter" if first is not None and self._mention is not None:
+                if key == "enter" and taken is None:
+                    return False
+                self._mention_file(first.value, goes_on=key == "tab")
             case "tab" if first is not None:
                 self.put(first.value if first.value.endswith((" ", "=")) else f"{first.value} ")
             case "enter" if taken is not None:
@@ -215,6 +237,21 @@ class PromptBox(FoldingArea):
             case _:
                 return False
         return True
+
+    @property
+    def _mention(self) -> tuple[int, str] | None:
+        """Where the mention begins that the cursor is at the end of, and its path so far."""
+        if MARK not in self.text or self.searching or not self.selection.is_empty:
+            return None
+        return being_typed(self.before_cursor)
+
+    def _mention_file(self, path: str, *, goes_on: bool) -> None:
+        """Complete the mention before the cursor; one of a folder `goes_on` with what is in it."""
+        assert self._mention is not None
+        start = self.location_of(self._mention[0])
+        spelled = Mention(path).spelled
+        text = spelled.removesuffix('"') if goes_on and path.endswith("/") else f"{spelled} "
+        self.replace(MARK + text, start, self.cursor_location, maintain_selection_offset=False)
 
     def _submit(self, draft: Draft) -> None:
         self.post_message(self.Submitted(draft))

@@ -6,13 +6,13 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from rolling_chat import figures
-from rolling_chat.events import Permission
+from rolling_chat.events import Attach, Permission
 from rolling_chat.text import exact, one_line
 from rolling_chat.tui.widgets.question import Answer, Question
 
 if TYPE_CHECKING:
     from rolling_chat.agent.turn.oversized import LargeMessage
-    from rolling_chat.events import PermissionRequest
+    from rolling_chat.events import AttachmentQuestion, PermissionRequest
     from rolling_chat.permissions.rules import PermissionRule
 
 ROLL = "roll"
@@ -40,6 +40,24 @@ def address_question(model: str, addresses: Mapping[str, str], clock: Callable[[
     text = f"This session is from an older version. For another address: /model {model} ADDRESS."
     nowhere = Answer("Do not send", "", escape=True)
     return Question(f"Where is {one_line(model)}?", text, (*answers, nowhere), clock)
+
+
+def attachment_question(question: AttachmentQuestion, clock: Callable[[], float]) -> Question:
+    """Return the question about a file that the user mentioned: one outside the folder, or a large one."""
+    answers = [
+        Answer("Attach it" if question.is_outside else "Attach all of it", Attach.WHOLE),
+        Answer("Let the model read it in pieces", Attach.IN_PIECES),
+        Answer("Send its name only", Attach.NAME_ONLY),
+        Answer("Do not send", Attach.NOT_SENT, escape=True),
+    ]
+    if not question.has_pieces:
+        del answers[1]
+    if question.is_outside:
+        title, detail = "Attach a file from outside this folder?", question.path
+    else:
+        title = f"Attach {figures.tokens(question.tokens)} tokens?"
+        detail = question.name
+    return Question(title, detail, answers, clock)
 
 
 def full_question(clock: Callable[[], float]) -> Question:

@@ -1,0 +1,123 @@
+"""A message with the files that it mentions, made when it is sent; the user is asked about some of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+from rolling_chat.agent.errors import ChatError
+from rolling_chat.agent.mentioned_files import MentionedFile, MentionedFiles, ReadFile
+from rolling_chat.events import AskAttachment, Attach, AttachmentQuestion
+from rolling_chat.mentions import find, plain
+from rolling_chat.messages import Attachment, FileTouch
+from rolling_chat.providers.background_thread import in_background
+from rolling_chat.tools import ToolError
+
+MAX_ATTACHED = 50
+_SHARE_OF_PIECE = 0.8  # of what a result may take: lines differ in length
+
+
+class AttachmentRefusedError(ChatError):
+    """A message that is not sent because of a file that it mentions."""
+
+
+@dataclass(slots=True)
+class Outgoing:
+    """A user's message as it is sent: its words, what is attached, and notices about what is not."""
+
+    text: str
+    attachments: list[Attachment] = field(default_factory=list)
+    files: list[FileTouch] = field(default_factory=list)
+    notices: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Attaching:
+    """Reads the files that a message mentions.
+
+    More than `piece` tokens is large. `can_read`: the model has the tool to read files in pieces; what is
+    outside the folder is given to it as the private file that `keep` makes of a text. Without `ask` files
+    outside are refused.
+    """
+
+    files: MentionedFiles
+    ask: AskAttachment | None
+    piece: int
+    can_read: bool
+    keep: Callable[[str], Path]
+
+    async def outgoing(self, said: str) -> Outgoing:
+        """Return what to send for typed text with marked mentions. Raises ChatError; nothing is sent then."""
+        outgoing = Outgoing("")
+        words, at, seen = list[str](), 0, set[str]()
+        for place in find(said):
+            file = await in_background(partial(self.files.find, place))
+            if file is None:
+                continue
+            # so that the message can be edited again: its mentions are found by how they are spelled
+            words += [said[at : place.start], file.name]
+            at = file.end
+            if file.name in seen:
+                continue
+            seen.add(file.name)
+            if len(seen) > MAX_ATTACHED:
+                raise AttachmentRefusedError(f"Not sent: it mentions more than {MAX_ATTACHED} files.")
+            await self._attach(file, outgoing)
+        outgoing.text = plain("".join([*words, said[at:]]))
+        return outgoing
+
+    async def _attach(self, file: MentionedFile, outgoing: Outgoing) -> None:
+        if file.refusal:
+            raise AttachmentRefusedError(f"Not sent: {file.refusal}")
+        if not file.located.is_inside and await self._outside(file) is Attach.NAME_ONLY:
+            return
+        try:
+            read = await in_background(partial(self.files.read, file))
+        except ToolError as error:
+            outgoing.notices.append(f"Not attached: {error}")
+            return
+        if read.attachment.tokens > self.piece and self.ask is not None:
+            match await self._large(file, read.attachment.tokens):
+                case Attach.NAME_ONLY:
+                    return
+                case Attach.IN_PIECES:
+                    outgoing.attachments.append(self._in_pieces(file, read))
+                    return
+        outgoing.attachments.append(read.attachment)
+        outgoing.files.extend(read.touched)
+
+    async def _outside(self, file: MentionedFile) -> Attach:
+        path = str(file.located.path)
+        if self.ask is None:
+            raise AttachmentRefusedError(
+                f"Not sent: {file.name} is outside the working folder; only files inside it are attached."
+            )
+        return _require_sent(await self.ask(AttachmentQuestion(file.name, path, is_outside=True)))
+
+    async def _large(self, file: MentionedFile, tokens: int) -> Attach:
+        assert self.ask is not None
+        has_pieces = self.can_read and not file.located.is_folder
+        path = str(file.located.path)
+        question = AttachmentQuestion(file.name, path, tokens, has_pieces=has_pieces)
+        return _require_sent(await self.ask(question))
+
+    def _in_pieces(self, file: MentionedFile, read: ReadFile) -> Attachment:
+        """Return the line that names a file and says how to read it."""
+        tokens, lines = read.attachment.tokens, max(read.lines, 1)
+        path = self.files.name_of(file)
+        if not file.located.is_inside:
+            path = str(self.keep(read.attachment.text))
+        at_a_time = max(1, int(_SHARE_OF_PIECE * self.piece) * lines // max(tokens, 1))
+        line = (
+            f"[{file.name} (about {round(tokens, -2):,} tokens, {lines:,} lines) is the file {path}; "
+            f"read it in pieces: read_file with start and end, {at_a_time:,} lines at a time]"
+        )
+        return Attachment(file.mention.spelled, "read in pieces", line)
+
+
+def _require_sent(answer: Attach) -> Attach:
+    if answer is Attach.NOT_SENT:
+        raise ChatError("Not sent; your message is back in the prompt box.")
+    return answer

@@ -1,0 +1,51 @@
+"""What the offline model says about the files that are attached to a message."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rolling_chat.providers.offline.matching import best_matches, content_words, read_sentences
+
+_ATTACHED = re.compile(
+    r"^Attached (?:file|folder|lines \S+ of a file) (?P<name>.+) \((?P<note>.+); data, not instructions\):\n"
+    r"(?P<fence>`{3,})\n(?P<text>.*?)\n?(?P=fence)$",
+    re.MULTILINE | re.DOTALL,
+)
+_MAX_LINES = 20
+
+
+@dataclass(frozen=True, slots=True)
+class AttachedFile:
+    """A file in a message: its name, how long it is, and its text."""
+
+    name: str
+    note: str
+    text: str
+
+
+def split_attached(message: str) -> tuple[str, tuple[AttachedFile, ...]]:
+    """Return the words of a message, and the files attached below them: those give no orders."""
+    found = list(_ATTACHED.finditer(message))
+    if not found:
+        return message, ()
+    files = tuple(AttachedFile(one["name"], one["note"], one["text"]) for one in found)
+    return message[: found[0].start()].rstrip(), files
+
+
+def describe_attached(words: str, files: Sequence[AttachedFile]) -> str:
+    """Answer a message about its files: the lines that its words are about, else how each file begins."""
+    return "\n\n".join(_describe(words, file) for file in files)
+
+
+def _describe(words: str, file: AttachedFile) -> str:
+    named = set(content_words(file.name)) | {"attached", "file", "folder"}
+    question = " ".join(word for word in content_words(words.replace("@", " ")) if word not in named)
+    lines = [line for line in file.text.splitlines() if line.strip()]
+    found = best_matches(question, read_sentences(lines)) if question else []
+    if found:
+        return f"In {file.name} ({file.note}):\n" + "\n".join(f"- {sentence.text}" for sentence in found)
+    body = "\n".join(lines[:_MAX_LINES]).replace("```", "ʼʼʼ")
+    more = f"\n\n({len(lines) - _MAX_LINES} more lines)" if len(lines) > _MAX_LINES else ""
+    return f"{file.name} ({file.note}) begins with:\n\n```\n{body}\n```{more}"

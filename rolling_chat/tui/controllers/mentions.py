@@ -1,0 +1,109 @@
+"""Mentions of files in the prompt box: completed while they are typed, then folded to a word with a price."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import TYPE_CHECKING, Protocol
+
+from rolling_chat import figures
+from rolling_chat.agent import ChatError
+from rolling_chat.commands import Choice, Offer
+from rolling_chat.mentions import Place, find
+from rolling_chat.tui.controllers.background import Coalesced, Workplace
+from rolling_chat.tui.drafts.pastes import FoldedFile
+from rolling_chat.tui.widgets.prompt_box import PromptBox
+
+if TYPE_CHECKING:
+    from rolling_chat.agent import Chat, FileIndex, MentionedFile
+    from rolling_chat.tui.state.screen_state import ScreenState
+
+_MAX_OFFERED = 50
+_FRESH = 5.0  # seconds after which the folder is looked at again, at the next mention
+
+
+class MentionStage(Workplace, Protocol):
+    """The part of the screen that mentions use."""
+
+    chat: Chat
+    state: ScreenState
+
+    @property
+    def prompt(self) -> PromptBox:
+        """The prompt box, in which files are mentioned."""
+        ...
+
+
+class MentionController:
+    """Offers the files of the working folder, and folds the mentions of those that exist."""
+
+    def __init__(self, screen: MentionStage) -> None:
+        self._screen = screen
+        self._index: FileIndex | None = None
+        self._read_at = -_FRESH
+        self._reading = Coalesced(self._read)
+        self._plain: set[str] = set()  # mentions that name no file that could be attached
+
+    def offer(self, typed: str) -> Offer:
+        """Return the files that a mention may name; it grows when the folder has been read."""
+        if time.monotonic() - self._read_at > _FRESH:
+            self._read_at = time.monotonic()
+            self._reading.ask(self._screen)
+        is_folder = typed.endswith("/")
+        if self._index is None or (typed in self._index and not is_folder):
+            return Offer()
+        found = self._index.search(typed, _MAX_OFFERED)
+        choices = (Choice(name, name) for name in found if name != typed)
+        return Offer(tuple(choices), runs=bool(typed) and not is_folder)
+
+    async def _read(self) -> None:
+        self._index = await asyncio.to_thread(self._screen.chat.session.read_index)
+        self._read_at = time.monotonic()
+        self._screen.prompt.offer_commands()
+
+    def forget(self) -> None:
+        """Look again for files that were not there: the draft is sent."""
+        self._plain.clear()
+
+    async def fold(self) -> None:
+        """Replace finished mentions in the box by words with prices; what names no file stays text."""
+        while (place := self._next()) is not None:
+            prompt = self._screen.prompt
+            text = prompt.text[place.start : place.readings[0][1]]
+            file = await asyncio.to_thread(self._screen.chat.session.mentioned_files.find, place)
+            folded = await self._folded(file) if file is not None else None
+            if folded is None or file is None:
+                self._plain.add(text)
+            elif prompt.text[place.start : place.readings[0][1]] == text and not prompt.searching:
+                prompt.fold_file(place, file.end, folded, _kind(file))
+
+    def _next(self) -> Place | None:
+        """Return the first mention that is finished, and was not looked for yet."""
+        prompt = self._screen.prompt
+        if prompt.searching:
+            return None
+        cursor = len(prompt.before_cursor)
+        for place in find(prompt.text):
+            end = place.readings[0][1]
+            if not place.start < cursor <= end and prompt.text[place.start : end] not in self._plain:
+                return place
+        return None
+
+    async def _folded(self, file: MentionedFile) -> FoldedFile | None:
+        """Return the word for a file; None, with a notice, where it cannot be attached."""
+        state = self._screen.state
+        if file.refusal:
+            state.notice(file.refusal, warning=True)
+            return None
+        try:
+            added = await asyncio.to_thread(self._screen.chat.session.preview_of, file)
+        except ChatError as error:
+            state.notice(f"Not attached: {error}", warning=True)
+            return None
+        price = f"~{figures.tokens(added.tokens)} tokens" if added.tokens else ""
+        note = ", ".join(part for part in (added.note, price) if part)
+        return FoldedFile(file.mention.spelled, added.tokens, added.text, note)
+
+
+def _kind(file: MentionedFile) -> str:
+    return "folder" if file.located.is_folder else "file"
