@@ -11,11 +11,20 @@ from rolling_chat.agent.errors import ChatError, in_words
 from rolling_chat.agent.runtime import Runtime
 from rolling_chat.events import Listener, Permission, PermissionAnswer, PermissionRequest
 from rolling_chat.permissions.path_patterns import is_protected
-from rolling_chat.permissions.rules import PermissionRule, Subject, find_denial, is_allowed, parse_rule
+from rolling_chat.permissions.rules import (
+    PermissionRule,
+    Subject,
+    find_denial,
+    is_allowed,
+    is_closed,
+    opens,
+    parse_rule,
+)
 from rolling_chat.settings.schema import Settings, SettingsError
 from rolling_chat.settings.write import add_to_setting
 from rolling_chat.tools import all_tools
 from rolling_chat.tools.base import Tool
+from rolling_chat.web_addresses import WebAddress, parse_address
 
 log = logging.getLogger("rolling_chat.agent.permissions")
 
@@ -77,16 +86,26 @@ class Permissions:
         """
         if find_denial(self.deny, tool.name, subject) is not None:
             return "refused"
+        if is_closed(self._allowing, tool.name, subject):
+            return "refused"
         if not doubtful and (not tool.needs_permission or self.policy == "all"):
             return "allowed"
         if self.policy in ("read-only", "plan") and tool.needs_permission:
             return "refused"
-        if is_allowed((*self.allow, *self.session), tool.name, subject, exact_only):
+        if is_allowed(self._allowing, tool.name, subject, exact_only):
             return "allowed"
         lets_pass = self.policy == "edits" and is_edit and not doubtful
         if lets_pass and not exact_only and not any(map(is_protected, subject)):
             return "allowed"
         return "ask" if self.listener.ask is not None else "refused"
+
+    def opens(self, address: WebAddress) -> bool:
+        """Return whether a rule names host and port of an address, which may then be on the local network."""
+        return opens(self._allowing, address)
+
+    @property
+    def _allowing(self) -> tuple[PermissionRule, ...]:
+        return (*self.allow, *self.session)
 
     async def decide(self, request: PermissionRequest) -> PermissionAnswer:
         """Ask the user about a call; a question that could not be shown counts as no."""
@@ -108,6 +127,12 @@ class Permissions:
         if denial is not None:
             return (
                 f"Not run: the permission rule {denial.text} denies this. Do not try the same by other means."
+            )
+        if is_closed(self._allowing, tool.name, subject):
+            origin = parse_address(str(subject)).origin
+            return (
+                f"Not run: {origin} is this machine or its local network. Only a permission rule of the "
+                f"user's that names host and port opens it, such as {tool.name}({origin})."
             )
         if self.policy == "plan" and tool.needs_permission:
             return f"Not run: {tool.name} is not allowed in plan mode. Finish the plan without it."

@@ -224,7 +224,10 @@ class Session:
         memory = BranchMemory.of(self.conversation, self.planner)
         calls = CallRunner(
             self.conversation, setup.tools, self.permissions,
-            ToolContext(runtime.folder, environment, memory, self._is_attached, self._last_seen),
+            ToolContext(
+                runtime.folder, environment, memory, self._is_attached, self._last_seen,
+                opens=self.permissions.opens,
+            ),
             runtime.settings.agent.max_tool_calls, emit, tails, setup.tool_calls == "text",
         )  # fmt: skip
         return AgentLoop(

@@ -8,6 +8,8 @@ As text, which is how settings hold them:
     run_command(=ls *.py)           exactly this command; the sign is needed where the command holds a `*`
     edit_file(src/**)               files below `src`; for the tools that change files
     edit_file(*)                    files in the working folder itself
+    fetch_url(docs.python.org)      pages of this host; `*.python.org` those of the hosts below
+    fetch_url(http://127.0.0.1:80)  exactly this; a host of the local network must be named so, with its port
 
 What is said of edit_file holds for multi_edit, too: it is several edits in one call. A path that is denied
 to one of the tools that change files is denied to all of them. Neither a wildcard nor the tool's bare name
@@ -32,8 +34,10 @@ from rolling_chat.permissions.path_patterns import (
     pattern_for,
 )
 from rolling_chat.permissions.shell import SimpleCommand, UnreadableCommandError, split_command
+from rolling_chat.web_addresses import SitePattern, WebAddress, is_local, parse_address, parse_pattern
 
 COMMAND_TOOL = "run_command"
+FETCH_TOOL = "fetch_url"
 
 _RULE = re.compile(r"([A-Za-z_][A-Za-z0-9_.-]*)(?:\((.*)\))?", re.DOTALL)
 _MARKS = re.compile(r"['\"\\`]")
@@ -103,16 +107,16 @@ _WRITING_SUBCOMMANDS = frozenset(["blame", "diff", "log", "shortlog", "show"])
 _WRITES = "--output"
 _MAY_BE_OPTION = ("-", "*", "?", "[")  # how a pattern begins that may become an option
 
-Reach: TypeAlias = Literal["tool", "prefix", "exact", "path"]
+Reach: TypeAlias = Literal["tool", "prefix", "exact", "path", "host"]
 Subject: TypeAlias = str | tuple[str, ...]
-"""What a call is about: a command or a description or, for tools that change files, the paths that change."""
+"""What a call is about: a command, an address, a description; for changes of files, the paths that change."""
 
 
 @dataclass(frozen=True)
 class PermissionRule:
     """A permission rule: for a tool, for commands that begin with certain words, one exact command, or paths.
 
-    `command` is the pattern of the paths where the reach is "path".
+    `command` is the pattern of the paths where the reach is "path", and of the hosts where it is "host".
     """
 
     tool: str
@@ -127,7 +131,7 @@ class PermissionRule:
                 return self.tool
             case "prefix":
                 return f"{self.tool}({self.command} *)"
-            case "path":
+            case "path" | "host":
                 return f"{self.tool}({self.command})"
             case _:
                 is_plain = "*" not in self.command and self.command.strip() == self.command
@@ -148,6 +152,11 @@ class PermissionRule:
             return ()
         is_whole = not others and len(first.literal) == len(first.words)
         return first.literal if is_whole else ()
+
+    @cached_property
+    def site(self) -> SitePattern:
+        """The hosts that the rule names."""
+        return parse_pattern(self.command)
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -179,8 +188,12 @@ def parse_rule(text: str) -> PermissionRule:
         return PermissionRule(tool, "path", inside.strip())
     if inside.strip() == "*":
         return PermissionRule(tool)
+    if tool == FETCH_TOOL:
+        return _about_host(inside.strip())
     if tool != COMMAND_TOOL:
-        raise ValueError(f"has a pattern, which only {COMMAND_TOOL} and the tools that change files take")
+        raise ValueError(
+            f"has a pattern, which only {COMMAND_TOOL}, {FETCH_TOOL} and the tools that change files take"
+        )
     if inside.startswith("="):
         return _exact(inside[1:])
     inside = inside.strip()
@@ -198,6 +211,8 @@ def propose_rule(tool: str, subject: Subject, exact_only: Collection[str] = ()) 
     """Return the rule that the answer "Always" adds for a call; `exact_only` as for `is_allowed`."""
     if isinstance(subject, tuple):
         return PermissionRule(_ruled_as(tool), "path", pattern_for(subject, exact_only))
+    if tool == FETCH_TOOL:
+        return PermissionRule(tool, "host", parse_address(subject).site)
     if tool != COMMAND_TOOL:
         return PermissionRule(tool)
     try:
@@ -225,6 +240,9 @@ def is_allowed(
         )
     if any(rule.reach == "tool" for rule in own):
         return True
+    if tool == FETCH_TOOL:
+        address = parse_address(subject)
+        return any(rule.site.allows(address) for rule in own)
     if any(rule.reach == "exact" and rule.command == subject for rule in own):
         return True
     try:
@@ -232,6 +250,19 @@ def is_allowed(
     except UnreadableCommandError:
         return False
     return bool(parts) and all(any(rule.allows(part) for rule in own) for part in parts)
+
+
+def opens(rules: Iterable[PermissionRule], address: WebAddress) -> bool:
+    """Return whether a rule names the host and port of an address, which may then be on the local network."""
+    return any(rule.reach == "host" and rule.site.opens(address) for rule in rules)
+
+
+def is_closed(rules: Iterable[PermissionRule], tool: str, subject: Subject) -> bool:
+    """Return whether a call would fetch from the local network, and no rule names that host and port."""
+    if tool != FETCH_TOOL or not isinstance(subject, str):
+        return False
+    address = parse_address(subject)
+    return is_local(address) and not opens(rules, address)
 
 
 def _allows_path(rule: PermissionRule, path: str, *, is_exact_only: bool) -> bool:
@@ -264,6 +295,8 @@ def _denies(rule: PermissionRule, subject: Subject) -> bool:
         return True
     if isinstance(subject, tuple):
         return any(denies(rule.command, path) for path in subject)
+    if rule.reach == "host":
+        return rule.site.denies(parse_address(subject))
     try:
         parts = split_command(subject)
     except UnreadableCommandError:
@@ -272,6 +305,14 @@ def _denies(rule: PermissionRule, subject: Subject) -> bool:
         return True
     # a program that may run others is denied by what is named anywhere in the command
     return not all(_safe_prefix(part) for part in parts) and _names_denied(rule, subject)
+
+
+def _about_host(pattern: str) -> PermissionRule:
+    try:
+        parse_pattern(pattern)
+    except ValueError:
+        raise ValueError("must have a host, such as docs.python.org or http://127.0.0.1:8000") from None
+    return PermissionRule(FETCH_TOOL, "host", pattern)
 
 
 def _exact(command: str) -> PermissionRule:

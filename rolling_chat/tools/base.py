@@ -9,6 +9,7 @@ from typing import Protocol
 
 from rolling_chat.messages import Ending, FileTouch, Json, JsonObject
 from rolling_chat.tools.memory import Memory
+from rolling_chat.web_addresses import WebAddress
 
 
 class ToolError(Exception):
@@ -35,7 +36,7 @@ class ToolContext:
     `is_attached` says of a path outside the folder that the user gave that very file to the model.
     `last_seen` returns the hash of a file (absolute path) when this branch last read or wrote all of it:
     empty if it was too large, GONE if it deleted it, None if it never did. `on_output` is called with what a
-    command writes, as it comes.
+    command writes, as it comes. `opens` says of an address that a rule of the user's names its host and port.
     """
 
     folder: Path
@@ -44,6 +45,7 @@ class ToolContext:
     is_attached: Callable[[str], bool] | None = None
     last_seen: Callable[[str], str | None] | None = None
     on_output: Callable[[bytes], None] | None = None
+    opens: Callable[[WebAddress], bool] | None = None
 
     def knows(self, path: Path, sha256: str) -> bool:
         """Return whether this branch has read or written all of a file as it is now."""

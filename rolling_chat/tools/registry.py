@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from rolling_chat.tools.base import Tool, ToolError
 from rolling_chat.tools.edit_file import EditFile, MultiEdit
+from rolling_chat.tools.fetch_url import FetchUrl
 from rolling_chat.tools.list_files import ListFiles
 from rolling_chat.tools.move_file import DeleteFile, MoveFile
 from rolling_chat.tools.read_file import ReadFile
@@ -18,7 +19,7 @@ from rolling_chat.tools.write_file import WriteFile
 def all_tools() -> tuple[Tool, ...]:
     """Return all tools, in the order in which they are offered."""
     changing = (EditFile(), MultiEdit(), WriteFile(), MoveFile(), DeleteFile())
-    return (ReadFile(), ListFiles(), SearchFiles(), *changing, RunCommand(), Recall())
+    return (ReadFile(), ListFiles(), SearchFiles(), *changing, RunCommand(), FetchUrl(), Recall())
 
 
 def choose_tools(names: str | Sequence[str]) -> tuple[Tool, ...]:

@@ -385,7 +385,7 @@ def test_a_rule_of_another_tool_is_the_tool() -> None:
         ("run_command($X *)", "plain words"),
         ("run_command(X=1 git *)", "plain words"),
         ("run_command(ls *.py *)", "plain words"),
-        ("list_files(src/**)", "which only run_command and the tools that change files take"),
+        ("list_files(src/**)", "which only run_command, fetch_url and the tools that change files take"),
     ],
 )
 def test_a_rule_that_cannot_be_read_says_why(text: str, reason: str) -> None:

@@ -56,7 +56,7 @@ def test_a_project_adds_to_what_is_denied_and_takes_nothing_away(tmp_path: Path,
     [
         ("run_command(", "is no rule"),
         ("run_command(rm*)", "needs a blank before a *"),
-        ("list_files(src/**)", "has a pattern, which only run_command and the tools"),
+        ("list_files(src/**)", "has a pattern, which only run_command, fetch_url and the tools"),
     ],
 )
 def test_a_rule_that_cannot_be_read_is_one_clear_line(tmp_path: Path, rule: str, reason: str) -> None:

@@ -24,6 +24,7 @@ def test_an_unknown_tool_is_refused_with_what_there_is() -> None:
 def test_what_changes_something_needs_permission() -> None:
     assert [tool.name for tool in all_tools() if tool.needs_permission] == [
         "edit_file", "multi_edit", "write_file", "move_file", "delete_file", "run_command",
+        "fetch_url",
     ]  # fmt: skip
 
 

@@ -31,11 +31,12 @@ from rolling_chat.events import (
 )
 from rolling_chat.lenient_json import read_json
 from rolling_chat.messages import Ending, JsonObject, Message, ToolCall
-from rolling_chat.permissions.rules import Subject, propose_rule
+from rolling_chat.permissions.rules import FETCH_TOOL, Subject, propose_rule
 from rolling_chat.sessions.records import StoreError
 from rolling_chat.text import normalize_text, one_line
 from rolling_chat.tools import Tool, ToolContext, ToolError, ToolResult
 from rolling_chat.tools.editing import EditingTool, PreparedEdit
+from rolling_chat.web_addresses import parse_address
 
 log = logging.getLogger("rolling_chat.agent.turn.tool_calls")
 
@@ -226,7 +227,7 @@ class CallRunner:
             return ""
         if verdict == "refused":
             return self.permissions.refusal(tool, subject, doubtful=doubtful)
-        title = f"Allow {tool.name}?" + (" The model wrote this call as text." if doubtful else "")
+        title = _title(tool, detail) + (" The model wrote this call as text." if doubtful else "")
         rule = propose_rule(tool.name, subject, alone)
         if edit is None:
             request = PermissionRequest(call, title, detail, rule)
@@ -313,6 +314,12 @@ def parse_arguments(call: ToolCall, tool: Tool, *, cut: bool = False) -> JsonObj
     if not isinstance(arguments, dict):
         raise ToolError(f"The arguments of {tool.name} must be a JSON object. {_shape(tool)}")
     return arguments
+
+
+def _title(tool: Tool, detail: str) -> str:
+    if tool.name == FETCH_TOOL:
+        return f"Fetch from {parse_address(detail).site}?"
+    return f"Allow {tool.name}?"
 
 
 def _prepared(tool: EditingTool, arguments: JsonObject, context: ToolContext) -> PreparedEdit:

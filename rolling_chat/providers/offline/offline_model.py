@@ -55,6 +55,7 @@ _TOOL_WORDS: Mapping[Action, tuple[str, ...]] = {
     "write": ("write_file",),
     "move": ("move_file",),
     "delete": ("delete_file",),
+    "fetch": ("fetch_url",),
 }
 _PATH_NAMES = ("path", "file_path", "file", "filename", "folder", "directory", "dir")
 _PATTERN_NAMES = ("pattern", "query", "regex", "text", "search")
@@ -137,7 +138,7 @@ def _call_for(order: Order, offered: Mapping[str, JsonObject], place: str) -> To
     properties = _properties(offered[name])
     arguments: dict[str, Json] = {}
     match order.action:
-        case "list":
+        case "list" | "delete":
             _put(arguments, properties, _PATH_NAMES, order.path)
         case "read":
             _put(arguments, properties, _PATH_NAMES, order.target)
@@ -161,8 +162,8 @@ def _call_for(order: Order, offered: Mapping[str, JsonObject], place: str) -> To
         case "move":
             _put(arguments, properties, _PATH_NAMES, order.path)
             _put(arguments, properties, ("to",), order.new)
-        case "delete":
-            _put(arguments, properties, _PATH_NAMES, order.path)
+        case "fetch":
+            _put(arguments, properties, ("url",), order.target)
     return ToolCall(f"call_offline_{place}", name, json.dumps(arguments, ensure_ascii=False))
 
 
@@ -254,6 +255,7 @@ def _report_one(order: Order, result: str) -> str:
         "write": f"Change of {order.path}:",
         "move": f"Move of {order.path}:",
         "delete": f"Deletion of {order.path}:",
+        "fetch": f"{order.target}:",
     }[order.action]
     kept = lines[-_MAX_LINES:] if order.action == "run" else lines[:_MAX_LINES]
     if not kept:

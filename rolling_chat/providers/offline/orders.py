@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 
 from rolling_chat.providers.offline.matching import split_sentences
 
-Action: TypeAlias = Literal["list", "read", "search", "run", "edit", "write", "move", "delete"]
+Action: TypeAlias = Literal["list", "read", "search", "run", "edit", "write", "move", "delete", "fetch"]
 
 _POLITE = r"(?:(?:please|now|first|next|finally|and|also|(?:can|could|would|will) you|let'?s)[,\s]+)*"
 _QUOTED = r"`[^`\n]+`|\"[^\"\n]+\"|'[^'\n]+'"
@@ -51,6 +51,11 @@ _MOVING = re.compile(
 )
 _DELETING = re.compile(
     rf"{_POLITE}(?:delete|remove)(?: the)?(?: file)? (?P<path>{_PATH})[\s.!?]*", re.IGNORECASE
+)
+_FETCHING = re.compile(
+    rf"{_POLITE}(?:fetch|download|open|read|get)(?: me)?(?: the)?(?: page| address| url)?(?: at)? "
+    r"(?P<url>`https?://[^`\s]+`|https?://[^\s`\"'<>]*[^\s`\"'<>.,!?])(?P<rest>.*)",
+    re.IGNORECASE | re.DOTALL,
 )
 _PARAGRAPHS = re.compile(r"\n\s*\n")
 _LINES = re.compile(r"lines? (?P<start>\d{1,7})(?:\s*(?:-|–|to|through)\s*(?P<end>\d{1,7}))?", re.IGNORECASE)
@@ -132,6 +137,8 @@ def _read_step(step: str) -> tuple[Order, ...]:
         return (Order("run", _bare(match["command"])),)
     if (change := _read_change(step)) is not None:
         return (change,)
+    if match := _FETCHING.fullmatch(step):
+        return (Order("fetch", _bare(match["url"]), question=match["rest"].strip(" .,!?")),)
     if match := _LISTING.fullmatch(step):
         return (Order("list", path=_bare(match["folder"] or match["named"] or ".")),)
     if match := _READING.fullmatch(step):

@@ -20,6 +20,7 @@ _WORDS = {
     "write": "Write {path}.",
     "move": "Move {path} to {new}.",
     "delete": "Delete {path}.",
+    "fetch": "Fetch {target} .",
 }
 
 

@@ -95,5 +95,7 @@ def _named(rule: PermissionRule) -> str:
             return f"{exact(rule.command)} *"
         case "path":
             return f"{rule.tool} in {exact(rule.command)}"
+        case "host":
+            return f"{rule.tool} from {exact(rule.command)}"
         case _:
             return "exactly this command"  # which is shown above, whole

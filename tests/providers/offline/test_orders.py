@@ -41,6 +41,11 @@ from rolling_chat.providers.offline.orders import Order, read_orders, read_quest
         ("move a.txt to src/b.txt", Order("move", path="a.txt", new="src/b.txt")),
         ("rename the file `a b` to `c d`", Order("move", path="a b", new="c d")),
         ("delete x.txt", Order("delete", path="x.txt")),
+        ("fetch http://127.0.0.1:8000/a?b=c.", Order("fetch", "http://127.0.0.1:8000/a?b=c")),
+        (
+            "fetch https://example.com and tell me the port",
+            Order("fetch", "https://example.com", question="and tell me the port"),
+        ),
     ],
 )
 def test_an_order_is_read(text: str, order: Order) -> None:
