@@ -92,6 +92,13 @@ class TurnStarted:
 
 
 @dataclass(frozen=True, slots=True)
+class Steered:
+    """A message that the user wrote while the turn runs is stored; the next request has it."""
+
+    message: Message
+
+
+@dataclass(frozen=True, slots=True)
 class PromptPlanned:
     """A request was planned and is about to be sent; `report` is its report."""
 
@@ -241,6 +248,7 @@ class Listener:
 
 Event: TypeAlias = (
     TurnStarted
+    | Steered
     | PromptPlanned
     | RequestStarted
     | RetryWaiting

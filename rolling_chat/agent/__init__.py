@@ -13,6 +13,7 @@ from rolling_chat.agent.permissions import Policy
 from rolling_chat.agent.request.size_estimates import StreamedReply
 from rolling_chat.agent.runtime import Runtime
 from rolling_chat.agent.turn.attaching import AttachmentRefusedError
+from rolling_chat.agent.turn.waiting import WaitingMessage, WaitingMessages
 from rolling_chat.sessions.export import FORMATS as EXPORT_FORMATS
 from rolling_chat.sessions.records import LeftBranch, SearchHit, SessionInfo, StoredSummary
 from rolling_chat.tools.file_index import FileIndex
@@ -39,5 +40,7 @@ __all__ = [
     "SessionInfo",
     "StoredSummary",
     "StreamedReply",
+    "WaitingMessage",
+    "WaitingMessages",
     "as_typed",
 ]

@@ -13,6 +13,7 @@ from rolling_chat.agent.retention import delete_old_sessions
 from rolling_chat.agent.runtime import Runtime
 from rolling_chat.agent.session import Session
 from rolling_chat.agent.turn.running import EventQueue, RunningTurn
+from rolling_chat.agent.turn.waiting import WaitingMessages
 from rolling_chat.context import count_tokens
 from rolling_chat.events import AskPermission, Event, Listener, Noticed, Outcome, TurnEnded, TurnStarted
 from rolling_chat.messages import Ending, Usage
@@ -30,13 +31,15 @@ GO_ON = "Continue exactly where you stopped."
 class Chat:
     """Runs turns in the open session, `session`, and opens another in its place.
 
-    What belongs to one session is asked of the session; `listener` serves all of them.
+    What belongs to one session is asked of the session; `listener` serves all of them. `waiting` are
+    messages that the user writes while a turn runs: the turn takes some, the others wait for its end.
     """
 
     def __init__(self, runtime: Runtime, session: Session, listener: Listener) -> None:
         self._runtime = runtime
         self.session = session
         self.listener = listener
+        self.waiting = WaitingMessages()
         self._turn: RunningTurn | None = None
         self._closed = False
         self._unread_line = runtime.trust.line  # a notice of the session says it
@@ -230,7 +233,7 @@ class Chat:
         news = self._unread_news()
         said, notices = await self._said(text) if text is not None else (None, [])
         events = EventQueue()
-        turn = self._turn = RunningTurn(session.turn_loop(events.put), events)
+        turn = self._turn = RunningTurn(session.turn_loop(events.put, self.waiting), events)
         session.gate.idle.clear()
         session.summarizer.yield_to_turn()
         try:

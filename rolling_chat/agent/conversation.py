@@ -10,6 +10,7 @@ from dataclasses import replace
 from functools import partial
 
 from rolling_chat.agent.request.counting import SessionCounts
+from rolling_chat.context.turns import SAME_TURN, TURN
 from rolling_chat.events import Listener
 from rolling_chat.messages import (
     SHOWN,
@@ -158,12 +159,18 @@ class Conversation:
         note: str = "",
         attachments: Sequence[Attachment] = (),
         files: Sequence[FileTouch] = (),
+        *,
+        in_turn: bool = False,
     ) -> Message:
         """Append a user message, with what is attached to it and the files that were read for that.
 
-        The model is sent `note` below its text.
+        The model is sent `note` below its text. `in_turn`: it was written while a turn runs, and belongs
+        to it.
         """
-        return self._append(user_message(text, attachments, note), files)
+        message = user_message(text, attachments, note)
+        if in_turn:
+            message = replace(message, extras={**(message.extras or {}), TURN: SAME_TURN})
+        return self._append(message, files)
 
     def add_result(
         self,

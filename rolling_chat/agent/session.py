@@ -40,6 +40,7 @@ from rolling_chat.agent.turn.oversized import (
 )
 from rolling_chat.agent.turn.running import TurnGate
 from rolling_chat.agent.turn.tool_calls import CallRunner
+from rolling_chat.agent.turn.waiting import WaitingMessages
 from rolling_chat.context.tokens import TokenEstimator, estimator_for
 from rolling_chat.events import Emit, Listener
 from rolling_chat.messages import Attachment, Message
@@ -216,8 +217,11 @@ class Session:
         self.state.make_ours()
         self.state.require_address()
 
-    def turn_loop(self, emit: Emit) -> AgentLoop:
-        """Return the loop of one turn, for a conversation that ends with what the model has to answer."""
+    def turn_loop(self, emit: Emit, waiting: WaitingMessages) -> AgentLoop:
+        """Return the loop of one turn, for a conversation that ends with what the model has to answer.
+
+        It takes what comes in among `waiting` messages meanwhile.
+        """
         runtime, setup, config = self._runtime, self.setup, self.setup.config
         tails = frozenset(name for name, end in config.tools.items() if end == "tail")
         environment = without_secrets(runtime.environ, runtime.settings.agent.environment)
@@ -232,7 +236,8 @@ class Session:
         )  # fmt: skip
         return AgentLoop(
             self.conversation, self.planner, self.preview.plan, runtime.provider, calls, emit,
-            self._ready_to_plan, runtime.settings.agent.max_tool_iterations, str(runtime.paths.log_file),
+            self._ready_to_plan, runtime.settings.agent.max_tool_iterations, waiting,
+            self.attaching, str(runtime.paths.log_file),
         )  # fmt: skip
 
     @property

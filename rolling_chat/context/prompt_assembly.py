@@ -14,7 +14,7 @@ from rolling_chat.context.prompt_walk import PromptInputs, Walked
 from rolling_chat.context.report import Fate
 from rolling_chat.context.summary_text import Summary
 from rolling_chat.context.surviving import is_answer
-from rolling_chat.context.tokens import TURN
+from rolling_chat.context.turns import TURN
 from rolling_chat.messages import Json, JsonObject, Message
 
 

@@ -18,6 +18,7 @@ from rolling_chat.context.character_classes import count_by_class
 from rolling_chat.context.count_memo import CountMemo, CountText
 from rolling_chat.context.encodings import ENCODINGS, count_encoded, find_encoding
 from rolling_chat.context.families import UNKNOWN, Family, family_of
+from rolling_chat.context.turns import TURN
 from rolling_chat.messages import Json, JsonObject, Message
 
 # The reply is primed with a few tokens of framing (OpenAI's cookbook: 3).
@@ -29,9 +30,6 @@ _CALL_FRAMING = 8
 _UNSEEN_MESSAGE, _UNSEEN_CALL = 12, 64
 # Opaque to the model's tokenizer: billed, if at all, by the provider's own rule and never as text.
 _OPAQUE_EXTRAS = frozenset({"signature", "thought_signature", "thoughtSignature", "cache_control"})
-
-# Says that a message belongs to the turn that runs; it is for the pipeline and never sent.
-TURN = "turn"
 
 
 Tools: TypeAlias = Sequence[JsonObject] | str | None

@@ -8,6 +8,9 @@ from typing import TypeVar
 from rolling_chat.message_validation import normalize_role
 from rolling_chat.messages import JsonObject, Message
 
+TURN, SAME_TURN = "turn", "same"
+"""The name and the value that say of a message that it belongs to the running turn; they are never sent."""
+
 AnyMessage = TypeVar("AnyMessage", Message, JsonObject)
 
 
@@ -62,4 +65,4 @@ def role_of(message: Message | JsonObject) -> str:
 def is_same_turn(message: Message | JsonObject) -> bool:
     """Return whether a message was sent while the agent worked, and belongs to that turn."""
     extras = message.extras if isinstance(message, Message) else message
-    return bool(extras) and extras is not None and extras.get("turn") == "same"
+    return bool(extras) and extras is not None and extras.get(TURN) == SAME_TURN

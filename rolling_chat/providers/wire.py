@@ -14,6 +14,7 @@ from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from rolling_chat.context.turns import SAME_TURN, TURN, is_same_turn
 from rolling_chat.lenient_json import read_json
 from rolling_chat.messages import Content, Json, JsonObject, MadeBy, Message, ToolCall
 from rolling_chat.providers.cache_marks import mark_messages, mark_tools
@@ -341,6 +342,8 @@ def _visible(message: Message, model: str) -> Message:
             kept[THINKING_BLOCKS] = extras[THINKING_BLOCKS]
         if family.signatures and own and isinstance(extras.get(SIGNATURES), Mapping):
             kept[SIGNATURES] = extras[SIGNATURES]
+    elif is_same_turn(message):
+        kept[TURN] = SAME_TURN  # for the pipeline
     if kept == extras:
         return message
     return replace(message, content=_as_sent(message), extras=kept or None)

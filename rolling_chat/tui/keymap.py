@@ -54,14 +54,15 @@ def _move(name: str, how: str, step: int, *keys: str) -> Action:
 
 
 KEYS: tuple[KeyRow, ...] = (
-    _fixed("enter", "send; on a slash command, run it; queued while the model works", "enter"),
+    _fixed("enter", "send, also while the model works; on a slash command, run it", "enter"),
+    _fixed("alt+enter", "new line; while the model works: send when it is done", "alt+enter"),
     _fixed(
         "shift+enter, ctrl+j",
         "new line (shift+enter only if the terminal reports it)",
         "shift+enter",
         "ctrl+j",
     ),
-    _fixed("up, down", "on the first or last line: the messages you sent before", "up", "down"),
+    _fixed("up, down", "on the first or last line: what waits, or what you sent before", "up", "down"),
     _fixed("ctrl+r", "search what you sent; again for older, enter to use it, esc for your draft", "ctrl+r"),
     _fixed("tab", "complete a command; next to a folded paste, unfold it; go to a question", "tab"),
     _fixed(

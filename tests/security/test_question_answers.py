@@ -65,8 +65,8 @@ async def test_letters_and_digits_that_go_on_are_the_prompts(tmp_path: Path, tex
         await wait_until(pilot, lambda: draft(pilot) == text)
         await reads(pilot, "tab answers")
         clock.pass_(5)
-        await pilot.press("enter")  # what was written waits for the end of the turn
-        await reads(pilot, "queued")
+        await pilot.press("enter")  # what was written waits for the result
+        await reads(pilot, "↳ with the next result")
         assert _question(pilot)
         assert not _ran(tmp_path)
 

@@ -10,14 +10,27 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 from rolling_chat.agent.conversation import Conversation
+from rolling_chat.agent.errors import ChatError
 from rolling_chat.agent.permissions import written_calls_line
+from rolling_chat.agent.plan_mode import mode_note
 from rolling_chat.agent.request.builder import PlannedRequest, ToolChoice
 from rolling_chat.agent.request.planner import Planner
+from rolling_chat.agent.turn.attaching import Attaching
 from rolling_chat.agent.turn.overflow import OverflowAdvice, is_near_limit, read_refusal
 from rolling_chat.agent.turn.reply import Reply
 from rolling_chat.agent.turn.tool_calls import CallRunner
+from rolling_chat.agent.turn.waiting import WaitingMessages
 from rolling_chat.context import ContextOverflowError
-from rolling_chat.events import Emit, Noticed, Outcome, PromptPlanned, ReplyEnded, ToolEnded, TurnEnded
+from rolling_chat.events import (
+    Emit,
+    Noticed,
+    Outcome,
+    PromptPlanned,
+    ReplyEnded,
+    Steered,
+    ToolEnded,
+    TurnEnded,
+)
 from rolling_chat.messages import Ending, Message, Usage
 from rolling_chat.providers.protocol import ErrorKind, Provider, ProviderError
 from rolling_chat.sessions.records import StoreError
@@ -56,6 +69,8 @@ class AgentLoop:
     emit: Emit
     ready: Callable[[], Awaitable[None]]
     max_iterations: int
+    waiting: WaitingMessages
+    attaching: Attaching
     log_file: str = ""
     usage: Usage = field(default_factory=Usage)
     _reply: Reply | None = None
@@ -105,7 +120,28 @@ class AgentLoop:
             if message.writes_calls:
                 await self._announce_written_calls()
             await self.calls.answer_all(message, cut=is_cut)
+            await self._take_waiting()
         raise AssertionError  # the count never ends
+
+    async def _take_waiting(self) -> None:
+        """Append what the user wrote meanwhile, below the results of all open calls."""
+        while (waiting := self.waiting.next_in_turn) is not None:
+            try:
+                outgoing = await self.attaching.outgoing(waiting.text)
+            except ChatError as error:
+                self.waiting.postpone(waiting)
+                await self.emit(Noticed(str(error), warning=True))
+                continue
+            if waiting not in self.waiting:  # taken back while the user was asked about a file
+                continue
+            note = mode_note(self.calls.permissions.policy, self.conversation.recent)
+            said = self.conversation.add_user(
+                outgoing.text, note, outgoing.attachments, outgoing.files, in_turn=True
+            )
+            self.waiting.remove(waiting)
+            await self.emit(Steered(said))
+            for line in outgoing.notices:
+                await self.emit(Noticed(line, warning=True))
 
     async def _announce_written_calls(self) -> None:
         """Say once a session why calls of tools that only read are asked about."""

@@ -84,13 +84,14 @@ def reply_to(
     rest = [without_note(message) for message in conversation if message.role != "system"]
     if not tools and asks_for_summary(system):
         return OfflineReply(extract_summary([message.text for message in rest]))
-    turn_start = next((place for place in range(len(rest) - 1, -1, -1) if rest[place].role == "user"), 0)
+    turn_start = _turn_start(rest)
     asked, attached = split_attached(rest[turn_start].text if rest else "")
     if not tools and (marked := marked_texts(asked)):
         return OfflineReply(extract_summary(marked))
-    turn = rest[turn_start + 1 :]
+    turn = [message for message in rest[turn_start + 1 :] if message.role != "user"]
+    added = [message.text for message in rest[turn_start + 1 :] if message.role == "user"]
     plainly = _AS_TEXT.sub("", asked)
-    steps = read_orders(plainly)
+    steps = [step for text in (plainly, *added) for step in read_orders(text)]
     if is_planning and steps:
         return OfflineReply(describe_plan(steps))
     if orders_the_plan(asked):
@@ -100,10 +101,19 @@ def reply_to(
         return OfflineReply(calls=calls) if plainly == asked else OfflineReply(_as_text(calls))
     results = [message.text for message in turn if message.role == "tool"]
     if steps and results:
-        return OfflineReply(_report(steps, results))
+        heard = [f"You said meanwhile: {text}" for text in added if not read_orders(text)]
+        return OfflineReply("\n\n".join([_report(steps, results), *heard]))
     if attached:
         return OfflineReply(describe_attached(asked, attached))
     return _answer(asked, system, rest[:turn_start], results, offered if may_call else {})
+
+
+def _turn_start(messages: Sequence[Message]) -> int:
+    """Return the index of the newest request; what the user said right below results belongs to its turn."""
+    for index in range(len(messages) - 1, 0, -1):
+        if messages[index].role == "user" and messages[index - 1].role not in {"tool", "user"}:
+            return index
+    return 0
 
 
 def _next_calls(

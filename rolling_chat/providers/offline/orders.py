@@ -10,7 +10,7 @@ from rolling_chat.providers.offline.matching import split_sentences
 
 Action: TypeAlias = Literal["list", "read", "search", "run", "edit", "write", "move", "delete", "fetch"]
 
-_POLITE = r"(?:(?:please|now|first|next|finally|and|also|(?:can|could|would|will) you|let'?s)[,\s]+)*"
+_POLITE = r"(?:(?:please|now|first|next|then|finally|and|also|(?:can|could|would|will) you|let'?s)[,\s]+)*"
 _QUOTED = r"`[^`\n]+`|\"[^\"\n]+\"|'[^'\n]+'"
 # a name with a dot or a slash in it, or one of the files that have none
 _PATH = rf"(?:{_QUOTED}|[\w~.-]*[./][^\s,;`\"'!?]*|README|LICENSE|Makefile|Dockerfile|CHANGELOG)"

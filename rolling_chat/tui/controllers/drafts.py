@@ -1,4 +1,4 @@
-"""What becomes of the prompt box's draft: counted, kept, sent, queued, given back, edited elsewhere."""
+"""What becomes of the prompt box's draft: counted, kept, sent, put to wait, given back, edited elsewhere."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rolling_chat.commands import Completer, complete, parse
 from rolling_chat.tui.controllers.background import Coalesced, Workplace
 from rolling_chat.tui.controllers.mentions import MentionController
 from rolling_chat.tui.drafts.draft_files import DraftFiles, PasteFiles, Place, save_quietly
-from rolling_chat.tui.drafts.pastes import Draft
+from rolling_chat.tui.drafts.pastes import Draft, folded
 from rolling_chat.tui.drafts.prompt_history import History
 from rolling_chat.tui.terminal.external import ExternalError, edit_text
 from rolling_chat.tui.widgets.prompt_box import PromptBox
@@ -58,7 +58,7 @@ class DraftStage(Workplace, Protocol):
 
 
 class DraftController:
-    """Handles the prompt box's draft: counts, saves, sends and queues it; `paths` None saves nothing."""
+    """Handles the prompt box's draft: counts, saves, sends it or lets it wait; `paths` None saves nothing."""
 
     def __init__(
         self,
@@ -103,10 +103,13 @@ class DraftController:
     def _prompt(self) -> PromptBox:
         return self._screen.prompt
 
-    # -- sent and queued
+    # -- sent and waiting
 
-    def submitted(self, draft: Draft) -> None:
-        """Run a command, send a message or, while a turn runs, queue it; Enter alone may continue a turn."""
+    def submitted(self, draft: Draft, *, after_turn: bool = False) -> None:
+        """Run a command or send a message; while a turn runs it waits, if need be until `after_turn`.
+
+        Enter alone may continue a turn.
+        """
         text, state = draft.whole, self._screen.state
         is_word = self._asking.takes_words and text.lstrip().startswith("!")
         parsed = None if is_word else parse(draft.command_line)
@@ -122,25 +125,25 @@ class DraftController:
             if state.can_carry_on:
                 self._screen.work(self._turns.carry_on())
         elif state.busy:
-            self._queue(draft)
+            self._sent(draft, is_next=False)
+            self._screen.chat.waiting.add(draft.said, after_turn=after_turn)
+            self.waiting_changed()
         else:
             self._sent(draft)
             self._screen.work(self._turns.say(draft.said))
 
-    def _queue(self, draft: Draft) -> None:
-        state = self._screen.state
-        if state.queued:
-            state.notice("One message is queued already; up in an empty box takes it back.")
-            self.give_back(draft.said)
-        else:
-            self._sent(draft, is_next=False)
-            state.queue(draft.said)
-
     def take_back(self) -> None:
-        """Move the queued message back to the prompt box."""
-        state = self._screen.state
-        self._prompt.put(state.queued)
-        state.queue("")
+        """Move the newest waiting message to the prompt box, above what was moved before."""
+        if not self._screen.chat.waiting:  # it went in meanwhile
+            return
+        self.give_back(self._screen.chat.waiting.take_newest())
+        self._prompt.took_back()
+        self.waiting_changed()
+
+    def waiting_changed(self) -> None:
+        """Show the waiting messages, and save them with the draft."""
+        self._save_soon()
+        self._screen.state.changed()
 
     def give_back(self, text: str) -> None:
         """Put text that could not be sent in the prompt box, above what is there; its mentions are marked."""
@@ -197,12 +200,11 @@ class DraftController:
             self._save_soon()
             return
         left = self._files.take(self._place)
-        said = next(
-            (one.words for one in reversed(chat.session.conversation.recent) if one.role == "user"), ""
-        )
-        # killed after it was sent, and before the file was gone
-        if left and left.whole.strip() != said.strip():
-            self._prompt.put(left)
+        said = [message for message in chat.session.conversation.recent if message.role == "user"]
+        unsent = left.unsent(said)
+        if unsent:
+            price = self._meter.price
+            self._prompt.put(unsent if isinstance(unsent, Draft) else folded(unsent, left.pastes, price))
             self._screen.state.notice(_BACK)
         self._save_soon()
 
@@ -226,14 +228,6 @@ class DraftController:
             chat.session.info.id, chat.session.info.folder, is_new=not chat.session.conversation.recent
         )
 
-    @property
-    def _to_keep(self) -> Draft:
-        """The draft to save, with the queued message above it."""
-        draft, queued = self._prompt.own_draft, self._screen.state.queued
-        if not queued:
-            return draft
-        return self._prompt.refolded(f"{queued}\n{draft.said}" if draft else queued)
-
     def _save_soon(self) -> None:
         if self._save_timer is None:
             self._save_timer = self._screen.set_timer(_SAVE_WITHIN, self._save_now)
@@ -243,7 +237,8 @@ class DraftController:
         self._saving.ask(self._screen)
 
     async def _save(self) -> None:
-        await asyncio.to_thread(save_quietly, self._files, self._place, self._to_keep)
+        waiting = [self._prompt.refolded(message.text) for message in self._screen.chat.waiting]
+        await asyncio.to_thread(save_quietly, self._files, self._place, self._prompt.own_draft, waiting)
 
     # -- edited elsewhere
 

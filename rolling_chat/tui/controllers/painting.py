@@ -15,6 +15,7 @@ from rolling_chat.tui.widgets.gauge import Gauge
 from rolling_chat.tui.widgets.header import Header
 from rolling_chat.tui.widgets.keys import KeyBar, key_hints
 from rolling_chat.tui.widgets.status import StatusLine
+from rolling_chat.tui.widgets.waiting import WaitingList
 
 if TYPE_CHECKING:
     from textual.timer import Timer
@@ -119,7 +120,9 @@ class Painter:
         with suppress(NoMatches):
             info = screen.chat.session.info
             screen.query_one(Header).show(info.title or "new session", screen.chat.session.model, info.folder)
-            screen.prompt.takes_back = bool(screen.state.queued)
+            screen.prompt.takes_back = bool(screen.chat.waiting)
+            screen.prompt.is_busy = screen.state.busy
+            screen.query_one(WaitingList).show(screen.chat.waiting)
             self.paint_rows()
             is_summarized = screen.chat.session.summaries.is_worth_saying(self._meter.report)
             screen.query_one(Banner).show(shown=is_summarized)

@@ -1,10 +1,10 @@
-"""Runs turns: feeds a chat's events to the state, asks what has to be asked, sends what was queued."""
+"""Runs turns: feeds a chat's events to the state, asks what has to be asked, sends what waits."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
@@ -19,6 +19,7 @@ from rolling_chat.events import (
     PermissionAnswer,
     PermissionRequest,
     RequestStarted,
+    Steered,
     TurnEnded,
     TurnStarted,
 )
@@ -53,6 +54,10 @@ class Drafts(Protocol):
 
     def give_back(self, text: str) -> None:
         """Put `text` in the prompt box, above what is typed there."""
+        ...
+
+    def waiting_changed(self) -> None:
+        """Show the waiting messages, and save them with the draft."""
         ...
 
 
@@ -98,7 +103,7 @@ class TurnController:
         self._idle.set()
 
     def say(self, text: str) -> Work:
-        """Return work that sends a message, then any queued one; the screen is busy from this call on.
+        """Return work that sends a message, then those that wait; the screen is busy from this call on.
 
         The files that the text mentions with marks are attached.
         """
@@ -146,14 +151,20 @@ class TurnController:
         if following is not None:
             await following()
             return
-        queued = self._state.queued
-        if not queued:
+        waiting = self._chat.waiting
+        if not waiting:
             return
-        self._state.queue("")
         if outcome is Outcome.DONE:
-            await self.say(queued)()
+            text = waiting.take_oldest()
+            self._stage.drafts.waiting_changed()
+            await self.say(text)()
         else:
-            self._stage.drafts.give_back(queued)
+            self._give_back(waiting.take_all())
+
+    def _give_back(self, texts: Sequence[str]) -> None:
+        """Put texts that were not sent back in the prompt box, in their order."""
+        self._stage.drafts.give_back("\n".join(texts))
+        self._stage.drafts.waiting_changed()
 
     async def _play(self, begin: Callable[[], AsyncGenerator[Event]], text: str) -> Outcome:
         """Take a turn's events, whatever goes wrong; what was never stored goes back to the box."""
@@ -172,7 +183,7 @@ class TurnController:
             if state.busy:
                 state.fail("The turn ended early.", self._clock())
             if not stored:
-                self._stage.drafts.give_back(text)
+                self._give_back([text, *self._chat.waiting.take_all()])
             self._meter.turn_over()
             self._stage.turn_over()
         return outcome
@@ -180,8 +191,13 @@ class TurnController:
     def _take(self, event: Event, outcome: Outcome) -> Outcome:
         self._meter.take(event)
         self._state.apply(event, self._clock())
-        if isinstance(event, RequestStarted):
-            tidy_up(is_waiting=True)
+        match event:
+            case RequestStarted():
+                tidy_up(is_waiting=True)
+            case Steered():
+                self._stage.drafts.waiting_changed()
+            case _:
+                pass
         return event.outcome if isinstance(event, TurnEnded) else outcome
 
     async def _ask_for_address(self) -> None:

@@ -8,12 +8,13 @@ import logging
 import os
 import time
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from rolling_chat.messages import Message
 from rolling_chat.process_identity import Process, this_process
 from rolling_chat.settings.schema import SettingsError
 from rolling_chat.settings.toml_file import replace_file
@@ -23,6 +24,7 @@ _log = logging.getLogger("rolling_chat.tui")
 
 _KEPT_SECONDS = 30 * 24 * 3600.0
 _NAME_CHARACTERS = 40
+_SAVING_SECONDS = 1.0  # by which a message may be older than the file that still has it as a draft
 
 
 class PasteFiles:
@@ -104,6 +106,36 @@ class Place:
         return self.session == other.session or (self.is_new and other.is_new and self.folder == other.folder)
 
 
+@dataclass(frozen=True, slots=True)
+class LeftDraft:
+    """What a process left: the draft, messages that waited to be sent, and when they were saved."""
+
+    draft: Draft = field(default_factory=Draft)
+    waiting: tuple[Draft, ...] = ()
+    saved_at: float = 0.0
+
+    def __bool__(self) -> bool:
+        return bool(self.draft or self.waiting)
+
+    @property
+    def pastes(self) -> list[str]:
+        """The long pastes in all of it."""
+        return [paste for one in (*self.waiting, self.draft) for paste in one.used.values()]
+
+    def unsent(self, said: Sequence[Message]) -> Draft | str:
+        """Return what was never sent; `said` are the user's stored messages, oldest first."""
+        since = [one.words.strip() for one in said if one.created_at >= self.saved_at - _SAVING_SECONDS]
+        left = []
+        for waiting in self.waiting:
+            if waiting.whole.strip() in since:
+                since.remove(waiting.whole.strip())
+            else:
+                left.append(waiting.said)
+        # killed after it was sent, and before the file was gone
+        draft = Draft() if said and self.draft.whole.strip() == said[-1].words.strip() else self.draft
+        return "\n".join([*left, *filter(None, [draft.said])]) if left else draft
+
+
 class DraftFiles:
     """A folder of unsent drafts, one file per process; None as folder stores nothing.
 
@@ -118,11 +150,11 @@ class DraftFiles:
         self.failed = False
         self._own = folder / f"{uuid.uuid4().hex}.json" if folder is not None else None
 
-    def save(self, place: Place, draft: Draft) -> None:
-        """Save the draft; delete the file if the draft is blank."""
+    def save(self, place: Place, draft: Draft, waiting: Sequence[Draft] = ()) -> None:
+        """Save the draft and the messages that wait to be sent; delete the file if there is nothing."""
         if self._own is None:
             return
-        if not draft.text.strip():
+        if not draft.text.strip() and not waiting:
             with suppress(OSError):
                 self._own.unlink(missing_ok=True)
             return
@@ -131,21 +163,22 @@ class DraftFiles:
             "process": asdict(this_process()),
             "saved_at": time.time(),
             "draft": self._pastes.to_json(draft),
+            "waiting": [self._pastes.to_json(one) for one in waiting],
         }
         replace_file(self._own, json.dumps(kept))
 
-    def take(self, place: Place) -> Draft:
+    def take(self, place: Place) -> LeftDraft:
         """Claim and return the newest draft left for this place; empty if there is none."""
         if self._own is None:
-            return Draft()
-        left = sorted(self._left_for(place), key=lambda found: found[0], reverse=True)
-        for _, file, draft in left:
+            return LeftDraft()
+        left = sorted(self._left_for(place), key=lambda found: found[0].saved_at, reverse=True)
+        for found, file in left:
             with suppress(OSError):
                 file.rename(self._own)
                 # at once under our name: until then it says that its process is gone
-                save_quietly(self, place, draft)
-                return draft
-        return Draft()
+                save_quietly(self, place, found.draft, found.waiting)
+                return found
+        return LeftDraft()
 
     def prune(self) -> None:
         """Delete the drafts that are more than thirty days old."""
@@ -153,20 +186,22 @@ class DraftFiles:
             if file != self._own:
                 _delete_if_old(file)
 
-    def _left_for(self, place: Place) -> Iterator[tuple[float, Path, Draft]]:
+    def _left_for(self, place: Place) -> Iterator[tuple[LeftDraft, Path]]:
         for file in _files(self._folder, "*.json"):
             with suppress(OSError, ValueError, TypeError, KeyError, RecursionError):
                 kept = json.loads(file.read_bytes())
                 if place.takes(Place(**kept["place"])) and Process(**kept["process"]).is_gone():
-                    draft = self._pastes.from_json(kept["draft"])
-                    if draft:
-                        yield float(kept["saved_at"]), file, draft
+                    drafts = map(self._pastes.from_json, (kept["draft"], *kept.get("waiting", ())))
+                    draft, *waiting = (one or Draft() for one in drafts)
+                    left = LeftDraft(draft, tuple(filter(None, waiting)), float(kept["saved_at"]))
+                    if left:
+                        yield left, file
 
 
-def save_quietly(files: DraftFiles, place: Place, draft: Draft) -> None:
+def save_quietly(files: DraftFiles, place: Place, draft: Draft, waiting: Sequence[Draft] = ()) -> None:
     """Save the draft, only logging that its folder cannot be written."""
     try:
-        files.save(place, draft)
+        files.save(place, draft, waiting)
     except SettingsError as error:
         _log.log(logging.DEBUG if files.failed else logging.WARNING, "the draft is not kept: %s", error)
         files.failed = True

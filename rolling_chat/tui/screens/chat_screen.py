@@ -43,6 +43,7 @@ from rolling_chat.tui.widgets.question import Question
 from rolling_chat.tui.widgets.search_line import SearchLine
 from rolling_chat.tui.widgets.status import StatusLine
 from rolling_chat.tui.widgets.transcript import Transcript
+from rolling_chat.tui.widgets.waiting import WaitingList
 
 if TYPE_CHECKING:
     from textual.app import ComposeResult
@@ -106,6 +107,7 @@ class ChatScreen(ReaderScreen):
         yield completion
         yield search
         yield FindBar(id="find")
+        yield WaitingList(id="waiting")
         yield StatusLine(id="status")
         yield Gauge(id="gauge")
         yield PromptFrame(self.drafts.make_box(completion, search))
@@ -145,7 +147,7 @@ class ChatScreen(ReaderScreen):
         harmless = question.harmless if question is not None and not question.has_focus else None
         return Moment(
             busy=self.state.busy,
-            queued=bool(self.state.queued),
+            waiting=bool(self.chat.waiting),
             drafting=bool(self.prompt.text),
             completing=self.query_one(Completion).shown,
             mentioning=self.prompt.is_mentioning,
@@ -201,7 +203,7 @@ class ChatScreen(ReaderScreen):
     def _submitted(self, event: PromptBox.Submitted) -> None:
         if event.draft.text.strip():
             self.transcript.scroll_to_newest()
-        self.drafts.submitted(event.draft)
+        self.drafts.submitted(event.draft, after_turn=event.after_turn)
 
     @on(PromptBox.TakeBack)
     def _take_back(self) -> None:

@@ -51,7 +51,6 @@ class Status(StrEnum):
     LIVE = "live"  # still growing, or running
     FORMING = "forming"  # a tool call that the model is writing
     ASKING = "asking"  # a tool that waits for permission
-    QUEUED = "queued"
     CUT = "cut"
     CANCELLED = "cancelled"
     FAILED = "failed"

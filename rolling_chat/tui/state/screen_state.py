@@ -25,6 +25,7 @@ from rolling_chat.events import (
     ReplyEnded,
     RequestStarted,
     RetryWaiting,
+    Steered,
     SummaryBegan,
     SummaryEnded,
     SummaryEvent,
@@ -35,7 +36,6 @@ from rolling_chat.events import (
     TurnEnded,
     TurnStarted,
 )
-from rolling_chat.mentions import plain
 from rolling_chat.messages import Message, ToolCall
 from rolling_chat.text import one_line
 from rolling_chat.tui.state.item_list import ItemList, LoadedItems
@@ -54,7 +54,6 @@ from rolling_chat.tui.state.items import (
 )
 
 _MIN_SECONDS = 0.5  # below this a rate says nothing
-QUEUED_ID = "queued"
 WELCOME = (
     "The bar below shows what the next request takes of the model's window.",
     "/rolling-context drops old messages from a full prompt; they stay on disk.",
@@ -96,7 +95,6 @@ class ScreenState:
     rate: float = 0.0
     last: str = ""
     can_carry_on: bool = False
-    queued: str = ""
     is_summarizing: bool = False
     said: str = ""
     doing: str = ""
@@ -134,8 +132,6 @@ class ScreenState:
         self._reply_items.clear()
         self._open_calls.clear()
         self.can_carry_on, self.last = False, ""
-        if self.queued:
-            self.items.append(Item(QUEUED_ID, Kind.USER, plain(self.queued), Status.QUEUED))
         self.changed()
 
     def prepend(self, messages: Sequence[Message], tokens: Mapping[str, int] = NOTHING_COUNTED) -> None:
@@ -156,7 +152,7 @@ class ScreenState:
         self._is_marked = bool(marks)
 
     def notice(self, text: str, *, warning: bool = False) -> None:
-        """Add a notice for the user, above a queued message."""
+        """Add a notice for the user."""
         self._notices += 1
         status = Status.WARNING if warning else Status.DONE
         self._add(Item(f"notice:{self._notices}", Kind.NOTICE, text, status))
@@ -170,15 +166,6 @@ class ScreenState:
         rest = [item for item in self.items if not item.id.startswith(_WELCOME_ID)]
         if len(rest) < len(self.items):
             self.items.clear(rest)
-
-    def queue(self, text: str) -> None:
-        """Queue a message until the running turn ends; "" removes it."""
-        if self.queued:
-            self.items.pop()
-        self.queued = text
-        if text:
-            self.items.append(Item(QUEUED_ID, Kind.USER, plain(text), Status.QUEUED))
-        self.changed()
 
     def summary(self, event: SummaryEvent) -> None:
         """Show that a summary began or ended; a running turn continues."""
@@ -216,8 +203,9 @@ class ScreenState:
         match event:
             case TurnStarted(message):
                 self._end_welcome()
-                for item in user_items(message):
-                    self._add(item)
+                self._add_said(message)
+            case Steered(message):
+                self._add_said(message)
             case PromptPlanned():
                 pass
             case RequestStarted(model, _, _):
@@ -232,6 +220,10 @@ class ScreenState:
                 self._apply_tool(event)
             case ReasoningAdded() | TextAdded() | CallForming() | ReplyEnded():
                 self._apply_reply(event, now)
+
+    def _add_said(self, message: Message) -> None:
+        for item in user_items(message):
+            self._add(item)
 
     def _apply_reply(self, event: ReasoningAdded | TextAdded | CallForming | ReplyEnded, now: float) -> None:
         match event:
@@ -455,11 +447,8 @@ class ScreenState:
         self.changed()
 
     def _add(self, item: Item) -> int:
-        """Add an item, above a queued message, and return its index."""
-        queued = self.items.pop() if self.queued else None
+        """Add an item and return its index."""
         ordinal = self.items.append(item)
-        if queued is not None:
-            self.items.append(queued)
         self.changed()
         return ordinal
 

@@ -117,6 +117,8 @@ class PasteParser(XTermParser):
 
     def _sequence_to_key_events(self, sequence: str, alt: bool = False) -> Iterable[events.Key]:
         """Return the key events of a sequence; ignore characters that do not exist."""
+        if alt and sequence == "\r":  # Textual forgets the alt of keys that have a name
+            return [events.Key("alt+enter", None)]
         try:
             keys = list(super()._sequence_to_key_events(sequence, alt))
         except (ArithmeticError, ValueError):

@@ -112,14 +112,11 @@ def body_lines(item: Item, block: Block, look: Look, links: Links, *, is_first: 
 
 
 def foot_lines(item: Item, look: Look) -> list[Line]:
-    """Return the lines below an item: how it ended, and whether it is queued, pinned or excluded."""
+    """Return the lines below an item: how it ended, and whether it is pinned or excluded."""
     palette, said = look.palette, list[Line]()
     if item.kind is Kind.ASSISTANT and (word := _REPLY_WORD.get(item.status)):
         color = palette.error if item.status is Status.FAILED else palette.warning
         said.append(_aside(word, palette.style(color)))
-    if item.kind is Kind.USER and item.status is Status.QUEUED:
-        style = palette.style(palette.muted, italic=True, raised=True)
-        said.append(_aside("queued: sent when this turn is over · up takes it back", style))
     if item.mark and item.kind in (Kind.USER, Kind.ASSISTANT):
         color = palette.accent if item.mark is Mark.PINNED else palette.muted
         said.append(_aside(str(item.mark), palette.style(color, raised=item.kind is Kind.USER)))

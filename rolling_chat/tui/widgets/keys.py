@@ -57,7 +57,7 @@ class Moment:
     """The state that decides which keys work."""
 
     busy: bool = False
-    queued: bool = False
+    waiting: bool = False
     drafting: bool = False
     completing: bool = False
     mentioning: bool = False
@@ -120,11 +120,11 @@ def key_hints(moment: Moment) -> list[KeyHint]:
 
 
 def _sending(moment: Moment) -> list[KeyHint]:
-    """Return the hints for sending the draft; none while a message is queued and a draft is being typed."""
+    """Return the hints for sending the draft and for taking back what waits."""
     if moment.sends_words:
         return [("enter", "refuse, with this")]
     if not moment.busy:
         return [("enter", "go on" if moment.can_carry_on else "send")]
-    if not moment.queued:
-        return [("enter", "queue")]
-    return [] if moment.drafting else [("up", "take back")]
+    if moment.waiting and not moment.drafting:
+        return [("up", "take back")]
+    return [("enter", "send now"), ("alt+enter", "send after")]

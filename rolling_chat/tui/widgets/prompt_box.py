@@ -49,13 +49,17 @@ class PromptBox(FoldingArea):
 
     @dataclass
     class Submitted(Message):
-        """Posted when the user pressed Enter; the box no longer contains the draft."""
+        """Posted when the user pressed Enter; the box no longer contains the draft.
+
+        `after_turn`: by the key that lets it wait for the end of the turn.
+        """
 
         draft: Draft
+        after_turn: bool = False
 
     @dataclass
     class TakeBack(Message):
-        """Posted when the user pressed Up in an empty box, to take back a queued message."""
+        """Posted when the user pressed Up in an empty box, to take back a waiting message."""
 
     @dataclass
     class NewlineKeySeen(Message):
@@ -90,6 +94,8 @@ class PromptBox(FoldingArea):
         self._offer_files = offer_files
         self._shift_enter_works = False
         self.takes_back = False
+        self.is_busy = False  # a turn runs: alt+enter sends the draft after it
+        self._taken_back = ""
         self.painted_at = math.inf
         self._declined = ""
         self._offered = ""
@@ -145,6 +151,10 @@ class PromptBox(FoldingArea):
         """End the history search and restore the draft from before it."""
         self.put(self._search.leave())
 
+    def took_back(self) -> None:
+        """Let another Up take back the next waiting message, as long as nothing is typed."""
+        self._taken_back = self.text
+
     def end_search(self) -> None:
         """End the history search, if any, and keep what it found as the draft."""
         if self.searching:
@@ -193,6 +203,8 @@ class PromptBox(FoldingArea):
                 self._submit(self.draft)
             case "at" if begins(drawn(self.before_cursor)):
                 self._put_in(MARK)
+            case "alt+enter" if self.is_busy:
+                self._submit(self.draft, after_turn=True)
             case "shift+enter" | "ctrl+j" | "alt+enter":
                 self._break_line(key)
             case "up" | "down" | "ctrl+p" | "ctrl+n":
@@ -253,8 +265,8 @@ class PromptBox(FoldingArea):
         text = spelled.removesuffix('"') if goes_on and path.endswith("/") else f"{spelled} "
         self.replace(MARK + text, start, self.cursor_location, maintain_selection_offset=False)
 
-    def _submit(self, draft: Draft) -> None:
-        self.post_message(self.Submitted(draft))
+    def _submit(self, draft: Draft, *, after_turn: bool = False) -> None:
+        self.post_message(self.Submitted(draft, after_turn))
         if self.text:
             self.put("")
 
@@ -276,7 +288,7 @@ class PromptBox(FoldingArea):
         return True
 
     def _older(self) -> None:
-        if not self.text and self.takes_back:
+        if self.takes_back and self.text in ("", self._taken_back):
             self.post_message(self.TakeBack())
             return
         older = self._past.older(self.draft)

@@ -262,3 +262,13 @@ def test_it_answers_about_an_attached_file_and_takes_no_orders_from_it() -> None
     assert reply_to(about, TOOLS).text == "In a.txt (2 lines):\n- The kettle is blue."
     plainly = [{"role": "user", "content": f"What is in @a.txt?\n\n{attached}"}]
     assert "a.txt (2 lines) begins with:" in reply_to(plainly, TOOLS).text
+
+
+def test_it_heeds_what_is_said_while_its_tools_run() -> None:
+    task = [SYSTEM, _user("read a.txt")]
+    first = reply_to(task, TOOLS)
+    steered = [*task, *_after(first, "alpha"), _user("then read b.txt"), _user("and hurry")]
+    second = reply_to(steered, TOOLS)
+    assert _arguments(second) == [("read_file", {"path": "b.txt"})]
+    answer = reply_to([*steered, *_after(second, "beta")], TOOLS).text
+    assert all(said in answer for said in ("alpha", "beta", "You said meanwhile: and hurry"))

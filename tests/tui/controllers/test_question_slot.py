@@ -65,7 +65,7 @@ async def test_a_letter_of_a_draft_answers_nothing_however_long_one_thinks(made:
         await _asked(pilot, clock)
         await pilot.press(*"well, ")
         clock.pass_(5)
-        await reads(pilot, "tab answers", "❯ well,", "tab answer  esc no  enter queue")
+        await reads(pilot, "tab answers", "❯ well,", "tab answer  esc no  enter send now")
         await pilot.press(*"any")
         assert draft(pilot) == "well, any"
         assert _questions(pilot)

@@ -22,15 +22,15 @@ from tests.support.tui import (
 )
 
 
-async def test_what_is_entered_right_behind_a_message_is_queued_and_sent_after_it(tmp_path: Path) -> None:
+async def test_what_is_entered_right_behind_a_message_waits_and_is_sent_after_it(tmp_path: Path) -> None:
     gate = asyncio.Event()
     chat = make_chat(tmp_path, [TextDelta("one"), gate, *says("one")[1:]], says("two"))
     async with make_app(chat, tmp_path).run_test() as pilot:
         await reads(pilot, "rolling: off")
         for key, character in (("a", "a"), ("enter", "\r"), ("b", "b"), ("enter", "\r")):
             pilot.app.post_message(events.Key(key, character))
-        await reads(pilot, "▍ one", "queued")
-        assert screen_of(pilot).state.queued == "b"
+        await reads(pilot, "▍ one", "↳ with the next result: b")
+        assert [message.text for message in chat.waiting] == ["b"]
         gate.set()
         await wait_until(pilot, lambda: len(chat.session.messages) == 4)
         await idle(pilot)

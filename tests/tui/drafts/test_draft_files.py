@@ -14,10 +14,11 @@ from pathlib import Path
 
 import pytest
 
+from rolling_chat.messages import Message
 from rolling_chat.process_identity import this_process
 from rolling_chat.settings.schema import SettingsError
-from rolling_chat.tui.drafts.draft_files import DraftFiles, PasteFiles, Place, save_quietly
-from rolling_chat.tui.drafts.pastes import Draft, drawn, token
+from rolling_chat.tui.drafts.draft_files import DraftFiles, LeftDraft, PasteFiles, Place, save_quietly
+from rolling_chat.tui.drafts.pastes import Draft, drawn, folded, token
 from tests.support.cases import Cases
 
 LOG = "a line of a log\n" * 500
@@ -50,14 +51,14 @@ def files_of(home: Path) -> DraftFiles:
 
 def test_what_a_killed_process_left_comes_back_with_its_paste_and_once(tmp_path: Path) -> None:
     killed(tmp_path, HERE, "look at ", LOG)
-    assert files_of(tmp_path).take(HERE).whole == f"look at {LOG}"
+    assert files_of(tmp_path).take(HERE).draft.whole == f"look at {LOG}"
     assert not files_of(tmp_path).take(HERE)
 
 
 def test_a_draft_of_another_session_is_left_alone(tmp_path: Path) -> None:
     killed(tmp_path, HERE, "theirs")
     assert not files_of(tmp_path).take(Place("session-9", "/work", is_new=False))
-    assert files_of(tmp_path).take(HERE).text == "theirs"
+    assert files_of(tmp_path).take(HERE).draft.text == "theirs"
 
 
 def test_a_draft_of_a_session_in_which_nothing_was_said_comes_back_in_the_next_new_one(
@@ -67,7 +68,7 @@ def test_a_draft_of_a_session_in_which_nothing_was_said_comes_back_in_the_next_n
     files = files_of(tmp_path)
     assert not files.take(HERE)
     assert not files.take(Place("session-3", "/elsewhere", is_new=True))
-    assert files.take(Place("session-3", "/work", is_new=True)).text == "hardly begun"
+    assert files.take(Place("session-3", "/work", is_new=True)).draft.text == "hardly begun"
 
 
 def test_a_draft_of_a_process_that_lives_is_not_taken(tmp_path: Path) -> None:
@@ -83,9 +84,9 @@ def test_of_several_the_newest_comes_back_and_the_others_wait(tmp_path: Path) ->
     killed(tmp_path, HERE, "first")
     killed(tmp_path, HERE, "second")
     files = files_of(tmp_path)
-    assert files.take(HERE).text == "second"
+    assert files.take(HERE).draft.text == "second"
     files.save(HERE, Draft())
-    assert files.take(HERE).text == "first"
+    assert files.take(HERE).draft.text == "first"
 
 
 def test_an_empty_draft_leaves_no_file(tmp_path: Path) -> None:
@@ -124,7 +125,7 @@ def test_a_torn_or_foreign_file_costs_nothing_else(tmp_path: Path) -> None:
         home = shutil.copytree(left, tmp_path / name)
         (home / "drafts" / "torn.json").write_bytes(content)
         with cases.case(name):
-            assert files_of(home).take(HERE).text == "whole"
+            assert files_of(home).take(HERE).draft.text == "whole"
     cases.finish()
 
 
@@ -182,3 +183,24 @@ def test_old_pastes_and_drafts_go_and_what_is_used_stays(tmp_path: Path) -> None
     files.prune()
     PasteFiles(tmp_path / "pastes").prune()
     assert len([path for path in tmp_path.rglob("*") if path.is_file()]) == 2
+
+
+def test_what_waited_to_be_sent_comes_back_but_for_what_was_said_meanwhile(tmp_path: Path) -> None:
+    waiting = [Draft("use tabs"), Draft("go on"), Draft("then the docs")]
+    left = LeftDraft(Draft("and"), tuple(waiting), saved_at=100.0)
+    said = [Message("user", text, created_at=at) for text, at in (("go on", 50.0), ("use tabs", 100.2))]
+    assert left.unsent(said) == "go on\nthen the docs\nand"
+    assert LeftDraft(Draft("sent"), saved_at=1.0).unsent([Message("user", "sent")]) == Draft()
+    assert LeftDraft(Draft("kept"), saved_at=1.0).unsent([]) == Draft("kept")
+
+
+def test_waiting_messages_are_kept_without_a_draft_and_with_their_pastes(tmp_path: Path) -> None:
+    files, gone = files_of(tmp_path), files_of(tmp_path)
+    pasted = folded(f"look at {LOG}", [LOG], len)
+    gone.save(HERE, Draft(), [Draft("use tabs"), pasted])
+    (file,) = (tmp_path / "drafts").iterdir()
+    kept = json.loads(file.read_text())
+    file.write_text(json.dumps({**kept, "process": {**kept["process"], "pid": 2**22 + 1}}))
+    left = files.take(HERE)
+    assert [one.whole for one in left.waiting] == ["use tabs", f"look at {LOG}"]
+    assert left.pastes == [LOG]

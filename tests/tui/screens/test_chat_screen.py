@@ -17,6 +17,7 @@ from rolling_chat.tui.widgets.keys import KeyBar
 from rolling_chat.tui.widgets.prompt_box import PromptBox
 from rolling_chat.tui.widgets.question import Question
 from rolling_chat.tui.widgets.transcript import Transcript
+from rolling_chat.tui.widgets.waiting import WaitingList
 from tests.support.tui import (
     COMMAND,
     Clock,
@@ -209,59 +210,84 @@ async def test_a_retry_is_said(tmp_path: Path) -> None:
 class TestWhileTheModelWorks:
     """Messages, commands and keys while a turn runs."""
 
-    async def test_enter_queues_one_message_which_is_sent_after(self, tmp_path: Path) -> None:
+    async def test_what_waits_is_sent_after_a_turn_without_tools(self, tmp_path: Path) -> None:
         gate = asyncio.Event()
-        provider = ScriptedProvider([[TextDelta("one"), gate, *says("one")[1:]], says("two")])
+        provider = ScriptedProvider([[TextDelta("one"), gate, *says("one")[1:]], says("two"), says("three")])
         chat = make_chat(tmp_path, provider=provider)
         async with make_app(chat, tmp_path).run_test() as pilot:
             await type_line(pilot, "first")
             await busy(pilot)
             await type_line(pilot, "second")
-            await tells(pilot, "queued")
+            await pilot.press(*"third")
+            await reads(pilot, "enter send now  alt+enter send after")
+            await pilot.press("alt+enter")
+            await reads(pilot, "↳ with the next result: second", "↳ after this turn: third", "up take back")
             gate.set()
-            await wait_until(pilot, lambda: len(provider.requests) == 2)
+            await wait_until(pilot, lambda: len(provider.requests) == 3)
             await idle(pilot)
-            assert [message.text for message in chat.session.messages] == ["first", "one", "second", "two"]
-            await wait_until(pilot, lambda: "queued" not in transcript(pilot))
+            said = [message.text for message in chat.session.messages]
+            assert said == ["first", "one", "second", "two", "third", "three"]
+            await wait_until(pilot, lambda: not pilot.app.screen.query_one(WaitingList).size.height)
 
-    async def test_a_turn_that_is_stopped_gives_it_back_and_shows_it_no_more(self, tmp_path: Path) -> None:
+    async def test_what_waits_goes_in_with_the_next_result(self, tmp_path: Path) -> None:
+        gate = asyncio.Event()
+        scripts = [[TextDelta("I look."), gate, *calls("list_files")], says("Tabs, then."), says("Done.")]
+        chat = make_chat(tmp_path, *scripts)
+        async with make_app(chat, tmp_path).run_test() as pilot:
+            await type_line(pilot, "indent it")
+            await tells(pilot, "I look.")
+            await type_line(pilot, "with tabs")
+            await pilot.press(*"then commit", "alt+enter")
+            gate.set()
+            await tells(pilot, "Done.")
+            await idle(pilot)
+            roles = [message.role for message in chat.session.messages]
+            assert roles == ["user", "assistant", "tool", "user", "assistant", "user", "assistant"]
+            assert [turn.message.text for turn in chat.session.history.turns()] == [
+                "indent it",
+                "with tabs",
+                "then commit",
+            ]
+            await tells(pilot, "❯ with tabs")
+            assert not chat.waiting
+
+    async def test_stopping_gives_back_all_that_waits_above_what_is_typed(self, tmp_path: Path) -> None:
         chat = make_chat(tmp_path, [TextDelta("One"), asyncio.Event()])
         async with make_app(chat, tmp_path).run_test() as pilot:
             await type_line(pilot, "first")
             await tells(pilot, "One")
-            await type_line(pilot, "second")
-            await tells(pilot, "queued")
-            await pilot.press("escape")
-            await wait_until(pilot, lambda: draft(pilot) == "second")
-            await wait_until(pilot, lambda: "queued" not in transcript(pilot))
+            for text in ("second", "third"):
+                await type_line(pilot, text)
+            await pilot.press(*"fourth", "escape")
+            await wait_until(pilot, lambda: draft(pilot) == "second\nthird\nfourth")
+            await idle(pilot)
+            assert not chat.waiting
 
-    async def test_up_takes_a_queued_message_back(self, tmp_path: Path) -> None:
+    async def test_up_takes_back_the_newest_and_then_the_one_before_it(self, tmp_path: Path) -> None:
         chat = make_chat(tmp_path, [TextDelta("one"), asyncio.Event()])
         async with make_app(chat, tmp_path).run_test() as pilot:
             await type_line(pilot, "first")
             await busy(pilot)
-            await type_line(pilot, "second")
-            await tells(pilot, "queued")
+            for text in ("second", "third", "fourth", "fifth"):
+                await type_line(pilot, text)
+            await reads(pilot, "third (+1)", "up take back")
             await pilot.press("up")
-            assert draft(pilot) == "second"
-            await wait_until(pilot, lambda: "queued" not in transcript(pilot))
+            await wait_until(pilot, lambda: draft(pilot) == "fifth")
+            await pilot.press("up")
+            await wait_until(pilot, lambda: draft(pilot) == "fourth\nfifth")
+            await pilot.press("!", "up", "up")
+            assert [message.text for message in chat.waiting] == ["second", "third"]
             await pilot.press("escape")
             await idle(pilot)
-            assert draft(pilot) == "second"
 
-    async def test_a_second_queued_message_stays_in_the_box(self, tmp_path: Path) -> None:
-        chat = make_chat(tmp_path, [TextDelta("one"), asyncio.Event()])
-        async with make_app(chat, tmp_path).run_test() as pilot:
-            await type_line(pilot, "first")
-            await busy(pilot)
-            await type_line(pilot, "second")
-            await reads(pilot, "esc stop  up take back")
-            await type_line(pilot, "third")
-            assert draft(pilot) == "third"
-            await reads(pilot, "esc stop  ctrl+j newline")
-            await pilot.press("escape")
-            await idle(pilot)
-            assert draft(pilot) == "second\nthird"
+    async def test_a_message_that_cannot_be_sent_comes_back_above_what_waits(self, tmp_path: Path) -> None:
+        async with make_app(make_chat(tmp_path), tmp_path).run_test() as pilot:
+            await reads(pilot, "rolling: off")
+            chat = screen_of(pilot).chat
+            chat.waiting.add("later", after_turn=True)
+            chat._runtime.store.close()
+            await type_line(pilot, "now")
+            await wait_until(pilot, lambda: draft(pilot) == "now\nlater")
 
     async def test_a_command_that_cannot_run_now_says_so(self, tmp_path: Path) -> None:
         chat = make_chat(tmp_path, [TextDelta("one"), asyncio.Event()])

@@ -9,7 +9,6 @@ import pytest
 from rolling_chat.events import (
     CallForming,
     Event,
-    Noticed,
     Outcome,
     PermissionAnswered,
     PermissionAsked,
@@ -18,6 +17,7 @@ from rolling_chat.events import (
     ReplyEnded,
     RequestStarted,
     RetryWaiting,
+    Steered,
     TextAdded,
     ToolEnded,
     ToolStarted,
@@ -209,14 +209,11 @@ def test_an_error_is_one_line_in_the_transcript() -> None:
     )
 
 
-def test_a_queued_message_stays_below_everything_that_comes() -> None:
-    state = _after(ASKED, SENT)
-    state.queue("and the fix?")
-    state.apply(TextAdded("r1", "Because"), 3.0)
-    state.apply(Noticed("the same call again"), 4.0)
-    assert [item.text for item in state.items] == ["hello", "Because", "the same call again", "and the fix?"]
-    state.queue("")
-    assert [item.text for item in state.items] == ["hello", "Because", "the same call again"]
+def test_what_goes_into_the_turn_stands_where_it_went_in() -> None:
+    state = _after(ASKED, SENT, TextAdded("r1", "I look."))
+    state.apply(Steered(Message("user", "with tabs", id="u2", extras={"turn": "same"})), 3.0)
+    state.apply(TextAdded("r2", "Tabs."), 4.0)
+    assert [item.text for item in state.items] == ["hello", "I look.", "with tabs", "Tabs."]
 
 
 def test_loading_another_session_forgets_the_offer_of_the_last() -> None:

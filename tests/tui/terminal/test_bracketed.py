@@ -89,6 +89,11 @@ def test_however_it_is_read_it_is_the_same(one: str, two: str, data: st.DataObje
     assert read(*reads) == ["a", f"<{one}>", "b", f"<{two}>", "enter"]
 
 
+def test_alt_with_enter_is_a_key_of_its_own() -> None:
+    assert read("\x1b\r", "\r", "\x1b\r\x1b\r") == ["alt+enter", "enter", "alt+enter", "alt+enter"]
+    assert read("x\x1b", "\r") == ["x", "alt+enter"]
+
+
 @pytest.mark.parametrize("character", ["\u200c", "\u200d", "\u3000", "\u00a0", "\u00ad"])
 def test_a_letter_that_python_would_not_print_is_text(character: str) -> None:
     (key,) = PasteParser().feed(character)

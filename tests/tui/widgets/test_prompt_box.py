@@ -435,7 +435,7 @@ class TestDraftsThatStay:
             await idle(pilot)
             await wait_until(pilot, lambda: not list((tmp_path / "drafts").glob("*.json")))
 
-    async def test_a_queued_message_is_kept_with_the_draft(self, tmp_path: Path) -> None:
+    async def test_a_waiting_message_is_kept_with_the_draft(self, tmp_path: Path) -> None:
         chat = make_chat(tmp_path, [TextDelta("one"), asyncio.Event()])
         async with make_app(chat, tmp_path).run_test() as pilot:
             await type_line(pilot, "first")
@@ -443,7 +443,7 @@ class TestDraftsThatStay:
             await type_line(pilot, "second")
             await pilot.press(*"third")
             kept = lambda: "".join(file.read_text() for file in (tmp_path / "drafts").glob("*.json"))  # noqa: E731
-            await wait_until(pilot, lambda: "second\\nthird" in kept())
+            await wait_until(pilot, lambda: '"third"' in kept() and '"waiting": ["second"]' in kept())
             await pilot.press("escape")
             await idle(pilot)
 
