@@ -114,15 +114,23 @@ def known_addresses(runtime: Runtime, model: str) -> Mapping[str, str]:
 
 
 def model_warnings(runtime: Runtime, model: str, address: str | None) -> Iterator[str]:
-    """Yield a line for each thing that a model lacks: a key, a window that is known."""
+    """Yield a line for each thing that a model lacks: a key, a window that is known or can be asked for."""
     if missing := missing_keys(model, address or "", runtime.environ):
         yield f"No key for {ModelRef.parse(model).served_by}: set {' or '.join(missing)}."
-    if is_window_assumed(model, runtime.settings, runtime.catalog):
-        window = window_of(model, runtime.settings, runtime.catalog)
-        yield (
-            f"The window of {model} is not known: {window:,} tokens are assumed. "
-            f'Set max_input_tokens under [models."{model}"].'
-        )
+    if not runtime.server_facts.is_due(model, address) and (line := window_line(runtime, model, address)):
+        yield line
+
+
+def window_line(runtime: Runtime, model: str, address: str | None) -> str:
+    """Return a line where the window of a model is only assumed, else an empty one."""
+    is_known = runtime.server_facts.window(model, address)
+    if is_known or not is_window_assumed(model, runtime.settings, runtime.catalog):
+        return ""
+    window = window_of(model, runtime.settings, runtime.catalog)
+    return (
+        f"The window of {model} is not known: {window:,} tokens are assumed. "
+        f'Set max_input_tokens under [models."{model}"].'
+    )
 
 
 def unknown_address_line(model: str) -> str:

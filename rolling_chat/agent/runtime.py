@@ -9,6 +9,7 @@ from functools import cached_property
 from pathlib import Path
 
 from rolling_chat.agent.attachments import Attachments
+from rolling_chat.agent.server_facts import ServerFacts
 from rolling_chat.providers.litellm_provider import LiteLLMProvider
 from rolling_chat.providers.protocol import Provider
 from rolling_chat.providers.retries import RetryPolicy
@@ -47,6 +48,11 @@ class Runtime:
     def attachments(self) -> Attachments:
         """The private files of messages that were too large to send."""
         return Attachments(self.paths.attachments_dir if self.save else None)
+
+    @cached_property
+    def server_facts(self) -> ServerFacts:
+        """What servers have said of their models."""
+        return ServerFacts(self.environ)
 
     @classmethod
     def create(

@@ -20,7 +20,13 @@ from rolling_chat.agent.memory.pins import SessionPins
 from rolling_chat.agent.memory.summaries import Summaries
 from rolling_chat.agent.memory.summarizer import Summarizer
 from rolling_chat.agent.mentioned_files import MentionedFile, MentionedFiles
-from rolling_chat.agent.models import known_addresses, model_warnings, pick_model
+from rolling_chat.agent.models import (
+    call_address,
+    known_addresses,
+    model_warnings,
+    pick_model,
+    window_line,
+)
 from rolling_chat.agent.permissions import Permissions
 from rolling_chat.agent.plan_mode import mode_note
 from rolling_chat.agent.request.instructions import Instructions
@@ -42,7 +48,7 @@ from rolling_chat.agent.turn.running import TurnGate
 from rolling_chat.agent.turn.tool_calls import CallRunner
 from rolling_chat.agent.turn.waiting import WaitingMessages
 from rolling_chat.context.tokens import TokenEstimator, estimator_for
-from rolling_chat.events import Emit, Listener
+from rolling_chat.events import Emit, Listener, Noticed
 from rolling_chat.messages import Attachment, Message
 from rolling_chat.providers.background_thread import in_background
 from rolling_chat.providers.discovery import ModelChoice
@@ -236,7 +242,7 @@ class Session:
         )  # fmt: skip
         return AgentLoop(
             self.conversation, self.planner, self.preview.plan, runtime.provider, calls, emit,
-            self._ready_to_plan, runtime.settings.agent.max_tool_iterations, waiting,
+            partial(self._ready_to_plan, emit), runtime.settings.agent.max_tool_iterations, waiting,
             self.attaching, str(runtime.paths.log_file),
         )  # fmt: skip
 
@@ -299,9 +305,26 @@ class Session:
         ]
         return seen[-1] if seen else None
 
-    async def _ready_to_plan(self) -> None:
-        """Wait until the summarizer has freed the server for the turn, and the branch is read."""
+    async def ask_server(self) -> str:
+        """Ask the model's server for its window, if it can tell and was not asked; return a line of news."""
+        facts, model, address = self._runtime.server_facts, self.model, self.address
+        if self._runtime.settings.for_model(model).max_input_tokens or not facts.is_due(model, address):
+            return ""
+        before = self.setup.window
+        await facts.ask(model, address, call_address(self._runtime, model, address))
+        if (model, address) != (self.model, self.address):
+            return ""
+        self.setup.use_served()
+        window = self.setup.window
+        if facts.window(model, address) and window != before:
+            return f"The window of {model} is {window:,} tokens (from {facts.source(model, address)})."
+        return window_line(self._runtime, model, address)
+
+    async def _ready_to_plan(self, emit: Emit) -> None:
+        """Wait until the summarizer has freed the server, the window is known, and the branch is read."""
         await self.summarizer.has_yielded()
+        if line := await self.ask_server():
+            await emit(Noticed(line))
         await self.preview.whole()
 
     def refresh(self) -> bool:

@@ -26,6 +26,8 @@ async def _run(context: CommandContext, argument: str) -> None:
     context.say(chat.session.set_model(name, address.strip()))
     for line in chat.session.model_warnings:
         context.say(line, warning=True)
+    if line := await chat.session.ask_server():
+        context.say(line)
     context.refresh_report()
 
 

@@ -132,3 +132,11 @@ def place_of(model: str, address: str) -> str:
         return ""
     provider = ref.served_by
     return address or _HOSTS.get(provider) or f"{provider or 'the provider'}'s own address"
+
+
+def names_windows(model: str, address: str) -> bool:
+    """Return whether the server of `model` may say its window: one of the user's own, or OpenRouter's."""
+    ref = ModelRef.parse(model)
+    if ref.is_demo:
+        return False
+    return bool(address) or ref.is_ollama or ref.served_by == "openrouter"

@@ -7,14 +7,11 @@ import threading
 from collections.abc import Mapping
 from urllib.parse import urlsplit
 
-from rolling_chat.lenient_json import read_json
-
 _log = logging.getLogger("rolling_chat.providers.ollama")
 _HOST = "127.0.0.1"
 _PORT = 11434
 # Seconds. A server on this machine answers in a few milliseconds; one that hangs must not hang us.
 _PROBE_TIMEOUT = 0.2
-_MAX_BYTES = 1_000_000
 
 
 def probe_ollama(environ: Mapping[str, str], timeout: float = _PROBE_TIMEOUT) -> str | None:
@@ -39,22 +36,17 @@ def ollama_base(environ: Mapping[str, str]) -> str:
 
 
 def _models(environ: Mapping[str, str], timeout: float) -> list[str]:
-    import http.client  # noqa: PLC0415  # 10 ms, and needed only where no model was chosen
+    # 10 ms, and needed only where no model was chosen
+    from rolling_chat.providers.plain_http import fetch_json  # noqa: PLC0415
 
     host, port = _address(environ.get("OLLAMA_HOST", ""))
-    connection = http.client.HTTPConnection(host, port, timeout=timeout)
+    where = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
     try:
-        connection.request("GET", "/api/tags")
-        answer = connection.getresponse()
-        if answer.status != 200:
-            return []
-        models = read_json(answer.read(_MAX_BYTES))["models"]
+        models = fetch_json(f"http://{where}/api/tags", timeout=timeout)["models"]
         return [str(entry["name"]) for entry in models if "embed" not in str(entry["name"])]
-    except (OSError, http.client.HTTPException, ValueError, LookupError, TypeError) as error:
-        _log.debug("no Ollama at %s:%s: %s", host, port, error)
+    except (OSError, LookupError, TypeError) as error:
+        _log.debug("no Ollama at %s: %s", where, error)
         return []
-    finally:
-        connection.close()
 
 
 def _address(value: str) -> tuple[str, int]:

@@ -1,22 +1,52 @@
-"""Which models a server has, by its own list (`/v1/models`)."""
+"""What a server says of its models: which it has, their windows and their prices.
+
+Where each server says it, by its documentation and tried on the real ones where they could be had:
+`max_model_len` (vLLM), `context_length` (OpenRouter, LM Studio) in the list of models; `/props` of llama.cpp,
+the window of one slot; `/api/v0/models` of LM Studio, the loaded length; `/api/show` of Ollama.
+"""
 
 from __future__ import annotations
 
 import base64
-import http.client
-import ssl
-from collections.abc import Mapping, Sequence
+import contextlib
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from urllib.parse import unquote, urlsplit
 
 from rolling_chat.lenient_json import read_json
-from rolling_chat.providers.addresses import without_credentials
+from rolling_chat.messages import Json, JsonObject
+from rolling_chat.providers.addresses import address_in, without_credentials
 from rolling_chat.providers.model_ref import ModelRef, find_provider
+from rolling_chat.providers.plain_http import fetch, fetch_json
 from rolling_chat.providers.protocol import ErrorKind, ProviderError
+from rolling_chat.settings.catalog import NO_PRICES, Prices
 from rolling_chat.text import one_line
 
 _TIMEOUT = 5.0  # seconds for each read
-_MAX_BYTES = 2_000_000
 _MAX_NAMED = 8
+_MAX_TOKENS = 1_000_000_000
+# in the list of models, the one that says most about what is served now first
+_WINDOW_KEYS = ("loaded_context_length", "max_model_len", "context_length", "max_context_length")
+# an answer of another shape than the documented one says nothing
+_NOT_SAID = (OSError, LookupError, TypeError, AttributeError)
+_OPENROUTER = "https://openrouter.ai/api/v1"
+_OLLAMA = "http://127.0.0.1:11434"
+
+
+@dataclass(frozen=True, slots=True)
+class ServedModel:
+    """Hold what a server says of one of its models; sizes in tokens, 0 where it says nothing.
+
+    `source` names what said the window.
+    """
+
+    name: str
+    window: int = 0
+    max_output: int = 0
+    prices: Prices = NO_PRICES
+    source: str = ""
 
 
 def served_model(address: str, wanted: str, environ: Mapping[str, str]) -> str:
@@ -48,20 +78,91 @@ def served_models(
 
     `model` says by its provider which key is sent. No redirect is followed.
     """
+    return [one.name for one in list_models(address, environ, model, timeout)]
+
+
+def list_models(
+    address: str, environ: Mapping[str, str], model: str = "openai/", timeout: float = _TIMEOUT
+) -> Sequence[ServedModel]:
+    """Return the models that the server at `address` lists, with what it says of them. Raises OSError."""
     base = address.rstrip("/")
     for url in dict.fromkeys((f"{base}/models", f"{base}/v1/models")):
-        status, body = _get(url, _headers(address, environ, model), timeout)
+        status, body = fetch(url, headers=_headers(address, environ, model), timeout=timeout)
         if status == 200:
-            return _names(body)
+            return _listing(body)
         if status != 404:
             break
     raise OSError(f"status {status}")
+
+
+def ask_about(
+    model: str, address: str, environ: Mapping[str, str], timeout: float = _TIMEOUT
+) -> ServedModel | None:
+    """Ask the server of `model` what it serves it with; None where it says nothing, or cannot be reached.
+
+    `address` may hold credentials; empty, it is that of the environment, or the provider's usual one.
+    """
+    ref = ModelRef.parse(model)
+    where = address or address_in(environ, model)
+    if ref.is_ollama:
+        return _from_ollama(ref.name, where or _OLLAMA, timeout)
+    if ref.served_by == "openrouter":
+        return _from_list(ref.name, where or _OPENROUTER, environ, model, timeout)
+    if not where:
+        return None
+    found = _from_list(ref.name, where, environ, model, timeout)
+    if found is not None and found.window:
+        return found
+    root = re.sub(r"/v1/?$", "", where.rstrip("/"))
+    headers = _headers(where, environ, model)
+    return _from_props(ref.name, root, headers, timeout) or _from_lm_studio(ref.name, root, headers, timeout)
 
 
 def listed(names: Sequence[str]) -> str:
     """Format the names of models as a short list for a line."""
     more = f" and {len(names) - _MAX_NAMED} more" if len(names) > _MAX_NAMED else ""
     return ", ".join(one_line(name, 60) for name in names[:_MAX_NAMED]) + more if names else "no models"
+
+
+def _from_list(
+    name: str, address: str, environ: Mapping[str, str], model: str, timeout: float
+) -> ServedModel | None:
+    with contextlib.suppress(OSError):
+        return next((one for one in list_models(address, environ, model, timeout) if one.name == name), None)
+    return None
+
+
+def _from_props(name: str, root: str, headers: Mapping[str, str], timeout: float) -> ServedModel | None:
+    with contextlib.suppress(*_NOT_SAID):
+        props = fetch_json(f"{root}/props", headers=headers, timeout=timeout)
+        window = _tokens(props["default_generation_settings"]["n_ctx"])
+        return ServedModel(name, window, source="llama.cpp /props") if window else None
+    return None
+
+
+def _from_lm_studio(name: str, root: str, headers: Mapping[str, str], timeout: float) -> ServedModel | None:
+    with contextlib.suppress(*_NOT_SAID):
+        entries = fetch_json(f"{root}/api/v0/models", headers=headers, timeout=timeout)["data"]
+        for entry in entries:
+            if entry.get("id") == name and (window := _window(entry)):
+                return ServedModel(name, window, source="LM Studio /api/v0/models")
+    return None
+
+
+def _from_ollama(name: str, address: str, timeout: float) -> ServedModel | None:
+    """Ollama keeps the model's own length in its metadata, and what its Modelfile sets among parameters."""
+    with contextlib.suppress(*_NOT_SAID):
+        body = json.dumps({"model": name}).encode()
+        shown = fetch_json(f"{address.rstrip('/')}/api/show", body=body, timeout=timeout)
+        found = re.search(r"^num_ctx\s+(\d{1,9})\s*$", str(shown.get("parameters") or ""), re.MULTILINE)
+        if found:
+            return ServedModel(name, int(found[1]), source="Ollama's Modelfile")
+        lengths = (
+            _tokens(value) for key, value in shown["model_info"].items() if key.endswith(".context_length")
+        )
+        window = next(filter(None, lengths), 0)
+        return ServedModel(name, window, source="Ollama /api/show") if window else None
+    return None
 
 
 def _headers(address: str, environ: Mapping[str, str], model: str) -> dict[str, str]:
@@ -79,35 +180,49 @@ def _headers(address: str, environ: Mapping[str, str], model: str) -> dict[str, 
     return headers
 
 
-def _get(url: str, headers: Mapping[str, str], timeout: float) -> tuple[int, bytes]:
+def _listing(body: bytes) -> Sequence[ServedModel]:
     try:
-        parts = urlsplit(url)
-        host, port = parts.hostname or "", parts.port
-    except ValueError as error:
-        raise OSError(str(error)) from error
-    connection: http.client.HTTPConnection
-    if parts.scheme == "https":
-        context = ssl.create_default_context()
-        connection = http.client.HTTPSConnection(host, port, timeout=timeout, context=context)
-    else:
-        connection = http.client.HTTPConnection(host, port, timeout=timeout)
-    try:
-        connection.request(
-            "GET", f"{parts.path}?{parts.query}" if parts.query else parts.path, headers=headers
-        )
-        answer = connection.getresponse()
-        return answer.status, answer.read(_MAX_BYTES)
-    except ValueError as error:
-        raise OSError("the key or the address cannot be sent") from error  # the error quotes the key
-    except http.client.HTTPException as error:
-        raise OSError(str(error) or type(error).__name__) from error
-    finally:
-        connection.close()
-
-
-def _names(body: bytes) -> Sequence[str]:
-    try:
-        entries = read_json(body)["data"]
-        return [str(entry["id"]) for entry in entries]
-    except (ValueError, LookupError, TypeError) as error:
+        return list(_entries(read_json(body)["data"]))
+    except (ValueError, LookupError, TypeError, AttributeError) as error:
         raise OSError("its list cannot be read") from error
+
+
+def _entries(data: Sequence[JsonObject]) -> Iterator[ServedModel]:
+    for entry in data:
+        best = entry.get("top_provider") if isinstance(entry.get("top_provider"), Mapping) else {}
+        yield ServedModel(
+            str(entry["id"]),
+            _window(entry),
+            _tokens(best.get("max_completion_tokens") if best else None),
+            _prices(entry.get("pricing")),
+            "its list of models",
+        )
+
+
+def _window(entry: JsonObject) -> int:
+    return next((size for key in _WINDOW_KEYS if (size := _tokens(entry.get(key)))), 0)
+
+
+def _prices(pricing: Json) -> Prices:
+    """OpenRouter's prices, which are strings."""
+    if not isinstance(pricing, Mapping):
+        return NO_PRICES
+    return Prices(
+        _price(pricing.get("prompt")),
+        _price(pricing.get("completion")),
+        _price(pricing.get("input_cache_read")),
+        _price(pricing.get("input_cache_write")),
+    )
+
+
+def _price(value: Json) -> float | None:
+    try:
+        price = float(value)
+    except (TypeError, ValueError):
+        return None
+    return price if 0 <= price <= 1 else None
+
+
+def _tokens(value: Json) -> int:
+    usable = isinstance(value, int) and not isinstance(value, bool) and 0 < value <= _MAX_TOKENS
+    return value if usable else 0

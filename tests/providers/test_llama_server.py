@@ -9,6 +9,7 @@ import pytest
 from rolling_chat.messages import Ending, Message
 from rolling_chat.providers.litellm_provider import LiteLLMProvider
 from rolling_chat.providers.protocol import ErrorKind, Finished, ProviderError, Request, TextDelta
+from rolling_chat.providers.served import ask_about
 from tests.support.llama_server import LlamaServer, llama_server
 
 pytestmark = pytest.mark.xdist_group("llama")
@@ -38,6 +39,12 @@ async def test_a_reply_streams_and_its_usage_is_exact(provider: LiteLLMProvider,
     assert finished.usage.output_tokens == 24
     # a token is a byte: both texts, and the framing of the template around them
     assert finished.usage.input_tokens > len("be brief" + "hello")
+
+
+def test_it_names_the_window_that_it_serves(server: LlamaServer) -> None:
+    said = ask_about(server.model, server.api_base, {})
+    assert said is not None
+    assert (said.window, said.source) == (server.window, "llama.cpp /props")
 
 
 async def test_its_refusal_carries_both_numbers(provider: LiteLLMProvider, server: LlamaServer) -> None:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from rolling_chat.agent.request.builder import PlannedRequest, RequestBuilder, RequestParts, growth_of
 from rolling_chat.agent.request.inputs import RequestInputs, canonical
-from rolling_chat.agent.request.model_limits import context_config, knowledge_of, window_of
+from rolling_chat.agent.request.model_limits import context_config, knowledge_of
 from rolling_chat.agent.request.planner import as_summary
 from rolling_chat.agent.runtime import Runtime
 from rolling_chat.agent.turn.batching import batches
@@ -198,7 +198,8 @@ class Summarizer:
         known = knowledge_of(model, address or "", runtime.store)
         config = context_config(
             model, runtime.settings, runtime.catalog, rolling=False, system="", tools=(),
-            learned=known.learned, calibration=known.measurements.calibration,
+            learned=known.learned, served=runtime.server_facts.window(model, address),
+            calibration=known.measurements.calibration,
         )  # fmt: skip
         return replace(config, reserved_output_tokens=min(window_budget(config).reserve, answer))
 
@@ -211,7 +212,7 @@ class Summarizer:
         planned = self.builder.build(
             RequestParts(
                 final, RequestInputs(config, "", ()), model, source.address,
-                window_of(model, self.runtime.settings, self.runtime.catalog),
+                config.max_context_tokens,
                 head=source.planned[-1].id, purpose="summary", correction=_correction(model, config),
                 question=asked,
             )

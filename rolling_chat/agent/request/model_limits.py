@@ -59,15 +59,23 @@ def knowledge_of(model: str, address: str, store: SessionStore) -> Knowledge:
 
 
 def window_of(
-    model: str, settings: Settings, catalog: ModelCatalog, learned: Learned = NOTHING_LEARNED
+    model: str,
+    settings: Settings,
+    catalog: ModelCatalog,
+    learned: Learned = NOTHING_LEARNED,
+    *,
+    served: int = 0,
 ) -> int:
     """Return W: the tokens that `model` takes in one request, prompt and answer together.
 
-    The user's `max_input_tokens`, else the demo model's own, else the catalogue's, else the
-    built-in table's; never above `max_context_tokens`, nor above a limit that a refusal named.
+    The user's `max_input_tokens`, else the demo model's own, else what its server said (`served`), else the
+    catalog's, else the built-in table's; never above `max_context_tokens`, nor above a limit that a refusal
+    named.
     """
     info = _known(model, catalog)
     window = settings.for_model(model).max_input_tokens or offline_window(model) or 0
+    if not window and served:
+        window = min(served, _OLLAMA_WINDOW) if ModelRef.parse(model).is_ollama else served
     if not window:
         window = (info.max_input_tokens if info else 0) or get_context_limit(model)
         if ModelRef.parse(model).is_ollama:
@@ -111,6 +119,7 @@ def context_config(
     system: str,
     tools: Sequence[JsonObject],
     learned: Learned = NOTHING_LEARNED,
+    served: int = 0,
     calibration: Calibration = NOT_CALIBRATED,
 ) -> ContextConfig:
     """Return the pipeline's configuration for `model`.
@@ -120,7 +129,7 @@ def context_config(
     reserve and margin leave.
     """
     context = settings.context
-    window = max(window_of(model, settings, catalog, learned), 1)
+    window = max(window_of(model, settings, catalog, learned, served=served), 1)
     most_out = output_limit(model, settings, catalog)
     floor = count_tokens(system, model) + count_tokens(json.dumps(list(tools)), model)
     truncations: dict[str, Truncation] = {

@@ -60,6 +60,11 @@ class RequestSetup:
         self.instructions = read_instructions(runtime.trust, runtime.paths.instructions_file, most)
         self.revision += self.instructions != before
 
+    def use_served(self) -> None:
+        """Plan with what the model's server has said by now."""
+        self.revision += 1
+        self.read_instructions()
+
     def learn(self, learned: Learned) -> None:
         """Store what a refusal revealed about this model's window, for later processes too."""
         self._runtime.store.models.keep_learned(self.model, self.address or "", learned)
@@ -76,7 +81,14 @@ class RequestSetup:
     def window(self) -> int:
         """The context window, W, in the model's own tokens."""
         runtime = self._runtime
-        return window_of(self.model, runtime.settings, runtime.catalog, self.learned)
+        return window_of(
+            self.model, runtime.settings, runtime.catalog, self.learned, served=self.served_window
+        )
+
+    @property
+    def served_window(self) -> int:
+        """The window that the model's server named, in tokens; 0 if it named none."""
+        return self._runtime.server_facts.window(self.model, self.address)
 
     @property
     def tool_calls(self) -> ToolCalls:
@@ -101,7 +113,7 @@ class RequestSetup:
         return context_config(
             self.model, replace(self._runtime.settings, context=context), self._runtime.catalog,
             rolling=rolling, system=self._system(rolling=rolling), tools=self._schemas(rolling=rolling),
-            learned=self.learned, calibration=self.measurements.calibration,
+            learned=self.learned, served=self.served_window, calibration=self.measurements.calibration,
         )  # fmt: skip
 
     def inputs(self, config: ContextConfig) -> RequestInputs:

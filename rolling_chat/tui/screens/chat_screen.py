@@ -385,6 +385,8 @@ class ChatScreen(ReaderScreen):
             await self._following.catch_up()
             self._meter.begin()
             self.drafts.count()
+            if line := await self.chat.session.ask_server():
+                self.state.notice(line)
             self.state.changed()
             if self._first_message.strip():
                 self.work(self._turns.say(marked(self._first_message)))
