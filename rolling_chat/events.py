@@ -24,10 +24,11 @@ class Outcome(StrEnum):
 
 
 class Permission(StrEnum):
-    """The user's answer to a permission request: once, for the session, always or no."""
+    """The user's answer to a permission request: once, for the session, for the folder, or no."""
 
     ONCE = "once"
     SESSION = "session"  # the rule of the request, until the session is closed
+    FOLDER = "folder"  # the rule of the request, in this working folder from now on
     NO = "no"
 
 
@@ -44,7 +45,7 @@ class PermissionRequest:
     """A call that needs permission.
 
     `detail` is exactly what would be done (the whole command, or the diff of files with `is_diff`), `rule`
-    what an answer for the session would allow.
+    what an answer for the session or the folder would allow.
     """
 
     call: ToolCall

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
@@ -20,6 +20,7 @@ from rolling_chat.permissions.rules import (
     opens,
     parse_rule,
 )
+from rolling_chat.settings.folders import change_record, read_record
 from rolling_chat.settings.schema import Settings, SettingsError
 from rolling_chat.settings.write import add_to_setting
 from rolling_chat.tools import all_tools
@@ -42,7 +43,8 @@ class Permissions:
     A rule that denies wins over everything. A tool that needs no permission runs otherwise. One that does:
     `read-only` and `plan` refuse it, `all` lets it run, `ask` and `edits` ask unless a rule allows the call;
     `edits` lets changes of files inside the folder pass, except of those that decide what runs by itself.
-    `session` are the rules that the user made by an answer; they end with the session.
+    `session` are the rules that the user made by an answer; they end with the session. `folder` are those
+    that are kept for the working folder; `fault` says why they cannot be read or kept.
 
     A doubtful call is one that the model wrote as text and may have meant to quote: it is asked about under
     every policy, also one of a tool that needs no permission, unless a rule allows it. `knows_written_calls`
@@ -55,20 +57,43 @@ class Permissions:
     allow: tuple[PermissionRule, ...] = ()
     deny: tuple[PermissionRule, ...] = ()
     session: list[PermissionRule] = field(default_factory=list)
+    folder: tuple[PermissionRule, ...] = ()
+    denied_in_folder: tuple[PermissionRule, ...] = ()
+    fault: str = ""
     knows_written_calls: bool = False
 
     @classmethod
     def of(cls, runtime: Runtime, listener: Listener) -> Permissions:
-        """Create the permissions from the settings. Raises SettingsError for a rule about no tool."""
+        """Create the permissions from the settings, and from what is kept for the folder.
+
+        Raises SettingsError for a rule of the settings about no tool.
+        """
         settings, tools = runtime.settings, [tool.name for tool in all_tools()]
         rules = settings.agent.permissions
-        return cls(
+        permissions = cls(
             runtime,
             listener,
             settings.agent.approvals,
             _read(rules.allow, ALLOW, settings, tools),
             _read(rules.deny, DENY, settings, tools),
         )
+        permissions.read_folder()
+        return permissions
+
+    def read_folder(self) -> None:
+        """Read the rules that are kept for the folder; where they cannot be read, there are none."""
+        try:
+            record = read_record(self.runtime.paths, self.runtime.folder.resolve())
+            self.folder = tuple(map(parse_rule, record.allow))
+            self.denied_in_folder = tuple(map(parse_rule, record.deny))
+        except (SettingsError, ValueError) as error:
+            self.fault = f"The permission rules of this folder cannot be read: {error}"
+            self.folder = self.denied_in_folder = ()
+
+    @property
+    def denied(self) -> tuple[PermissionRule, ...]:
+        """The rules that deny: those of the settings, then those of the folder."""
+        return (*self.deny, *self.denied_in_folder)
 
     def verdict(
         self,
@@ -84,7 +109,7 @@ class Permissions:
         `is_edit`: it changes files. `exact_only` are those of its paths that the policy `edits` does not let
         pass, and a rule only without a star.
         """
-        if find_denial(self.deny, tool.name, subject) is not None:
+        if find_denial(self.denied, tool.name, subject) is not None:
             return "refused"
         if is_closed(self._allowing, tool.name, subject):
             return "refused"
@@ -105,7 +130,7 @@ class Permissions:
 
     @property
     def _allowing(self) -> tuple[PermissionRule, ...]:
-        return (*self.allow, *self.session)
+        return (*self.allow, *self.folder, *self.session)
 
     async def decide(self, request: PermissionRequest) -> PermissionAnswer:
         """Ask the user about a call; a question that could not be shown counts as no."""
@@ -117,13 +142,30 @@ class Permissions:
         except Exception:
             log.exception("asking for permission failed")
             return _NO
-        if answer.permission is Permission.SESSION and request.rule not in self.session:
+        if answer.permission is Permission.FOLDER and self._keep_in_folder(request.rule):
+            return answer
+        if answer.permission in (Permission.SESSION, Permission.FOLDER) and request.rule not in self.session:
             self.session.append(request.rule)
         return answer
 
+    def _keep_in_folder(self, rule: PermissionRule) -> bool:
+        """Keep a rule for the folder; if that fails, it is left to the session."""
+        try:
+            self._change_folder([*self.folder, rule])
+        except SettingsError as error:
+            self.fault = f"The rule holds for this session only: {error}"
+            return False
+        return True
+
+    def _change_folder(self, rules: Iterable[PermissionRule]) -> None:
+        texts = tuple(dict.fromkeys(rule.text for rule in rules))
+        folder = self.runtime.folder.resolve()
+        record = change_record(self.runtime.paths, folder, lambda before: replace(before, allow=texts))
+        self.folder = tuple(map(parse_rule, record.allow))
+
     def refusal(self, tool: Tool, subject: Subject, *, doubtful: bool = False) -> str:
         """Return the tool result for a call that the rules refused without asking the user."""
-        denial = find_denial(self.deny, tool.name, subject)
+        denial = find_denial(self.denied, tool.name, subject)
         if denial is not None:
             return (
                 f"Not run: the permission rule {denial.text} denies this. Do not try the same by other means."
@@ -148,13 +190,21 @@ class Permissions:
             f"(approvals are {self.policy!r}). Go on without it, or say what you would have run."
         )
 
+    def take_fault(self) -> str:
+        """Return why the folder's rules could not be read or kept, once; empty for nothing."""
+        fault, self.fault = self.fault, ""
+        return fault
+
     def remove(self, rule: PermissionRule) -> None:
-        """Remove a rule of the session, so that what it allowed is asked about again."""
+        """Remove a rule of the session or the folder, which then asks again. Raises ChatError."""
         if rule in self.session:
             self.session.remove(rule)
+        if rule in self.folder:
+            with in_words():
+                self._change_folder(one for one in self.folder if one != rule)
 
     def keep(self, rule: PermissionRule) -> None:
-        """Move a rule of the session to the user's settings. Raises ChatError."""
+        """Move a rule of the session or the folder to the user's settings. Raises ChatError."""
         if not rule.can_be_kept:
             raise ChatError("A command of several lines cannot be kept in the settings.")
         with in_words():

@@ -97,7 +97,7 @@ class Session:
         self.pins = SessionPins(self.state)
         self.history = History(runtime, self.state, self.gate, self.summaries)
         self.overrides = Overrides(runtime, self.state)
-        self.notices: list[str] = list(self.state.notices)
+        self.notices: list[str] = [*self.state.notices, *filter(None, [self.permissions.take_fault()])]
         self._named = (self.model, self.address, model_line)
 
     @property

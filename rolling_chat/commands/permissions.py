@@ -1,4 +1,4 @@
-"""/permissions: list the permission rules, remove one of this session, or keep it in the settings."""
+"""/permissions: list the permission rules, remove one of session or folder, or keep it in the settings."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 _NAME = "/permissions"
 _COLUMNS = (Column("rule"), Column("says"), Column("from"))
 _WORDS = (
-    Choice("remove", "remove", "take back a rule of this session"),
-    Choice("keep", "keep", "write a rule of this session into your settings"),
+    Choice("remove", "remove", "take back a rule of this session or folder"),
+    Choice("keep", "keep", "write a rule of this session or folder into your settings"),
 )
 
 
@@ -25,28 +25,36 @@ def _shown(rule: PermissionRule) -> str:
 def _list(context: CommandContext) -> None:
     permissions = context.chat.session.permissions
     rows = [(_shown(rule), "deny", "settings") for rule in permissions.deny]
+    rows += [(_shown(rule), "deny", "this folder") for rule in permissions.denied_in_folder]
     rows += [(_shown(rule), "allow", "settings") for rule in permissions.allow]
+    rows += [(_shown(rule), "allow", "this folder") for rule in permissions.folder]
     rows += [(_shown(rule), "allow", "this session") for rule in permissions.session]
     policy = f"agent.approvals is {permissions.policy}"
     if not rows:
         context.say(f"There are no permission rules; {policy}.")
         return
     lead = [
-        f"{policy}; a rule that denies wins. {_NAME} remove and {_NAME} keep change those of this session."
+        f"{policy}; a rule that denies wins. {_NAME} remove and keep change those of this session and folder."
     ]
     context.show_tables("Permissions", lead, [Table(_COLUMNS, rows)])
 
 
 async def _choose(context: CommandContext, title: str, text: str) -> PermissionRule | None:
-    """The session's rule of that text, or the one that the user picks."""
-    rules = {rule.text: rule for rule in context.chat.session.permissions.session}
+    """The session's or the folder's rule of that text, or the one that the user picks."""
+    permissions = context.chat.session.permissions
+    rules = {rule.text: rule for rule in (*permissions.session, *permissions.folder)}
     if not rules:
-        context.say("This session has no permission rules of its own.")
+        context.say("This session and this folder have no permission rules of their own.")
         return None
     if text and text not in rules:
-        context.say(f"This session has no rule {one_line(exact(text), 80)}.", warning=True)
+        context.say(
+            f"Neither this session nor this folder has a rule {one_line(exact(text), 80)}.", warning=True
+        )
         return None
-    choices = [Choice(rule.text, _shown(rule)) for rule in rules.values()]
+    origins = {rule.text: "this folder" for rule in permissions.folder}
+    choices = [
+        Choice(rule.text, _shown(rule), origins.get(rule.text, "this session")) for rule in rules.values()
+    ]
     chosen = text or await context.pick(title, choices)
     return rules.get(chosen) if chosen else None
 
@@ -81,7 +89,7 @@ async def _run(context: CommandContext, argument: str) -> None:
 PERMISSIONS = Command(
     "permissions",
     "[remove|keep] [rule]",
-    "List the permission rules; remove one of this session, or keep it",
+    "List the permission rules; remove one of this session or folder, or keep it",
     _run,
     while_busy=True,
     arguments=first_word(lambda _context: _WORDS),

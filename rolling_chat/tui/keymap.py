@@ -70,7 +70,7 @@ KEYS: tuple[KeyRow, ...] = (
     ),
     _fixed("ctrl+x ctrl+e", "edit the draft in $VISUAL or $EDITOR", "ctrl+x"),
     _fixed(
-        "1-5, up, down",
+        "1-6, up, down",
         "in a question: choose an answer, enter gives it; pageup, pagedown scroll it",
     ),
     _fixed(

@@ -8,6 +8,7 @@ import pytest
 from rolling_chat.agent import Chat
 from rolling_chat.commands import ParsedCommand, run_command
 from rolling_chat.permissions.rules import parse_rule
+from rolling_chat.settings.folders import FolderRecord, change_record
 from rolling_chat.settings.schema import AgentSettings, PermissionSettings, Settings
 from tests.support.commands import PlainContext
 from tests.support.tui import MODEL, make_chat, make_paths
@@ -65,3 +66,29 @@ async def test_what_cannot_be_done_is_one_line(chat: Chat, argument: str) -> Non
     assert len(context.warned) == 1
     assert "\n" not in context.warned[0]
     assert len(chat.session.permissions.session) == 2
+
+
+async def test_rules_of_the_folder_are_listed_and_can_be_removed_or_kept(chat: Chat, tmp_path: Path) -> None:
+    permissions = chat.session.permissions
+    change_record(
+        make_paths(tmp_path),
+        tmp_path,
+        lambda _: FolderRecord(
+            allow=("run_command(make)", "run_command(=a\nb)"), deny=("run_command(dd *)",)
+        ),
+    )
+    permissions.read_folder()
+    context = await _run(chat)
+    rows = list(context.tables[0].rows)
+    assert ("run_command(dd *)", "deny", "this folder") in rows
+    assert ("run_command(make)", "allow", "this folder") in rows
+    assert ("run_command(=a b)", "allow", "this folder") in rows or (
+        "run_command(a b)",
+        "allow",
+        "this folder",
+    ) in rows
+    await _run(chat, "remove run_command(make)")
+    permissions.read_folder()
+    assert [rule.command for rule in permissions.folder] == ["a\nb"]
+    context = await _run(chat, "remove", "nothing")
+    assert [choice.note for choice in context.offered] == ["this session", "this folder"]

@@ -236,6 +236,8 @@ class CallRunner:
         await self.emit(PermissionAsked(request))
         answer = await self.permissions.decide(request)
         await self.emit(PermissionAnswered(call))
+        if fault := self.permissions.take_fault():
+            await self.emit(Noticed(fault, warning=True))
         return refused_by_user(normalize_text(answer.words)) if answer.permission is Permission.NO else ""
 
     def refuse_rest(self, text: str, ending: Ending) -> list[ToolEnded]:

@@ -23,9 +23,11 @@ EDIT = "edit"
 
 def permission_question(request: PermissionRequest, clock: Callable[[], float]) -> Question:
     """Return the question whether to permit a tool call, with the rule that "Always" would add."""
+    named = _named(request.rule)
     answers = (
         Answer("Once", Permission.ONCE, approves=True),
-        Answer(f"Always: {_named(request.rule)} (this session)", Permission.SESSION, approves=True),
+        Answer(f"Always: {named} (this session)", Permission.SESSION, approves=True),
+        Answer(f"Always: {named} (this folder)", Permission.FOLDER, approves=True),
         Answer("No", Permission.NO, escape=True),
         Answer("No, and say why", Permission.NO, takes_words=True),
         Answer("Approve unseen, once", Permission.ONCE, unseen=True),
