@@ -6,6 +6,7 @@ import logging
 import threading
 from collections.abc import AsyncGenerator, Sequence
 from functools import partial
+from pathlib import Path
 
 from rolling_chat.agent.errors import ChatError, in_words
 from rolling_chat.agent.models import pick_model, reachable_models
@@ -20,7 +21,7 @@ from rolling_chat.messages import Ending, Usage
 from rolling_chat.providers.background_thread import in_background
 from rolling_chat.sessions.records import SearchHit, SessionInfo
 from rolling_chat.settings.schema import Settings
-from rolling_chat.settings.trust import FolderTrust
+from rolling_chat.settings.trust import INSTRUCTION_NAMES, FolderTrust
 from rolling_chat.tools import choose_tools
 
 log = logging.getLogger("rolling_chat.agent.chat")
@@ -105,6 +106,16 @@ class Chat:
     def trust(self) -> FolderTrust:
         """Which of the folder's own files are read."""
         return self._runtime.trust
+
+    @property
+    def own_instructions(self) -> Path:
+        """The user's own instruction file, which need not exist."""
+        return self._runtime.paths.instructions_file
+
+    @property
+    def folder_instructions(self) -> Path:
+        """The instruction file of the working folder, which need not exist."""
+        return self._runtime.trust.folder / INSTRUCTION_NAMES[0]
 
     @property
     def usage(self) -> Usage:

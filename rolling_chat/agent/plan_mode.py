@@ -26,5 +26,5 @@ def mode_note(policy: Policy, recent: Sequence[Message]) -> str:
     """Return the note for the user's next message; `recent` are the newest messages of the branch."""
     if policy == "plan":
         return PLAN_NOTE
-    said = next((message for message in reversed(recent) if message.role == "user"), None)
-    return PLAN_ENDED if said is not None and said.note == PLAN_NOTE else ""
+    last = next((message.note for message in reversed(recent) if message.note), "")
+    return PLAN_ENDED if last == PLAN_NOTE else ""

@@ -167,6 +167,11 @@ class Session:
         """The instruction files that are a part of the system prompt."""
         return self.setup.instructions
 
+    def read_instructions(self) -> None:
+        """Read the instruction files again, unless a turn runs: its prompt stays as it is."""
+        if self.gate.idle.is_set():
+            self.setup.read_instructions()
+
     def instruction_sizes(self) -> Sequence[tuple[str, int]]:
         """Return the name of each instruction file in the system prompt, and its tokens."""
         count = self._estimator.count_text

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from rolling_chat.agent import Chat
     from rolling_chat.context.report import PromptReport
 
@@ -138,6 +140,14 @@ class CommandContext(Protocol):
 
     async def stop_turn(self) -> None:
         """Stop the running turn, if any, and wait for its end."""
+        ...
+
+    async def send(self, text: str) -> None:
+        """Send a message as if the user had typed it, and wait for the end of the turn."""
+        ...
+
+    async def edit_file(self, path: Path) -> bool:
+        """Open a file in the user's editor; return False, having told the user, if that cannot be done."""
         ...
 
     async def carry_on(self) -> None:

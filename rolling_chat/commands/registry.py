@@ -18,6 +18,8 @@ from rolling_chat.commands.files import FILES
 from rolling_chat.commands.fork import FORK
 from rolling_chat.commands.help import HELP
 from rolling_chat.commands.include import INCLUDE
+from rolling_chat.commands.init import INIT
+from rolling_chat.commands.memory import MEMORY
 from rolling_chat.commands.mode import MODE
 from rolling_chat.commands.model import MODEL
 from rolling_chat.commands.new import NEW
@@ -61,6 +63,8 @@ _COMMANDS: tuple[Command, ...] = (
     MODE,
     PERMISSIONS,
     TRUST,
+    MEMORY,
+    INIT,
     MODEL,
     UNDO,
     REDO,

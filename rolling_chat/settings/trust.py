@@ -99,6 +99,10 @@ class FolderTrust:
 
         self._record = change_record(self._paths, self.root, trusting)
 
+    def trust_written(self, path: Path) -> None:
+        """Trust an instruction file that was written at the user's word. Raises SettingsError."""
+        self.trust([file for file in self._instruction_files() if file.path == path])
+
     def refuse(self, files: Sequence[ProjectFile]) -> None:
         """Do not ask about files again; what was trusted of them no longer is. Raises SettingsError."""
         names = [file.name for file in files]

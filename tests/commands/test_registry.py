@@ -34,6 +34,8 @@ def test_every_command_of_the_program_is_there_once() -> None:
             "mode",
             "permissions",
             "trust",
+            "memory",
+            "init",
             "model",
             "undo",
             "redo",

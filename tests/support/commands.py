@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from rolling_chat.agent import Chat
@@ -29,6 +30,7 @@ class PlainContext:
     shown: list[tuple[str, str]] = field(default_factory=list)
     inspected: Inspection | None = None
     copied: str = ""
+    can_edit: bool = True
     draft: str = ""
     landed: list[tuple[str, str]] = field(default_factory=list)
 
@@ -90,6 +92,14 @@ class PlainContext:
 
     async def stop_turn(self) -> None:
         self.chat.stop()
+
+    async def send(self, text: str) -> None:
+        async for _ in self.chat.send(text):
+            pass
+
+    async def edit_file(self, path: Path) -> bool:
+        self.done.append(f"edit {path}")
+        return self.can_edit
 
     async def carry_on(self) -> None:
         async for _ in self.chat.carry_on():

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from rolling_chat.messages import Json, JsonObject, Message, ToolCall
 from rolling_chat.providers.offline.attached import describe_attached, split_attached
+from rolling_chat.providers.offline.drafting import next_step, orders_a_draft
 from rolling_chat.providers.offline.extractive_summary import asks_for_summary, extract_summary, marked_texts
 from rolling_chat.providers.offline.matching import (
     best_matches,
@@ -97,6 +98,8 @@ def reply_to(
     if orders_the_plan(asked):
         steps = planned_before([message.text for message in rest[:turn_start] if message.role == "user"])
     offered = {str(tool["function"]["name"]): tool["function"] for tool in tools if "function" in tool}
+    if may_call and orders_a_draft(asked):
+        return _draft(turn, offered)
     if may_call and (calls := _next_calls(steps, turn, offered)):
         return OfflineReply(calls=calls) if plainly == asked else OfflineReply(_as_text(calls))
     results = [message.text for message in turn if message.role == "tool"]
@@ -114,6 +117,16 @@ def _turn_start(messages: Sequence[Message]) -> int:
         if messages[index].role == "user" and messages[index - 1].role not in {"tool", "user"}:
             return index
     return 0
+
+
+def _draft(turn: Sequence[Message], offered: Mapping[str, JsonObject]) -> OfflineReply:
+    """Return the next call of a draft of AGENTS.md, or what became of it."""
+    results = [message.text for message in turn if message.role == "tool"]
+    order = next_step(results)
+    call = _call_for(order, offered, f"draft_{len(results)}") if order is not None else None
+    if call is None:
+        return OfflineReply(results[-1] if results else _NOTHING)
+    return OfflineReply(calls=(call,))
 
 
 def _next_calls(

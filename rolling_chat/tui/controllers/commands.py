@@ -7,7 +7,7 @@ import logging
 import threading
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
 from rolling_chat.agent import ChatError
 from rolling_chat.commands import ParsedCommand, run_command
@@ -21,8 +21,12 @@ from rolling_chat.tui.dialogs.pickers import Picker
 from rolling_chat.tui.dialogs.tables_screen import TablesScreen
 from rolling_chat.tui.dialogs.text_screen import TextScreen
 from rolling_chat.tui.state.items import place_of
+from rolling_chat.tui.terminal.external import ExternalError, edit_file
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
+    from textual.app import App
     from textual.screen import Screen
 
     from rolling_chat.agent import Chat
@@ -269,6 +273,19 @@ class CommandController:
     async def stop_turn(self) -> None:
         """Stop the running turn and wait for its end."""
         await self._screen.settle()
+
+    async def send(self, text: str) -> None:
+        """Send a message as if the user had typed it, and wait for the end of the turn."""
+        await self._turns.say(text)()
+
+    async def edit_file(self, path: Path) -> bool:
+        """Open a file in the user's editor; return False, having said why, if that cannot be done."""
+        try:
+            await edit_file(cast("App[Any]", self._app), path)
+        except ExternalError as error:
+            self.say(str(error), warning=True)
+            return False
+        return True
 
     async def carry_on(self) -> None:
         """Let the model answer what the conversation ends with."""

@@ -47,6 +47,14 @@ async def edit_text(app: App[Any], text: str, environ: Mapping[str, str] = os.en
     return edited if text.endswith("\n") else edited.removesuffix("\n")
 
 
+async def edit_file(app: App[Any], path: Path, environ: Mapping[str, str] = os.environ) -> None:
+    """Let the user edit a file in place, which need not exist. Raises ExternalError."""
+    command = _command(environ, "editor")
+    code = await _run(app, [*command, str(path)], environ, "editor")
+    if code:
+        raise ExternalError(f"The editor {_name(command)} {_end(code)}.")
+
+
 async def page_text(app: App[Any], text: str, environ: Mapping[str, str] = os.environ) -> None:
     """Show `text` in $PAGER, or in less, its control characters as pictures. Raises ExternalError."""
     command = _command(environ, "pager")
