@@ -9,7 +9,8 @@ from functools import partial
 from pathlib import Path
 
 from rolling_chat.agent.errors import ChatError, in_words
-from rolling_chat.agent.models import pick_model, reachable_models
+from rolling_chat.agent.model_list import ListedModel, list_all_models
+from rolling_chat.agent.models import pick_model
 from rolling_chat.agent.retention import delete_old_sessions
 from rolling_chat.agent.runtime import Runtime
 from rolling_chat.agent.session import Session
@@ -210,9 +211,23 @@ class Chat:
         with in_words():
             return self._runtime.store.search(words, stop=stop)
 
+    def list_models(self) -> Sequence[ListedModel]:
+        """Return the models to choose from, those that can be reached first; call it from a thread.
+
+        It asks the servers of this machine, which takes a fraction of a second.
+        """
+        # it comes with an HTTP client, which nothing needs before the first paint
+        from rolling_chat.providers.local_servers import find_servers  # noqa: PLC0415
+
+        runtime = self._runtime
+        servers = find_servers(runtime.environ)
+        return list_all_models(runtime.settings, runtime.environ, runtime.catalog, servers)
+
     def model_names(self) -> Sequence[str]:
-        """Return the models to offer: known, and usable with the API keys that are set."""
-        return reachable_models(self._runtime)
+        """Return the names of the models that settings, keys and the demo offer."""
+        runtime = self._runtime
+        listed = list_all_models(runtime.settings, runtime.environ, runtime.catalog, ())
+        return [one.name for one in listed if one.reached_by]
 
     async def warm_counting(self) -> None:
         """Load the token encoding that the first report needs, in a thread; 0.3 seconds the first time."""

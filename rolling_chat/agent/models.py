@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from types import MappingProxyType
 
@@ -18,11 +18,9 @@ from rolling_chat.providers.addresses import (
     without_credentials,
 )
 from rolling_chat.providers.discovery import ModelChoice, check_model, choose_model
-from rolling_chat.providers.model_ref import ModelRef, find_provider, missing_keys
+from rolling_chat.providers.model_ref import ModelRef, missing_keys
 from rolling_chat.sessions.records import SessionInfo
 from rolling_chat.setting_rules import is_address
-
-_DEMO_MODELS = ("demo/offline", "demo/offline-32k")
 
 
 def pick_model(
@@ -140,15 +138,3 @@ def unknown_address_line(model: str) -> str:
         f"this session does not know the address of {model}: it is from an older version; "
         f"give it with --api-base URL, or --api-base {PROVIDERS_OWN} for {own}"
     )
-
-
-def reachable_models(runtime: Runtime) -> Sequence[str]:
-    """Return the models of the settings, those whose provider has a key or needs none, and the demo model."""
-    names = dict.fromkeys(runtime.settings.models)
-    names |= dict.fromkeys(name for name in runtime.catalog.names() if _has_key(name, runtime))
-    return [*names, *(name for name in _DEMO_MODELS if name not in names)]
-
-
-def _has_key(model: str, runtime: Runtime) -> bool:
-    provider = find_provider(model)
-    return provider is not None and any(runtime.environ.get(key) for key in provider.keys)

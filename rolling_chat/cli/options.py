@@ -25,6 +25,7 @@ class Options(argparse.Namespace):
     yes: bool
     session: str
     words: list[str]
+    refresh: bool
     limit: int
     file: str
     max_input_tokens: int | None

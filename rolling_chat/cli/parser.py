@@ -129,6 +129,7 @@ def _add_commands(parser: _Parser) -> None:
     _add_sessions(commands)
     _add_replay(commands)
     _add_inspect(commands)
+    _add_models(commands)
     doctor = commands.add_parser(
         "doctor", help="show versions, folders, model, encodings, and what is missing"
     )
@@ -288,6 +289,19 @@ def _add_inspect(commands: argparse._SubParsersAction[_Parser]) -> None:
         help="exit with 1 unless it is what was sent, to the byte; of a session, every request",
     )
     inspect.add_argument("--json", action="store_true", help="the report, or the list, as JSON")
+
+
+def _add_models(commands: argparse._SubParsersAction[_Parser]) -> None:
+    models = commands.add_parser(
+        "models", help="list the models that can be reached, with windows and prices; fetch a newer catalog"
+    )
+    models.set_defaults(run="rolling_chat.cli.models:run_models")
+    models.add_argument("words", metavar="WORD", nargs="*", help="only names with all of these words")
+    models.add_argument("--json", action="store_true", help="as a JSON array; null is unknown")
+    models.add_argument(
+        "--refresh", action="store_true", help="fetch the catalog from the address in catalog_address"
+    )
+    _add_settings(models)
 
 
 def _whole(text: str) -> int:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+
+from rolling_chat import figures
+from rolling_chat.agent.model_list import ListedModel, per_million
 from rolling_chat.commands.base import Choice, Command, CommandContext, first_word
 
 
@@ -9,9 +13,19 @@ def _choices(context: CommandContext) -> list[Choice]:
     return [Choice(known, known) for known in context.chat.model_names()]
 
 
-def _to_pick(context: CommandContext) -> list[Choice]:
+def _note(model: ListedModel) -> str:
+    """What the list says of a model: its window, its prices for a million tokens, what reaches it."""
+    window = figures.window(model.window) if model.window else "window unknown"
+    into, out = per_million(model.prices.input), per_million(model.prices.output)
+    price = "price unknown" if into is None or out is None else f"${into:.2f} in, ${out:.2f} out"
+    reach = f"set {model.needs}" if model.needs else model.reached_by
+    return " · ".join((window, price, reach))
+
+
+async def _to_pick(context: CommandContext) -> list[Choice]:
     """With the active model, which may go by a name of its own: under the cursor, enter keeps it."""
-    choices, model = _choices(context), context.chat.session.model
+    listed = await asyncio.to_thread(context.chat.list_models)
+    choices, model = [Choice(one.name, one.name, _note(one)) for one in listed], context.chat.session.model
     here = [] if any(choice.value == model for choice in choices) else [Choice(model, model)]
     return [*here, *choices]
 
@@ -20,7 +34,7 @@ async def _run(context: CommandContext, argument: str) -> None:
     chat = context.chat
     name, _, address = argument.partition(" ")
     if not name:
-        name = await context.pick("Model", _to_pick(context), current=chat.session.model) or ""
+        name = await context.pick("Model", await _to_pick(context), current=chat.session.model) or ""
     if not name:
         return
     context.say(chat.session.set_model(name, address.strip()))

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 _log = logging.getLogger("rolling_chat.providers.ollama")
 _HOST = "127.0.0.1"
 _PORT = 11434
+DEFAULT_OLLAMA = f"http://{_HOST}:{_PORT}"
 # Seconds. A server on this machine answers in a few milliseconds; one that hangs must not hang us.
 _PROBE_TIMEOUT = 0.2
 

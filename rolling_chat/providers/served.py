@@ -19,6 +19,7 @@ from rolling_chat.lenient_json import read_json
 from rolling_chat.messages import Json, JsonObject
 from rolling_chat.providers.addresses import address_in, without_credentials
 from rolling_chat.providers.model_ref import ModelRef, find_provider
+from rolling_chat.providers.ollama import DEFAULT_OLLAMA
 from rolling_chat.providers.plain_http import fetch, fetch_json
 from rolling_chat.providers.protocol import ErrorKind, ProviderError
 from rolling_chat.settings.catalog import NO_PRICES, Prices
@@ -32,7 +33,6 @@ _WINDOW_KEYS = ("loaded_context_length", "max_model_len", "context_length", "max
 # an answer of another shape than the documented one says nothing
 _NOT_SAID = (OSError, LookupError, TypeError, AttributeError)
 _OPENROUTER = "https://openrouter.ai/api/v1"
-_OLLAMA = "http://127.0.0.1:11434"
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +105,7 @@ def ask_about(
     ref = ModelRef.parse(model)
     where = address or address_in(environ, model)
     if ref.is_ollama:
-        return _from_ollama(ref.name, where or _OLLAMA, timeout)
+        return _from_ollama(ref.name, where or DEFAULT_OLLAMA, timeout)
     if ref.served_by == "openrouter":
         return _from_list(ref.name, where or _OPENROUTER, environ, model, timeout)
     if not where:

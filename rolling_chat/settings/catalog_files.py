@@ -105,7 +105,7 @@ def newest_catalog(fetched: Path | None = None) -> CatalogFile:
     """Return the newer of the packaged catalog and the `fetched` one; log one that cannot be read."""
     packaged = _read(files("rolling_chat.settings").joinpath(_PACKAGED).read_bytes)
     other = _read(fetched.read_bytes) if fetched is not None and fetched.exists() else CatalogFile()
-    return max(packaged, other, key=lambda one: one.date)
+    return max(other, packaged, key=lambda one: one.date)
 
 
 def _read(read: Callable[[], bytes]) -> CatalogFile:

@@ -16,6 +16,11 @@ KeyPath: TypeAlias = tuple[str, ...]
 ToolCalls: TypeAlias = Literal["auto", "native", "text"]
 
 
+_LITELLM = "https://raw.githubusercontent.com/BerriAI/litellm/main"
+CATALOG_ADDRESS = f"{_LITELLM}/model_prices_and_context_window.json"
+"""Where `rolling-chat models --refresh` fetches a catalog: litellm's own table, as it is today."""
+
+
 class SettingsError(Exception):
     """A setting that cannot be used; `str()` is the one line for the user."""
 
@@ -103,12 +108,14 @@ class Settings:
 
     `origins` tells for each dotted key where its value came from: "default", a file's path,
     "environment" or "command line". `trusted_folders` are the projects whose own settings file
-    may set every key. `warnings` are lines for people about what was given and means nothing.
+    may set every key. `catalog_address` is where a newer model catalog is fetched. `warnings` are lines for
+    people about what was given and means nothing.
     """
 
     model: str = key("", str)
     theme: str = key("midnight", str, project=True)
     trusted_folders: tuple[str, ...] = key((), tuple)
+    catalog_address: str = key(CATALOG_ADDRESS, str, url=True)
     context: ContextSettings = field(default_factory=ContextSettings, metadata={"group": ContextSettings})
     models: Mapping[str, ModelSettings] = _table(ModelSettings)
     agent: AgentSettings = field(default_factory=AgentSettings, metadata={"group": AgentSettings})

@@ -113,7 +113,12 @@ async def test_the_model_in_force_is_offered_by_the_name_it_goes_by(tmp_path: Pa
     reachable = context.chat.model_names()
     assert MODEL not in reachable
     await _run(context, "/model")
-    assert [choice.value for choice in context.offered] == [MODEL, *reachable]
+    offered = [choice.value for choice in context.offered]
+    assert offered[0] == MODEL
+    assert [name for name in offered if name in reachable] == reachable
+    assert {choice.value: choice.note for choice in context.offered}["demo/offline"] == (
+        "8.2k · $0.00 in, $0.00 out · built in"
+    )
 
 
 async def test_model_alone_offers_what_there_is_and_esc_changes_nothing(tmp_path: Path) -> None:

@@ -169,7 +169,7 @@ def test_overrides_are_toml_or_plain_text(
         ("context.enbled=true", "unknown key context.enbled = true; did you mean context.enabled?"),
         (
             "color=red",
-            'unknown key color = "red"; allowed: model, theme, trusted_folders, context, models, agent',
+            'unknown key color = "red"; allowed: model, theme, trusted_folders, catalog_address, context',
         ),
         ("models.x.window=3", "unknown key models.x.window = 3"),
         ("context.enabled=1", "context.enabled = 1: must be true or false"),
