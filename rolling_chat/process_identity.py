@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import hashlib
 import os
 import platform
 import subprocess
@@ -45,6 +46,17 @@ def this_process() -> Process:
     """Return the identity of the current process."""
     pid = os.getpid()
     return Process(pid, platform.node(), _machine(), _started_once(pid))
+
+
+def may_run(pid: int) -> bool:
+    """Return whether a process of this machine runs, as far as can be known."""
+    return _started(pid) != ""
+
+
+@functools.cache
+def machine_mark() -> str:
+    """Return eight hexadecimal digits that stand for this machine since its last start."""
+    return hashlib.sha256(_machine().encode()).hexdigest()[:8]
 
 
 @functools.cache

@@ -24,8 +24,11 @@ from rolling_chat.sessions.records import SearchHit, SessionInfo
 from rolling_chat.settings.schema import Settings
 from rolling_chat.settings.trust import INSTRUCTION_NAMES, FolderTrust
 from rolling_chat.tools import choose_tools
+from rolling_chat.tools.leftover_files import remove_leftovers
 
 log = logging.getLogger("rolling_chat.agent.chat")
+
+_MAX_LOOKED_AT = 2_000  # changes of files, the newest
 
 GO_ON = "Continue exactly where you stopped."
 
@@ -233,6 +236,10 @@ class Chat:
         """Load the token encoding that the first report needs, in a thread; 0.3 seconds the first time."""
         await in_background(partial(count_tokens, "warm", self.session.model))
 
+    async def remove_leftovers(self) -> None:
+        """Remove temporary files that a killed process left where tools changed files of this folder."""
+        await in_background(partial(_remove_leftovers, self._runtime))
+
     async def warm_up(self) -> None:
         """Import what the first request needs, in a thread; some 3 seconds the first time."""
         await self._runtime.provider.warm_up(self.session.model)
@@ -306,3 +313,11 @@ class Chat:
         session.gate.idle.set()
         if outcome is Outcome.DONE:
             session.summaries.begin_due()
+
+
+def _remove_leftovers(runtime: Runtime) -> None:
+    root = runtime.folder.resolve()
+    paths = map(Path, runtime.store.kept_files.newest_paths(_MAX_LOOKED_AT))
+    folders = {path.parent for path in paths if path.parent.is_relative_to(root)}
+    if removed := remove_leftovers(folders, root):
+        log.info("removed %s temporary files that were left behind", removed)

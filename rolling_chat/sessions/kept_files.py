@@ -80,6 +80,12 @@ class KeptFiles:
         with self._database.read() as connection:
             return connection.execute("SELECT 1 FROM file_change LIMIT 1").fetchone() is not None
 
+    def newest_paths(self, most: int) -> list[str]:
+        """Return the paths of the newest changes, in any session and folder."""
+        with self._database.read() as connection:
+            rows = connection.execute("SELECT path FROM file_change ORDER BY number DESC LIMIT ?", (most,))
+            return [unpack(row["path"]) for row in rows]
+
     def size(self) -> int:
         """Return the bytes of all contents, compressed."""
         with self._database.read() as connection:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-import secrets
 import stat
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -21,6 +20,7 @@ from rolling_chat.messages import GONE, FileTouch
 from rolling_chat.text import printable
 from rolling_chat.tools.base import ToolContext, ToolError
 from rolling_chat.tools.confine import resolve_parent
+from rolling_chat.tools.leftover_files import temporary_name
 
 MAX_EDITED_BYTES = 20_000_000
 """A larger file is not edited: its diff could not be shown."""
@@ -28,7 +28,6 @@ MAX_EDITED_BYTES = 20_000_000
 _NEW_FILE_MODE = 0o666  # less what the user's umask takes away
 _HAS_DIR_FD = os.open in os.supports_dir_fd  # not on Windows, where whole paths are used
 _HAS_EFFECTIVE_IDS = os.access in os.supports_effective_ids
-_TEMPORARY = ".rolling-chat-"
 _RIGHTS = 0o777  # what was written anew runs as another user no longer, as after any write on Unix
 _FOLDER = (
     os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
@@ -200,7 +199,7 @@ def _make(change: FileChange, root: Path, folders: _Folders) -> None:
 def _put(change: FileChange, version: FileVersion, folder: int | None) -> None:
     """Put a version in the place of what is at a path: complete at once, or not at all."""
     path, before = change.path, change.before
-    temporary = _entry(path.with_name(f"{_TEMPORARY}{secrets.token_hex(8)}"), folder)
+    temporary = _entry(path.with_name(temporary_name()), folder)
     name = _entry(path, folder)
     try:
         if version.is_link:

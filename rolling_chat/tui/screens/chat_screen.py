@@ -394,5 +394,6 @@ class ChatScreen(ReaderScreen):
             spare_what_is_loaded()
             await self.chat.warm_up()
             spare_what_is_loaded()
+            await self.chat.remove_leftovers()
         except Exception as error:  # nothing has been asked for yet: the screen stays
             _log.warning("warming up failed", exc_info=error)

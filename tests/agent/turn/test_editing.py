@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -19,6 +21,7 @@ from rolling_chat.events import (
     ToolStarted,
 )
 from rolling_chat.messages import SHOWN, Ending, ToolCall
+from rolling_chat.process_identity import machine_mark
 from rolling_chat.settings.paths import find_paths
 from rolling_chat.settings.schema import PermissionSettings
 from rolling_chat.tools.editing import PreparedEdit
@@ -352,3 +355,16 @@ async def test_a_fault_in_a_tool_is_told_and_ends_no_turn(
     _file(runtime.folder)
     assert (await collect(chat.send("go")))[-1].outcome is Outcome.DONE
     assert _results(chat) == ["edit_file broke: ZeroDivisionError. Try another way."]
+
+
+async def test_what_a_killed_write_left_is_removed_where_tools_changed_files(opened: Opened) -> None:
+    chat, runtime, _ = opened(calls(writing("src/deep/a", "x")), says("ok"), approvals="all")
+    await collect(chat.send("go"))
+    ended = subprocess.Popen([sys.executable, "-c", ""])  # noqa: ASYNC220
+    ended.wait()
+    name = f".rolling-chat-{machine_mark()}-{ended.pid}-{'0' * 16}"
+    left, elsewhere = runtime.folder / "src" / "deep" / name, runtime.folder / name
+    left.write_text("half")
+    elsewhere.write_text("half")
+    await chat.remove_leftovers()
+    assert (left.exists(), elsewhere.exists()) == (False, True)
