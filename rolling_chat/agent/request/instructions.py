@@ -12,6 +12,7 @@ from pathlib import Path
 
 from rolling_chat.confined_files import is_file_inside, read_inside
 from rolling_chat.settings.trust import FolderTrust
+from rolling_chat.text import printable
 from rolling_chat.tools import Tool
 from rolling_chat.tools.memory import RECALL
 
@@ -20,6 +21,7 @@ MAX_BYTES = 32_768
 
 _MAX_DEPTH = 5  # of files that include others
 _MAX_FILES = 50
+_MAX_NAME = 400  # characters
 _CODE_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _CODE_SPAN = re.compile(r"(`+)(?!`).*?(?<!`)\1(?!`)")
 _INCLUDE = re.compile(r"(?<!\S)@([^\s@`]+)")
@@ -124,8 +126,8 @@ def read_instructions(trust: FolderTrust, own: Path, max_bytes: int = MAX_BYTES)
                     f"\n[cut: {found.name} goes beyond the {max_bytes:,} bytes that instructions may take]"
                 )
                 faults.append(f"{found.name} was cut: all instructions together take {max_bytes:,} bytes")
-            by = f", included by {found.by}" if found.by else ""
-            heading = f"Instructions from {found.path}{by}:"
+            by = f", included by {printable(found.by, _MAX_NAME)}" if found.by else ""
+            heading = f"Instructions from {printable(str(found.path), _MAX_NAME)}{by}:"
             group.append(Section(found.path, found.name, f"{heading}\n\n{kept.strip()}"))
         groups.append(group)
     ordered = [*groups[0], *(section for group in reversed(groups[1:]) for section in group)]
