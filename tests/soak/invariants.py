@@ -18,6 +18,12 @@ from tests.support.sessions import faults_of
 _REBUILT = 12  # requests an episode
 
 
+_TIPS = """
+    SELECT number FROM message
+    WHERE number NOT IN (SELECT parent FROM message WHERE parent IS NOT NULL)
+"""
+
+
 def broken_store(database: Path, marks: Collection[str], rng: random.Random) -> list[str]:
     """Everything wrong with the store: what SQLite finds, what cannot be reached, what was lost.
 
@@ -62,12 +68,11 @@ def _not_rebuilt(store: SessionStore, rng: random.Random) -> list[str]:
 def _everywhere(database: Path) -> set[str]:
     """The marks of messages on no branch that can be gone to: a branch within a branch that was left."""
     with closing(sqlite3.connect(database)) as connection:
-        numbers = [row[0] for row in connection.execute("SELECT number FROM message")]
+        tips = [row[0] for row in connection.execute(_TIPS)]
     found: set[str] = set()
     with closing(SessionStore.open(database)) as store:
         sessions = store.sessions()
-        for number in numbers:
-            if sessions:
-                branch = store.branch(sessions[0].id, f"r{number}")
-                found |= {mark for message in branch[-1:] for mark in MARK.findall(str(message))}
+        for number in tips if sessions else ():
+            branch = store.branch(sessions[0].id, f"m{number}")
+            found |= {mark for message in branch for mark in MARK.findall(str(message))}
     return found
