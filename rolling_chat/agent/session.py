@@ -34,6 +34,7 @@ from rolling_chat.agent.request.preview import RequestPreview
 from rolling_chat.agent.request.size_estimates import SizeEstimates
 from rolling_chat.agent.runtime import Runtime
 from rolling_chat.agent.session_state import SessionState
+from rolling_chat.agent.todo_tracking import TodoTracker
 from rolling_chat.agent.turn.attaching import Attaching
 from rolling_chat.agent.turn.loop import AgentLoop
 from rolling_chat.agent.turn.oversized import (
@@ -55,6 +56,7 @@ from rolling_chat.providers.discovery import ModelChoice
 from rolling_chat.redaction import secrets_in, without_secrets
 from rolling_chat.sessions.kept_files import MAX_KEPT_BYTES
 from rolling_chat.sessions.records import SessionInfo
+from rolling_chat.todo_list import TodoList
 from rolling_chat.tools import ToolContext, choose_tools
 from rolling_chat.tools.file_index import FileIndex, read_index
 from rolling_chat.tools.read_file import READ_FILE
@@ -96,6 +98,7 @@ class Session:
         self.preview = RequestPreview(self.state)
         self.pins = SessionPins(self.state)
         self.history = History(runtime, self.state, self.gate, self.summaries)
+        self._todo = TodoTracker(self.conversation)
         self.overrides = Overrides(runtime, self.state)
         self.notices: list[str] = [*self.state.notices, *filter(None, [self.permissions.take_fault()])]
         self._named = (self.model, self.address, model_line)
@@ -104,6 +107,11 @@ class Session:
     def info(self) -> SessionInfo:
         """The session's row as session lists show it, up to date."""
         return self.state.info
+
+    @property
+    def todo(self) -> TodoList | None:
+        """The model's to-do list at this point of the conversation, if any."""
+        return self._todo.current
 
     @property
     def holder(self) -> str:

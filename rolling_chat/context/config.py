@@ -18,7 +18,8 @@ class ContextConfig(ContextKeys):
     All sizes are in tokens. `max_context_tokens` is W, the model's window; 0 asks the built-in
     table by the model's name. `input_limit` is the provider's own limit on input alone (0: none).
     `max_output_tokens` is the model's output limit (0: unknown). `recall` says that the model has a
-    tool to read back what left: what was shortened then says by which id, `r` and its index.
+    tool to read back what left: what was shortened then says by which id, `r` and its index. `todo` says
+    that it has one for a to-do list: the newest list is told when the call that made it has left.
     `calibration` is what the model's replies taught about our counts: it moves sizes, and what a message
     is cut to only in large steps. Raises ValueError, naming the key, for a value that is out of range.
     """
@@ -28,6 +29,7 @@ class ContextConfig(ContextKeys):
     input_limit: int = 0
     max_output_tokens: int = 0
     recall: bool = False
+    todo: bool = False
     calibration: Calibration = NOT_CALIBRATED
 
     def __post_init__(self) -> None:

@@ -47,6 +47,7 @@ class PlanIndex:
     repairer: Repairer
     task: int
     unfit: tuple[int, ...]
+    todo: int = -1  # the index of the newest call that sets a to-do list
 
     def holds(
         self,
@@ -145,6 +146,7 @@ class ContextPlan:
             "masked": sorted(decisions.masked),
             "arguments": sorted(decisions.arguments),
             "levels": {str(index): tokens for index, tokens in decisions.levels.items()},
+            "carried": decisions.carried,
             "pinned": sorted(self.pins.pinned),
             "excluded": sorted(self.pins.excluded),
             "summary": asdict(self.summary) if self.summary else None,
@@ -167,6 +169,7 @@ class ContextPlan:
                 frozenset(data["masked"]),
                 frozenset(data["arguments"]),
                 MappingProxyType({int(index): tokens for index, tokens in data["levels"].items()}),
+                data.get("carried", -1),
             ),
             pins=Pins(frozenset(data["pinned"]), frozenset(data["excluded"])),
             summary=Summary(**data["summary"]) if data["summary"] else None,

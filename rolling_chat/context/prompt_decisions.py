@@ -11,6 +11,8 @@ from rolling_chat.context.prompt_walk import PromptInputs, Walked
 from rolling_chat.context.summary_text import Summary, SystemNotice, max_summary_tokens
 from rolling_chat.context.tool_results import first_lines
 from rolling_chat.context.trim_order import Trimmer
+from rolling_chat.messages import Message
+from rolling_chat.todo_list import list_of
 
 
 class Outcome(NamedTuple):
@@ -33,6 +35,8 @@ class _Deciding:
         self._inputs = inputs
         self._before = walked.before
         self._task = walked.index.task
+        self._todo = walked.index.todo
+        self._tells_todo = True
         self._turns = walked.turns
 
     def run(self) -> Outcome:
@@ -51,22 +55,26 @@ class _Deciding:
         early = plan is not None and plan.is_cold and trimmer.is_over(inputs.config.usage_threshold)
         if early or self._is_over(trimmer, active):
             trimmer, active = self._trim(ready, early=early)
-        decisions = _relabeled(trimmer.decisions, active)
+        decisions = self._carrying(_relabeled(trimmer.decisions, active))
         return Outcome(decisions, trimmer.turns, self._notice(decisions, active))
 
     def _trim(self, ready: Summary | None, *, early: bool) -> tuple[Trimmer, Summary | None]:
-        """Trim with the summary that is ready; if nothing else helps, the summary gives way as well."""
+        """Trim with the summary that is ready; if nothing else helps, it and the to-do list give way."""
         for summary in self._shorter(ready):
             trimmer = self._trimmer(summary)
             trimmer.trim(early=early)
             if trimmer.fits:
-                break
+                return trimmer, summary
+        if self._todo >= 0:
+            self._tells_todo = False
+            trimmer = self._trimmer(summary)
+            trimmer.trim(early=early)
         return trimmer, summary
 
     def _trimmer(self, summary: Summary | None) -> Trimmer:
         """A trimmer under `summary`, which stands for the turns that it covers."""
         inputs, before = self._inputs, _relabeled(self._before, summary)
-        longest = self._notice(before, summary).at_its_longest()
+        longest = self._longest(self._notice(before, summary))
         budget = inputs.sizes.budget(longest.added_to(inputs.system))
         pinned = inputs.pin_effects.pinned
         trimmer = Trimmer(self._turns, budget, inputs.sizes, before, task=self._task, pinned=pinned)
@@ -80,10 +88,10 @@ class _Deciding:
         """Must something be omitted? Only a new decision needs room for a notice that may become longer."""
         if not trimmer.is_over():
             return False
-        notice = self._notice(trimmer.decisions, summary)
+        notice = self._notice(self._carrying(trimmer.decisions), summary)
         now, longest = (
             self._inputs.sizes.budget(said.added_to(self._inputs.system)).available
-            for said in (notice, notice.at_its_longest())
+            for said in (notice, self._longest(notice))
         )
         return trimmer.is_over(spare=now - longest)
 
@@ -115,10 +123,41 @@ class _Deciding:
 
     def _notice(self, decisions: Decisions, summary: Summary | None) -> SystemNotice:
         recall, unsaid = self._inputs.config.recall, _untold(decisions, summary)
+        todo = self._list_at(decisions.carried)
         if not unsaid:
-            return SystemNotice(summary=summary, recall=recall)
+            return SystemNotice(summary=summary, recall=recall, todo=todo)
         count = sum(stop - start for start, stop, _ in unsaid)
-        return SystemNotice(count, unsaid[0][0], unsaid[-1][1] - 1, summary, recall)
+        return SystemNotice(count, unsaid[0][0], unsaid[-1][1] - 1, summary, recall, todo)
+
+    def _longest(self, notice: SystemNotice) -> SystemNotice:
+        lists = (notice.todo, self._list_at(self._todo))
+        return notice.at_its_longest(max(lists, key=self._inputs.sizes.bound.bound_text))
+
+    def _carrying(self, decisions: Decisions) -> Decisions:
+        """The decisions with the to-do list that the notice tells from now on.
+
+        It is the newest where its call has left. One that is told already stays, although a newer call is
+        sent, until the notice changes anyway: the beginning of the prompt keeps still.
+        """
+        before = self._before
+        if not self._tells_todo or self._todo < 0:
+            return replace(decisions, carried=-1)
+        if (decisions.omitted, decisions.arguments) == (before.omitted, before.arguments):
+            return replace(decisions, carried=before.carried)
+        has_left = self._todo in decisions.omitted or self._todo in decisions.arguments
+        is_still = decisions.omitted == before.omitted
+        return replace(decisions, carried=self._todo if has_left else before.carried if is_still else -1)
+
+    def _list_at(self, index: int) -> str:
+        """The to-do list that the message at an index sets; empty for none."""
+        if not self._tells_todo or not 0 <= index < len(self._inputs.given):
+            return ""
+        given = self._inputs.given[index]
+        todo = list_of(given if isinstance(given, Message) else Message.from_dict(given))
+        if todo is None:
+            return ""
+        count, cap = self._inputs.sizes.cutting, max_summary_tokens(self._inputs.window) // 2
+        return first_lines(todo.text if count(todo.text) <= cap else todo.open_text, cap, count)
 
     @property
     def _masks_exactly(self) -> bool:

@@ -51,13 +51,15 @@ class Decisions:
 
     `omitted` names the layer that took a message; `masked` are results, `arguments` calls with long
     values, `levels` what a result or a call's values may keep, in bound tokens that no reply corrected:
-    what was cut must not be cut anew when the model has taught us more.
+    what was cut must not be cut anew when the model has taught us more. `carried` is the index of the call
+    whose to-do list the notice tells, -1 for none.
     """
 
     omitted: IndexRanges = field(default_factory=IndexRanges)
     masked: Set[int] = frozenset()
     arguments: Set[int] = frozenset()
     levels: Mapping[int, int] = field(default_factory=lambda: MappingProxyType({}))
+    carried: int = -1
 
     def without(self, indexes: Set[int]) -> Decisions:
         """Return the decisions without those on `indexes`."""
@@ -69,6 +71,7 @@ class Decisions:
             self.masked - indexes,
             self.arguments - indexes,
             MappingProxyType(levels),
+            self.carried,
         )
 
 

@@ -20,6 +20,7 @@ from rolling_chat.context.tokens import Tools
 from rolling_chat.context.turns import opens_with_system
 from rolling_chat.message_validation import normalize_message
 from rolling_chat.messages import JsonObject, Message
+from rolling_chat.todo_list import list_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,12 +113,14 @@ def walk(inputs: PromptInputs) -> Walked:
     fresh, unfit = _repair_new(inputs, index, repairer, before)
     requests = (one.index for one in fresh if one.opens_turn and one.index >= 0)
     task = index.task if index.task >= 0 else next(requests, -1)
+    todos = (one.index for one in reversed(fresh) if list_of(one.message) is not None)
+    todo = next(todos, index.todo) if inputs.config.todo else -1
     # what follows what the plan has seen was never omitted, and may begin amid a turn
     kept = fresh if omitted.end <= index.seen else list(surviving_of(fresh, omitted))
     if kept is not fresh:
         unfit += without_their_call(fresh, kept, omitted)
     items = [*index.items, *(shape(one, before) for one in kept)]
-    index = replace(index, repairer=repairer.copy(), task=task, unfit=(*index.unfit, *unfit))
+    index = replace(index, repairer=repairer.copy(), task=task, unfit=(*index.unfit, *unfit), todo=todo)
     closing = repairer.finish() if inputs.given and repairer.last not in omitted else ()
     return Walked(before, items, [shape(one, before) for one in closing], index)
 

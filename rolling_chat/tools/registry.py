@@ -13,13 +13,14 @@ from rolling_chat.tools.read_file import ReadFile
 from rolling_chat.tools.recall import Recall
 from rolling_chat.tools.run_command import RunCommand
 from rolling_chat.tools.search_files import SearchFiles
+from rolling_chat.tools.todo import Todo
 from rolling_chat.tools.write_file import WriteFile
 
 
 def all_tools() -> tuple[Tool, ...]:
     """Return all tools, in the order in which they are offered."""
     changing = (EditFile(), MultiEdit(), WriteFile(), MoveFile(), DeleteFile())
-    return (ReadFile(), ListFiles(), SearchFiles(), *changing, RunCommand(), FetchUrl(), Recall())
+    return (ReadFile(), ListFiles(), SearchFiles(), *changing, RunCommand(), FetchUrl(), Todo(), Recall())
 
 
 def choose_tools(names: str | Sequence[str]) -> tuple[Tool, ...]:

@@ -115,10 +115,12 @@ class _World:
 
     def _iteration(self, number: int) -> list[dict[str, Any]]:
         ids = [f"c{number}_{at}" for at in range(self._random.choice([1, 1, 2, 4]))]
-        names = [self._random.choice(["read_file", "write_file", "edit_file", "run_command"]) for _ in ids]
+        tools = ["read_file", "write_file", "edit_file", "run_command", "todo"]
+        names = [self._random.choice(tools) for _ in ids]
         message = assistant(self.text(), *zip(ids, names, strict=True))
         for call in message["tool_calls"]:
-            call["function"]["arguments"] = self._arguments()
+            is_todo = call["function"]["name"] == "todo"
+            call["function"]["arguments"] = self._todo() if is_todo else self._arguments()
         if self._one_in(4):
             message |= SIGNED
         results = [tool(one, self.text()) for one in ids]
@@ -135,6 +137,12 @@ class _World:
             return self._random.choice(self._ODD_ARGUMENTS)
         path = self._random.choice(["a.py", "b.py"])
         return json.dumps({"path": path, "content": self.text()} if self._one_in(2) else {"path": path})
+
+    def _todo(self) -> str:
+        marks = self._random.choices(["[ ] ", "[>] ", "[x] "], k=self._random.randint(0, 12))
+        return json.dumps(
+            {"items": [f"{mark}step {at} {self.text()[:250]}" for at, mark in enumerate(marks)]}
+        )
 
     def _parts(self) -> list[dict[str, Any]]:
         return [
@@ -194,6 +202,7 @@ _KEYS: dict[str, st.SearchStrategy[Any]] = {
     "prompt_cache": st.booleans(),
     "input_limit": st.integers(0, 30_000),
     "max_output_tokens": st.integers(0, 10_000),
+    "todo": st.booleans(),
 }
 
 

@@ -19,6 +19,7 @@ from rolling_chat.sessions.records import Learned
 from rolling_chat.sessions.store import SessionStore
 from rolling_chat.settings.catalog import ModelCatalog, ModelInfo
 from rolling_chat.settings.schema import ContextSettings, Settings
+from rolling_chat.todo_list import TODO
 from rolling_chat.tools.memory import RECALL
 
 NOTHING_LEARNED = Learned()
@@ -145,13 +146,18 @@ def context_config(
         tools=_TRUNCATION_BY_TOOL | truncations,
         prompt_cache=wire.prompt_cache(model),
         max_output_tokens=most_out,
-        recall=any(tool.get("function", {}).get("name") == RECALL for tool in tools),
+        recall=_has(RECALL, tools),
+        todo=_has(TODO, tools),
         calibration=calibration,
     )
     # neither the margin that shrinks nor an estimate that moves: what was cut stays as it is
     room = window_budget(replace(config, safety_margin=context.safety_margin)).room
     most = (room - int(floor * calibration.shape)) // 4
     return replace(config, max_tool_result_tokens=max(min(context.max_tool_result_tokens, most), 1))
+
+
+def _has(name: str, tools: Sequence[JsonObject]) -> bool:
+    return any(tool.get("function", {}).get("name") == name for tool in tools)
 
 
 def margin_for(settings: Settings, calibration: Calibration) -> float:

@@ -57,6 +57,8 @@ _TOOL_WORDS: Mapping[Action, tuple[str, ...]] = {
     "move": ("move_file",),
     "delete": ("delete_file",),
     "fetch": ("fetch_url",),
+    "outline": ("outline",),
+    "todo": ("todo",),
 }
 _PATH_NAMES = ("path", "file_path", "file", "filename", "folder", "directory", "dir")
 _PATTERN_NAMES = ("pattern", "query", "regex", "text", "search")
@@ -161,7 +163,9 @@ def _call_for(order: Order, offered: Mapping[str, JsonObject], place: str) -> To
     properties = _properties(offered[name])
     arguments: dict[str, Json] = {}
     match order.action:
-        case "list" | "delete":
+        case "todo":
+            _put(arguments, properties, ("items",), re.split(r"\s*,\s*", order.target))
+        case "list" | "delete" | "outline":
             _put(arguments, properties, _PATH_NAMES, order.path)
         case "read":
             _put(arguments, properties, _PATH_NAMES, order.target)
@@ -171,8 +175,8 @@ def _call_for(order: Order, offered: Mapping[str, JsonObject], place: str) -> To
         case "search":
             _put(arguments, properties, _PATTERN_NAMES, order.target)
             _put(arguments, properties, _PATH_NAMES, order.path)
-        case "run":
-            _put(arguments, properties, _COMMAND_NAMES, order.target)
+        case "run" | "fetch":
+            _put(arguments, properties, (*_COMMAND_NAMES, "url"), order.target)
         case "edit":
             _put(arguments, properties, _PATH_NAMES, order.path)
             _put(arguments, properties, ("old",), order.target)
@@ -185,8 +189,6 @@ def _call_for(order: Order, offered: Mapping[str, JsonObject], place: str) -> To
         case "move":
             _put(arguments, properties, _PATH_NAMES, order.path)
             _put(arguments, properties, ("to",), order.new)
-        case "fetch":
-            _put(arguments, properties, ("url",), order.target)
     return ToolCall(f"call_offline_{place}", name, json.dumps(arguments, ensure_ascii=False))
 
 
@@ -279,6 +281,8 @@ def _report_one(order: Order, result: str) -> str:
         "move": f"Move of {order.path}:",
         "delete": f"Deletion of {order.path}:",
         "fetch": f"{order.target}:",
+        "outline": f"Outline of {order.path}:",
+        "todo": "The list:",
     }[order.action]
     kept = lines[-_MAX_LINES:] if order.action == "run" else lines[:_MAX_LINES]
     if not kept:

@@ -8,7 +8,9 @@ from typing import Literal, TypeAlias
 
 from rolling_chat.providers.offline.matching import split_sentences
 
-Action: TypeAlias = Literal["list", "read", "search", "run", "edit", "write", "move", "delete", "fetch"]
+Action: TypeAlias = Literal[
+    "list", "read", "search", "run", "edit", "write", "move", "delete", "fetch", "outline", "todo"
+]
 
 _POLITE = r"(?:(?:please|now|first|next|then|finally|and|also|(?:can|could|would|will) you|let'?s)[,\s]+)*"
 _QUOTED = r"`[^`\n]+`|\"[^\"\n]+\"|'[^'\n]+'"
@@ -56,6 +58,16 @@ _FETCHING = re.compile(
     rf"{_POLITE}(?:fetch|download|open|read|get)(?: me)?(?: the)?(?: page| address| url)?(?: at)? "
     r"(?P<url>`https?://[^`\s]+`|https?://[^\s`\"'<>]*[^\s`\"'<>.,!?])(?P<rest>.*)",
     re.IGNORECASE | re.DOTALL,
+)
+_OUTLINING = re.compile(
+    rf"{_POLITE}(?:outline|show (?:me )?(?:the|an) outline of)(?: the)?(?: files?| folder)? "
+    rf"(?P<path>{_FOLDER})[\s.!?]*",
+    re.IGNORECASE,
+)
+_LISTING_TODO = re.compile(
+    rf"{_POLITE}(?:make|write|set|update)(?: me)? (?:a|the|your) to-?do(?: list)?(?: of)?:? "
+    r"(?P<items>.+?)[\s.!?]*",
+    re.IGNORECASE,
 )
 _PARAGRAPHS = re.compile(r"\n\s*\n")
 _LINES = re.compile(r"lines? (?P<start>\d{1,7})(?:\s*(?:-|–|to|through)\s*(?P<end>\d{1,7}))?", re.IGNORECASE)
@@ -137,6 +149,10 @@ def _read_step(step: str) -> tuple[Order, ...]:
         return (Order("run", _bare(match["command"])),)
     if (change := _read_change(step)) is not None:
         return (change,)
+    if match := _LISTING_TODO.fullmatch(step):
+        return (Order("todo", match["items"]),)
+    if match := _OUTLINING.fullmatch(step):
+        return (Order("outline", path=_bare(match["path"])),)
     if match := _FETCHING.fullmatch(step):
         return (Order("fetch", _bare(match["url"]), question=match["rest"].strip(" .,!?")),)
     if match := _LISTING.fullmatch(step):

@@ -21,6 +21,8 @@ _WORDS = {
     "move": "Move {path} to {new}.",
     "delete": "Delete {path}.",
     "fetch": "Fetch {target} .",
+    "outline": "Look at the outline of {path}.",
+    "todo": "Make a to-do list: {target}.",
 }
 
 

@@ -15,9 +15,11 @@ from rolling_chat.tui.widgets.gauge import Gauge
 from rolling_chat.tui.widgets.header import Header
 from rolling_chat.tui.widgets.keys import KeyBar, key_hints
 from rolling_chat.tui.widgets.status import StatusLine
+from rolling_chat.tui.widgets.todo_rows import TodoRows
 from rolling_chat.tui.widgets.waiting import WaitingList
 
 if TYPE_CHECKING:
+    from textual.geometry import Size
     from textual.timer import Timer
 
     from rolling_chat.agent import Chat
@@ -42,6 +44,11 @@ class Canvas(Protocol):
     chat: Chat
     state: ScreenState
     finding: FindController
+
+    @property
+    def size(self) -> Size:
+        """The size of the terminal."""
+        ...
 
     @property
     def transcript(self) -> Transcript:
@@ -126,6 +133,7 @@ class Painter:
             self.paint_rows()
             is_summarized = screen.chat.session.summaries.is_worth_saying(self._meter.report)
             screen.query_one(Banner).show(shown=is_summarized)
+            screen.query_one(TodoRows).show(screen.chat.session.todo, screen.size.height)
             self._show_fates(screen.transcript)
 
     def paint_rows(self) -> None:

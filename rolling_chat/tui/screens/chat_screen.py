@@ -42,6 +42,7 @@ from rolling_chat.tui.widgets.prompt_box import PromptBox
 from rolling_chat.tui.widgets.question import Question
 from rolling_chat.tui.widgets.search_line import SearchLine
 from rolling_chat.tui.widgets.status import StatusLine
+from rolling_chat.tui.widgets.todo_rows import TodoRows
 from rolling_chat.tui.widgets.transcript import Transcript
 from rolling_chat.tui.widgets.waiting import WaitingList
 
@@ -98,7 +99,7 @@ class ChatScreen(ReaderScreen):
         self._newline_key = "ctrl+j"
 
     def compose(self) -> ComposeResult:
-        """Lay out title, banner, transcript, question, commands, status, gauge, prompt box and keys."""
+        """Lay out title, banner, transcript, question, commands, to-dos, status, gauge, box and keys."""
         completion, search = Completion(id="completion"), SearchLine(id="search")
         yield Header(id="header")
         yield Banner(id="banner")
@@ -107,6 +108,7 @@ class ChatScreen(ReaderScreen):
         yield completion
         yield search
         yield FindBar(id="find")
+        yield TodoRows(id="todo")
         yield WaitingList(id="waiting")
         yield StatusLine(id="status")
         yield Gauge(id="gauge")

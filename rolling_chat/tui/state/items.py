@@ -16,6 +16,7 @@ from rolling_chat.lazily import LazyText
 from rolling_chat.messages import SHOWN, Ending, Message, ToolCall
 from rolling_chat.permissions.path_patterns import FILE_TOOLS
 from rolling_chat.text import one_line
+from rolling_chat.todo_list import list_of_call
 from rolling_chat.tools.run_command import outcome_of
 
 if TYPE_CHECKING:
@@ -265,6 +266,8 @@ def _outcome(message: Message) -> str:
 
 def describe_call(call: ToolCall) -> str:
     """Describe a tool call on one line: its name, its main argument, the others as `key=value`."""
+    if (todo := list_of_call(call)) is not None:
+        return f"{call.name} {todo.line}"
     try:
         arguments = json.loads(call.arguments or "{}")
     except (ValueError, RecursionError):

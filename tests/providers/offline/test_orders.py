@@ -41,6 +41,10 @@ from rolling_chat.providers.offline.orders import Order, read_orders, read_quest
         ("move a.txt to src/b.txt", Order("move", path="a.txt", new="src/b.txt")),
         ("rename the file `a b` to `c d`", Order("move", path="a b", new="c d")),
         ("delete x.txt", Order("delete", path="x.txt")),
+        ("make a todo list: a, b, c", Order("todo", "a, b, c")),
+        ("Set the to-do list: [x] a, [>] b.", Order("todo", "[x] a, [>] b")),
+        ("outline x.py", Order("outline", path="x.py")),
+        ("show me the outline of src", Order("outline", path="src")),
         ("fetch http://127.0.0.1:8000/a?b=c.", Order("fetch", "http://127.0.0.1:8000/a?b=c")),
         (
             "fetch https://example.com and tell me the port",

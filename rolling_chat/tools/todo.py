@@ -1,0 +1,48 @@
+"""todo: the model's list of what is to be done in a long task, shown to the user."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rolling_chat.messages import Json, JsonObject
+from rolling_chat.todo_list import TODO, TodoList, parse_items
+from rolling_chat.tools.base import ToolContext, ToolError, ToolResult, function_schema
+
+
+@dataclass(frozen=True, slots=True)
+class Todo:
+    """The tool `todo(items)`: the list is in the call itself, see `rolling_chat.todo_list`."""
+
+    name: str = TODO
+    needs_permission: bool = False
+    only_reads: bool = False  # of two lists the later one counts
+
+    @property
+    def schema(self) -> dict[str, Json]:
+        """The tool as it is offered to the model."""
+        return function_schema(
+            self.name,
+            "Show the user your to-do list in a long task. Give all of it at every change: "
+            "'[ ] pending', '[>] doing', '[x] done'.",
+            {"items": {"type": "array", "items": {"type": "string"}}},
+            required=("items",),
+        )
+
+    def describe(self, arguments: JsonObject) -> str:
+        """Return how much is done, and what is being done."""
+        try:
+            return f"{self.name} {_read(arguments).line}"
+        except ToolError:
+            return self.name
+
+    async def run(self, arguments: JsonObject, context: ToolContext) -> ToolResult:  # noqa: ARG002
+        """Take the list: it stands in the call."""
+        todo = _read(arguments)
+        return ToolResult(f"[{todo.done} of {len(todo.items)} done]", shown=todo.text)
+
+
+def _read(arguments: JsonObject) -> TodoList:
+    try:
+        return parse_items(arguments.get("items"))
+    except ValueError as error:
+        raise ToolError(f"The argument 'items' {error}.") from None

@@ -1,0 +1,55 @@
+"""The to-do list is that of the newest call on the branch, wherever the conversation goes."""
+
+from __future__ import annotations
+
+import json
+
+from rolling_chat.agent import Chat
+from tests.support.agent import Opened, Script, call, calls, collect, says
+
+
+def setting(*items: str, id: str = "c1") -> Script:
+    return calls(call("todo", json.dumps({"items": list(items)}), id))
+
+
+def shown(chat: Chat) -> str:
+    todo = chat.session.todo
+    return todo.text if todo is not None else ""
+
+
+async def test_the_list_goes_back_and_forth_with_the_conversation(opened: Opened) -> None:
+    chat, runtime, _ = opened(
+        setting("[>] a", "[ ] b"), says("one"), setting("[x] a", "[>] b"), says("two"), says("three")
+    )
+    assert shown(chat) == ""
+    await collect(chat.send("first"))
+    assert shown(chat) == "[>] a\n[ ] b"
+    await collect(chat.send("second"))
+    assert shown(chat) == "[x] a\n[>] b"
+    again = Chat.open(runtime, session=chat.session.info)
+    assert shown(again) == "[x] a\n[>] b"
+    again.session.history.undo()
+    assert shown(again) == "[>] a\n[ ] b"
+    again.session.history.undo()
+    assert shown(again) == ""
+    again.session.history.redo()
+    assert shown(again) == "[>] a\n[ ] b"
+
+
+async def test_a_list_that_is_done_goes_with_the_next_message(opened: Opened) -> None:
+    chat, _, _ = opened(setting("[x] a"), says("done"), says("more"))
+    await collect(chat.send("first"))
+    assert shown(chat) == "[x] a"
+    await collect(chat.send("second"))
+    assert shown(chat) == ""
+
+
+async def test_a_list_that_is_none_changes_nothing_and_an_empty_one_ends_it(opened: Opened) -> None:
+    chat, _, _ = opened(
+        setting("a"), calls(call("todo", '{"items": 5}', "c2")), setting(id="c3"), says("done")
+    )
+    seen = [shown(chat) async for _ in chat.send("first")]
+    assert list(dict.fromkeys(seen)) == ["", "[ ] a"]
+    assert shown(chat) == ""
+    results = [message.text for message in chat.session.messages if message.role == "tool"]
+    assert results == ["[0 of 1 done]", "The argument 'items' must be a list of texts.", "[0 of 0 done]"]
