@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, Literal, TypeAlias, cast
 
@@ -71,16 +71,18 @@ class FileTouch:
 
 @dataclass(frozen=True, slots=True)
 class Attachment:
-    """A file or folder that goes with a user's message.
+    """A file, folder or picture that goes with a user's message.
 
     `mention` is what names it in the words of the message, without the `@`; `note` says what it is in a few
-    words; `text` is what the model is sent of it, `tokens` its size, 0 where it was not counted.
+    words; `text` is what the model is sent of it, `tokens` its size, 0 where it was not counted. `picture` is
+    the address that contains a picture, which is sent below its text.
     """
 
     mention: str
     note: str
     text: str
     tokens: int = 0
+    picture: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,13 +148,14 @@ class Message:
     @property
     def attachments(self) -> tuple[Attachment, ...]:
         """What is attached to a user's message."""
-        text = self.text
+        text, pictures = self.text, iter(() if isinstance(self.content, str) else self.content[1:])
         return tuple(
             Attachment(
                 place["mention"],
                 place["note"],
                 text[place["at"] : place["at"] + place["length"]],
                 place["tokens"],
+                picture_address(next(pictures, {})) if place.get("is_picture") is True else "",
             )
             for place in self._attached
         )
@@ -224,10 +227,47 @@ def user_message(text: str, attachments: Sequence[Attachment] = (), note: str = 
         text += "\n\n"
         place = {"at": len(text), "length": len(attached), "tokens": one.tokens}
         # half a character in a name is nothing that can be stored
-        places.append({"mention": normalize_text(one.mention), "note": normalize_text(one.note), **place})
+        kind = {"is_picture": True} if one.picture else {}
+        places.append(
+            {"mention": normalize_text(one.mention), "note": normalize_text(one.note), **place, **kind}
+        )
         text += attached
     extras = {**({ATTACHED: places} if places else {}), **({NOTE: note} if note else {})}
-    return Message("user", text, extras=extras or None)
+    pictures = tuple(picture_part(one.picture) for one in attachments if one.picture)
+    content = ({"type": "text", "text": text}, *pictures) if pictures else text
+    return Message("user", content, extras=extras or None)
+
+
+def picture_part(address: str) -> JsonObject:
+    """Return the part of a message that is the picture at `address`, in OpenAI's format."""
+    return {"type": "image_url", "image_url": {"url": address}}
+
+
+def picture_address(part: JsonObject) -> str:
+    """Return the address of a picture, which may contain it; empty for a part of another form."""
+    picture = part.get("image_url")
+    address = picture.get("url") if isinstance(picture, Mapping) else picture
+    return address if isinstance(address, str) else ""
+
+
+def is_picture(part: JsonObject) -> bool:
+    """Return whether a part of a message is a picture, in the form of any provider."""
+    return part.get("type") in {"image_url", "image", "input_image"}
+
+
+def has_pictures(message: Message) -> bool:
+    """Return whether a message has a picture."""
+    return not isinstance(message.content, str) and any(map(is_picture, message.content))
+
+
+def without_pictures(message: Message, line: str) -> Message:
+    """Return a message with `line` in place of each picture; the same object if it has none."""
+    if isinstance(message.content, str) or not has_pictures(message):
+        return message
+    parts = tuple({"type": "text", "text": line} if is_picture(part) else part for part in message.content)
+    if any(part.get("type") != "text" for part in parts):
+        return replace(message, content=parts)
+    return replace(message, content="\n\n".join(part["text"] for part in parts))
 
 
 _CONTENT = text_slot(Message, "content", Packed)

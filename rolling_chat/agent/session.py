@@ -50,7 +50,9 @@ from rolling_chat.agent.turn.tool_calls import CallRunner
 from rolling_chat.agent.turn.waiting import WaitingMessages
 from rolling_chat.context.tokens import TokenEstimator, estimator_for
 from rolling_chat.events import Emit, Listener, Noticed
+from rolling_chat.mentions import remarked
 from rolling_chat.messages import Attachment, Message
+from rolling_chat.pictures import read_header
 from rolling_chat.providers.background_thread import in_background
 from rolling_chat.providers.discovery import ModelChoice
 from rolling_chat.redaction import secrets_in, without_secrets
@@ -199,7 +201,7 @@ class Session:
     @property
     def sizes(self) -> SizeEstimates:
         """The estimator of what drafts and replies add to this session's requests."""
-        return SizeEstimates(self.model, self._estimator)
+        return SizeEstimates(self.model, self._estimator, self.setup.takes_pictures)
 
     def result_tokens(self, messages: Sequence[Message]) -> Mapping[str, int]:
         """Return the tokens of those tool results among `messages` that were ever counted, by message id."""
@@ -263,12 +265,29 @@ class Session:
     def mentioned_files(self) -> MentionedFiles:
         """The finder of the files that typed text mentions."""
         context = ToolContext(self._runtime.folder, self._runtime.environ)
-        return MentionedFiles(context, self._runtime.paths.own, self.sizes.about)
+        kept = self._runtime.attachments.folder_of(self.info.id)
+        return MentionedFiles(context, self._runtime.paths.own, kept, self.sizes.of_attachment)
 
     def preview_of(self, file: MentionedFile) -> Attachment:
         """Return what attaching a mentioned file would add; call it from a thread. Raises ChatError."""
         with in_words():
-            return self.mentioned_files.preview(file)
+            added = self.mentioned_files.preview(file)
+        if added.picture and not self.setup.takes_pictures:
+            return replace(added, note=f"{added.note}, sent as a line")
+        return added
+
+    def keep_picture(self, data: bytes) -> str:
+        """Keep a picture from the clipboard as a private file, and return the name by which it is mentioned.
+
+        Call it from a thread. Raises ChatError.
+        """
+        header = read_header(data)
+        if header is None:
+            raise ChatError("The clipboard has no PNG, JPEG, GIF or WebP picture.")
+        with in_words():
+            suffix = f".{header.kind.lower()}"
+            runtime = self._runtime
+            return runtime.attachments.keep_picture(self.info.id, data, suffix, runtime.folder)
 
     @property
     def attaching(self) -> Attaching:
@@ -278,6 +297,7 @@ class Session:
             self._listener.ask_attachment,
             self.setup.config.max_tool_result_tokens,
             self._can_read,
+            "" if self.setup.takes_pictures else self.model,
             partial(self._runtime.attachments.keep, self.info.id),
         )
 
@@ -443,7 +463,9 @@ class Session:
         path = self._runtime.attachments.keep(self.info.id, text)
         note = note_on_file(path, text, large, self.setup.config.max_tool_result_tokens)
         if not head_and_tail:
-            return as_opening(message.words, note)
+            # what is too large is the text: its pictures are attached again
+            pictures = [one.mention for one in message.attachments if one.picture]
+            return as_opening(remarked(message.words, pictures), note)
         return as_head_and_tail(whole, note, large, self._estimator.count_text)
 
     def close(self) -> None:

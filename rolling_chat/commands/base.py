@@ -118,6 +118,10 @@ class CommandContext(Protocol):
         """Insert text into the prompt box as if it was pasted: a long one is folded."""
         ...
 
+    async def paste_picture(self) -> None:
+        """Put a mention of the clipboard's picture into the prompt box, or say why there is none."""
+        ...
+
     async def pick(self, title: str, choices: Sequence[Choice], *, current: str = "") -> str | None:
         """Let the user choose from a list; return None if they choose nothing."""
         ...

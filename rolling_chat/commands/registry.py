@@ -23,6 +23,7 @@ from rolling_chat.commands.memory import MEMORY
 from rolling_chat.commands.mode import MODE
 from rolling_chat.commands.model import MODEL
 from rolling_chat.commands.new import NEW
+from rolling_chat.commands.paste import PASTE
 from rolling_chat.commands.permissions import PERMISSIONS
 from rolling_chat.commands.pin import PIN
 from rolling_chat.commands.processes import PROCESSES
@@ -60,6 +61,7 @@ _COMMANDS: tuple[Command, ...] = (
     DIFF,
     RUN,
     PROCESSES,
+    PASTE,
     MODE,
     PERMISSIONS,
     TRUST,

@@ -4,13 +4,16 @@
 recorded requests stayed under; both measured on some 2,000 recorded requests and 1,500 increments of
 real sessions. `framing` is what a message costs beside its text. Tool schemas cost more than their
 JSON with some providers, who wrap them in instructions of their own: `tools_extra` is the usual
-surplus and `tools_extra_bound` the largest recorded. `image` is a ceiling for one image.
+surplus and `tools_extra_bound` the largest recorded. `image` is a ceiling for one image of unknown size;
+`picture` counts one whose size is known.
 All figures are in tokens.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+from rolling_chat.context.pictures import PictureRule, careful_picture, picture_rule
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +28,7 @@ class Family:
     tools_extra: int = 0
     tools_extra_bound: int = 0
     image: int = 2_000
+    picture: PictureRule = careful_picture
 
 
 UNKNOWN = Family("unknown", framing=6, tools_extra=100, tools_extra_bound=500)
@@ -74,7 +78,15 @@ _REASONING = ("o1", "o3", "o4")
 
 
 def family_of(model: str | None) -> Family:
-    """Return the family of `model`, with or without a provider in front; UNKNOWN if none fits."""
+    """Return the family of `model`, with or without a provider in front; UNKNOWN if none fits.
+
+    Its rule for pictures is the model's own.
+    """
+    family, picture = _family_by_name(model), picture_rule(model)
+    return family if family.picture is picture else replace(family, picture=picture)
+
+
+def _family_by_name(model: str | None) -> Family:
     name = (model or "").lower()
     for words, family in FAMILIES:
         if any(word in name for word in words):

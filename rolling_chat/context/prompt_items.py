@@ -27,13 +27,14 @@ from rolling_chat.context.tokens import (
 )
 from rolling_chat.context.tool_results import (
     drop_parts,
+    mask_pictures,
     mask_result,
     other_parts,
     recall_line,
     shorten_result,
 )
 from rolling_chat.context_keys import Truncation
-from rolling_chat.messages import Message
+from rolling_chat.messages import Message, has_pictures
 
 # The layer of what a summary stands for.
 SUMMARIZED = "summary"
@@ -291,6 +292,10 @@ class Sizes:
             formed = self._result(normalized, decisions)
         elif message.tool_calls:
             formed = self._call(normalized, decisions)
+        elif normalized.index in decisions.masked and has_pictures(message):
+            tokens = _parts_cost(message, self.shaping)
+            masked = mask_pictures(message, tokens, recall=self._recall(normalized))
+            return masked, Fate.MASKED, "3b", "an older picture"
         if formed is not None:
             return formed
         layer = "repair" if normalized.repair else ""

@@ -18,8 +18,10 @@ from rolling_chat.context.character_classes import count_by_class
 from rolling_chat.context.count_memo import CountMemo, CountText
 from rolling_chat.context.encodings import ENCODINGS, count_encoded, find_encoding
 from rolling_chat.context.families import UNKNOWN, Family, family_of
+from rolling_chat.context.pictures import PictureTokens
 from rolling_chat.context.turns import TURN
-from rolling_chat.messages import Json, JsonObject, Message
+from rolling_chat.messages import Json, JsonObject, Message, is_picture, picture_address
+from rolling_chat.pictures import header_of
 
 # The reply is primed with a few tokens of framing (OpenAI's cookbook: 3).
 PRIMING_TOKENS = 3
@@ -87,7 +89,7 @@ class FamilyEstimator:
         counted = math.ceil(self.raw_message(message) * self.family.factor)
         if self.family.factor > 1.0:
             counted = min(counted, _wire_bytes(message))  # a token is a byte at least, as for the bound
-        return self._corrected(counted + self._framing(message)) + self._images(message)
+        return self._corrected(counted + self._framing(message)) + self._pictures(message).estimate
 
     def count_messages(self, messages: Iterable[Message | JsonObject]) -> int:
         return sum(map(self.count_message, messages)) + PRIMING_TOKENS
@@ -117,7 +119,7 @@ class FamilyEstimator:
         framing = math.ceil(self._framing(message) * stretch)
         if self.calibration.replies:
             framing += _UNSEEN_MESSAGE + _UNSEEN_CALL * len(message.tool_calls)
-        return min(counted, _wire_bytes(message)) + framing + self._images(message)
+        return min(counted, _wire_bytes(message)) + framing + self._pictures(message).bound
 
     def bound_tools(self, tools: Tools) -> int:
         """Return the upper bound of the tool schemas, including what the provider adds for them."""
@@ -154,8 +156,18 @@ class FamilyEstimator:
         framed = 0 if self.calls_as_json else len(message.tool_calls)
         return self.family.framing + _CALL_FRAMING * framed
 
-    def _images(self, message: Message) -> int:
-        return self.family.image * count_images(message)
+    def _pictures(self, message: Message) -> PictureTokens:
+        if isinstance(message.content, str):
+            return PictureTokens(0, 0)
+        counts = [self._picture(part) for part in message.content if is_picture(part)]
+        return PictureTokens(sum(one.estimate for one in counts), sum(one.bound for one in counts))
+
+    def _picture(self, part: JsonObject) -> PictureTokens:
+        """Count one picture by the size that its header says, else by the family's ceiling."""
+        header = header_of(picture_address(part))
+        if header is None or not header.width or not header.height:
+            return PictureTokens(self.family.image, self.family.image)
+        return self.family.picture(header.width, header.height)
 
 
 _registered: dict[str, TokenEstimator] = {}
@@ -261,6 +273,7 @@ def _family_estimator(family: Family) -> FamilyEstimator:
             tools_extra=family.tools_extra_bound,
             tools_extra_bound=family.tools_extra_bound,
             image=family.image,
+            picture=family.picture,
         )
         return FamilyEstimator(careful, "class", count_by_class, count_by_class)
 
@@ -314,7 +327,7 @@ def _texts(message: Message) -> Iterable[str]:
 
 
 def _part_texts(part: JsonObject) -> Iterable[str]:
-    if _is_image(part):
+    if is_picture(part):
         return
     text = part.get("text")
     if isinstance(text, str):
@@ -350,11 +363,7 @@ def count_images(message: Message) -> int:
     """Count the images of a message."""
     if isinstance(message.content, str):
         return 0
-    return sum(map(_is_image, message.content))
-
-
-def _is_image(part: JsonObject) -> bool:
-    return part.get("type") in {"image_url", "image", "input_image"}
+    return sum(map(is_picture, message.content))
 
 
 def _wire_bytes(message: Message) -> int:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from rolling_chat.context.count_memo import CountMemo, CountText
 from rolling_chat.context_keys import Truncation
-from rolling_chat.messages import JsonObject, Message
+from rolling_chat.messages import JsonObject, Message, without_pictures
 
 # A cut moves back to a line end when one stands in this last share of the item that is kept.
 _NEAR_LINE_END = 0.05
@@ -113,6 +113,11 @@ def mask_result(
     if (len(mask) >= len(message.text) and not parts) or count(mask) >= tokens:
         return message
     return replace(message, content=mask)
+
+
+def mask_pictures(message: Message, tokens: int, recall: str = "") -> Message:
+    """Replace the pictures of a message, of `tokens` together, by lines; its text stays."""
+    return without_pictures(message, _lines(f"[picture omitted — ~{_round(tokens)} tokens removed]", recall))
 
 
 def level(sizes: Sequence[int], room: int) -> list[int]:

@@ -3,7 +3,7 @@
 0. turns that the active summary covers, before anything is decided
 1. turns beyond the history window (layer 1)
 2. stale results: a read of a file that was later written or read again
-3. results in history turns, then those between the keep-windows of the current turn (3b)
+3. results and pictures in history turns, then results between the keep-windows of the current turn (3b)
 4. long argument values of calls already answered, in history turns
 5. unprotected turns: to the request and its final answer, then out (layer 2)
 6. protected turns: their results; long arguments, here and in the current turn; to request and answer
@@ -42,6 +42,7 @@ from rolling_chat.context.working_prompt import (
     maskable_results,
     split_iterations,
 )
+from rolling_chat.messages import has_pictures
 
 # What even a result that is cut to nothing keeps: its framing and the line that says so.
 MIN_RESULT_TOKENS = 36
@@ -213,6 +214,8 @@ class Trimmer:
         change, totals = take_changes[0], self._working.totals
         if change.after is None or change.after.fate is not Fate.MASKED or not self._working.is_after(change):
             return
+        if change.after.message.role != "tool":  # there is no part of a picture
+            return
         room = targets.window - (totals.bound - self._deferred)
         if change.turn != self._current:
             room = min(room, targets.history - totals.history)
@@ -278,12 +281,13 @@ class Trimmer:
         return file_uses([self._working.of(turn) for turn in turns], first_turn)
 
     def _masking_steps(self, turns: range, takes: Callable[[int], bool]) -> Iterator[TrimStep]:
-        """The results of these turns at the indexes that it takes, as long as results are masked at all."""
+        """The results and pictures of these turns at the indexes it takes, if any are masked at all."""
         if not self._masks:
             return
         for turn in turns:
             for item in self._working.of(turn):
-                if item.message.role == "tool" and takes(item.index):
+                is_maskable = item.message.role == "tool" or has_pictures(item.message)
+                if is_maskable and takes(item.index):
                     yield TrimStep(partial(self._working.mask, turn, item))
 
     def _window_steps(self, takes: Callable[[int], bool]) -> Iterator[TrimStep]:

@@ -16,7 +16,16 @@ from dataclasses import dataclass, replace
 
 from rolling_chat.context.turns import SAME_TURN, TURN, is_same_turn
 from rolling_chat.lenient_json import read_json
-from rolling_chat.messages import Content, Json, JsonObject, MadeBy, Message, ToolCall
+from rolling_chat.messages import (
+    Content,
+    Json,
+    JsonObject,
+    MadeBy,
+    Message,
+    ToolCall,
+    has_pictures,
+    without_pictures,
+)
 from rolling_chat.providers.cache_marks import mark_messages, mark_tools
 from rolling_chat.providers.model_ref import ModelRef
 from rolling_chat.providers.protocol import Request
@@ -43,6 +52,7 @@ __all__ = [
 
 OPENING_PLACEHOLDER = "(The conversation begins here.)"
 _BRIDGE = "Noted."
+_NOT_SENT = "[picture not sent: this model takes no pictures]"
 _EMPTY: dict[str, str] = {"user": "(empty message)", "assistant": "(no answer)", "tool": "(no output)"}
 
 # The fields of a message that a provider may see again; all others are ours, or another program's.
@@ -66,14 +76,21 @@ def made_by(model: str) -> MadeBy:
     return MadeBy(ref.provider or ref.prefix or ref.name, model)
 
 
-def for_model(messages: Sequence[Message], model: str) -> tuple[Message, ...]:
+def for_model(messages: Sequence[Message], model: str, *, pictures: bool = True) -> tuple[Message, ...]:
     """Return the messages with only those provider-specific extras that `model` itself made.
+
+    Without `pictures` the model takes none: each goes as a line that says so.
 
     What the program notes below a user's text becomes a part of that text.
     Unchanged messages are the same objects; a changed one is the same object at every call for the
     same message and model, so that what was counted once stays counted.
     """
-    return tuple(_remembered.get(message, model) if message.extras else message for message in messages)
+    return tuple(
+        _remembered.get(message, model, pictures=pictures)
+        if message.extras or (not pictures and has_pictures(message))
+        else message
+        for message in messages
+    )
 
 
 def to_wire(request: Request, *, marks: bool = True) -> list[dict[str, Json]]:
@@ -310,15 +327,16 @@ class _Remembered:
     identity cannot pass to another; the oldest go first."""
 
     def __init__(self) -> None:
-        self._copies: OrderedDict[tuple[int, str], tuple[Message, Message]] = OrderedDict()
+        self._copies: OrderedDict[tuple[int, str, bool], tuple[Message, Message]] = OrderedDict()
 
-    def get(self, message: Message, model: str) -> Message:
-        key = (id(message), model)
+    def get(self, message: Message, model: str, *, pictures: bool) -> Message:
+        key = (id(message), model, pictures)
         known = self._copies.get(key)
         if known is not None:
             self._copies.move_to_end(key)
             return known[1]
         copy = _visible(message, model)
+        copy = copy if pictures else without_pictures(copy, _NOT_SENT)
         if copy is not message:
             self._copies[key] = (message, copy)
             if len(self._copies) > _remembered_limit:

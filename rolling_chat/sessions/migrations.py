@@ -242,6 +242,18 @@ _EIGHTH = (
     "CREATE TABLE file_content (sha256 TEXT PRIMARY KEY, data BLOB NOT NULL, kept_at REAL NOT NULL) STRICT",
 )
 
+_NINTH = (
+    # pictures, once for each content, and the messages that have them
+    "CREATE TABLE picture (sha256 TEXT PRIMARY KEY, media_type TEXT NOT NULL, data BLOB NOT NULL) STRICT",
+    """
+    CREATE TABLE picture_of (
+        message INTEGER NOT NULL REFERENCES message (number) ON DELETE CASCADE,
+        sha256  TEXT NOT NULL,
+        PRIMARY KEY (message, sha256)
+    ) STRICT
+    """,
+)
+
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
     _FIRST,
     _SECOND,
@@ -251,6 +263,7 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
     _SIXTH,
     _SEVENTH,
     _EIGHTH,
+    _NINTH,
 )
 """Step n brings a database of version n to version n + 1; steps are added, never changed."""
 

@@ -17,6 +17,7 @@ from rolling_chat.sessions import (
     directory,
     file_uses,
     kept_files,
+    kept_pictures,
     requests,
     summary_rows,
     tree,
@@ -143,6 +144,7 @@ class SessionStore:
             directory.delete(connection, session)
             requests.drop_unused(connection)
             kept_files.drop_unused(connection)
+            kept_pictures.drop_unused(connection)
 
     # The tree
 

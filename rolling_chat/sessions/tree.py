@@ -12,6 +12,7 @@ from operator import itemgetter
 from typing import Any
 
 from rolling_chat.messages import Ending, MadeBy, Message
+from rolling_chat.sessions import kept_pictures
 from rolling_chat.sessions.claims import Owner, is_left
 from rolling_chat.sessions.records import Counts, StoreError, Stretch
 from rolling_chat.sessions.rows import (
@@ -70,7 +71,7 @@ def _newest(connection: sqlite3.Connection, head: int, most: int) -> list[sqlite
 
 
 def _messages(connection: sqlite3.Connection, rows: Iterable[sqlite3.Row]) -> list[Message]:
-    messages = list(map(read_message, rows))
+    messages = kept_pictures.take_out(connection, map(read_message, rows))
     growing = {message_id(row["message"]) for row in connection.execute("SELECT message FROM growing")}
     for index, message in enumerate(messages):
         if message.id in growing:
@@ -81,7 +82,9 @@ def _messages(connection: sqlite3.Connection, rows: Iterable[sqlite3.Row]) -> li
 def append(connection: sqlite3.Connection, session: int, message: Message, now: float) -> Message:
     """Add `message` below the session's head and move the head to it."""
     stored = replace(message, created_at=real(message.created_at) or now)
-    number = _add(connection, session, message_columns(stored), now)
+    bare, pictures = kept_pictures.put_away(stored)
+    number = _add(connection, session, message_columns(bare), now)
+    kept_pictures.add(connection, number, pictures)
     if message.role == "user":
         _derive_title(connection, session, number, message.text)
     return replace(stored, id=message_id(number))

@@ -41,12 +41,14 @@ class ModelSettings:
 
     `tool_calls`: "native" are calls of the API and no others; "auto" takes those that the model writes as
     text as well, and asks about each; with "text" it is told to write them, and trusted as others are.
+    `pictures`: "auto" sends them to models that are known to take them.
     """
 
     max_input_tokens: int = size(0)
     max_output_tokens: int = size(0)
     api_base: str = key("", str, url=True)
     tool_calls: ToolCalls = key("auto", str, choices=("auto", "native", "text"))
+    pictures: Literal["auto", "send", "omit"] = key("auto", str, choices=("auto", "send", "omit"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,8 +66,8 @@ def parse_toml(text: str, path: Path) -> dict[str, Any]:
         raise SettingsError(f"{_name(path)}{place}: is not valid TOML: {printable(fault, 160)}") from None
 
 
-def replace_file(path: Path, text: str) -> None:
-    """Write a file atomically: readers see the old text or the new, never a part.
+def replace_file(path: Path, content: str | bytes) -> None:
+    """Write a file atomically: readers see the old content or the new, never a part.
 
     A missing folder is made; a symbolic link is followed and stays a link; the mode stays, and
     is 0600 for a new file. Raises SettingsError.
@@ -77,8 +77,8 @@ def replace_file(path: Path, text: str) -> None:
         target = path.resolve()
         target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         handle, temporary = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
-        with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
-            file.write(text)
+        with os.fdopen(handle, "wb") as file:
+            file.write(content.encode() if isinstance(content, str) else content)
             file.flush()
             os.fsync(file.fileno())
         if target.exists():

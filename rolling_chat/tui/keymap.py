@@ -92,6 +92,10 @@ KEYS: tuple[KeyRow, ...] = (
         (Action("carry_out", ("f3",), "chat", "carry_out", "do it"),),
     ),
     KeyRow(
+        "attach the picture on the clipboard (/paste)",
+        (Action("paste_picture", ("alt+v",), "chat", "paste_picture"),),
+    ),
+    KeyRow(
         "the next request, message by message (/context)",
         (Action("context", ("ctrl+g",), "chat", "context", "context"),),
     ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import os
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
@@ -13,6 +14,7 @@ import pytest_asyncio
 
 from rolling_chat.agent import Chat, Runtime
 from rolling_chat.events import Outcome, RetryWaiting, TextAdded, ToolEnded, TurnEnded
+from rolling_chat.mentions import marked
 from rolling_chat.messages import Ending
 from rolling_chat.providers.litellm_provider import LiteLLMProvider
 from rolling_chat.providers.retries import RetryPolicy
@@ -22,6 +24,7 @@ from rolling_chat.settings.paths import find_paths
 from rolling_chat.settings.schema import AgentSettings, ModelSettings, Settings
 from tests.support.agent import assert_well_formed, collect, of_kind
 from tests.support.llama_server import LlamaServer, llama_server
+from tests.support.pictures import png
 from tests.support.servers import AnthropicServer, Break, Call, Fail, Hang, OpenAIServer, Recorded, Reply
 
 OPENAI = "openai/gpt-4o"
@@ -264,3 +267,22 @@ def _assert_log_has_the_reported_usage(chat: Chat, runtime: Runtime, requests: l
     assert all(record.usage.output_tokens and not record.error for record in records)
     assert all(record.bound >= record.usage.input_tokens for record in records)
     assert chat.usage == sum((record.usage for record in records[1:]), records[0].usage)
+
+
+async def test_openai_is_sent_a_picture_as_an_address_and_claude_as_a_source(
+    open_chat: OpenChat, tmp_path: Path
+) -> None:
+    (tmp_path / "work" / "shot.png").write_bytes(png(30, 20))
+    data = base64.b64encode(png(30, 20)).decode()
+    async with OpenAIServer([Reply("Gray.")], key="sk-right-key") as server:
+        chat, _ = open_chat(OPENAI, server.api_base)
+        await collect(chat.send(marked("What is in @shot.png?")))
+    text, picture = server.requests[0].messages[-1]["content"]
+    assert "Attached picture shot.png (PNG, 30 × 20" in text["text"]
+    assert picture == {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{data}"}}
+    async with AnthropicServer([Reply("Gray.")], key="sk-right-key") as server:
+        chat, _ = open_chat(CLAUDE, server.api_base)
+        await collect(chat.send(marked("What is in @shot.png?")))
+    _, picture = server.requests[0].messages[-1]["content"]
+    assert picture["type"] == "image"
+    assert picture["source"] == {"type": "base64", "media_type": "image/png", "data": data}

@@ -115,7 +115,7 @@ def test_no_control_character_gets_out(text: str) -> None:
 def test_pictures_are_named_and_not_written_out() -> None:
     parts = ({"type": "text", "text": "look"}, {"type": "image_url", "image_url": {"url": "data:AAAA"}})
     markdown = to_markdown(INFO, [Message("user", parts)])
-    assert "look\n\n[image_url]" in markdown
+    assert "look\n\n[picture]" in markdown
     assert "AAAA" not in markdown
 
 

@@ -71,6 +71,9 @@ class PlainContext:
     def insert(self, text: str) -> None:
         self.draft += text
 
+    async def paste_picture(self) -> None:
+        self.draft += "[picture]"
+
     async def pick(self, title: str, choices: Sequence[Choice], *, current: str = "") -> str | None:
         self.offered = list(choices)
         return self.picks.pop(0) if self.picks else None

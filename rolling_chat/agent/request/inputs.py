@@ -18,13 +18,15 @@ from rolling_chat.providers.text_calls import describe_tools
 class RequestInputs:
     """The pipeline's configuration, the system prompt and the tool schemas of a request.
 
-    With `text_tools` the model is told of the tools in the system prompt, and calls are sent as text.
+    With `text_tools` the model is told of the tools in the system prompt, and calls are sent as text. Without
+    `pictures` they go as lines.
     """
 
     config: ContextConfig
     system: str
     tools: tuple[JsonObject, ...]
     text_tools: bool = False
+    pictures: bool = True
 
     @property
     def tools_as_sent(self) -> Tools:
@@ -33,7 +35,7 @@ class RequestInputs:
 
     def prompt(self, branch: Sequence[Message], model: str) -> list[Message]:
         """Return the messages to plan: the system prompt, then the branch as `model` may see it."""
-        return [Message("system", self.system), *wire.for_model(branch, model)]
+        return [Message("system", self.system), *wire.for_model(branch, model, pictures=self.pictures)]
 
     def to_json(self) -> dict[str, Json]:
         """Return the inputs as plain JSON values.
@@ -44,7 +46,8 @@ class RequestInputs:
         shape = {"shape": self.config.calibration.shape}
         config = asdict(self.config) | {"tools": dict(self.config.tools), "calibration": shape}
         data = {"config": config, "system": self.system, "tools": [dict(tool) for tool in self.tools]}
-        return {**data, "text_tools": True} if self.text_tools else data
+        unusual = {"text_tools": True} if self.text_tools else {}
+        return {**data, **unusual, **({} if self.pictures else {"pictures": False})}
 
     @classmethod
     def from_json(cls, data: JsonObject) -> RequestInputs:
@@ -53,7 +56,11 @@ class RequestInputs:
         config = {key: value for key, value in data["config"].items() if key in known}
         config["calibration"] = Calibration(**config.get("calibration", {}))
         return cls(
-            ContextConfig(**config), data["system"], tuple(data["tools"]), data.get("text_tools") is True
+            ContextConfig(**config),
+            data["system"],
+            tuple(data["tools"]),
+            data.get("text_tools") is True,
+            data.get("pictures") is not False,
         )
 
 

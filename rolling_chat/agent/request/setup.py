@@ -96,6 +96,18 @@ class RequestSetup:
         return self._runtime.settings.for_model(self.model).tool_calls
 
     @property
+    def takes_pictures(self) -> bool:
+        """Whether the model is sent pictures: as set, else if the catalog says that it takes them."""
+        match self._runtime.settings.for_model(self.model).pictures:
+            case "send":
+                return True
+            case "omit":
+                return False
+            case _:
+                known = self._runtime.catalog.lookup(self.model)
+                return known is not None and known.supports_vision
+
+    @property
     def tools(self) -> tuple[Tool, ...]:
         """The tools that the model is offered: none if it is known to take none.
 
@@ -120,7 +132,7 @@ class RequestSetup:
         """Return the inputs of a request under `config`."""
         system = self._system(rolling=config.enabled)
         schemas = tuple(self._schemas(rolling=config.enabled))
-        return RequestInputs(config, system, schemas, self.tool_calls == "text")
+        return RequestInputs(config, system, schemas, self.tool_calls == "text", self.takes_pictures)
 
     def _offered(self, *, rolling: bool) -> tuple[Tool, ...]:
         if self.tool_calls != "text" and not offers_tools(self.model, self._runtime.catalog):

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from rolling_chat.context import TokenEstimator
 from rolling_chat.events import CallForming, ReasoningAdded, TextAdded
-from rolling_chat.messages import Json, Message
+from rolling_chat.messages import Attachment, Json, Message, user_message
 from rolling_chat.providers import wire
 
 _SETTLED_CHARACTERS = 2_000  # what comes after is counted anew every time it is asked for
@@ -99,10 +99,11 @@ class SizeEstimates:
 
     model: str
     estimator: TokenEstimator
+    pictures: bool = True
 
     def of(self, message: Message) -> int:
         """Return how many tokens `message` would add to the next request."""
-        (seen,) = wire.for_model([message], self.model)
+        (seen,) = wire.for_model([message], self.model, pictures=self.pictures)
         return self.estimator.count_message(seen)
 
     def of_draft(self, text: str) -> int:
@@ -116,6 +117,12 @@ class SizeEstimates:
         step = (len(text) - _PART) // (_PARTS - 1)
         parts = "".join(text[at : at + _PART] for at in range(0, step * _PARTS, step))
         return self.of_draft(parts) * len(text) // len(parts)
+
+    def of_attachment(self, attachment: Attachment) -> int:
+        """Return about how many tokens an attachment would add."""
+        if attachment.picture:
+            return self.of(user_message("", [attachment]))
+        return self.about(attachment.text)
 
     def follow(self, reply_id: str) -> StreamedReply:
         """Return a counter for a reply about to be streamed."""

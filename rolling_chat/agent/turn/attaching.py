@@ -39,13 +39,14 @@ class Attaching:
 
     More than `piece` tokens is large. `can_read`: the model has the tool to read files in pieces; what is
     outside the folder is given to it as the private file that `keep` makes of a text. Without `ask` files
-    outside are refused.
+    outside are refused. `blind` is the name of a model that is sent no pictures, empty for another.
     """
 
     files: MentionedFiles
     ask: AskAttachment | None
     piece: int
     can_read: bool
+    blind: str
     keep: Callable[[str], Path]
 
     async def outgoing(self, said: str) -> Outgoing:
@@ -79,12 +80,17 @@ class Attaching:
             outgoing.notices.append(f"Not attached: {error}")
             return
         if read.attachment.tokens > self.piece and self.ask is not None:
-            match await self._large(file, read.attachment.tokens):
+            match await self._large(file, read.attachment):
                 case Attach.NAME_ONLY:
                     return
                 case Attach.IN_PIECES:
                     outgoing.attachments.append(self._in_pieces(file, read))
                     return
+        if read.attachment.picture and self.blind:
+            outgoing.notices.append(
+                f"{file.name} is sent as a line: {self.blind} is not known to take pictures. "
+                'pictures = "send" in its settings sends them.'
+            )
         outgoing.attachments.append(read.attachment)
         outgoing.files.extend(read.touched)
 
@@ -96,11 +102,11 @@ class Attaching:
             )
         return _require_sent(await self.ask(AttachmentQuestion(file.name, path, is_outside=True)))
 
-    async def _large(self, file: MentionedFile, tokens: int) -> Attach:
+    async def _large(self, file: MentionedFile, attachment: Attachment) -> Attach:
         assert self.ask is not None
-        has_pieces = self.can_read and not file.located.is_folder
+        has_pieces = self.can_read and not file.located.is_folder and not attachment.picture
         path = str(file.located.path)
-        question = AttachmentQuestion(file.name, path, tokens, has_pieces=has_pieces)
+        question = AttachmentQuestion(file.name, path, attachment.tokens, has_pieces=has_pieces)
         return _require_sent(await self.ask(question))
 
     def _in_pieces(self, file: MentionedFile, read: ReadFile) -> Attachment:

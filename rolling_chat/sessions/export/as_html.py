@@ -13,7 +13,8 @@ from pygments.lexers import get_lexer_by_name
 from pygments.util import ClassNotFound
 
 from rolling_chat.figures import plural
-from rolling_chat.messages import Message
+from rolling_chat.messages import Message, is_picture, picture_address
+from rolling_chat.pictures import data_uri, read_header, split_data_uri
 from rolling_chat.sessions.export.as_markdown import (
     ENDINGS,
     content_of,
@@ -69,6 +70,7 @@ dl { display: grid; grid-template-columns: max-content auto; gap: 0 1rem; font-s
 dd { margin: 0; overflow-wrap: anywhere; }
 details { margin: .6rem 0; opacity: .85; }
 summary { cursor: pointer; }
+img { max-width: 100%; }
 """
 
 
@@ -107,6 +109,7 @@ def _section(message: Message, called: str) -> Iterator[str]:
         yield f"<details><summary>{plural(lines, 'line')}</summary><pre>{escape(text)}</pre></details>\n"
     elif text.strip():
         yield f"<pre>{escape(text)}</pre>\n"
+    yield from _pictures(message)
     for call in message.tool_calls:
         name = f"<code>{escape(one_line(call.name, 300))}</code>{' as text' if message.writes_calls else ''}"
         yield f"<details open><summary>calls {name}</summary>"
@@ -114,6 +117,15 @@ def _section(message: Message, called: str) -> Iterator[str]:
     if ENDINGS[message.ending]:
         yield f"<p><em>({ENDINGS[message.ending]})</em></p>\n"
     yield "</section>"
+
+
+def _pictures(message: Message) -> Iterator[str]:
+    """Yield the pictures that the message itself contains; none is fetched from elsewhere."""
+    for part in () if isinstance(message.content, str) else filter(is_picture, message.content):
+        picture = split_data_uri(picture_address(part))
+        header = read_header(picture[1]) if picture is not None else None
+        if picture is not None and header is not None:
+            yield f'<img alt="" src="{data_uri(header.media_type, picture[1])}">\n'
 
 
 def _text(text: str) -> str:

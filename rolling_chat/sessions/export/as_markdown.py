@@ -7,7 +7,8 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 
-from rolling_chat.messages import Ending, Message, ToolCall
+from rolling_chat.messages import Ending, Message, ToolCall, is_picture, picture_address
+from rolling_chat.pictures import header_of
 from rolling_chat.sessions.records import SessionInfo
 from rolling_chat.sessions.rows import REASONING
 from rolling_chat.text import one_line, without_controls
@@ -104,6 +105,10 @@ def content_of(message: Message) -> str:
         return message.prose
     shown = []
     for part in message.content:
+        if is_picture(part):
+            header = header_of(picture_address(part))
+            shown.append(f"[picture: {header.kind}, {header.pixels}]" if header is not None else "[picture]")
+            continue
         text = part.get("text")
         shown.append(text if isinstance(text, str) else f"[{one_line(str(part.get('type', 'part')), 40)}]")
     return "\n\n".join(shown)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import threading
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import suppress
@@ -21,6 +22,7 @@ from rolling_chat.tui.dialogs.pickers import Picker
 from rolling_chat.tui.dialogs.tables_screen import TablesScreen
 from rolling_chat.tui.dialogs.text_screen import TextScreen
 from rolling_chat.tui.state.items import place_of
+from rolling_chat.tui.terminal.clipboard_pictures import ClipboardError, read_picture
 from rolling_chat.tui.terminal.external import ExternalError, edit_file
 
 if TYPE_CHECKING:
@@ -241,6 +243,16 @@ class CommandController:
     async def pick(self, title: str, choices: Sequence[Choice], *, current: str = "") -> str | None:
         """Let the user choose from a list; return the value chosen, None for none."""
         return await self._app.push_screen_wait(Picker(title, choices, current=current))
+
+    async def paste_picture(self) -> None:
+        """Put a mention of the clipboard's picture into the prompt box, or say why there is none."""
+        try:
+            data = await self.wait_for(lambda _: read_picture(os.environ), "reading the clipboard")
+            if data:
+                path = await asyncio.to_thread(self.chat.session.keep_picture, data)
+                self._screen.prompt.mention(path)
+        except (ClipboardError, ChatError) as error:
+            self.say(str(error), warning=True)
 
     def reload(self) -> None:
         """Show the conversation anew, after the session was changed for another."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from rolling_chat.commands import Completer, complete, parse
 from rolling_chat.tui.controllers.background import Coalesced, Workplace
-from rolling_chat.tui.controllers.mentions import MentionController
+from rolling_chat.tui.controllers.mentions import MentionController, picture_path
 from rolling_chat.tui.drafts.draft_files import DraftFiles, PasteFiles, Place, save_quietly
 from rolling_chat.tui.drafts.pastes import Draft, folded
 from rolling_chat.tui.drafts.prompt_history import History
@@ -155,6 +155,12 @@ class DraftController:
         self._mentions.forget()
         self._meter.send_draft(is_next=is_next)
         self._save_soon()
+
+    def pasted(self, text: str) -> None:
+        """Attach a picture whose path was pasted, as dragging a file into a terminal does."""
+        path = picture_path(text)
+        if path:
+            self._screen.work(partial(self._mentions.fold_pasted, text.strip(), path))
 
     # -- counted
 

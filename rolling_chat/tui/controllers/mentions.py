@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import re
+import shlex
 import time
 from typing import TYPE_CHECKING, Protocol
+from urllib.parse import unquote, urlsplit
 
 from rolling_chat import figures
 from rolling_chat.agent import ChatError
 from rolling_chat.commands import Choice, Offer
 from rolling_chat.mentions import Place, find
 from rolling_chat.tui.controllers.background import Coalesced, Workplace
-from rolling_chat.tui.drafts.pastes import FoldedFile
+from rolling_chat.tui.drafts.pastes import FoldedFile, clean
 from rolling_chat.tui.widgets.prompt_box import PromptBox
 
 if TYPE_CHECKING:
@@ -20,6 +23,23 @@ if TYPE_CHECKING:
 
 _MAX_OFFERED = 50
 _FRESH = 5.0  # seconds after which the folder is looked at again, at the next mention
+
+
+_PICTURE = re.compile(r"[^\n]+\.(?:png|jpe?g|gif|webp)['\"]?", re.IGNORECASE)
+
+
+def picture_path(pasted: str) -> str:
+    """Return the path that a pasted text is, if it is that of a picture: quoted, escaped, or an address."""
+    text = pasted.strip()
+    if not _PICTURE.fullmatch(text):
+        return ""
+    if text.startswith("file://"):
+        return unquote(urlsplit(text).path)
+    try:
+        words = shlex.split(text)
+    except ValueError:
+        return text
+    return words[0] if len(words) == 1 else text
 
 
 class MentionStage(Workplace, Protocol):
@@ -75,7 +95,17 @@ class MentionController:
             if folded is None or file is None:
                 self._plain.add(text)
             elif prompt.text[place.start : place.readings[0][1]] == text and not prompt.searching:
-                prompt.fold_file(place, file.end, folded, _kind(file))
+                prompt.fold_file(place.start, file.end, folded)
+
+    async def fold_pasted(self, pasted: str, path: str) -> None:
+        """Replace a path that was just pasted by the word for its picture; leave what is none."""
+        session, prompt = self._screen.chat.session, self._screen.prompt
+        file = await asyncio.to_thread(session.mentioned_files.find_picture, path)
+        folded = await self._folded(file) if file is not None else None
+        start = prompt.before_cursor.rfind(clean(pasted))
+        if folded is not None and start >= 0 and not prompt.searching:
+            prompt.fold_file(start, start + len(clean(pasted)), folded)
+            self._screen.state.changed()
 
     def _next(self) -> Place | None:
         """Return the first mention that is finished, and was not looked for yet."""
@@ -102,8 +132,5 @@ class MentionController:
             return None
         price = f"~{figures.tokens(added.tokens)} tokens" if added.tokens else ""
         note = ", ".join(part for part in (added.note, price) if part)
-        return FoldedFile(file.mention.spelled, added.tokens, added.text, note)
-
-
-def _kind(file: MentionedFile) -> str:
-    return "folder" if file.located.is_folder else "file"
+        kind = "folder" if file.located.is_folder else "picture" if added.picture else "file"
+        return FoldedFile(file.mention.spelled, added.tokens, added.text, note, kind)

@@ -16,7 +16,7 @@ from rolling_chat.text import printable, typed
 _OPEN, _CLOSE = "\U0010fff0", "\U0010fff1"
 _DRAWN = str.maketrans({_OPEN: "[", _CLOSE: "]", MARK: "@", NOT_TYPED: "!"})
 _TAKEN_OUT = str.maketrans({_OPEN: None, _CLOSE: None, MARK: None, NOT_TYPED: None})
-_TOKEN = re.compile(f"{_OPEN}(?:paste|file|folder) (\\d+):[^{_OPEN}{_CLOSE}\n]*{_CLOSE}")
+_TOKEN = re.compile(f"{_OPEN}(?:paste|file|folder|picture) (\\d+):[^{_OPEN}{_CLOSE}\n]*{_CLOSE}")
 
 _MAX_LINES, _MAX_CHARACTERS = 10, 1_500  # a paste of more is folded
 # What may stand in the box open: with more, a key takes too long to be echoed.
@@ -28,12 +28,16 @@ _MAX_NAME = 40  # characters of a path in a token
 
 @dataclass(frozen=True, slots=True)
 class FoldedFile:
-    """A file in a draft: how it is `spelled` after the `@`, what it adds, where it was read, and a `note`."""
+    """A file in a draft: how it is `spelled` after the `@`, and what it adds, where it was read.
+
+    `note` says in a few words what `kind` of file it is, and its price.
+    """
 
     spelled: str
     tokens: int
     text: str = ""
     note: str = ""
+    kind: str = "file"
 
 
 _NO_FILES: Mapping[int, FoldedFile] = MappingProxyType({})
@@ -128,11 +132,11 @@ def token(number: int, text: str, tokens: int) -> str:
     return f"{_OPEN}paste {number}: {size}{price}{_CLOSE}"
 
 
-def file_token(number: int, kind: str, file: FoldedFile) -> str:
-    """Return the token that stands for a mentioned file or folder; the end of a long name is shown."""
+def file_token(number: int, file: FoldedFile) -> str:
+    """Return the token that stands for a mentioned file; the end of a long name is shown."""
     name = printable(file.spelled.translate(_TAKEN_OUT), 0)
     shown = name if len(name) <= _MAX_NAME else f"…{name[1 - _MAX_NAME :]}"
-    return f"{_OPEN}{kind} {number}: {shown}{f', {file.note}' if file.note else ''}{_CLOSE}"
+    return f"{_OPEN}{file.kind} {number}: {shown}{f', {file.note}' if file.note else ''}{_CLOSE}"
 
 
 def restored(text: str, pastes: Mapping[int, str]) -> Draft:

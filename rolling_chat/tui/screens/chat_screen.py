@@ -215,6 +215,10 @@ class ChatScreen(ReaderScreen):
     def _editor_wanted(self) -> None:
         self.work(self.drafts.edit_outside)
 
+    @on(PromptBox.Pasted)
+    def _pasted(self, event: PromptBox.Pasted) -> None:
+        self.drafts.pasted(event.text)
+
     @on(PromptBox.Said)
     def _prompt_said(self, event: PromptBox.Said) -> None:
         self.state.notice(event.line)
@@ -311,6 +315,10 @@ class ChatScreen(ReaderScreen):
         session.permissions.policy = "edits"
         self.state.notice(policy_line("edits"))
         self.work(self._turns.say(CARRY_OUT))
+
+    def action_paste_picture(self) -> None:
+        """Attach the picture on the clipboard."""
+        self.work(partial(self._commands.run, ParsedCommand("paste", "")))
 
     def action_help(self) -> None:
         """Show the keys and the commands."""

@@ -12,7 +12,7 @@ from textual.document._document import EditResult, Location, Selection
 from textual.document._edit import Edit
 from textual.widgets import TextArea
 
-from rolling_chat.mentions import MARK, NOT_TYPED, Place, find, remarked
+from rolling_chat.mentions import MARK, NOT_TYPED, find, remarked
 from rolling_chat.tui.drafts.pastes import (
     Draft,
     FoldedFile,
@@ -116,12 +116,11 @@ class FoldingArea(TextArea):
                 return fits
         return False
 
-    def fold_file(self, place: Place, end: int, file: FoldedFile, kind: str) -> None:
-        """Replace a mention in the text, which ends at `end`, by the token of its file."""
+    def fold_file(self, start: int, end: int, file: FoldedFile) -> None:
+        """Replace a part of the text, such as a mention, by the token of a file."""
         number = self._next_number
         self._files[number] = file
-        start, stop = map(self.location_of, (place.start, end))
-        self.replace(file_token(number, kind, file), start, stop)
+        self.replace(file_token(number, file), self.location_of(start), self.location_of(end))
 
     def location_of(self, index: int) -> Location:
         """Return the location of a character of the text."""

@@ -70,6 +70,12 @@ class PromptBox(FoldingArea):
         """Posted when the user wants to edit the draft in an external editor."""
 
     @dataclass
+    class Pasted(Message):
+        """Posted when text was pasted, which is in the box by now."""
+
+        text: str
+
+    @dataclass
     class Said(Message):
         """Posted to show the user a one-line message."""
 
@@ -185,6 +191,7 @@ class PromptBox(FoldingArea):
             self._show_found(self._search.seek(event.text))
         else:
             self.take_in(event.text)
+            self.post_message(self.Pasted(event.text))
 
     def _give_way(self, key: str) -> None:
         """Remove an untouched suggestion when the key begins a command."""
@@ -264,6 +271,11 @@ class PromptBox(FoldingArea):
         spelled = Mention(path).spelled
         text = spelled.removesuffix('"') if goes_on and path.endswith("/") else f"{spelled} "
         self.replace(MARK + text, start, self.cursor_location, maintain_selection_offset=False)
+
+    def mention(self, path: str) -> None:
+        """Insert a mention of a file, as if it was typed."""
+        gap = "" if not self.before_cursor or self.before_cursor[-1].isspace() else " "
+        self._put_in(f"{gap}{MARK}{Mention(path).spelled} ")
 
     def _submit(self, draft: Draft, *, after_turn: bool = False) -> None:
         self.post_message(self.Submitted(draft, after_turn))

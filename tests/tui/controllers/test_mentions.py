@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from textual.pilot import Pilot
 from rolling_chat.agent import Chat
 from rolling_chat.tui.drafts.pastes import drawn
 from rolling_chat.tui.widgets.completion import Completion
+from tests.support.pictures import png
 from tests.support.tui import (
     Clock,
     draft,
@@ -25,6 +27,8 @@ from tests.support.tui import (
     transcript,
     wait_until,
 )
+
+posix_only = pytest.mark.skipif(os.name == "nt", reason="the program is a shell script")
 
 
 @pytest.fixture
@@ -134,6 +138,44 @@ async def test_tab_next_to_the_word_makes_it_text_again(tmp_path: Path, chat: Ch
         await wait_until(pilot, lambda: seen(pilot).startswith("[file 1"))
         await pilot.press("left", "tab", *":1 ")
         await wait_until(pilot, lambda: seen(pilot).startswith("[file 2: src/x.py:1, 1 line"))
+
+
+async def test_a_pasted_path_of_a_picture_attaches_it_and_any_other_is_text(
+    tmp_path: Path, chat: Chat, work: Path
+) -> None:
+    (work / "my shot.png").write_bytes(png(30, 20))
+    async with make_app(chat, tmp_path).run_test() as pilot:
+        prompt = screen_of(pilot).prompt
+        prompt.post_message(events.Paste(f"'{work}/none.png'"))
+        await pilot.pause()
+        await pilot.press("ctrl+c")
+        prompt.post_message(events.Paste(f"{work}/my\\ shot.png"))
+        await wait_until(pilot, lambda: seen(pilot).startswith("[picture "))
+        await wait_until(pilot, lambda: "PNG, 30 × 20" in seen(pilot))
+        await pilot.press("enter")
+        await reads(pilot, "Attach 8.5k tokens?")  # gpt-4o-mini's price of any picture
+
+
+@posix_only
+async def test_the_picture_on_the_clipboard_is_attached(
+    tmp_path: Path, chat: Chat, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    (tmp_path / "clip.png").write_bytes(png(30, 20))
+    (programs / "xclip").write_text(f'#!/bin/sh\n[ "$4" = image/png ] && /bin/cat {tmp_path}/clip.png\n')
+    (programs / "xclip").chmod(0o755)
+    monkeypatch.setenv("PATH", str(programs))
+    monkeypatch.setenv("DISPLAY", ":0")
+    monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)
+    async with make_app(chat, tmp_path).run_test() as pilot:
+        await pilot.press("alt+v")
+        await wait_until(
+            pilot, lambda: seen(pilot).startswith("[picture 1: pasted-picture-1.png, PNG, 30 × 20")
+        )
+        (tmp_path / "clip.png").unlink()
+        await pilot.press("alt+v")
+        await tells(pilot, "There is no picture on the clipboard.")
 
 
 async def test_a_file_outside_is_asked_about_and_no_sends_nothing(
