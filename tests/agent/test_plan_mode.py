@@ -8,6 +8,7 @@ from pathlib import Path
 
 from rolling_chat.agent.importing import import_transcript
 from rolling_chat.agent.plan_mode import CARRY_OUT, PLAN_ENDED, PLAN_NOTE
+from rolling_chat.agent.request.rebuild import rebuild_request
 from rolling_chat.messages import Message
 from rolling_chat.replay import Transcript
 from rolling_chat.sessions.store import SessionStore
@@ -47,6 +48,13 @@ async def test_the_note_is_counted_and_shown(opened: Opened) -> None:
     chat, *_ = opened(says("A plan."), approvals="plan")
     await collect(chat.send("x"))
     assert chat.session.preview.report().rows[1].tokens_after > 60
+
+
+async def test_a_request_with_a_note_is_built_again_to_the_byte(opened: Opened) -> None:
+    chat, runtime, _ = opened(says("A plan."), approvals="plan")
+    await collect(chat.send("rename x"))
+    (record,) = runtime.store.requests(chat.session.info.id)
+    assert rebuild_request(runtime.store, record).wire_hash == record.wire_hash
 
 
 async def test_the_key_carries_out_the_plan(tmp_path: Path) -> None:

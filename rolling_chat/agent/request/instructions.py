@@ -96,27 +96,34 @@ class Instructions:
 
 @dataclass(frozen=True, slots=True)
 class _Source:
-    """A file to read, the folder that its includes must lie in, and the file that includes it, if any."""
+    """A file to read, and the folder that it must lie in.
+
+    `top` is the folder that what it includes must lie in, `by` the file that includes it, if any.
+    """
 
     path: Path
     root: Path
     name: str
+    top: Path
     by: str = ""
 
 
 def read_instructions(trust: FolderTrust, own: Path, max_bytes: int = MAX_BYTES) -> Instructions:
     """Read the user's `own` instructions, and those of the folder that are trusted: the root's first.
 
-    `@path` in one of them includes that file: from the folder's root, or below the user's own folder.
+    `@path` in one of them includes that file, from inside the outermost folder whose instructions are
+    trusted, or below the user's own folder.
     Together they take at most `max_bytes`. The user's own come first, then the nearest; the outermost give
     way, for the nearest are the most particular, and the text says what was cut.
     """
     faults: list[str] = []
     seen: set[Path] = set()
     groups: list[list[Section]] = []
-    room = max_bytes
-    folders = [_Source(file.path, trust.root, file.name) for file in reversed(trust.instructions())]
-    for source in [_Source(own, own.parent.resolve(), f"your {own.name}"), *folders]:
+    room, mine = max_bytes, own.parent.resolve()
+    files = trust.instructions()
+    top = files[0].path.parent if files else trust.root
+    folders = [_Source(file.path, trust.root, file.name, top) for file in reversed(files)]
+    for source in [_Source(own, mine, f"your {own.name}", mine), *folders]:
         group: list[Section] = []
         for found, text in _with_includes(source, seen, faults, depth=0):
             kept = text.encode("utf-8")[: max(room, 0)].decode("utf-8", errors="ignore")
@@ -157,14 +164,15 @@ def _with_includes(
         yield source, text
     for path in _included(text):
         found = real.parent / path
-        if not is_file_inside(found, source.root):
+        if not is_file_inside(found, source.top):
             if found.exists():
-                faults.append(f"{path} is not included in {source.name}: it is not inside {source.root}")
+                faults.append(f"{path} is not included in {source.name}: it is not inside {source.top}")
             continue
         if depth == _MAX_DEPTH:
             faults.append(f"{path} is not included: {_MAX_DEPTH} files deep is the most")
             continue
-        inner = _Source(found, source.root, os.path.relpath(found.resolve(), source.root), source.name)
+        name = os.path.relpath(found.resolve(), source.root)
+        inner = _Source(found, source.top, name, source.top, source.name)
         yield from _with_includes(inner, seen, faults, depth + 1)
 
 

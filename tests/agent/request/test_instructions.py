@@ -179,6 +179,19 @@ def test_nothing_outside_is_included(path: str, repository: Path) -> None:
     assert len(found.faults) == (0 if path.startswith("~") else 1)
 
 
+def test_a_file_includes_nothing_from_above_the_folders_whose_instructions_are_trusted(
+    repository: Path,
+) -> None:
+    """A home folder may be a repository, too: what was unpacked in it must not reach all of it."""
+    (repository / "AGENTS.md").unlink()
+    (repository / "secret").write_text("hunter2")
+    (repository / "a" / "more.md").write_text("More.")
+    (repository / "a" / "AGENTS.md").write_text("@more.md @../secret")
+    found = read(repository / "a")
+    assert bodies(found) == ["@more.md @../secret", "More."]
+    assert len(found.faults) == 1
+
+
 def test_what_is_no_text_is_not_included(repository: Path) -> None:
     (repository / "x.png").write_bytes(b"\x89PNG\x00")
     os.mkfifo(repository / "pipe")
