@@ -45,13 +45,13 @@ class PermissionRequest:
     """A call that needs permission.
 
     `detail` is exactly what would be done (the whole command, or the diff of files with `is_diff`), `rule`
-    what an answer for the session or the folder would allow.
+    what an answer for the session or the folder would allow, None where there is no such answer.
     """
 
     call: ToolCall
     title: str
     detail: str
-    rule: PermissionRule
+    rule: PermissionRule | None
     is_diff: bool = False
 
 

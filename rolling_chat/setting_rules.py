@@ -23,8 +23,9 @@ class Rule:
     those that may stand in its place. `project` says whether a project's own file may set the key: only
     what can neither run code nor send data elsewhere. `never_project`: not even in a trusted folder.
     `one`: a lone text stands for a list of it. `adds`: what a project sets is added to the user's own
-    list. `item` reads one text of a list, and raises ValueError with the reason where it cannot;
-    `example` is one that it takes.
+    list. `tightens`: the choices go from loose to strict, and a project's own counts where it is stricter.
+    `item` reads one text of a list, and raises ValueError with the reason where it cannot; `example`
+    is one that it takes.
     """
 
     kind: type
@@ -38,6 +39,7 @@ class Rule:
     never_project: bool = False
     one: bool = False
     adds: bool = False
+    tightens: bool = False
     item: Callable[[str], object] | None = None
     example: str = ""
 

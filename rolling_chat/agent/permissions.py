@@ -12,6 +12,7 @@ from rolling_chat.agent.runtime import Runtime
 from rolling_chat.events import Listener, Permission, PermissionAnswer, PermissionRequest
 from rolling_chat.permissions.path_patterns import is_protected
 from rolling_chat.permissions.rules import (
+    NETWORK,
     PermissionRule,
     Subject,
     find_denial,
@@ -23,6 +24,7 @@ from rolling_chat.permissions.rules import (
 from rolling_chat.settings.folders import change_record, read_record
 from rolling_chat.settings.schema import Settings, SettingsError
 from rolling_chat.settings.write import add_to_setting
+from rolling_chat.text import one_line
 from rolling_chat.tools import all_tools
 from rolling_chat.tools.base import Tool
 from rolling_chat.web_addresses import WebAddress, parse_address
@@ -68,7 +70,7 @@ class Permissions:
 
         Raises SettingsError for a rule of the settings about no tool.
         """
-        settings, tools = runtime.settings, [tool.name for tool in all_tools()]
+        settings, tools = runtime.settings, [*(tool.name for tool in all_tools()), NETWORK]
         rules = settings.agent.permissions
         permissions = cls(
             runtime,
@@ -142,10 +144,11 @@ class Permissions:
         except Exception:
             log.exception("asking for permission failed")
             return _NO
-        if answer.permission is Permission.FOLDER and self._keep_in_folder(request.rule):
+        rule = request.rule
+        if rule is None or (answer.permission is Permission.FOLDER and self._keep_in_folder(rule)):
             return answer
-        if answer.permission in (Permission.SESSION, Permission.FOLDER) and request.rule not in self.session:
-            self.session.append(request.rule)
+        if answer.permission in (Permission.SESSION, Permission.FOLDER) and rule not in self.session:
+            self.session.append(rule)
         return answer
 
     def _keep_in_folder(self, rule: PermissionRule) -> bool:
@@ -194,6 +197,25 @@ class Permissions:
         """Return why the folder's rules could not be read or kept, once; empty for nothing."""
         fault, self.fault = self.fault, ""
         return fault
+
+    def lets_out(self, command: str) -> bool:
+        """Return whether a command in the sandbox has network: a rule allows it, and none denies it."""
+        if find_denial(self.denied, NETWORK, command) is not None:
+            return False
+        return is_allowed(self._allowing, NETWORK, command)
+
+    def add(self, text: str) -> PermissionRule:
+        """Add a rule that the user typed, for this session. Raises ChatError."""
+        try:
+            rule = parse_rule(text)
+        except ValueError as error:
+            raise ChatError(f"“{one_line(text, 80)}” {error}.") from None
+        tools = [*(tool.name for tool in all_tools()), NETWORK]
+        if rule.tool not in tools:
+            raise ChatError(f"“{one_line(text, 80)}” is about no tool; the tools are: {', '.join(tools)}.")
+        if rule not in self.session:
+            self.session.append(rule)
+        return rule
 
     def remove(self, rule: PermissionRule) -> None:
         """Remove a rule of the session or the folder, which then asks again. Raises ChatError."""

@@ -46,6 +46,7 @@ from rolling_chat.agent.turn.oversized import (
     note_on_file,
 )
 from rolling_chat.agent.turn.running import TurnGate
+from rolling_chat.agent.turn.sandboxing import Sandboxing
 from rolling_chat.agent.turn.tool_calls import CallRunner
 from rolling_chat.agent.turn.waiting import WaitingMessages
 from rolling_chat.context.tokens import TokenEstimator, estimator_for
@@ -248,7 +249,7 @@ class Session:
         environment = without_secrets(runtime.environ, runtime.settings.agent.environment)
         memory = BranchMemory.of(self.conversation, self.planner)
         calls = CallRunner(
-            self.conversation, setup.tools, self.permissions,
+            self.conversation, setup.tools, self.permissions, Sandboxing.of(runtime, self.permissions),
             ToolContext(
                 runtime.folder, environment, memory, self._is_attached, self._last_seen,
                 opens=self.permissions.opens,

@@ -29,6 +29,7 @@ from rolling_chat.settings.schema import Settings
 from rolling_chat.settings.themes import find_theme, load_themes
 from rolling_chat.settings.trust import FolderTrust
 from rolling_chat.text import one_line
+from rolling_chat.tools.sandbox.sandbox import find_sandbox
 
 log = logging.getLogger("rolling_chat.cli.doctor")
 
@@ -63,6 +64,7 @@ def _facts(options: Options, paths: Paths) -> Iterator[Fact]:
         ("model", lambda: _model(options, settings, paths)),
         ("counting", lambda: _counting(settings)),
         ("programs", _programs),
+        ("sandbox", lambda: _sandbox(settings)),
     )
     for name, section in sections:
         try:
@@ -120,6 +122,18 @@ def _programs() -> Iterator[Fact]:
     for tool, what in (("rg", "search_files is slower without it"), ("git", "some commands will not work")):
         path = find_program(tool)
         yield tool, path or f"not in PATH outside this folder: {what}", True
+
+
+def _sandbox(settings: Settings) -> Iterator[Fact]:
+    mode, program = settings.agent.sandbox, find_sandbox()
+    if mode == "off":
+        yield "sandbox", "off (agent.sandbox): commands may read and write everything that you may", True
+    elif program.kind:
+        yield "sandbox", str(program), True
+    elif mode == "required":
+        yield "sandbox", f'{program}; agent.sandbox is "required", so no command runs', False
+    else:
+        yield "sandbox", f"{program}; commands may read and write everything that you may", True
 
 
 def _model(options: Options, settings: Settings, paths: Paths) -> Iterator[Fact]:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 _NAME = "/permissions"
 _COLUMNS = (Column("rule"), Column("says"), Column("from"))
 _WORDS = (
+    Choice("add", "add", "add a rule for this session, such as network(pip install *)"),
     Choice("remove", "remove", "take back a rule of this session or folder"),
     Choice("keep", "keep", "write a rule of this session or folder into your settings"),
 )
@@ -59,6 +60,11 @@ async def _choose(context: CommandContext, title: str, text: str) -> PermissionR
     return rules.get(chosen) if chosen else None
 
 
+def _add(context: CommandContext, text: str) -> None:
+    rule = context.chat.session.permissions.add(text)
+    context.say(f"Added {_shown(rule)} for this session.")
+
+
 async def _remove(context: CommandContext, text: str) -> None:
     rule = await _choose(context, "Remove a rule", text)
     if rule is not None:
@@ -78,18 +84,20 @@ async def _run(context: CommandContext, argument: str) -> None:
     match word.lower():
         case "":
             _list(context)
+        case "add":
+            _add(context, rest.strip())
         case "remove":
             await _remove(context, rest.strip())
         case "keep":
             await _keep(context, rest.strip())
         case _:
-            context.say(f"{_NAME} takes remove or keep, not {argument!r}.", warning=True)
+            context.say(f"{_NAME} takes add, remove or keep, not {argument!r}.", warning=True)
 
 
 PERMISSIONS = Command(
     "permissions",
-    "[remove|keep] [rule]",
-    "List the permission rules; remove one of this session or folder, or keep it",
+    "[add|remove|keep] [rule]",
+    "List the permission rules; add, remove or keep one of this session or folder",
     _run,
     while_busy=True,
     arguments=first_word(lambda _context: _WORDS),

@@ -10,6 +10,7 @@ As text, which is how settings hold them:
     edit_file(*)                    files in the working folder itself
     fetch_url(docs.python.org)      pages of this host; `*.python.org` those of the hosts below
     fetch_url(http://127.0.0.1:80)  exactly this; a host of the local network must be named so, with its port
+    network(pip install *)          `pip install` has network in the sandbox; written like those of commands
 
 What is said of edit_file holds for multi_edit, too: it is several edits in one call. A path that is denied
 to one of the tools that change files is denied to all of them. Neither a wildcard nor the tool's bare name
@@ -38,6 +39,10 @@ from rolling_chat.web_addresses import SitePattern, WebAddress, is_local, parse_
 
 COMMAND_TOOL = "run_command"
 FETCH_TOOL = "fetch_url"
+NETWORK = "network"
+"""Stands where rules name a tool: which commands have network in the sandbox, not which may run."""
+
+_OF_COMMANDS = frozenset({COMMAND_TOOL, NETWORK})
 
 _RULE = re.compile(r"([A-Za-z_][A-Za-z0-9_.-]*)(?:\((.*)\))?", re.DOTALL)
 _MARKS = re.compile(r"['\"\\`]")
@@ -190,12 +195,12 @@ def parse_rule(text: str) -> PermissionRule:
         return PermissionRule(tool)
     if tool == FETCH_TOOL:
         return _about_host(inside.strip())
-    if tool != COMMAND_TOOL:
+    if tool not in _OF_COMMANDS:
         raise ValueError(
             f"has a pattern, which only {COMMAND_TOOL}, {FETCH_TOOL} and the tools that change files take"
         )
     if inside.startswith("="):
-        return _exact(inside[1:])
+        return _exact(inside[1:], tool)
     inside = inside.strip()
     if inside.endswith((" *", "\t*")):
         rule = PermissionRule(tool, "prefix", inside[:-1].strip())
@@ -204,7 +209,7 @@ def parse_rule(text: str) -> PermissionRule:
         return rule
     if "*" in inside:
         raise ValueError("needs a blank before a * at its end, or = in front of an exact command")
-    return _exact(inside)
+    return _exact(inside, tool)
 
 
 def propose_rule(tool: str, subject: Subject, exact_only: Collection[str] = ()) -> PermissionRule:
@@ -315,10 +320,10 @@ def _about_host(pattern: str) -> PermissionRule:
     return PermissionRule(FETCH_TOOL, "host", pattern)
 
 
-def _exact(command: str) -> PermissionRule:
+def _exact(command: str, tool: str = COMMAND_TOOL) -> PermissionRule:
     if not command.strip():
         raise ValueError("names no command")
-    return PermissionRule(COMMAND_TOOL, "exact", command)
+    return PermissionRule(tool, "exact", command)
 
 
 def _safe_prefix(command: SimpleCommand) -> tuple[str, ...]:

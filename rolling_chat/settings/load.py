@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import functools
 import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -92,9 +93,9 @@ def load_settings(
     if project_file is not None:
         given = _from_data(project_file, faults)
         project = list(_safe(given, warnings, is_listed=is_listed))
-        own = [item for item in project if not _adds(item)]
+        own = [item for item in project if not _joins(item)]
         values, origins = _checked([*user, *own, *later], faults)
-        _add(values, origins, [item for item in project if _adds(item)], faults)
+        _add(values, origins, [item for item in project if _joins(item)], faults)
     everywhere = {dotted(path): "default" for path in RULES if ANY not in path}
     return build(values, everywhere | origins, warnings)
 
@@ -312,21 +313,35 @@ def _safe(given: Iterable[_Given], warnings: list[str], *, is_listed: bool) -> I
         )
 
 
-def _adds(item: _Given) -> bool:
+def _joins(item: _Given) -> bool:
     rule = find_rule(item.path)
-    return rule is not None and rule.adds
+    return rule is not None and (rule.adds or rule.tightens)
 
 
 def _add(
     values: dict[KeyPath, Any], origins: dict[str, str], given: Iterable[_Given], faults: Faults
 ) -> None:
-    """Add a project's lists to what else there is, whichever came later: it can only add to them."""
+    """Add a project's lists to what else there is, whichever came later: it can only add and tighten."""
     for item in given:
         with faults.caught():
             more = check_setting(item.path, item.value, item.origin, item.spelt)
+            rule = RULES[item.path]
+            if rule.tightens:
+                _tighten(rule, values, origins, item, more)
+                continue
             values[item.path] = tuple(dict.fromkeys((*values.get(item.path, ()), *more)))
             before = origins.get(dotted(item.path))
             origins[dotted(item.path)] = f"{before}, {item.origin}" if before else item.origin
+
+
+def _tighten(
+    rule: Rule, values: dict[KeyPath, Any], origins: dict[str, str], item: _Given, wanted: str
+) -> None:
+    """Take a project's value where it is stricter than what else there is."""
+    now = values.get(item.path) or functools.reduce(getattr, item.path, Settings())
+    if rule.choices.index(wanted) > rule.choices.index(now):
+        values[item.path] = wanted
+        origins[dotted(item.path)] = item.origin
 
 
 def _unquoted(part: str) -> str:

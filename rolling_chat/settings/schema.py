@@ -89,6 +89,9 @@ class AgentSettings:
         "ask", str, choices=("read-only", "plan", "ask", "edits", "all")
     )
     tools: Literal["all", "none"] | tuple[str, ...] = key("all", tuple, choices=("all", "none"))
+    sandbox: Literal["auto", "off", "required"] = key(
+        "auto", str, choices=("off", "auto", "required"), project=True, tightens=True
+    )
     # variables that commands get although they hold secrets: not for a project to choose
     environment: tuple[str, ...] = key((), tuple)
     permissions: PermissionSettings = field(

@@ -9,6 +9,7 @@ from typing import Protocol
 
 from rolling_chat.messages import Ending, FileTouch, Json, JsonObject
 from rolling_chat.tools.memory import Memory
+from rolling_chat.tools.sandbox.sandbox import Sandbox
 from rolling_chat.web_addresses import WebAddress
 
 
@@ -37,6 +38,7 @@ class ToolContext:
     `last_seen` returns the hash of a file (absolute path) when this branch last read or wrote all of it:
     empty if it was too large, GONE if it deleted it, None if it never did. `on_output` is called with what a
     command writes, as it comes. `opens` says of an address that a rule of the user's names its host and port.
+    `sandbox` confines commands, None for none.
     """
 
     folder: Path
@@ -46,6 +48,7 @@ class ToolContext:
     last_seen: Callable[[str], str | None] | None = None
     on_output: Callable[[bytes], None] | None = None
     opens: Callable[[WebAddress], bool] | None = None
+    sandbox: Sandbox | None = None
 
     def knows(self, path: Path, sha256: str) -> bool:
         """Return whether this branch has read or written all of a file as it is now."""

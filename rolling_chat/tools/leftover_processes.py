@@ -68,6 +68,7 @@ class Children:
         self._token = f"{os.getpid()}-{secrets.token_hex(8)}"
         self._sessions: set[int] = set()  # of all commands so far
         self._running: set[int] = set()  # of the commands that have not ended
+        self._sandboxed: set[int] = set()  # of the commands that have a process of the sandbox around them
         self._starting = 0
         self._known: set[tuple[int, str]] = set()
 
@@ -86,9 +87,11 @@ class Children:
         finally:
             self._starting -= 1
 
-    def began(self, pid: int) -> None:
+    def began(self, pid: int, *, is_sandboxed: bool = False) -> None:
         """Record the start of a command, which has a process session of its own."""
         self._sessions.add(pid)
+        if is_sandboxed:
+            self._sandboxed.add(pid)
         self._running.add(pid)
 
     def ended(self, pid: int) -> tuple[Child, ...]:
@@ -108,7 +111,22 @@ class Children:
         alive = {entry.pid: entry for entry in entries if entry.state not in "ZX"}
         ours = self._of_commands(alive)
         busy = _with_descendants(alive, {pid for pid in ours if alive[pid].session in self._running})
-        return tuple(_child(alive[pid]) for pid in sorted(ours - busy))
+        left = (alive[pid] for pid in sorted(ours - busy))
+        return tuple(_child(entry) for entry in left if not self._is_sandbox(entry, ours))
+
+    def _is_sandbox(self, entry: _Entry, ours: set[int]) -> bool:
+        """Whether a process is the sandbox's own, which ends with the last one in it.
+
+        It is the one above the others: orphans within a sandbox become its children.
+        """
+        return entry.session in self._sandboxed and entry.parent not in ours
+
+    def group_runs(self, pid: int) -> bool:
+        """Return whether anything of a command's session still runs, also where its leader has ended."""
+        entries = _by_proc() if sys.platform == "linux" else []
+        session = [entry for entry in entries if entry.session == pid and entry.state not in "ZX"]
+        members = {entry.pid for entry in session}
+        return any(not self._is_sandbox(entry, members) for entry in session)
 
     def _of_commands(self, alive: dict[int, _Entry]) -> set[int]:
         """Find the processes that commands started: by session or mark, and all their descendants.

@@ -74,10 +74,12 @@ async def run_process(
     limit: int = MAX_RESULT_BYTES,
     pass_fds: Sequence[int] = (),
     on_output: Callable[[bytes], None] | None = None,
+    is_sandboxed: bool = False,
 ) -> Ended:
     """Run a program with its output and errors interleaved and nothing on its standard input.
 
-    `pass_fds` are descriptors that it inherits; `on_output` gets the output as it comes. After `timeout`
+    `pass_fds` are descriptors that it inherits; `on_output` gets the output as it comes; `is_sandboxed`: the
+    program is a sandbox, and keeps a process of its own around what it leaves running. After `timeout`
     seconds, or when the task is cancelled, the whole process group is asked to end and then killed, and
     what left the group is killed too. What the program leaves running in the background when it ends by
     itself keeps running. Raises OSError when it cannot be started.
@@ -88,7 +90,7 @@ async def run_process(
     try:
         close = await listen(pipe, reading)
         try:
-            process = await _start(arguments, folder, environ, pass_fds, writing)
+            process = await _start(arguments, folder, environ, pass_fds, writing, is_sandboxed=is_sandboxed)
         except BaseException:
             close()
             raise
@@ -118,7 +120,13 @@ async def run_process(
 
 
 async def _start(
-    arguments: Sequence[str], folder: Path, environ: Mapping[str, str], pass_fds: Sequence[int], writing: int
+    arguments: Sequence[str],
+    folder: Path,
+    environ: Mapping[str, str],
+    pass_fds: Sequence[int],
+    writing: int,
+    *,
+    is_sandboxed: bool,
 ) -> asyncio.subprocess.Process:
     """Start a program in a group of its own; cancelled meanwhile, it is seen started and then ended.
 
@@ -145,7 +153,7 @@ async def _start(
             except asyncio.CancelledError:
                 is_cancelled = True
         if starting.exception() is None:
-            CHILDREN.began(starting.result().pid)
+            CHILDREN.began(starting.result().pid, is_sandboxed=is_sandboxed)
     if not is_cancelled:
         return starting.result()
     if starting.exception() is None:

@@ -13,9 +13,11 @@ from threading import Thread
 from typing import Any
 
 from rolling_chat.programs import find_program
+from rolling_chat.tools.leftover_processes import CHILDREN
 
 _CHUNK = 65_536
 _GRACE = 2.0  # seconds between asking a group to end and ending it
+_PAUSE = 0.02  # seconds between two looks at what is ending
 
 
 def group_options() -> dict[str, Any]:
@@ -63,6 +65,9 @@ async def _ask_to_end(process: asyncio.subprocess.Process) -> None:
     with suppress(TimeoutError):
         async with asyncio.timeout(_GRACE):
             await process.wait()
+            # a sandbox's outer process has no ear for signals, and ends before what is in it
+            while CHILDREN.group_runs(process.pid):  # noqa: ASYNC110 - nothing tells but a look
+                await asyncio.sleep(_PAUSE)
 
 
 def _kill(group: int) -> None:

@@ -8,7 +8,9 @@ import os
 import re
 import signal
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from rolling_chat.messages import Ending, Json, JsonObject
 from rolling_chat.programs import find_program
@@ -20,7 +22,7 @@ DEFAULT_TIMEOUT = 120  # seconds
 MAX_TIMEOUT = 3600  # seconds
 
 _ENDED = re.compile(r"\[(exit code (\d+)|killed by signal \w+|killed: not done after \d+ seconds)\]")
-_OWN_LINES = 2  # how it ended, and what it left running
+_OWN_LINES = 5  # how it ended, what it left running, what it made where it may not, what stopped it
 
 # the end of a PowerShell script: 0 where its last statement succeeded, else what the last program gave
 _EXIT = "exit $(if ($?) { 0 } elseif ($LASTEXITCODE) { $LASTEXITCODE } else { 1 })"
@@ -68,16 +70,33 @@ class RunCommand:
         command = _read_command(arguments)
         timeout = min(read_count(arguments, "timeout", default=DEFAULT_TIMEOUT) or 1, MAX_TIMEOUT)
         try:
-            ended = await run_process(
-                shell_line(command, context),
-                folder=context.folder,
-                environ={**context.environ, **_QUIET},
-                timeout=timeout,
-                on_output=context.on_output,
-            )
+            ended, moved = await _run_in(context, shell_line(command, context), timeout)
         except (OSError, ValueError) as error:
             raise ToolError(f"The command could not be started: {_why(error)}.") from None
-        return ToolResult(_present(ended, timeout), Ending.FAILED if ended.timed_out else Ending.COMPLETE)
+        text = "\n".join(
+            [_present(ended, timeout, is_sandboxed=context.sandbox is not None), *map(_told_of, moved)]
+        )
+        return ToolResult(text, Ending.FAILED if ended.timed_out else Ending.COMPLETE)
+
+
+async def _run_in(context: ToolContext, line: Sequence[str], timeout: int) -> tuple[Ended, Sequence[Path]]:  # noqa: ASYNC109
+    """Run the shell, in the sandbox if there is one; return also what it moved away. Raises OSError."""
+    environ, sandbox = {**context.environ, **_QUIET}, context.sandbox
+    if sandbox is None:
+        ended = await run_process(
+            line, folder=context.folder, environ=environ, timeout=timeout, on_output=context.on_output
+        )
+        return ended, ()
+    async with sandbox.around(line, context.folder, environ) as enclosed:
+        ended = await run_process(
+            enclosed.command,
+            folder=context.folder,
+            environ=enclosed.environ,
+            timeout=timeout,
+            on_output=context.on_output,
+            is_sandboxed=True,
+        )
+    return ended, enclosed.moved
 
 
 def shell_line(command: str, context: ToolContext) -> list[str]:
@@ -114,7 +133,7 @@ def _read_command(arguments: JsonObject) -> str:
     return command
 
 
-def _present(ended: Ended, timeout: int) -> str:
+def _present(ended: Ended, timeout: int, *, is_sandboxed: bool) -> str:
     head, tail = ended.output.parts
     if ended.output.left_out:
         text = f"{decode(head)}\n[… {ended.output.left_out:,} bytes left out …]\n{decode(tail)}"
@@ -131,10 +150,15 @@ def _present(ended: Ended, timeout: int) -> str:
         named = ", ".join(str(child) for child in ended.left[:_NAMED])
         more = f" and {len(ended.left) - _NAMED} more" if len(ended.left) > _NAMED else ""
         numbers = " ".join(str(child.pid) for child in ended.left)
-        lines.append(
-            f"[it left processes running in the background: {named}{more}; kill {numbers} ends them]"
-        )
+        # another command's sandbox does not reach into this one's
+        end = "the user can end them (/processes)" if is_sandboxed else f"kill {numbers} ends them"
+        lines.append(f"[it left processes running in the background: {named}{more}; {end}]")
     return "\n".join(lines)
+
+
+def _told_of(moved: Path) -> str:
+    made = moved.name.partition(".from-command")[0]
+    return f"[only the user makes {made}: what the command made is now {moved.name}]"
 
 
 def _signal_name(number: int) -> str:

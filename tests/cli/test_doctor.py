@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import sqlite3
 from contextlib import closing
+from typing import Literal
 
+import pytest
+
+from rolling_chat.cli import doctor
+from rolling_chat.settings.schema import AgentSettings, Settings
+from rolling_chat.tools.sandbox.sandbox import SandboxProgram
 from tests.support.program import Program
 
 
@@ -77,3 +83,22 @@ def test_rows_of_wrong_types_are_reported_and_the_rest_is_shown(program: Program
     assert ran.code == 1
     assert [line.split()[1] for line in ran.out.splitlines() if line.startswith("!")] == ["sessions"]
     assert "o200k_base   found" in ran.out
+
+
+@pytest.mark.parametrize(
+    ("mode", "program", "says", "is_fine"),
+    [
+        ("auto", SandboxProgram("bubblewrap", "/usr/bin/bwrap"), "bubblewrap (/usr/bin/bwrap)", True),
+        ("auto", SandboxProgram("", missing="bubblewrap is not installed"), "none: bubblewrap is not", True),
+        ("required", SandboxProgram("", missing="bubblewrap is not installed"), "so no command runs", False),
+        ("off", SandboxProgram("bubblewrap", "/usr/bin/bwrap"), "off (agent.sandbox)", True),
+    ],
+)
+def test_it_says_what_confines_commands(
+    monkeypatch: pytest.MonkeyPatch, mode: Literal["auto", "off", "required"], program: SandboxProgram,
+    says: str, is_fine: bool,
+) -> None:  # fmt: skip
+    monkeypatch.setattr(doctor, "find_sandbox", lambda: program)
+    ((name, value, fine),) = doctor._sandbox(Settings(agent=AgentSettings(sandbox=mode)))
+    assert (name, fine) == ("sandbox", is_fine)
+    assert says in value

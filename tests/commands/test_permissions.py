@@ -41,6 +41,19 @@ async def test_it_lists_the_rules_of_settings_and_session(chat: Chat) -> None:
     ]
 
 
+async def test_an_added_rule_holds_for_the_session(chat: Chat) -> None:
+    context = await _run(chat, "add network(pip install *)")
+    assert context.said == ["Added network(pip install *) for this session."]
+    assert chat.session.permissions.lets_out("pip install x")
+
+
+@pytest.mark.parametrize("rule", ["", "network(* x)", "nothing", "read_file(x)"])
+async def test_what_is_no_rule_is_not_added(chat: Chat, rule: str) -> None:
+    before = list(chat.session.permissions.session)
+    await _run(chat, f"add {rule}")
+    assert chat.session.permissions.session == before
+
+
 @pytest.mark.parametrize("picked", [True, False])
 async def test_a_removed_rule_allows_nothing(chat: Chat, picked: bool) -> None:
     context = await (_run(chat, "remove", STATUS) if picked else _run(chat, f"remove {STATUS}"))

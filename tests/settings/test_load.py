@@ -374,3 +374,25 @@ def test_what_is_shown_of_a_value_stays_one_short_line() -> None:
     assert shown("x" * 500) == f'"{"x" * 79}…"'
     assert shown("\x1b[2J\n") == '"␛[2J␊"'
     assert shown(False) == "false"
+
+
+@pytest.mark.parametrize(
+    ("user", "project", "found"),
+    [
+        ("", "required", "required"),
+        ("auto", "off", "auto"),
+        ("", "off", "auto"),
+        ("off", "auto", "auto"),
+        ("required", "auto", "required"),
+    ],
+)
+def test_a_project_can_only_tighten_the_sandbox(
+    load: Load, folder: Path, user: str, project: str, found: str
+) -> None:
+    def table(mode: str) -> str:
+        return f"[agent]\nsandbox = {mode!r}" if mode else ""
+
+    for trusted in ("", f"trusted_folders = [{str(folder)!r}]\n"):
+        settings = load(user=trusted + table(user), project=table(project))
+        assert settings.agent.sandbox == found
+    assert load("agent.sandbox=required").agent.sandbox == "required"

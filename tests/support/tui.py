@@ -18,7 +18,7 @@ from rolling_chat.providers.protocol import Delta, Finished, ReasoningDelta, Req
 from rolling_chat.sessions.store import SessionStore
 from rolling_chat.settings.catalog import load_catalog
 from rolling_chat.settings.paths import Paths
-from rolling_chat.settings.schema import ModelSettings, Settings
+from rolling_chat.settings.schema import AgentSettings, ModelSettings, Settings
 from rolling_chat.settings.themes import load_themes
 from rolling_chat.tui.app import RollingChatApp
 from rolling_chat.tui.keymap import Keymap
@@ -34,6 +34,7 @@ share_parsed_styles()
 MODEL = "openai/gpt-4o-mini"
 FOLDER = Path("/home/ada/src/parser")
 COMMAND = "touch made-by-tool"
+_AGENT = AgentSettings(sandbox="off")  # which not every machine has, and the screen tells
 
 Step: TypeAlias = Delta | asyncio.Event | Exception
 Reply: TypeAlias = Sequence[Step]
@@ -122,7 +123,7 @@ def make_chat(
     """A real chat; `window` (tokens) makes the model's window smaller than it is; `store` None is memory."""
     models = {MODEL: ModelSettings(max_input_tokens=window)} if window else {}
     runtime = Runtime(
-        settings=settings or Settings(model=MODEL, models=models),
+        settings=settings or Settings(model=MODEL, models=models, agent=_AGENT),
         paths=make_paths(home),
         catalog=load_catalog(),
         store=store or SessionStore.open(None),

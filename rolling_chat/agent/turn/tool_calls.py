@@ -19,6 +19,7 @@ from rolling_chat.agent.conversation import Conversation
 from rolling_chat.agent.file_undo import keep_edit
 from rolling_chat.agent.permissions import Permissions, refused_by_user
 from rolling_chat.agent.turn.command_output import watch_output
+from rolling_chat.agent.turn.sandboxing import Confinement, Sandboxing, repeated, stopped
 from rolling_chat.events import (
     Emit,
     Noticed,
@@ -36,6 +37,7 @@ from rolling_chat.sessions.records import StoreError
 from rolling_chat.text import normalize_text, one_line
 from rolling_chat.tools import Tool, ToolContext, ToolError, ToolResult
 from rolling_chat.tools.editing import EditingTool, PreparedEdit
+from rolling_chat.tools.sandbox.sandbox import Sandbox
 from rolling_chat.web_addresses import parse_address
 
 log = logging.getLogger("rolling_chat.agent.turn.tool_calls")
@@ -78,6 +80,7 @@ class CallRunner:
     conversation: Conversation
     tools: Sequence[Tool]
     permissions: Permissions
+    sandboxing: Sandboxing
     context: ToolContext
     max_calls: int
     emit: Emit
@@ -168,8 +171,9 @@ class CallRunner:
         detail = tool.describe(arguments)
         times = self._count(call, arguments)
         edit = await self._prepare(tool, arguments)
+        confinement = await self.sandboxing.of_call(tool, detail)
         async with self._asking:  # one question at a time, in the order of the calls
-            refusal = await self._refusal(attempt, tool, detail, edit)
+            refusal = await self._refusal(attempt, tool, detail, edit, confinement.remark)
         if refusal:
             return ToolResult(refusal, Ending.REFUSED)
         if times >= REPEATS:
@@ -178,7 +182,10 @@ class CallRunner:
         async with self._slots:
             attempt.is_running, attempt.started = True, time.monotonic()
             await self.emit(ToolStarted(call))
-            result = await (self._run(call, tool, arguments) if edit is None else self._make(edit))
+            if edit is None:
+                result = await self._run_confined(attempt, tool, arguments, detail, confinement)
+            else:
+                result = await self._make(edit)
         return self._with_note(call, result, times) if times >= REPEATS else result
 
     async def _prepare(self, tool: Tool, arguments: JsonObject) -> PreparedEdit | None:
@@ -215,8 +222,13 @@ class CallRunner:
             log.exception("a change of files broke")
             return ToolResult(f"The change broke: {type(error).__name__}. Look at the files.", Ending.FAILED)
 
-    async def _refusal(self, attempt: _Attempt, tool: Tool, detail: str, edit: PreparedEdit | None) -> str:
-        """Return what the model reads if rules or user refuse the call; empty when it may run."""
+    async def _refusal(
+        self, attempt: _Attempt, tool: Tool, detail: str, edit: PreparedEdit | None, remark: str
+    ) -> str:
+        """Return what the model reads if rules or user refuse the call; empty when it may run.
+
+        `remark` is shown beside the question.
+        """
         call, doubtful = attempt.call, attempt.doubtful
         subject: Subject = detail if edit is None else edit.paths
         alone = () if edit is None else edit.exact_only(self.permissions.runtime.paths.own)
@@ -227,7 +239,8 @@ class CallRunner:
             return ""
         if verdict == "refused":
             return self.permissions.refusal(tool, subject, doubtful=doubtful)
-        title = _title(tool, detail) + (" The model wrote this call as text." if doubtful else "")
+        title = _title(tool, detail) + (f" ({remark})" if remark else "")
+        title += " The model wrote this call as text." if doubtful else ""
         rule = propose_rule(tool.name, subject, alone)
         if edit is None:
             request = PermissionRequest(call, title, detail, rule)
@@ -269,10 +282,28 @@ class CallRunner:
         self._seen[key] += 1
         return self._seen[key]
 
-    async def _run(self, call: ToolCall, tool: Tool, arguments: JsonObject) -> ToolResult:
+    async def _run_confined(
+        self, attempt: _Attempt, tool: Tool, arguments: JsonObject, detail: str, confinement: Confinement
+    ) -> ToolResult:
+        """Run a call in its sandbox, if it has one; again without, if that stopped it and the user agrees."""
+        call, sandbox = attempt.call, confinement.sandbox
+        result = await self._run(call, tool, arguments, sandbox)
+        runs_again = await self.sandboxing.offers_again(call, detail, result, confinement, self.emit)
+        if sandbox is None or runs_again is None:
+            return result
+        if not runs_again:
+            return stopped(result, sandbox)
+        attempt.started = time.monotonic()
+        await self.emit(ToolStarted(call))
+        return repeated(await self._run(call, tool, arguments, None))
+
+    async def _run(
+        self, call: ToolCall, tool: Tool, arguments: JsonObject, sandbox: Sandbox | None
+    ) -> ToolResult:
         try:
             async with watch_output(call, self.emit) as watch:
-                return await tool.run(arguments, replace(self.context, on_output=watch.hear))
+                context = replace(self.context, on_output=watch.hear, sandbox=sandbox)
+                return await tool.run(arguments, context)
         except ToolError as error:
             return ToolResult(str(error), Ending.FAILED)
         except Exception as error:

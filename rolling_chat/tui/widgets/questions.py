@@ -23,11 +23,15 @@ EDIT = "edit"
 
 def permission_question(request: PermissionRequest, clock: Callable[[], float]) -> Question:
     """Return the question whether to permit a tool call, with the rule that "Always" would add."""
-    named = _named(request.rule)
+    lasting = (("this session", Permission.SESSION), ("this folder", Permission.FOLDER))
+    always = [
+        Answer(f"Always: {_named(request.rule)} ({where})", permission, approves=True)
+        for where, permission in lasting
+        if request.rule is not None
+    ]
     answers = (
         Answer("Once", Permission.ONCE, approves=True),
-        Answer(f"Always: {named} (this session)", Permission.SESSION, approves=True),
-        Answer(f"Always: {named} (this folder)", Permission.FOLDER, approves=True),
+        *always,
         Answer("No", Permission.NO, escape=True),
         Answer("No, and say why", Permission.NO, takes_words=True),
         Answer("Approve unseen, once", Permission.ONCE, unseen=True),

@@ -113,7 +113,7 @@ async def test_rolling_on_and_off_send_the_same_while_all_of_it_fits(tmp_path: P
 
 async def test_edited_instructions_wait_for_the_next_turn(opened: Opened) -> None:
     edit = calls(call("run_command", '{"command": "echo B > AGENTS.md"}'))
-    chat, runtime, provider = opened(edit, says("ok"), says("ok"), approvals="all")
+    chat, runtime, provider = opened(edit, says("ok"), says("ok"), approvals="all", sandbox="off")
     (runtime.folder / "AGENTS.md").write_text("A\n")
     await collect(chat.send("one"))
     await collect(chat.send("two"))

@@ -27,6 +27,7 @@ from rolling_chat.events import (
 )
 from rolling_chat.messages import Ending
 from rolling_chat.providers.protocol import ReasoningDelta, Retrying, TextDelta, ToolCallDelta
+from rolling_chat.settings.schema import AgentSettings, Settings
 from rolling_chat.tools import ToolResult
 from rolling_chat.tools.read_file import ReadFile
 from rolling_chat.tools.run_command import RunCommand
@@ -83,7 +84,8 @@ async def test_a_stop_at_every_tick_of_the_event_loop_leaves_order(
     outcomes: list[Outcome] = []
     shapes: set[tuple[tuple[str, str], ...]] = set()
     provider = ScriptedProvider(*TURN)
-    runtime = make_runtime(tmp_path, provider)
+    settings = Settings(agent=AgentSettings(sandbox="off"))  # which is looked for in a thread
+    runtime = make_runtime(tmp_path, provider, settings=settings)
     ticks = 0
     while Outcome.DONE not in outcomes:
         provider.requests.clear()

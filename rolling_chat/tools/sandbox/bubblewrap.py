@@ -1,0 +1,109 @@
+"""The command line of bubblewrap: the walls as mounts of namespaces that belong to one command."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rolling_chat.tools.sandbox.walls import TEMPORARY_FOLDERS, Walls, is_temporary
+
+# By these root, who keeps its files also without its rights, would change the kernel of the whole machine.
+_PROC = Path("/proc")
+_OF_KERNEL = ("sys", "sysrq-trigger", "irq", "bus", "fs", "acpi", "scsi", "mtrr", "dynamic_debug")
+
+# Sockets lie here, by which others could be told to act outside: of the desktop, of Docker, of tmux. What
+# is needed for names, and for the programs of NixOS, is put back.
+_RUN = Path("/run")
+_KEPT_IN_RUN = (
+    "systemd/resolve", "resolvconf", "NetworkManager", "current-system", "booted-system", "opengl-driver",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class _Mount:
+    """One mount, in arguments; of two, the one at the longer path is made later, and lies over the other."""
+
+    path: Path
+    arguments: tuple[str, ...]
+
+
+def namespaces(*, has_network: bool) -> list[str]:
+    """Return the arguments that separate a command from the other processes and the network."""
+    shared = ["--share-net"] if has_network else []
+    dropped: list[str] = []
+    if sys.platform != "win32" and os.geteuid() == 0:
+        dropped = ["--cap-drop", "ALL"]  # which others have none of
+    return ["--unshare-all", *shared, *dropped]
+
+
+def arguments(walls: Walls, empty: Path) -> list[str]:
+    """Return the arguments of bubblewrap for a command within `walls`, up to the command itself.
+
+    `empty` is an empty file, shown in place of hidden ones.
+    """
+    mounts = sorted(_mounts(walls, empty), key=lambda mount: len(mount.path.parts))
+    closed = [word for path in walls.hidden if path.is_dir() for word in ("--remount-ro", str(path))]
+    made = [word for mount in mounts for word in mount.arguments]
+    root = ["--ro-bind", "/", "/"]
+    start = ["--chdir", str(walls.folder), "--"]
+    return [*namespaces(has_network=walls.has_network), *root, *made, *closed, *start]
+
+
+def temporary_inside(walls: Walls) -> Path:
+    """Return where a command sees its private temporary folder."""
+    return walls.temporary if is_temporary(walls.folder) else TEMPORARY_FOLDERS[0]
+
+
+def _mounts(walls: Walls, empty: Path) -> Iterator[_Mount]:
+    folder = walls.folder
+    yield _bound(folder, is_writable=walls.is_writable)
+    yield _Mount(Path("/dev"), ("--dev", "/dev"))
+    yield _Mount(_PROC, ("--proc", str(_PROC)))
+    for name in _OF_KERNEL:
+        yield _bound(_PROC / name, is_writable=False)
+    yield from _run()
+    yield from _temporary(walls)
+    for path in walls.hidden:
+        yield _hidden(path, empty, is_crossed=folder.is_relative_to(path))
+    for path in walls.fixed:
+        yield _bound(path, is_writable=True)
+    for path in (*walls.read_only, *walls.stubs):
+        yield _bound(path, is_writable=False)
+
+
+def _run() -> Iterator[_Mount]:
+    if not _RUN.is_dir():
+        return
+    yield _Mount(_RUN, ("--tmpfs", str(_RUN)))
+    for name in _KEPT_IN_RUN:
+        kept = str(_RUN / name)
+        yield _Mount(_RUN / name, ("--ro-bind-try", kept, kept))
+
+
+def _temporary(walls: Walls) -> Iterator[_Mount]:
+    """The private folder takes the place of the system's, unless the working folder is in there.
+
+    Then a mount point within the private folder could have been made a link by an earlier command.
+    """
+    if is_temporary(walls.folder):
+        yield _bound(walls.temporary, is_writable=True)
+        return
+    for path in TEMPORARY_FOLDERS:
+        if path.is_dir() and not path.is_symlink():
+            yield _Mount(path, ("--bind", str(walls.temporary), str(path)))
+
+
+def _hidden(path: Path, empty: Path, *, is_crossed: bool) -> _Mount:
+    if not path.is_dir():
+        return _Mount(path, ("--ro-bind", str(empty), str(path)))
+    # the way to a working folder below stays open
+    closed: Sequence[str] = () if is_crossed else ("--perms", "0000")
+    return _Mount(path, (*closed, "--tmpfs", str(path)))
+
+
+def _bound(path: Path, *, is_writable: bool) -> _Mount:
+    # what is gone meanwhile needs no mount
+    return _Mount(path, ("--bind-try" if is_writable else "--ro-bind-try", str(path), str(path)))

@@ -1,0 +1,242 @@
+"""What a sandboxed command may touch: decided here from the folder, and enforced by each system's program.
+
+Paths are asked by `os.path`, for which one that may not be looked at is none.
+"""
+# ruff: noqa: PTH110, PTH112, PTH113, PTH114
+
+from __future__ import annotations
+
+import os
+import stat
+from collections import deque
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+# below the home folder: keys, tokens, passwords, cookies, and what was typed into shells
+_SECRETS = (
+    ".ssh", ".aws", ".gnupg", ".azure", ".kube", ".docker", ".netrc", ".npmrc", ".pypirc", ".pgpass",
+    ".my.cnf", ".git-credentials", ".vault-token", ".password-store", ".Xauthority", ".ICEauthority",
+    ".bash_history", ".zsh_history", ".psql_history", ".cargo/credentials", ".cargo/credentials.toml",
+    ".gem/credentials", ".terraform.d/credentials.tfrc.json", ".claude", ".claude.json", ".codex",
+    ".gemini", ".mozilla", ".thunderbird", ".config/git/credentials", ".config/gh", ".config/glab-cli",
+    ".config/hub", ".config/gcloud", ".config/op", ".config/rclone", ".config/google-chrome",
+    ".config/chromium", ".config/BraveSoftware", ".config/microsoft-edge", ".local/share/keyrings",
+    ".local/share/kwalletd", ".local/share/opencode", "Library/Keychains", "Library/Cookies",
+    "Library/Application Support/Google/Chrome", "Library/Application Support/Firefox",
+)  # fmt: skip
+# and where a variable names another place for them
+_SECRET_VARIABLES = (
+    "GNUPGHOME", "AWS_SHARED_CREDENTIALS_FILE", "AWS_CONFIG_FILE", "KUBECONFIG", "DOCKER_CONFIG", "NETRC",
+    "GOOGLE_APPLICATION_CREDENTIALS", "CLOUDSDK_CONFIG", "GH_CONFIG_DIR", "PGPASSFILE",
+)  # fmt: skip
+
+TEMPORARY_FOLDERS = (Path("/tmp"), Path("/var/tmp"))  # noqa: S108  # the system's
+
+_INSTRUCTIONS = ("AGENTS.md", "CLAUDE.md")
+_GIT_SETTINGS = ("config", "config.worktree", "commondir", "worktrees")
+_MAX_FOLDERS = 2_000  # looked through for repositories
+_NOT_LOOKED_THROUGH = frozenset({".git", "node_modules"})
+_OF_SYSTEM = frozenset({"/proc", "/sys", "/dev", "/run"})
+_NOT_MODULES = frozenset({"objects", "refs", "logs", "hooks", "info"})
+
+
+@dataclass(frozen=True, slots=True)
+class Walls:
+    """The limits of one sandboxed command; every path is absolute and without symlinks.
+
+    It writes in `folder` (if `is_writable`) and `temporary`. `hidden` cannot be read. `read_only` lie in the
+    folder and cannot be changed, `fixed` are folders there that cannot be renamed, which would move what is
+    read-only out of its place. At `stubs` nothing exists and nothing may be made; nor at `newcomers`, which
+    any listing of the folder would show: what is made there is moved away afterwards.
+    """
+
+    folder: Path
+    temporary: Path
+    hidden: Sequence[Path] = ()
+    read_only: Sequence[Path] = ()
+    fixed: Sequence[Path] = ()
+    stubs: Sequence[Path] = ()
+    newcomers: Sequence[Path] = ()
+    is_writable: bool = True
+    has_network: bool = False
+
+
+def plan_walls(
+    folder: Path, temporary: Path, environ: Mapping[str, str], own: Iterable[Path], *, has_network: bool
+) -> Walls:
+    """Decide what a command in `folder` may touch; reads folders, so call it in a thread.
+
+    `own` are the program's own files and folders.
+    """
+    folder, own = folder.resolve(), tuple(path.resolve() for path in own)
+    is_writable = not _is_protected(folder, own)
+    protected = _find_protected(folder) if is_writable else _Protected()
+    secrets = (*_secrets(environ), *_sockets(folder), *own)
+    hidden = {path for path in secrets if path != folder and os.path.exists(path)}
+    closed = {path for path in hidden if not folder.is_relative_to(path)}
+    return Walls(
+        folder,
+        temporary.resolve(),
+        hidden=tuple(sorted(path for path in hidden if closed.isdisjoint(path.parents))),
+        read_only=tuple(dict.fromkeys(protected.read_only)),
+        fixed=tuple(dict.fromkeys(protected.fixed)),
+        stubs=tuple(dict.fromkeys(protected.stubs)),
+        newcomers=protected.newcomers,
+        is_writable=is_writable,
+        has_network=has_network,
+    )
+
+
+def is_temporary(folder: Path) -> bool:
+    """Return whether a folder is one of the system's temporary ones, or below."""
+    return any(folder.is_relative_to(path) for path in TEMPORARY_FOLDERS)
+
+
+def _sockets(folder: Path) -> Iterator[Path]:
+    """Yield the sockets of agents, terminals and desktops that a working folder in /tmp has around it."""
+    if not is_temporary(folder):
+        return  # all of /tmp is a private one
+    for here in (here for path in TEMPORARY_FOLDERS for here in _walk(path, ())):
+        if here.is_relative_to(folder) and folder not in TEMPORARY_FOLDERS:
+            continue
+        with suppress(OSError), os.scandir(here) as entries:
+            yield from (
+                Path(entry) for entry in entries if stat.S_ISSOCK(entry.stat(follow_symlinks=False).st_mode)
+            )
+
+
+def _secrets(environ: Mapping[str, str]) -> Iterator[Path]:
+    homes = {environ.get("HOME", "")}
+    with suppress(RuntimeError):
+        homes.add(str(Path.home()))
+    named = [Path(home, name) for home in sorted(homes) if home for name in _SECRETS]
+    named += [Path(environ[name]) for name in _SECRET_VARIABLES if environ.get(name, "").startswith("/")]
+    for path in named:
+        with suppress(OSError, RuntimeError):  # a loop of links
+            yield path.resolve()
+
+
+def _is_protected(folder: Path, own: Sequence[Path]) -> bool:
+    """Whether the working folder itself lies where commands may not write."""
+    parts = folder.parts
+    if ".rolling-chat" in parts or any(folder.is_relative_to(path) for path in own):
+        return True
+    below_git = parts[parts.index(".git") + 1 :] if ".git" in parts else ()
+    return not {"hooks", "worktrees"}.isdisjoint(below_git)
+
+
+class _Protected:
+    """What was found in the working folder that commands may not change."""
+
+    def __init__(self) -> None:
+        self.read_only: list[Path] = []
+        self.fixed: list[Path] = []
+        self.stubs: list[Path] = []
+        self.newcomers: list[Path] = []
+
+
+def _find_protected(folder: Path) -> _Protected:
+    found = _Protected()
+    for path in (folder / name for name in _INSTRUCTIONS):
+        if os.path.lexists(path):
+            _protect(path, found, folder)
+        else:
+            found.newcomers.append(path)
+    _protect(folder / ".rolling-chat", found, folder)
+    git = folder / ".git"
+    if _is_git_folder(folder):  # a bare repository, or the inside of one
+        _protect_repository(folder, found)
+    elif os.path.isdir(git) and not _is_empty(git):
+        _protect_repository(git.resolve() if os.path.islink(git) else git, found)
+    else:
+        _protect(git, found, folder)
+    for repository in _repositories_below(folder):
+        inner = repository / ".git"
+        ancestors = [path for path in repository.parents if path != folder and path.is_relative_to(folder)]
+        found.fixed += [*ancestors, repository]
+        if os.path.isdir(inner):
+            _protect_repository(inner, found)
+        else:
+            found.read_only.append(inner)
+    return found
+
+
+def _protect(path: Path, found: _Protected, folder: Path) -> None:
+    """Protect a file or folder as it is, or the name of one that does not exist."""
+    if os.path.islink(path):
+        # the link itself cannot be protected, what it leads to can
+        target = path.resolve()
+        if os.path.exists(target) and target != folder and target.is_relative_to(folder):
+            found.read_only.append(target)
+    elif _is_empty(path) or not os.path.lexists(path):
+        found.stubs.append(path)
+    else:
+        found.read_only.append(path)
+
+
+def _protect_repository(git: Path, found: _Protected) -> None:
+    """Protect what decides which programs git runs: settings and hooks, also those of submodules."""
+    _protect_git(git, found)
+    for module in _modules(git):
+        found.fixed += [path for path in module.parents if path.is_relative_to(git / "modules")]
+        _protect_git(module, found)
+
+
+def _protect_git(git: Path, found: _Protected) -> None:
+    if not os.path.isfile(git / "config"):
+        found.read_only.append(git)
+        return
+    found.fixed.append(git)
+    found.read_only += [git / name for name in _GIT_SETTINGS if os.path.lexists(git / name)]
+    hooks = git / "hooks"
+    if os.path.lexists(hooks):
+        found.read_only.append(hooks)
+    else:
+        found.stubs.append(hooks)
+
+
+def _modules(git: Path) -> Iterator[Path]:
+    """Yield the repositories of submodules, which git keeps in its own folder."""
+    for here in _walk(git / "modules", _NOT_MODULES):
+        if _is_git_folder(here):
+            yield here
+
+
+def _repositories_below(folder: Path) -> Iterator[Path]:
+    """Yield the folders below that hold a `.git`."""
+    for here in _walk(folder, _NOT_LOOKED_THROUGH):
+        git = here / ".git"
+        if here != folder and os.path.lexists(git) and not os.path.islink(git):
+            yield here
+
+
+def _walk(folder: Path, without: Container[str]) -> Iterator[Path]:
+    """Yield the first some thousand folders from `folder` down, the nearest first."""
+    waiting, seen = deque([folder]), 0
+    while waiting and seen < _MAX_FOLDERS:
+        here = waiting.popleft()
+        seen += 1
+        yield here
+        below = [here / name for name in _folders_in(here) if name not in without]
+        waiting += [path for path in below if str(path) not in _OF_SYSTEM]
+
+
+def _folders_in(folder: Path) -> list[str]:
+    with suppress(OSError), os.scandir(folder) as entries:
+        return sorted(entry.name for entry in entries if entry.is_dir(follow_symlinks=False))
+    return []
+
+
+def _is_git_folder(path: Path) -> bool:
+    return (
+        os.path.isfile(path / "HEAD") and os.path.isfile(path / "config") and os.path.isdir(path / "objects")
+    )
+
+
+def _is_empty(path: Path) -> bool:
+    """Whether a path is an empty folder: of these names it is a stub that was left, and nothing of git's."""
+    with suppress(OSError):
+        return stat.S_ISDIR(path.lstat().st_mode) and not any(path.iterdir())
+    return False
