@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
@@ -21,7 +21,7 @@ from rolling_chat.permissions.rules import (
     opens,
     parse_rule,
 )
-from rolling_chat.settings.folders import change_record, read_record
+from rolling_chat.settings.folders import FolderRecord, change_record, read_record
 from rolling_chat.settings.schema import Settings, SettingsError
 from rolling_chat.settings.write import add_to_setting
 from rolling_chat.text import one_line
@@ -154,16 +154,19 @@ class Permissions:
     def _keep_in_folder(self, rule: PermissionRule) -> bool:
         """Keep a rule for the folder; if that fails, it is left to the session."""
         try:
-            self._change_folder([*self.folder, rule])
+            self._change_folder(lambda rules: (*rules, rule.text))
         except SettingsError as error:
             self.fault = f"The rule holds for this session only: {error}"
             return False
         return True
 
-    def _change_folder(self, rules: Iterable[PermissionRule]) -> None:
-        texts = tuple(dict.fromkeys(rule.text for rule in rules))
-        folder = self.runtime.folder.resolve()
-        record = change_record(self.runtime.paths, folder, lambda before: replace(before, allow=texts))
+    def _change_folder(self, change: Callable[[tuple[str, ...]], Iterable[str]]) -> None:
+        """Change the rules that are kept for the folder, of which another process may have added some."""
+
+        def changed(record: FolderRecord) -> FolderRecord:
+            return replace(record, allow=tuple(dict.fromkeys(change(record.allow))))
+
+        record = change_record(self.runtime.paths, self.runtime.folder.resolve(), changed)
         self.folder = tuple(map(parse_rule, record.allow))
 
     def refusal(self, tool: Tool, subject: Subject, *, doubtful: bool = False) -> str:
@@ -223,7 +226,7 @@ class Permissions:
             self.session.remove(rule)
         if rule in self.folder:
             with in_words():
-                self._change_folder(one for one in self.folder if one != rule)
+                self._change_folder(lambda rules: (text for text in rules if text != rule.text))
 
     def keep(self, rule: PermissionRule) -> None:
         """Move a rule of the session or the folder to the user's settings. Raises ChatError."""

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
@@ -73,9 +74,17 @@ def change_record(paths: Paths, folder: Path, change: Callable[[FolderRecord], F
     """Store other decisions about a folder, and return them. Raises SettingsError: nothing is changed."""
     import tomli_w  # noqa: PLC0415 - not needed to start
 
-    record = change(read_record(paths, folder))
     file = record_file(paths, folder)
-    table: dict[str, Any] = {
+    with _locked(file):
+        record = change(read_record(paths, folder))
+        replace_file(file, tomli_w.dumps(_table(record, folder)))
+        with suppress(OSError):
+            file.chmod(0o600)
+    return record
+
+
+def _table(record: FolderRecord, folder: Path) -> dict[str, Any]:
+    return {
         "folder": printable(str(folder), 4_000),
         "inode": str(_inode(folder)),
         "instructions": list(record.instructions),
@@ -87,10 +96,26 @@ def change_record(paths: Paths, folder: Path, change: Callable[[FolderRecord], F
             for name, content in record.contents.items()
         },
     }
-    replace_file(file, tomli_w.dumps(table))
-    with suppress(OSError):
-        file.chmod(0o600)
-    return record
+
+
+@contextmanager
+def _locked(file: Path) -> Iterator[None]:
+    """Let one process at a time change a record, where files can be locked."""
+    if sys.platform == "win32":
+        yield
+        return
+    import fcntl  # noqa: PLC0415 - not on Windows
+
+    try:
+        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        descriptor = os.open(file.with_suffix(".lock"), os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise SettingsError(f"{printable(str(file), 300)}: cannot be written: {error.strerror}") from None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def _read(table: Mapping[str, Any], folder: Path) -> FolderRecord:

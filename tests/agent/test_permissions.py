@@ -10,7 +10,7 @@ from rolling_chat.agent import Chat, ChatError
 from rolling_chat.agent.permissions import Permissions
 from rolling_chat.events import Noticed, Permission, PermissionAnswer, PermissionRequest, ToolEnded
 from rolling_chat.messages import Ending, ToolCall
-from rolling_chat.settings.folders import FolderRecord, change_record, record_file
+from rolling_chat.settings.folders import FolderRecord, change_record, read_record, record_file
 from rolling_chat.settings.schema import PermissionSettings
 from tests.support.agent import Opened, assert_well_formed, call, calls, collect, of_kind, says
 
@@ -158,6 +158,17 @@ async def test_a_rule_for_the_folder_holds_in_later_sessions_there_and_nowhere_e
         runtime.folder = other
         assert Permissions.of(runtime, chat.listener).folder == ()
     assert len(provider.requests) == 4
+
+
+async def test_rules_that_another_process_kept_meanwhile_stay(opened: Opened) -> None:
+    chat, runtime, _ = opened(calls(*commands("touch x")), says("ok"))
+    theirs = FolderRecord(allow=("run_command(make)",))
+    change_record(runtime.paths, runtime.folder, lambda _: theirs)
+    _answering(chat, Permission.FOLDER)
+    await collect(chat.send("go"))
+    kept = ["run_command(make)", "run_command(touch x)"]
+    assert list(read_record(runtime.paths, runtime.folder).allow) == kept
+    assert [rule.text for rule in chat.session.permissions.folder] == kept
 
 
 async def test_a_folder_in_the_place_of_another_has_none_of_its_rules(opened: Opened) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from rolling_chat.settings.folders import record_file
+from rolling_chat.settings.folders import change_record, read_record, record_file
 from rolling_chat.settings.load import load_settings
 from rolling_chat.settings.schema import SettingsError
 from rolling_chat.settings.trust import PROJECT_FILE, FolderTrust
@@ -157,6 +159,30 @@ def test_answers_are_private_and_their_damage_is_one_line(project: Path) -> None
         assert len(trust.undecided()) == 2
         with pytest.raises(SettingsError):
             trust.trust(trust.undecided())
+
+
+def test_answers_of_several_processes_are_all_kept(project: Path) -> None:
+    paths = make_paths(project.parent / "home")
+
+    def add(number: int) -> None:
+        change_record(
+            paths, project, lambda record: replace(record, allow=(*record.allow, f"run_command(x{number})"))
+        )
+
+    with ThreadPoolExecutor(4) as threads:
+        list(threads.map(add, range(12)))
+    assert len(read_record(paths, project).allow) == 12
+
+
+def test_where_answers_cannot_be_kept_it_is_one_line(project: Path) -> None:
+    home = project.parent / "home"
+    home.mkdir()
+    (home / "folders").write_text("a file")
+    trust = trust_of(project)
+    with pytest.raises(SettingsError) as caught:
+        trust.trust(trust.undecided())
+    assert str(caught.value).isprintable()
+    assert len(trust.unread()) == 2
 
 
 def test_settings_that_a_project_may_never_make_stay_a_warning(project: Path) -> None:

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import islice
 from pathlib import Path
 
 from rolling_chat.confined_files import is_file_inside, read_inside
@@ -21,6 +22,8 @@ MAX_BYTES = 32_768
 
 _MAX_DEPTH = 5  # of files that include others
 _MAX_FILES = 50
+_MAX_FAULTS = 10  # that are told
+_MAX_MENTIONS = 200  # of one file that are looked up
 _MAX_NAME = 400  # characters
 _CODE_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _CODE_SPAN = re.compile(r"(`+)(?!`).*?(?<!`)\1(?!`)")
@@ -138,7 +141,7 @@ def read_instructions(trust: FolderTrust, own: Path, max_bytes: int = MAX_BYTES)
             group.append(Section(found.path, found.name, f"{heading}\n\n{kept.strip()}"))
         groups.append(group)
     ordered = [*groups[0], *(section for group in reversed(groups[1:]) for section in group)]
-    return Instructions(tuple(ordered), tuple(faults))
+    return Instructions(tuple(ordered), tuple(dict.fromkeys(faults))[:_MAX_FAULTS])
 
 
 def _with_includes(
@@ -147,7 +150,7 @@ def _with_includes(
     """Yield a file that was not read yet, and below it those that it includes."""
     try:
         real = source.path.resolve(strict=True)
-        if real in seen or len(seen) >= _MAX_FILES:
+        if real in seen:
             return
         data = read_inside(source.path, source.root, MAX_BYTES + 1)
     except FileNotFoundError:
@@ -162,15 +165,18 @@ def _with_includes(
     text = data.decode("utf-8", errors="replace").replace("\x00", "\ufffd").strip()
     if text:
         yield source, text
-    for path in _included(text):
+    for path in islice(dict.fromkeys(_included(text)), _MAX_MENTIONS):
+        if len(seen) >= _MAX_FILES:
+            faults.append(f"no more than {_MAX_FILES} files are read")
+            return
         found = real.parent / path
         if not is_file_inside(found, source.top):
-            if found.exists():
+            if os.path.exists(found):  # noqa: PTH110 - no name is an error of its own
                 faults.append(f"{path} is not included in {source.name}: it is not inside {source.top}")
             continue
         if depth == _MAX_DEPTH:
-            faults.append(f"{path} is not included: {_MAX_DEPTH} files deep is the most")
-            continue
+            faults.append(f"what {source.name} includes is not read: {_MAX_DEPTH} files deep is the most")
+            return
         name = os.path.relpath(found.resolve(), source.root)
         inner = _Source(found, source.top, name, source.top, source.name)
         yield from _with_includes(inner, seen, faults, depth + 1)

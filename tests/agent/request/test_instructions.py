@@ -163,7 +163,7 @@ def test_includes_go_five_files_deep(repository: Path) -> None:
         (repository / f"{number}.md").write_text(f"@{number + 1}.md")
     found = read(repository)
     assert len(found.sections) == 6
-    assert found.faults == ("6.md is not included: 5 files deep is the most",)
+    assert found.faults == ("what 5.md includes is not read: 5 files deep is the most",)
 
 
 @pytest.mark.parametrize(
@@ -190,6 +190,21 @@ def test_a_file_includes_nothing_from_above_the_folders_whose_instructions_are_t
     found = read(repository / "a")
     assert bodies(found) == ["@more.md @../secret", "More."]
     assert len(found.faults) == 1
+
+
+def test_no_more_than_fifty_files_are_read(repository: Path) -> None:
+    (repository / "AGENTS.md").write_text(" ".join(f"@i{number}.md" for number in range(90)))
+    for number in range(90):
+        (repository / f"i{number}.md").write_text("@AGENTS.md")
+    found = read(repository)
+    assert len(found.sections) == 50
+    assert found.faults == ("no more than 50 files are read",)
+
+
+@pytest.mark.parametrize("name", ["a" * 300, "b/" * 3_000, "x\x00y", "(" * 9_000, "\ud800"])
+def test_a_mention_that_no_file_can_have_is_text(name: str, repository: Path) -> None:
+    (repository / "AGENTS.md").write_text(f"@{name} @/ @.", errors="surrogatepass")
+    assert len(read(repository).sections) == 1
 
 
 def test_what_is_no_text_is_not_included(repository: Path) -> None:
