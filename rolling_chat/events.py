@@ -86,6 +86,17 @@ AskAttachment: TypeAlias = Callable[[AttachmentQuestion], Awaitable[Attach]]
 
 
 @dataclass(frozen=True, slots=True)
+class SpendingQuestion:
+    """A request that may cost more than the user's limit: one line about it, and the limit in US dollars."""
+
+    line: str
+    limit: float
+
+
+AskSpending: TypeAlias = Callable[[SpendingQuestion], Awaitable[bool]]
+
+
+@dataclass(frozen=True, slots=True)
 class TurnStarted:
     """The user's message is stored and the turn runs."""
 
@@ -237,12 +248,14 @@ class Listener:
     """Callbacks by which a chat asks and informs the screen outside of a turn's events.
 
     `ask` is asked for permission, None refuses what needs it; `ask_attachment` is asked about mentioned
-    files, None refuses those outside the folder and attaches large ones. `on_older` gets the messages that
+    files, None refuses those outside the folder and attaches large ones; `ask_spending` is asked before a
+    limit of cost is passed, None sends nothing more. `on_older` gets the messages that
     are read above the newest ones of a long session, `on_summary` learns when a summary is being made.
     """
 
     ask: AskPermission | None = None
     ask_attachment: AskAttachment | None = None
+    ask_spending: AskSpending | None = None
     on_older: Callable[[Sequence[Message]], None] | None = None
     on_summary: Callable[[SummaryEvent], None] | None = None
 

@@ -38,6 +38,13 @@ def cost(dollars: float | None) -> str:
     return f"${dollars:.2f}"
 
 
+def dollars(amount: float) -> str:
+    """Format an amount in US dollars, a small one with the digits it needs: `$0.00`, `$0.0042`, `$1.25`."""
+    if 0 < amount < 0.01:
+        return f"${amount:.2g}" if amount >= 0.0001 else "<$0.0001"
+    return f"${amount:,.2f}"
+
+
 def size(count: int) -> str:
     """Format a count of bytes: `0 B`, `812 B`, `4 KB`, `1.2 MB`, `500 MB`."""
     if count < 1_000:

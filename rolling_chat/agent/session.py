@@ -34,6 +34,7 @@ from rolling_chat.agent.request.preview import RequestPreview
 from rolling_chat.agent.request.size_estimates import SizeEstimates
 from rolling_chat.agent.runtime import Runtime
 from rolling_chat.agent.session_state import SessionState
+from rolling_chat.agent.spending import Spending
 from rolling_chat.agent.todo_tracking import TodoTracker
 from rolling_chat.agent.turn.attaching import Attaching
 from rolling_chat.agent.turn.loop import AgentLoop
@@ -52,7 +53,7 @@ from rolling_chat.agent.turn.waiting import WaitingMessages
 from rolling_chat.context.tokens import TokenEstimator, estimator_for
 from rolling_chat.events import Emit, Listener, Noticed
 from rolling_chat.mentions import remarked
-from rolling_chat.messages import Attachment, Message
+from rolling_chat.messages import Attachment, Message, Usage
 from rolling_chat.pictures import read_header
 from rolling_chat.providers.background_thread import in_background
 from rolling_chat.providers.discovery import ModelChoice
@@ -100,6 +101,7 @@ class Session:
         self.summaries = Summaries(runtime, self.state, self.gate, self.summarizer, listener)
         self.preview = RequestPreview(self.state)
         self.pins = SessionPins(self.state)
+        self.spending = Spending(runtime, info.id, listener)
         self.history = History(runtime, self.state, self.gate, self.summaries)
         self._todo = TodoTracker(self.conversation)
         self.overrides = Overrides(runtime, self.state)
@@ -259,7 +261,7 @@ class Session:
         return AgentLoop(
             self.conversation, self.planner, self.preview.plan, runtime.provider, calls, emit,
             partial(self._ready_to_plan, emit), runtime.settings.agent.max_tool_iterations, waiting,
-            self.attaching, str(runtime.paths.log_file),
+            self.attaching, self.spending, str(runtime.paths.log_file),
         )  # fmt: skip
 
     @property
@@ -367,6 +369,12 @@ class Session:
         Once the other has released the session, or died, it is ours.
         """
         return self.gate.idle.is_set() and self.state.refresh()
+
+    def usage_by_purpose(self) -> Mapping[str, tuple[int, Usage]]:
+        """Return the number of requests and their usage by purpose: "answer", "summary"."""
+        with in_words():
+            rows = self._runtime.store.usage_rows("purpose", self.info.id)
+        return {row.name: (row.requests, row.usage) for row in rows}
 
     def rename(self, title: str) -> None:
         """Set the session's title."""

@@ -26,6 +26,7 @@ class Options(argparse.Namespace):
     session: str
     words: list[str]
     refresh: bool
+    by: str
     limit: int
     file: str
     max_input_tokens: int | None

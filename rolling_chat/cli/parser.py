@@ -130,6 +130,7 @@ def _add_commands(parser: _Parser) -> None:
     _add_replay(commands)
     _add_inspect(commands)
     _add_models(commands)
+    _add_usage(commands)
     doctor = commands.add_parser(
         "doctor", help="show versions, folders, model, encodings, and what is missing"
     )
@@ -302,6 +303,13 @@ def _add_models(commands: argparse._SubParsersAction[_Parser]) -> None:
         "--refresh", action="store_true", help="fetch the catalog from the address in catalog_address"
     )
     _add_settings(models)
+
+
+def _add_usage(commands: argparse._SubParsersAction[_Parser]) -> None:
+    usage = commands.add_parser("usage", help="what all sessions have used and cost, by day, model or folder")
+    usage.set_defaults(run="rolling_chat.cli.usage:run_usage")
+    usage.add_argument("--by", choices=("day", "model", "folder"), default="day", help="default: day")
+    usage.add_argument("--json", action="store_true", help="as a JSON array; a cost that is null is unknown")
 
 
 def _whole(text: str) -> int:

@@ -11,6 +11,7 @@ from rolling_chat.commands.branches import BRANCHES
 from rolling_chat.commands.compact import COMPACT
 from rolling_chat.commands.context import CONTEXT
 from rolling_chat.commands.copy import COPY
+from rolling_chat.commands.cost import COST
 from rolling_chat.commands.diff import DIFF
 from rolling_chat.commands.exclude import EXCLUDE
 from rolling_chat.commands.export import EXPORT
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
 _COMMANDS: tuple[Command, ...] = (
     ROLLING_CONTEXT,
     CONTEXT,
+    COST,
     COMPACT,
     SUMMARY,
     PIN,
@@ -167,8 +169,7 @@ _CALLED_ELSEWHERE = {
     "clear": "did you mean /new? This session is kept.",
     "reset": "did you mean /new? This session is kept.",
     "exit": "did you mean /quit?",
-    "cost": "/context shows what the session has cost.",
-    "usage": "/context shows what the next request and the session cost.",
+    "usage": "/cost shows what the session has cost; rolling-chat usage shows all of them.",
     "tokens": "/context shows what the next request costs.",
     "status": "/context shows the model and the next request; rolling-chat doctor shows the rest.",
     "config": "rolling-chat doctor names the settings file and what is wrong in it.",

@@ -163,6 +163,17 @@ class RequestRecord:
 
 
 @dataclass(frozen=True, slots=True)
+class UsageRow:
+    """The usage of one day, model, folder or purpose; `unpriced` requests have no known price."""
+
+    name: str
+    requests: int
+    summaries: int
+    unpriced: int
+    usage: Usage
+
+
+@dataclass(frozen=True, slots=True)
 class Learned:
     """A model's limit in tokens, as learned from refusals at an address.
 

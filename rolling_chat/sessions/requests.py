@@ -10,7 +10,7 @@ from dataclasses import fields
 from typing import cast
 
 from rolling_chat.messages import JsonObject, Usage
-from rolling_chat.sessions.records import RequestRecord, StoreError
+from rolling_chat.sessions.records import RequestRecord, StoreError, UsageRow
 from rolling_chat.sessions.rows import (
     insert,
     pack,
@@ -87,6 +87,44 @@ def usage_of(connection: sqlite3.Connection, session: int) -> Usage:
         (session,),
     ).fetchone()
     return Usage(*row)
+
+
+_SUMS = """
+    count(*) AS requests, sum(purpose = 'summary') AS summaries,
+    sum(cost IS NULL AND input_tokens + output_tokens > 0) AS unpriced,
+    sum(input_tokens) AS input_tokens, sum(output_tokens) AS output_tokens,
+    sum(cached_read_tokens) AS cached_read_tokens, sum(cached_write_tokens) AS cached_write_tokens,
+    sum(reasoning_tokens) AS reasoning_tokens, sum(cost) AS cost
+"""
+_GROUPS = {
+    "day": "date(request.created_at, 'unixepoch', 'localtime')",
+    "model": "request.model",
+    "folder": "session.folder",
+    "purpose": "request.purpose",
+}
+
+
+def usage_rows(connection: sqlite3.Connection, by: str, session: int | None = None) -> list[UsageRow]:
+    """Return the usage of all requests, or of one session's, by day, model, folder or purpose."""
+    rows = connection.execute(
+        f"SELECT {_GROUPS[by]} AS name, {_SUMS} FROM request"  # noqa: S608 - our own expressions
+        " JOIN session ON session.number = request.session"
+        " WHERE :session IS NULL OR request.session = :session GROUP BY name ORDER BY name",
+        {"session": session},
+    )
+    return [
+        UsageRow(
+            unpack(row["name"]), row["requests"], row["summaries"], row["unpriced"],
+            Usage(**{field.name: row[field.name] for field in fields(Usage)}),
+        )
+        for row in rows
+    ]  # fmt: skip
+
+
+def cost_since(connection: sqlite3.Connection, at: float) -> float:
+    """Return what the requests of all sessions since `at` (seconds since the epoch) cost, in US dollars."""
+    row = connection.execute("SELECT total(cost) FROM request WHERE created_at >= ?", (at,)).fetchone()
+    return float(row[0])
 
 
 def find(connection: sqlite3.Connection, id_start: str) -> RequestRecord:

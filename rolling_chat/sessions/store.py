@@ -42,6 +42,7 @@ from rolling_chat.sessions.records import (
     StoredSummary,
     StoreError,
     Stretch,
+    UsageRow,
 )
 from rolling_chat.sessions.rows import message_id, message_number
 from rolling_chat.text import one_line
@@ -339,6 +340,17 @@ class SessionStore:
         """Return the total usage of a session's requests."""
         with self._database.read() as connection:
             return requests.usage_of(connection, directory.exact(connection, session_id))
+
+    def usage_rows(self, by: str, session_id: str = "") -> list[UsageRow]:
+        """Return the usage of all requests, or of one session's, by "day", "model", "folder" or "purpose"."""
+        with self._database.read() as connection:
+            session = directory.exact(connection, session_id) if session_id else None
+            return requests.usage_rows(connection, by, session)
+
+    def cost_since(self, at: float) -> float:
+        """Return what all requests since `at` (seconds since the epoch) have cost, in US dollars."""
+        with self._database.read() as connection:
+            return requests.cost_since(connection, at)
 
     def request(self, id_start: str) -> RequestRecord:
         """Return the logged request whose id begins with the given text.

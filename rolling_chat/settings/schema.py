@@ -85,6 +85,9 @@ class AgentSettings:
     max_tool_iterations: int = size(25, least=1, project=False)
     retry_minutes: int = size(5, least=0, project=False)
     max_tool_calls: int = size(200, least=1, project=False)
+    # US dollars, 0 for no limit
+    max_cost_session: float = key(0.0, float, least=0)
+    max_cost_day: float = key(0.0, float, least=0)
     approvals: Literal["read-only", "plan", "ask", "edits", "all"] = key(
         "ask", str, choices=("read-only", "plan", "ask", "edits", "all")
     )

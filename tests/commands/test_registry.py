@@ -20,6 +20,7 @@ def test_every_command_of_the_program_is_there_once() -> None:
         {
             "rolling-context",
             "context",
+            "cost",
             "compact",
             "summary",
             "pin",
@@ -89,6 +90,7 @@ def test_what_looks_may_be_done_while_the_model_works_and_what_leaves_may_not() 
         *(
             "rolling-context",
             "context",
+            "cost",
             "recall",
             "files",
             "diff",
@@ -150,7 +152,7 @@ def test_a_typing_error_finds_what_was_meant(typo: str, meant: str) -> None:
 @pytest.mark.parametrize(
     ("typed", "hint"),
     [
-        ("clear", "/new"), ("exit", "/quit"), ("cost", "/context"), ("status", "rolling-chat doctor"),
+        ("clear", "/new"), ("exit", "/quit"), ("usage", "/cost"), ("status", "rolling-chat doctor"),
         ("config", "rolling-chat doctor"), ("mdoel", "/model"), ("xyzzy", "/help"),
     ],
 )  # fmt: skip

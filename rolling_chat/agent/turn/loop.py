@@ -15,6 +15,7 @@ from rolling_chat.agent.permissions import written_calls_line
 from rolling_chat.agent.plan_mode import mode_note
 from rolling_chat.agent.request.builder import PlannedRequest, ToolChoice
 from rolling_chat.agent.request.planner import Planner
+from rolling_chat.agent.spending import Spending, SpendingLimitError
 from rolling_chat.agent.turn.attaching import Attaching
 from rolling_chat.agent.turn.overflow import OverflowAdvice, is_near_limit, read_refusal
 from rolling_chat.agent.turn.reply import Reply
@@ -71,6 +72,7 @@ class AgentLoop:
     max_iterations: int
     waiting: WaitingMessages
     attaching: Attaching
+    spending: Spending
     log_file: str = ""
     usage: Usage = field(default_factory=Usage)
     _reply: Reply | None = None
@@ -167,6 +169,8 @@ class AgentLoop:
             planned = await self._plan_below(advice.most, refused, tool_choice)
             await self.emit(PromptPlanned(planned.report))
             await self._say_reserve(planned.report.reduced_reserve)
+            if line := await self.spending.check(planned):
+                await self.emit(Noticed(line, warning=True))
             try:
                 return await self._request(planned, iteration)
             except ProviderError as error:
@@ -266,6 +270,8 @@ class AgentLoop:
         match error:
             case ContextOverflowError():
                 return Outcome.FULL, str(error)
+            case SpendingLimitError():
+                return Outcome.FAILED, str(error)
             case ProviderError(kind=kind):
                 log.warning("request failed (%s): %s %s", kind.value, error, error.detail)
                 return _OUTCOMES.get(kind, Outcome.FAILED), str(error)

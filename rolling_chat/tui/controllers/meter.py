@@ -19,6 +19,7 @@ from rolling_chat.events import (
     TurnEnded,
     TurnStarted,
 )
+from rolling_chat.messages import Usage
 
 if TYPE_CHECKING:
     from rolling_chat.agent import Chat, StreamedReply
@@ -58,9 +59,9 @@ class Meter:
         return self._report
 
     @property
-    def cost(self) -> float | None:
-        """The cost of the session in US dollars, None if prices are unknown."""
-        return self._chat.usage.cost
+    def usage(self) -> Usage:
+        """What the session has used and cost."""
+        return self._chat.usage
 
     def begin(self) -> None:
         """Start counting; what counting needs is loaded."""

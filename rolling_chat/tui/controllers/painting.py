@@ -145,7 +145,7 @@ class Painter:
         screen.query_one(StatusLine).show(screen.state.status(now), hints, busy=busy, now=now)
         policy = screen.chat.session.permissions.policy
         screen.query_one(Gauge).show(
-            self._meter.reading(), self._meter.cost, "" if policy == "ask" else f"mode: {policy}"
+            self._meter.reading(), self._meter.usage, "" if policy == "ask" else f"mode: {policy}"
         )
         self.hint_keys()
 

@@ -19,6 +19,7 @@ from rolling_chat.events import (
     PermissionAnswer,
     PermissionRequest,
     RequestStarted,
+    SpendingQuestion,
     Steered,
     TurnEnded,
     TurnStarted,
@@ -30,11 +31,13 @@ from rolling_chat.tui.widgets.questions import (
     EDIT,
     HEAD_AND_TAIL,
     ROLL,
+    SPEND,
     address_question,
     attachment_question,
     full_question,
     large_message_question,
     permission_question,
+    spending_question,
 )
 
 if TYPE_CHECKING:
@@ -135,6 +138,10 @@ class TurnController:
     async def ask_attachment(self, question: AttachmentQuestion) -> Attach:
         """Ask the user about a file that a message mentions."""
         return Attach((await self._asking.ask(attachment_question(question, self._clock))).value)
+
+    async def ask_spending(self, question: SpendingQuestion) -> bool:
+        """Ask the user whether a request may pass a limit of cost."""
+        return (await self._asking.ask(spending_question(question, self._clock))).value == SPEND
 
     def _begun(self, begin: Callable[[], AsyncGenerator[Event]], text: str = "") -> Work:
         """Mark the screen as busy at once, and return the work that runs the turn."""

@@ -120,6 +120,7 @@ class ChatScreen(ReaderScreen):
         """Show the conversation and accept keys; put off slow work until after the first paint."""
         self.chat.listener.ask = self._turns.ask_permission
         self.chat.listener.ask_attachment = self._turns.ask_attachment
+        self.chat.listener.ask_spending = self._turns.ask_spending
         self.chat.listener.on_summary = self.state.summary
         self._painter.begin()
         self.prompt.focus()

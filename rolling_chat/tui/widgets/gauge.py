@@ -12,6 +12,7 @@ from textual.widget import Widget
 
 from rolling_chat import figures
 from rolling_chat.commands.context import band_of, left_out, sign_of, turns_left
+from rolling_chat.messages import Usage
 
 if TYPE_CHECKING:
     from rolling_chat.context.report import PromptReport
@@ -105,6 +106,14 @@ def _make_fit(cells: dict[str, int], width: int) -> None:
         cells[largest] -= min(over, max(1, cells[largest] - 1))
 
 
+def _spent(usage: Usage) -> str:
+    """Return the cost in US dollars and the share of the input that came from the provider's cache."""
+    cached = 100 * usage.cached_read_tokens / usage.input_tokens if usage.input_tokens else 0.0
+    return " · ".join(
+        filter(None, (figures.cost(usage.cost), f"{figures.percent(cached)} cached" * bool(cached)))
+    )
+
+
 _ORDER = ("used", "turns", "rolling", "mode", "left_out", "cost")
 
 
@@ -122,8 +131,8 @@ class Figures:
     mode: str = ""
 
     @classmethod
-    def of(cls, report: PromptReport, cost: float | None, mode: str = "") -> Figures:
-        """Return the figures of a report, the session's cost in US dollars, and the permission policy."""
+    def of(cls, report: PromptReport, usage: Usage, mode: str = "") -> Figures:
+        """Return the figures of a report, of what the session used, and the permission policy."""
         share = f" / {figures.window(report.window)}  {figures.percent(report.percent)}"
         gone = left_out(report)
         return cls(
@@ -133,7 +142,7 @@ class Figures:
             turns_left(report) if report.within_budget else "does not fit",
             f"rolling: {'on' if report.rolling else 'off'}",
             f"{gone:,} left out" if gone else "",
-            figures.cost(cost),
+            _spent(usage),
             mode,
         )
 
@@ -208,17 +217,17 @@ class Gauge(Widget):
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self._report: PromptReport | None = None
-        self._cost: float | None = None
+        self._usage = Usage()
         self._mode = ""
 
-    def show(self, report: PromptReport | None, cost: float | None, mode: str = "") -> None:
-        """Draw `report`; `cost` is in US dollars, None if the price is unknown.
+    def show(self, report: PromptReport | None, usage: Usage, mode: str = "") -> None:
+        """Draw `report`, and beside it what the session used.
 
         `mode` is the policy of permissions, empty for the default.
         """
-        if (report, cost, mode) == (self._report, self._cost, self._mode):
+        if (report, usage, mode) == (self._report, self._usage, self._mode):
             return
-        self._report, self._cost, self._mode = report, cost, mode
+        self._report, self._usage, self._mode = report, usage, mode
         self.refresh()
 
     def render(self) -> Text:
@@ -227,7 +236,7 @@ class Gauge(Widget):
         if report is None:
             return Text("", no_wrap=True)
         width = self.size.width
-        words = Figures.of(report, self._cost, self._mode).fit(width)
+        words = Figures.of(report, self._usage, self._mode).fit(width)
         line = Text(no_wrap=True, end="")
         for cell in bar(report, bar_width(width, words)):
             line.append(cell.glyph, self._color(cell.category))

@@ -12,13 +12,14 @@ from rolling_chat.tui.widgets.question import Answer, Question
 
 if TYPE_CHECKING:
     from rolling_chat.agent.turn.oversized import LargeMessage
-    from rolling_chat.events import AttachmentQuestion, PermissionRequest
+    from rolling_chat.events import AttachmentQuestion, PermissionRequest, SpendingQuestion
     from rolling_chat.permissions.rules import PermissionRule
 
 ROLL = "roll"
 HEAD_AND_TAIL = "head and tail"
 AS_FILE = "as a file"
 EDIT = "edit"
+SPEND = "spend"
 
 
 def permission_question(request: PermissionRequest, clock: Callable[[], float]) -> Question:
@@ -64,6 +65,15 @@ def attachment_question(question: AttachmentQuestion, clock: Callable[[], float]
         title = f"Attach {figures.tokens(question.tokens)} tokens?"
         detail = question.name
     return Question(title, detail, answers, clock)
+
+
+def spending_question(question: SpendingQuestion, clock: Callable[[], float]) -> Question:
+    """Return the question whether to send a request that may pass a limit of cost."""
+    answers = (
+        Answer(f"Go on; ask again after another {figures.dollars(question.limit)}", SPEND),
+        Answer("Do not send", "", escape=True),
+    )
+    return Question("Spend more?", f"{question.line}.", answers, clock)
 
 
 def full_question(clock: Callable[[], float]) -> Question:

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rolling_chat.context.report import Fate, PromptReport
+from rolling_chat.messages import Usage
 from rolling_chat.tui.widgets.gauge import GLYPHS, Figures, Level, bar, bar_width, level
 
 
@@ -21,6 +22,7 @@ def report(**changes: object) -> PromptReport:
     return PromptReport(**{**values, **changes})  # type: ignore[arg-type]  # plain values by name
 
 
+SPENT = Usage(cost=0.14)
 SIZE = st.integers(0, 300_000)
 
 
@@ -63,26 +65,26 @@ MODEL_SAID: dict[str, object] = {"exact": True, "band": 0.021, "pace": 100, "unt
 
 def test_the_figures_stand_in_one_order() -> None:
     left = {"fates": {Fate.SENT: 9, Fate.OMITTED: 12, Fate.SUMMARIZED: 3, Fate.EXCLUDED: 1}}
-    words = Figures.of(report(rolling=True, **MODEL_SAID, **left), 0.14).fit(160)
+    words = Figures.of(report(rolling=True, **MODEL_SAID, **left), SPENT).fit(160)
     assert words == ["1.0k ±2% / 8.2k  12 %", "≈ 23 turns left", "rolling: on", "16 left out", "$0.14"]
 
 
 def test_the_figures_fit_sixty_columns_with_a_bar_beside_them() -> None:
-    words = Figures.of(report(rolling=True, **MODEL_SAID), 0.14).fit(58)
+    words = Figures.of(report(rolling=True, **MODEL_SAID), SPENT).fit(58)
     assert words == ["1.0k ±2% / 8.2k  12 %", "≈ 23 turns", "rolling: on"]
     assert bar_width(58, words) >= 10
-    words = Figures.of(report(rolling=True), 0.14).fit(58)
+    words = Figures.of(report(rolling=True), SPENT).fit(58)
     assert words == ["~1.0k / 8.2k  12 %", "rolling: on", "$0.14"]
 
 
 def test_at_forty_columns_the_band_gives_way_to_the_turns() -> None:
-    words = Figures.of(report(rolling=True, **MODEL_SAID), 0.14).fit(38)
+    words = Figures.of(report(rolling=True, **MODEL_SAID), SPENT).fit(38)
     assert words == ["1.0k / 8.2k  12 %", "≈ 23 turns"]
     assert bar_width(38, words) >= 6
 
 
 def test_what_has_no_room_is_left_out_and_the_size_stays() -> None:
-    assert Figures.of(report(), 0.14).fit(30) == ["~1.0k / 8.2k  12 %"]
+    assert Figures.of(report(), SPENT).fit(30) == ["~1.0k / 8.2k  12 %"]
 
 
 @pytest.mark.parametrize(
@@ -103,34 +105,40 @@ def test_the_turns_left_are_those_that_fit_at_the_pace(
     pace: int, until_trim: int, draft: int, words: str
 ) -> None:
     changes = {"pace": pace, "until_trim": until_trim, "draft": draft}
-    assert Figures.of(report(**changes), None).turns == words.replace("10.0k", "10k")
+    assert Figures.of(report(**changes), Usage()).turns == words.replace("10.0k", "10k")
 
 
 def test_what_does_not_fit_says_so_in_words() -> None:
-    assert Figures.of(report(within_budget=False, **MODEL_SAID), None).turns == "does not fit"
+    assert Figures.of(report(within_budget=False, **MODEL_SAID), Usage()).turns == "does not fit"
 
 
 @pytest.mark.parametrize(("exact", "draft", "sign"), [(True, 0, ""), (True, 9, "~"), (False, 0, "~")])
 def test_a_figure_is_an_estimate_until_the_model_confirms_it(exact: bool, draft: int, sign: str) -> None:
-    used = Figures.of(report(exact=exact, draft=draft), None).used
+    used = Figures.of(report(exact=exact, draft=draft), Usage()).used
     assert used.startswith("~") == bool(sign)
 
 
 def test_the_band_is_shown_where_the_model_has_confirmed_the_rest() -> None:
-    assert Figures.of(report(exact=True, band=0.021), None).band == " ±2%"
+    assert Figures.of(report(exact=True, band=0.021), Usage()).band == " ±2%"
     for changes in ({"exact": True, "band": 0.004}, {"band": 0.3}, {"exact": True, "band": 0.3, "draft": 9}):
-        assert Figures.of(report(**changes), None).band == ""
+        assert Figures.of(report(**changes), Usage()).band == ""
 
 
 def test_an_unknown_window_shows_the_size_alone() -> None:
-    assert Figures.of(report(window=0), None).fit(160)[0] == "~1.0k"
+    assert Figures.of(report(window=0), Usage()).fit(160)[0] == "~1.0k"
 
 
 @pytest.mark.parametrize(
-    ("cost", "words"), [(None, ""), (0.0, ""), (0.004, "<$0.01"), (0.14, "$0.14"), (12.0, "$12.00")]
-)
-def test_a_price_that_nobody_knows_is_never_nothing(cost: float | None, words: str) -> None:
-    assert Figures.of(report(), cost).cost == words
+    ("cost", "cached", "words"),
+    [
+        (None, 0, ""), (0.0, 0, ""), (0.004, 0, "<$0.01"), (0.14, 0, "$0.14"), (12.0, 0, "$12.00"),
+        (0.14, 820, "$0.14 · 82 % cached"), (None, 820, "82 % cached"),
+    ],
+)  # fmt: skip
+def test_cost_and_cached_share_are_shown_where_they_are_known(
+    cost: float | None, cached: int, words: str
+) -> None:
+    assert Figures.of(report(), Usage(1_000, 5, cached, cost=cost)).cost == words
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,107 @@
+"""What requests cost: the limits that the user set, asked about before they are passed."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from rolling_chat.agent.errors import ChatError
+from rolling_chat.agent.request.builder import PlannedRequest
+from rolling_chat.agent.runtime import Runtime
+from rolling_chat.events import Listener, SpendingQuestion
+from rolling_chat.figures import dollars
+from rolling_chat.providers.model_ref import ModelRef
+
+SESSION, DAY = "max_cost_session", "max_cost_day"
+
+
+class SpendingLimitError(ChatError):
+    """A request that is not sent because of a limit on what may be spent."""
+
+
+@dataclass(slots=True)
+class Spending:
+    """Checks the cost limits of the settings before each request of one session.
+
+    The next request is priced at the full price of its prompt, as if nothing was cached, and of an answer as
+    long as the room reserved for it. `raised` is how much more of each limit the user has allowed, in
+    dollars; `told_unpriced`: the user knows that the model has no price.
+    """
+
+    runtime: Runtime
+    session_id: str
+    listener: Listener
+    raised: dict[str, float] = field(default_factory=dict)
+    told_unpriced: bool = False
+
+    async def check(self, planned: PlannedRequest) -> str:
+        """Return a line for the user, if any; ask before a limit is passed.
+
+        Raises SpendingLimitError if the request must not be sent.
+        """
+        limits = dict(self._limits())
+        model = planned.request.model
+        if not limits or ModelRef.parse(model).is_demo:
+            return ""
+        price = self.price_of(planned)
+        if price is None:
+            return self._unpriced(model, next(iter(limits)))
+        for name, limit in limits.items():
+            await self._keep(name, limit, price)
+        return ""
+
+    def price_of(self, planned: PlannedRequest) -> float | None:
+        """Return what a request may cost, in US dollars; None if the model's price is unknown."""
+        info = self.runtime.catalog.lookup(planned.request.model)
+        if info is None:
+            return None
+        prompt = max(planned.report.token_count, 0)
+        prices = info.prices_of(prompt)
+        if prices.input is None or prices.output is None:
+            return None
+        return prompt * prices.input + planned.report.reserve * prices.output
+
+    def spent(self, name: str) -> float:
+        """Return what this session, or this day in all sessions, has cost so far, in US dollars."""
+        store = self.runtime.store
+        if name == SESSION:
+            return store.usage(self.session_id).cost or 0.0
+        now = time.localtime(self.runtime.clock())
+        midnight = time.mktime((now.tm_year, now.tm_mon, now.tm_mday, 0, 0, 0, 0, 0, -1))
+        return store.cost_since(midnight)
+
+    def lines(self) -> list[str]:
+        """Return lines on what was spent today and on the limits that are set."""
+        lines = [f"today, in all sessions: {dollars(self.spent(DAY))}"]
+        for name, limit in self._limits():
+            more = self.raised.get(name, 0.0)
+            lines.append(f"limit: {dollars(limit + more)} (agent.{name})")
+        return lines
+
+    def _limits(self) -> Iterator[tuple[str, float]]:
+        agent = self.runtime.settings.agent
+        for name, limit in ((SESSION, agent.max_cost_session), (DAY, agent.max_cost_day)):
+            if limit:
+                yield name, limit
+
+    async def _keep(self, name: str, limit: float, price: float) -> None:
+        spent, allowed = self.spent(name), limit + self.raised.get(name, 0.0)
+        if spent + price <= allowed:
+            return
+        what = "This session" if name == SESSION else "Today"
+        line = (
+            f"{what} has cost {dollars(spent)}, and the next request may cost {dollars(price)}: "
+            f"more than {dollars(allowed)} (agent.{name})"
+        )
+        ask = self.listener.ask_spending
+        if ask is None or not await ask(SpendingQuestion(line, limit)):
+            raise SpendingLimitError(f"Not sent: {line[0].lower()}{line[1:]}.")
+        self.raised[name] = allowed - limit + max(limit, spent + price - allowed)
+
+    def _unpriced(self, model: str, name: str) -> str:
+        line = f"the price of {model} is not known, so agent.{name} cannot be kept"
+        if self.listener.ask_spending is None:
+            raise SpendingLimitError(f"Not sent: {line}.")
+        told, self.told_unpriced = self.told_unpriced, True
+        return "" if told else f"{line[0].upper()}{line[1:]}."
