@@ -9,6 +9,7 @@ from rolling_chat.tools.edit_file import EditFile, MultiEdit
 from rolling_chat.tools.fetch_url import FetchUrl
 from rolling_chat.tools.list_files import ListFiles
 from rolling_chat.tools.move_file import DeleteFile, MoveFile
+from rolling_chat.tools.outline import Outline
 from rolling_chat.tools.read_file import ReadFile
 from rolling_chat.tools.recall import Recall
 from rolling_chat.tools.run_command import RunCommand
@@ -20,7 +21,8 @@ from rolling_chat.tools.write_file import WriteFile
 def all_tools() -> tuple[Tool, ...]:
     """Return all tools, in the order in which they are offered."""
     changing = (EditFile(), MultiEdit(), WriteFile(), MoveFile(), DeleteFile())
-    return (ReadFile(), ListFiles(), SearchFiles(), *changing, RunCommand(), FetchUrl(), Todo(), Recall())
+    looking = (Outline(), FetchUrl())
+    return (ReadFile(), ListFiles(), SearchFiles(), *changing, RunCommand(), *looking, Todo(), Recall())
 
 
 def choose_tools(names: str | Sequence[str]) -> tuple[Tool, ...]:
