@@ -241,10 +241,11 @@ class Permissions:
         self.remove(rule)
 
 
-def written_calls_line(model: str) -> str:
+def written_calls_line(model: str, *, can_ask: bool = True) -> str:
     """Return the line for the user of a model that writes its calls as text."""
+    what = "each is asked about" if can_ask else "none runs here without a rule that allows it"
     return (
-        f"{model} writes its tool calls as text, so each is asked about. If it always does, put "
+        f"{model} writes its tool calls as text, so {what}. If it always does, put "
         f'tool_calls = "text" below [models."{model}"] in the settings.'
     )
 

@@ -82,6 +82,12 @@ _UNKNOWN_MODEL_TEXT = re.compile(
     r"|models/\S+ is not found",
     re.IGNORECASE,
 )
+# Ollama, llama.cpp by its age, vLLM, OpenRouter
+_NO_TOOLS_TEXT = re.compile(
+    r"does not support tools|unsupported param: tools|tools param requires|enable-auto-tool-choice"
+    r"|no endpoints found that support tool use",
+    re.IGNORECASE,
+)
 _NO_CREDIT_TEXT = re.compile(
     r"insufficient_quota|exceeded your current quota|credit balance|billing|payment required|out of credits",
     re.IGNORECASE,
@@ -188,10 +194,8 @@ def _decide(context: ErrorContext, body: ErrorBody, status: int | None, names: f
         return _late(context, provider, names)
     if status in {401, 403} or "AuthenticationError" in names or _BAD_KEY_TEXT.search(body.text):
         return _bad_key(context, provider, status)
-    if _NO_CREDIT_TEXT.search(body.text) or status == 402:
-        return _Failure(ErrorKind.THROTTLED, _no_credit(provider))
-    if status == 404 or _UNKNOWN_MODEL_TEXT.search(body.text):
-        return _Failure(ErrorKind.MODEL_UNKNOWN, _unknown_model(context, body))
+    if (failure := _about_the_model(context, body, status, provider)) is not None:
+        return failure
     is_answered = status is not None and 400 <= status < 500  # then the text is about another connection
     if names & _NETWORK_ERRORS or (not is_answered and _NETWORK_TEXT.search(body.text)):
         return _disconnected(context, body, provider, names)
@@ -203,6 +207,28 @@ def _decide(context: ErrorContext, body: ErrorBody, status: int | None, names: f
         return _Failure(ErrorKind.BAD_REQUEST, f"{provider} refused the request: {_quote(body)}")
     return _Failure(
         ErrorKind.UNKNOWN, f"The request to {provider} failed: {_quote(body)} (the log file has more)"
+    )
+
+
+def _about_the_model(
+    context: ErrorContext, body: ErrorBody, status: int | None, provider: str
+) -> _Failure | None:
+    """Return the failure of a request to a model that is unknown, not paid for, or takes no tools."""
+    if _NO_TOOLS_TEXT.search(body.text):
+        return _no_tools(context, provider)
+    if _NO_CREDIT_TEXT.search(body.text) or status == 402:
+        return _Failure(ErrorKind.THROTTLED, _no_credit(provider))
+    if status == 404 or _UNKNOWN_MODEL_TEXT.search(body.text):
+        return _Failure(ErrorKind.MODEL_UNKNOWN, _unknown_model(context, body))
+    return None
+
+
+def _no_tools(context: ErrorContext, provider: str) -> _Failure:
+    """Return the failure of a request with tools to a model that takes none; text it takes."""
+    return _Failure(
+        ErrorKind.BAD_REQUEST,
+        f'{provider} takes no tool calls for {context.model}: put tool_calls = "text" below '
+        f'[models."{context.model}"] in the settings, or use --tools none.',
     )
 
 

@@ -184,9 +184,9 @@ class LiteLLMProvider:
             "drop_params": True,
         }
         # to Ollama `tool_choice` is unknown: without tools it cannot call any
-        offered = request.tools and not request.text_tools
-        if offered and not (model.is_ollama and request.tool_choice == "none"):
-            arguments["tools"] = tools_to_wire(request)
+        tools = tools_to_wire(request)
+        if tools and not (model.is_ollama and request.tool_choice == "none"):
+            arguments["tools"] = tools
             arguments["tool_choice"] = request.tool_choice
         if request.max_tokens is not None:
             arguments["max_tokens"] = request.max_tokens

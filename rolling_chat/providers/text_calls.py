@@ -247,9 +247,7 @@ class _Reader:
         return end
 
     def _properties(self, name: str) -> Mapping[str, Json]:
-        parameters = self.offered.get(name, {}).get("parameters") or {}
-        properties = parameters.get("properties")
-        return properties if isinstance(properties, Mapping) else {}
+        return _parameters(self.offered.get(name, {}))[0]
 
     def _add(self, name: str, arguments: Json, *, raw: str) -> None:
         if name not in self.offered or not isinstance(arguments, dict):
@@ -297,16 +295,21 @@ def _written(call: ToolCall) -> str:
 
 
 def _example(function: JsonObject) -> str:
-    parameters = function["parameters"]
-    named = parameters.get("required") or list(parameters["properties"])[:1]
+    properties, required = _parameters(function)
+    named = required or list(properties)[:1]
     return json.dumps({"name": function["name"], "arguments": dict.fromkeys(named, "…")}, ensure_ascii=False)
 
 
 def _described(function: JsonObject) -> str:
-    parameters = function["parameters"]
-    lines = [f"- {function['name']}: {function['description']}"]
-    lines += _parameter_lines(parameters["properties"], parameters.get("required") or ())
-    return "\n".join(lines)
+    said = function.get("description") or ""
+    lines = [f"- {function['name']}{f': {said}' if said else ''}"]
+    return "\n".join([*lines, *_parameter_lines(*_parameters(function))])
+
+
+def _parameters(function: JsonObject) -> tuple[Mapping[str, JsonObject], Sequence[str]]:
+    """Return the properties of a tool's arguments, and which of them are required."""
+    parameters = function.get("parameters") or {}
+    return parameters.get("properties") or {}, parameters.get("required") or ()
 
 
 def _parameter_lines(properties: Mapping[str, JsonObject], required: Sequence[str]) -> Iterator[str]:

@@ -117,8 +117,11 @@ def to_wire(request: Request, *, marks: bool = True) -> list[dict[str, Json]]:
 
 
 def tools_to_wire(request: Request) -> list[dict[str, Json]]:
-    """Return the tool schemas of `request`, the last one marked where the family has cache marks."""
-    tools = [dict(tool) for tool in request.tools]
+    """Return the tool schemas of `request`, the last one marked where the family has cache marks.
+
+    There are none where the system prompt describes the tools.
+    """
+    tools = [] if request.text_tools else [dict(tool) for tool in request.tools]
     return mark_tools(tools) if find_family(request.model).cache_marks else tools
 
 

@@ -55,6 +55,23 @@ def test_a_key_that_is_refused_names_the_variable_it_came_from() -> None:
     assert "abcdefghijklmnop" not in str(error) + error.detail
 
 
+@pytest.mark.parametrize(
+    ("status", "said"),
+    [
+        (400, '{"error":"registry.ollama.ai/library/gemma2:2b does not support tools"}'),
+        (500, "Unsupported param: tools"),
+        (500, "tools param requires --jinja flag"),
+        (400, '"auto" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set'),
+        (404, "No endpoints found that support tool use."),
+    ],
+)
+def test_a_model_without_tools_is_said_to_take_them_as_text(status: int, said: str) -> None:
+    error = classify(StatusError(status, said), "openai/gemma")
+    assert error.kind is ErrorKind.BAD_REQUEST
+    assert not isinstance(error, PassingError)
+    assert 'put tool_calls = "text" below [models."openai/gemma"]' in str(error)
+
+
 def test_geminis_400_for_a_bad_key_is_a_bad_key() -> None:
     error = classify(
         StatusError(400, "API key not valid. Please pass a valid API key."), "gemini/gemini-2.5-pro"

@@ -224,3 +224,12 @@ def test_the_description_names_every_tool_and_argument_and_shows_a_call_that_is_
         assert all(f"  - {name} (" in told for name in tool["function"]["parameters"]["properties"])
     example = told[told.index("<tool_call>") : told.index("</tool_call>") + len("</tool_call>")]
     assert _found(example) is not None
+
+
+def test_a_tool_without_arguments_or_words_is_described_too() -> None:
+    bare = [{"type": "function", "function": {"name": "now"}}]
+    assert describe_tools(bare).endswith("The tools:\n- now")
+    assert describe_tools([]) == ""
+    found = find_calls('{"name": "now", "arguments": {}}', bare)
+    assert found is not None
+    assert [call.name for call in found.calls] == ["now"]

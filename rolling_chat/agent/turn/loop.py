@@ -151,7 +151,8 @@ class AgentLoop:
         if setup.tool_calls == "text" or self.calls.permissions.knows_written_calls:
             return
         self.calls.permissions.knows_written_calls = True
-        await self.emit(Noticed(written_calls_line(setup.model)))
+        can_ask = self.calls.permissions.listener.ask is not None
+        await self.emit(Noticed(written_calls_line(setup.model, can_ask=can_ask)))
 
     def _limit(self, iteration: int) -> str:
         """Which limit of tool use is reached; empty while none is."""

@@ -103,7 +103,7 @@ def reply_to(
     if may_call and orders_a_draft(asked):
         return _draft(turn, offered)
     if may_call and (calls := _next_calls(steps, turn, offered)):
-        return OfflineReply(calls=calls) if plainly == asked else OfflineReply(_as_text(calls))
+        return OfflineReply(calls=calls) if plainly == asked else OfflineReply(as_text(calls))
     results = [message.text for message in turn if message.role == "tool"]
     if steps and results:
         heard = [f"You said meanwhile: {text}" for text in added if not read_orders(text)]
@@ -142,7 +142,7 @@ def _next_calls(
     return tuple(call for call in calls if call is not None)
 
 
-def _as_text(calls: Sequence[ToolCall]) -> str:
+def as_text(calls: Sequence[ToolCall]) -> str:
     """Return calls as small local models write them."""
     written = (f'{{"name": "{call.name}", "arguments": {call.arguments}}}' for call in calls)
     return "\n".join(["I call a tool.\n", *(f"```json\n{text}\n```" for text in written)])

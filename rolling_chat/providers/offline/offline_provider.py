@@ -6,10 +6,11 @@ import asyncio
 import os
 import re
 from collections.abc import AsyncGenerator, Iterator, Sequence
+from dataclasses import replace
 
 from rolling_chat.messages import Ending, Json, JsonObject, Message, Usage
 from rolling_chat.providers.model_ref import unknown_model_line
-from rolling_chat.providers.offline.offline_model import OfflineReply, reply_to
+from rolling_chat.providers.offline.offline_model import OfflineReply, as_text, reply_to
 from rolling_chat.providers.offline.token_counts import count_prompt, count_text, fitting_pieces
 from rolling_chat.providers.offline.window import OFFLINE_MODEL, offline_window
 from rolling_chat.providers.protocol import (
@@ -21,7 +22,7 @@ from rolling_chat.providers.protocol import (
     TextDelta,
     ToolCallDelta,
 )
-from rolling_chat.providers.wire import made_by
+from rolling_chat.providers.wire import made_by, to_wire
 
 DELAY_VARIABLE = "ROLLING_CHAT_OFFLINE_DELAY"  # milliseconds a chunk
 _DEFAULT_DELAY = 8.0
@@ -38,7 +39,12 @@ async def stream_offline(
     """
     prompt_tokens = await asyncio.to_thread(count_prompt, messages, tools)
     room = _room(request, prompt_tokens)
+    if request.text_tools:  # it reads calls and results as they were, and writes calls as it is told
+        messages = to_wire(replace(request, text_tools=False), marks=False)
+        tools = list(request.tools)
     reply = await asyncio.to_thread(reply_to, messages, tools, may_call=request.tool_choice != "none")
+    if request.text_tools and reply.calls:
+        reply = OfflineReply(as_text(reply.calls))
     delay, ending = _delay(), Ending.COMPLETE
     text = ""
     if reply.calls:

@@ -18,6 +18,7 @@ from rolling_chat.providers.protocol import (
     TextDelta,
     ToolCallDelta,
 )
+from rolling_chat.providers.text_calls import as_called, find_calls
 
 SYSTEM = Message("system", "You help in a terminal.")
 TOOL: dict[str, Json] = {
@@ -123,3 +124,17 @@ async def test_a_senseless_delay_is_the_usual_one(
     monkeypatch.setenv("ROLLING_CHAT_OFFLINE_DELAY", "soon")
     request = Request("demo/offline", (Message("user", "hello"),), max_tokens=3)
     assert _finished(await _read(provider, request)).message.content
+
+
+async def test_it_writes_its_calls_where_tools_are_described_as_text(provider: LiteLLMProvider) -> None:
+    asked = Message("user", "list files")
+    request = Request("demo/offline", (SYSTEM, asked), (TOOL,), text_tools=True)
+    message = _finished(await _read(provider, request)).message
+    found = find_calls(message.text, [TOOL])
+    assert found is not None
+    assert (message.tool_calls, [call.name for call in found.calls]) == ((), ["list_files"])
+
+    result = Message("tool", "a.txt", tool_call_id=found.calls[0].id)
+    after = (SYSTEM, asked, as_called(message, found), result)
+    answer = _finished(await _read(provider, Request("demo/offline", after, (TOOL,), text_tools=True)))
+    assert "a.txt" in answer.message.text
