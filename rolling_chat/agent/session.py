@@ -12,8 +12,6 @@ from rolling_chat.agent.attachments import break_long_lines
 from rolling_chat.agent.context_settings import Overrides
 from rolling_chat.agent.errors import ChatError, in_words
 from rolling_chat.agent.exporting import export_session, session_as_markdown
-from rolling_chat.agent.file_states import FileState, file_states
-from rolling_chat.agent.file_undo import FileMove, FileUndo
 from rolling_chat.agent.history import History
 from rolling_chat.agent.memory.branch_memory import BranchMemory
 from rolling_chat.agent.memory.pins import SessionPins
@@ -33,6 +31,7 @@ from rolling_chat.agent.request.instructions import Instructions
 from rolling_chat.agent.request.preview import RequestPreview
 from rolling_chat.agent.request.size_estimates import SizeEstimates
 from rolling_chat.agent.runtime import Runtime
+from rolling_chat.agent.session_files import SessionFiles
 from rolling_chat.agent.session_state import SessionState
 from rolling_chat.agent.spending import Spending
 from rolling_chat.agent.todo_tracking import TodoTracker
@@ -58,7 +57,6 @@ from rolling_chat.pictures import read_header
 from rolling_chat.providers.background_thread import in_background
 from rolling_chat.providers.discovery import ModelChoice
 from rolling_chat.redaction import secrets_in, without_secrets
-from rolling_chat.sessions.kept_files import MAX_KEPT_BYTES
 from rolling_chat.sessions.records import SessionInfo
 from rolling_chat.todo_list import TodoList
 from rolling_chat.tools import ToolContext, choose_tools
@@ -101,6 +99,7 @@ class Session:
         self.summaries = Summaries(runtime, self.state, self.gate, self.summarizer, listener)
         self.preview = RequestPreview(self.state)
         self.pins = SessionPins(self.state)
+        self.files = SessionFiles(runtime, info.id)
         self.spending = Spending(runtime, info.id, listener)
         self.history = History(runtime, self.state, self.gate, self.summaries)
         self._todo = TodoTracker(self.conversation)
@@ -388,44 +387,6 @@ class Session:
         """The id of the branch's newest message; empty before the first."""
         messages = self.conversation.recent
         return messages[-1].id if messages else ""
-
-    @property
-    def has_kept_files(self) -> bool:
-        """Whether there is any change of files that could be undone."""
-        with in_words():
-            return self._runtime.store.kept_files.has_any()
-
-    @property
-    def kept_bytes(self) -> tuple[int, int]:
-        """The bytes kept of all sessions to undo changes of files, and the most that are kept."""
-        with in_words():
-            return self._runtime.store.kept_files.size(), MAX_KEPT_BYTES
-
-    def file_move(self, here: str, there: str) -> FileMove:
-        """Return what a move between two messages means for files; call it from a thread."""
-        with in_words():
-            return self._file_undo.move(here, there)
-
-    def move_files(self, move: FileMove) -> None:
-        """Change files back, or forth again; call it from a thread. Raises ChatError."""
-        with in_words():
-            self._file_undo.make(move)
-
-    def diff(self, here: str) -> str:
-        """Return what the tools changed up to a message, beside what is on disk; call it from a thread."""
-        with in_words():
-            return self._file_undo.diff(here)
-
-    @property
-    def _file_undo(self) -> FileUndo:
-        runtime = self._runtime
-        return FileUndo(runtime.store.kept_files, ToolContext(runtime.folder, runtime.environ))
-
-    async def files(self) -> list[FileState]:
-        """Return the files that this session's tools read and wrote, and whether they have changed."""
-        with in_words():
-            used = self._runtime.store.files(self.info.id)
-        return await in_background(partial(file_states, used))
 
     def export(self, target: str = "") -> Path:
         """Write the branch to a new file, given by name or by format; return the file."""

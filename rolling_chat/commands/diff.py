@@ -7,7 +7,7 @@ from rolling_chat.commands.base import Command, CommandContext
 
 async def _run(context: CommandContext, _argument: str) -> None:
     session, head = context.chat.session, context.chat.session.head
-    diff = await context.wait_for(lambda _: session.diff(head), "comparing files")
+    diff = await context.wait_for(lambda _: session.files.diff(head), "comparing files")
     if diff is None:
         return
     if not diff:

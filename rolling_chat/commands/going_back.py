@@ -25,9 +25,9 @@ async def go_back(context: CommandContext, title: str, head: str, go: Callable[[
     """
     session = context.chat.session
     move = None
-    if session.has_kept_files:
+    if session.files.has_kept:
         here = session.head
-        move = await context.wait_for(lambda _: session.file_move(here, head), "comparing files")
+        move = await context.wait_for(lambda _: session.files.move(here, head), "comparing files")
         if move is None:
             return False
     chosen = await _choose(context, title, move)
@@ -68,7 +68,7 @@ async def _move_files(context: CommandContext, move: FileMove) -> list[str]:
     session = context.chat.session
     session.gate.require_idle()
     try:
-        await context.wait_for(lambda _: session.move_files(move), "changing files")
+        await context.wait_for(lambda _: session.files.make(move), "changing files")
     except ChatError as error:
         context.say(f"Nothing was moved: {error}", warning=True)
         return []

@@ -41,7 +41,7 @@ async def _run(context: CommandContext, _argument: str) -> None:
 async def _was_written(context: CommandContext) -> bool:
     """Return whether this session wrote the file, which the user approved, and it is still the same."""
     path = str(context.chat.folder_instructions)
-    files = await context.chat.session.files()
+    files = await context.chat.session.files.states()
     return any(
         file.path == path and "written" in file.action and file.since.value == "unchanged" for file in files
     )

@@ -124,12 +124,12 @@ async def test_the_diff_of_a_session_is_what_it_changed_in_all(desk: EditingDesk
     (desk.folder / "a.txt").write_text("one\ntwo\n")
     await desk.turn(call_of("edit_file", path="a.txt", old="two", new="three"))
     await desk.turn(call_of("edit_file", path="a.txt", old="three", new="four"))
-    assert desk.chat.session.diff(desk.chat.session.head).split("\n")[3:] == [" one", "-two", "+four"]
+    assert desk.chat.session.files.diff(desk.chat.session.head).split("\n")[3:] == [" one", "-two", "+four"]
 
 
 async def test_a_refused_edit_leaves_nothing_to_undo(desk: EditingDesk) -> None:
     await desk.turn(call_of("edit_file", path="a.txt", old="x", new="y"))
-    assert desk.chat.session.file_move(desk.chat.session.head, "").is_nothing
+    assert desk.chat.session.files.move(desk.chat.session.head, "").is_nothing
 
 
 TURN = st.tuples(st.just("turn"), st.lists(st.tuples(st.sampled_from(NAMES), st.integers(0, 5)), max_size=3))
@@ -216,8 +216,8 @@ async def test_an_undo_that_cannot_be_made_changes_nothing(desk: EditingDesk) ->
     (desk.folder / "a.txt").write_text("old\n")
     await desk.turn(call_of("edit_file", path="a.txt", old="old", new="new"))
     session = desk.chat.session
-    move = session.file_move(session.head, "")
+    move = session.files.move(session.head, "")
     (desk.folder / "a.txt").write_text("mine\n")
     with pytest.raises(ChatError, match="was changed by somebody else: nothing was changed"):
-        session.move_files(move)
+        session.files.make(move)
     assert desk.files() == {"a.txt": b"mine\n"}

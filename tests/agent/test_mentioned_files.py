@@ -212,7 +212,7 @@ async def test_a_message_that_is_taken_back_mentions_its_files_again(opened: Ope
 async def test_a_whole_file_that_was_attached_counts_as_read(opened: Opened, work: Path) -> None:
     chat, _, _ = opened(says("ok"))
     await sent(chat, '@"a b.txt" and @src/x.py:1-2')
-    states = {state.path: state for state in await chat.session.files()}
+    states = {state.path: state for state in await chat.session.files.states()}
     assert set(map(str, states)) == {str((work / name).resolve()) for name in ("a b.txt", "src/x.py")}
 
 

@@ -64,8 +64,8 @@ class EditingDesk:
         """Rewind conversation and files to before a turn; return what is said of files that are left."""
         session = self.chat.session
         asked = session.history.turns()[number].message.id
-        move = session.file_move(session.head, session.history.before(asked))
-        session.move_files(move)
+        move = session.files.move(session.head, session.history.before(asked))
+        session.files.make(move)
         session.history.rewind(asked)
         return list(move.left)
 
@@ -73,8 +73,8 @@ class EditingDesk:
         session = self.chat.session
         target = session.history.redo_target()
         assert target is not None
-        move = session.file_move(session.head, target)
-        session.move_files(move)
+        move = session.files.move(session.head, target)
+        session.files.make(move)
         session.history.redo()
         return list(move.left)
 

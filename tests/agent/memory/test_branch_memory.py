@@ -72,7 +72,9 @@ async def test_files_that_were_read_are_known_with_what_became_of_them(opened: O
     await collect(chat.send("read them"))
     (runtime.folder / "b.txt").write_text("other")
     (runtime.folder / "c.txt").unlink()
-    files = {Path(file.path).name: (file.action, file.since.value) for file in await chat.session.files()}
+    files = {
+        Path(file.path).name: (file.action, file.since.value) for file in await chat.session.files.states()
+    }
     assert files == {
         "a.txt": ("read", "unchanged"), "b.txt": ("read", "changed since"), "c.txt": ("read", "gone")
     }  # fmt: skip

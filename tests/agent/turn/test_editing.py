@@ -278,7 +278,11 @@ async def test_over_lines_that_the_model_never_saw_nothing_is_written(
     await collect(chat.send("go"))
     assert (file.read_text() == "new\n") is is_written
     assert is_written or "read it first, all of it" in _results(chat)[-1]
-    assert {state.action for state in await chat.session.files()} <= {"read", "written", "read and written"}
+    assert {state.action for state in await chat.session.files.states()} <= {
+        "read",
+        "written",
+        "read and written",
+    }
 
 
 async def test_files_name_what_was_written_and_deleted(opened: Opened) -> None:
