@@ -15,7 +15,11 @@ def main() -> None:
     look_seldom()
     from rolling_chat.cli import run  # noqa: PLC0415  # the interpreter is up before anything of ours loads
 
-    _end_now(run(sys.argv[1:]))
+    code = run(sys.argv[1:])
+    sandbox = sys.modules.get("rolling_chat.tools.sandbox.sandbox")
+    if sandbox is not None:  # a command ran
+        sandbox.clean_up()
+    _end_now(code)
 
 
 def _end_now(code: int) -> NoReturn:

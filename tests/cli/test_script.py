@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+from pathlib import Path
 from typing import TextIO
 
 import pytest
@@ -73,6 +74,16 @@ def test_approvals_all_lets_it_run(program: Program) -> None:
     result = program("-p", "run `touch made`", "--approvals", "all", "--output-format", "json").json
     assert result["tool_calls"][0]["ok"] is True
     assert (program.folder / "made").exists()
+
+
+def test_a_command_leaves_no_temporary_folder_behind(program: Program, tmp_path: Path) -> None:
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    ran = program.child(
+        "-p", "run the command `echo hello`", "--approvals", "all", environ={"TMPDIR": str(temporary)}
+    )
+    assert "hello" in ran.out
+    assert list(temporary.iterdir()) == []
 
 
 def test_tools_none_offers_none(program: Program) -> None:

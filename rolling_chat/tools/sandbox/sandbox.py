@@ -207,16 +207,16 @@ def _private() -> Path:
     folder = Path(tempfile.mkdtemp(prefix="rolling-chat-")).resolve()
     (folder / "tmp").mkdir()
     (folder / "empty").touch(0o400)
-    atexit.register(_clean_up, folder)
+    atexit.register(clean_up)
     return folder
 
 
-def _clean_up(folder: Path) -> None:
-    """Remove the private folder, unless the user let a process run on that uses it."""
+def clean_up() -> None:
+    """Remove what the sandboxes of this process left, unless the user let a process run on that uses it."""
     STUBS.remove()
     NEWCOMERS.move_away()
-    if not CHILDREN.left_running():
-        shutil.rmtree(folder, ignore_errors=True)
+    if _private.cache_info().currsize and not CHILDREN.left_running():
+        shutil.rmtree(_private(), ignore_errors=True)
 
 
 def _moved_away(path: Path) -> Path | None:
