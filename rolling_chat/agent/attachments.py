@@ -34,7 +34,7 @@ class Attachments:
 
     def keep(self, session_id: str, text: str) -> Path:
         """Write `text` to a new file that only the user may read. Raises SettingsError."""
-        folder = self.folder_of(session_id)
+        folder = self._root() / session_id
         names = (folder / f"message-{number}.txt" for number in itertools.count(1))
         path = next(path for path in names if not path.exists())
         replace_file(path, text)
@@ -45,15 +45,16 @@ class Attachments:
 
         The folder `taken` has no such name. Raises SettingsError.
         """
-        folder = self.folder_of(session_id)
+        folder = self._root() / session_id
         names = (f"pasted-picture-{number}{suffix}" for number in itertools.count(1))
         name = next(name for name in names if not ((folder / name).exists() or (taken / name).exists()))
         replace_file(folder / name, data)
         return name
 
-    def folder_of(self, session_id: str) -> Path:
-        """Return the folder of a session's files, which need not exist."""
-        return self._root() / session_id
+    def folder_of(self, session_id: str) -> Path | None:
+        """Return the folder of a session's files, which need not exist; None where there can be none yet."""
+        has_root = self._folder is not None or self._temporary is not None
+        return self._root() / session_id if has_root else None
 
     def is_named(self, path: str, branch: Sequence[Message]) -> bool:
         """Return whether `path` is such a file and a user message of the branch names it."""

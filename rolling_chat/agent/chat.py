@@ -294,7 +294,7 @@ class Chat:
     async def _said(self, text: str) -> tuple[TurnStarted, list[str]]:
         """Store a user message with what it mentions; also return notices on what was not attached."""
         session = self.session
-        outgoing = await session.attaching.outgoing(text)
+        outgoing = await session.mentions.attaching.outgoing(text)
         if self.session is not session:
             raise ChatError("Not sent: another session was opened.")
         session.require_sendable()

@@ -19,12 +19,8 @@ from rolling_chat.tools import ToolContext, ToolError
 from rolling_chat.tools.confine import Located, locate, open_inside, relative_name
 from rolling_chat.tools.list_files import list_folder
 from rolling_chat.tools.read_file import select_lines
+from rolling_chat.tools.sandbox.walls import secret_paths
 
-# Below the home folder: keys and passwords, which nobody means to send to a model.
-_SECRETS = (
-    ".ssh", ".aws", ".azure", ".gnupg", ".kube", ".docker/config.json", ".netrc", ".git-credentials",
-    ".npmrc", ".pypirc", ".password-store", ".config/gh", ".config/gcloud", ".local/share/keyrings",
-)  # fmt: skip
 _OF_THE_SYSTEM = ("/proc", "/sys", "/dev")  # files that are windows into the kernel
 _BYTES_PER_TOKEN = 4  # before a file is read
 _FENCE = re.compile(r"`{3,}")
@@ -77,7 +73,7 @@ class MentionedFiles:
         self,
         context: ToolContext,
         own: Sequence[Path],
-        kept: Path,
+        kept: Path | None,
         price: Callable[[Attachment], int],
     ) -> None:
         self._context = context
@@ -96,7 +92,7 @@ class MentionedFiles:
 
     def _locate_kept(self, name: str) -> Located | None:
         """Return the file of a picture that came from the clipboard, by its name alone."""
-        if not _KEPT_NAME.fullmatch(name):
+        if self._kept is None or not _KEPT_NAME.fullmatch(name):
             return None
         located = locate(str(self._kept / name), self._context)
         return replace(located, is_inside=True) if located is not None else None
@@ -182,13 +178,15 @@ class MentionedFiles:
 
     def _refusal(self, mention: Mention, located: Located) -> str:
         """Say why a file is never attached; empty if it may be."""
-        if _KEPT_NAME.fullmatch(mention.path):
-            return ""
         name, path = f"@{mention.spelled}", located.path
-        home = self._context.environ.get("HOME", "")
-        if home and any(lies_in(str(path), str(Path(home).resolve() / secret)) for secret in _SECRETS):
-            return f"{name} may hold keys or passwords, and is not attached; remove the @ to send its name."
+        if self._kept is not None and path.parent == self._kept and _KEPT_NAME.fullmatch(path.name):
+            return ""
         folder = self._context.folder.resolve()
+        secrets = (
+            secret for secret in secret_paths(self._context.environ) if not lies_in(str(folder), str(secret))
+        )
+        if any(lies_in(str(path), str(secret)) for secret in secrets):
+            return f"{name} may hold keys or passwords, and is not attached; remove the @ to send its name."
         if any(path.is_relative_to(own) and not folder.is_relative_to(own) for own in self._own):
             return f"{name} is Rolling Chat's own file, and is not attached; remove the @ to send its name."
         if any(path.is_relative_to(root) for root in _OF_THE_SYSTEM):

@@ -17,7 +17,6 @@ from rolling_chat.agent.memory.branch_memory import BranchMemory
 from rolling_chat.agent.memory.pins import SessionPins
 from rolling_chat.agent.memory.summaries import Summaries
 from rolling_chat.agent.memory.summarizer import Summarizer
-from rolling_chat.agent.mentioned_files import MentionedFile, MentionedFiles
 from rolling_chat.agent.models import (
     call_address,
     known_addresses,
@@ -29,13 +28,12 @@ from rolling_chat.agent.permissions import Permissions
 from rolling_chat.agent.plan_mode import mode_note
 from rolling_chat.agent.request.instructions import Instructions
 from rolling_chat.agent.request.preview import RequestPreview
-from rolling_chat.agent.request.size_estimates import SizeEstimates
 from rolling_chat.agent.runtime import Runtime
 from rolling_chat.agent.session_files import SessionFiles
+from rolling_chat.agent.session_mentions import SessionMentions
 from rolling_chat.agent.session_state import SessionState
 from rolling_chat.agent.spending import Spending
 from rolling_chat.agent.todo_tracking import TodoTracker
-from rolling_chat.agent.turn.attaching import Attaching
 from rolling_chat.agent.turn.loop import AgentLoop
 from rolling_chat.agent.turn.oversized import (
     LargeMessage,
@@ -49,19 +47,15 @@ from rolling_chat.agent.turn.running import TurnGate
 from rolling_chat.agent.turn.sandboxing import Sandboxing
 from rolling_chat.agent.turn.tool_calls import CallRunner
 from rolling_chat.agent.turn.waiting import WaitingMessages
-from rolling_chat.context.tokens import TokenEstimator, estimator_for
 from rolling_chat.events import Emit, Listener, Noticed
 from rolling_chat.mentions import remarked
-from rolling_chat.messages import Attachment, Message, Usage
-from rolling_chat.pictures import read_header
+from rolling_chat.messages import Message, Usage
 from rolling_chat.providers.background_thread import in_background
 from rolling_chat.providers.discovery import ModelChoice
 from rolling_chat.redaction import secrets_in, without_secrets
 from rolling_chat.sessions.records import SessionInfo
 from rolling_chat.todo_list import TodoList
 from rolling_chat.tools import ToolContext, choose_tools
-from rolling_chat.tools.file_index import FileIndex, read_index
-from rolling_chat.tools.read_file import READ_FILE
 from rolling_chat.tools.run_command import MAX_TIMEOUT, RunCommand
 
 
@@ -85,7 +79,6 @@ class Session:
         model_line: str,
     ) -> None:
         self._runtime = runtime
-        self._listener = listener
         self.permissions = Permissions.of(runtime, listener)
         self.state = SessionState(
             runtime, info, model=model, address=address, rolling=rolling,
@@ -98,6 +91,7 @@ class Session:
         self.summarizer = Summarizer(runtime, self.planner.builder, self.state.spend, self.gate)
         self.summaries = Summaries(runtime, self.state, self.gate, self.summarizer, listener)
         self.preview = RequestPreview(self.state)
+        self.mentions = SessionMentions(runtime, self.state, listener)
         self.pins = SessionPins(self.state)
         self.files = SessionFiles(runtime, info.id)
         self.spending = Spending(runtime, info.id, listener)
@@ -186,7 +180,7 @@ class Session:
 
     def instruction_sizes(self) -> Sequence[tuple[str, int]]:
         """Return the name of each instruction file in the system prompt, and its tokens."""
-        count = self._estimator.count_text
+        count = self.state.sizes.estimator.count_text
         return tuple((section.name, count(section.text)) for section in self.instructions.sections)
 
     @property
@@ -200,21 +194,11 @@ class Session:
         recent = self.conversation.recent
         return self.permissions.policy == "plan" and bool(recent) and recent[-1].role == "assistant"
 
-    @property
-    def sizes(self) -> SizeEstimates:
-        """The estimator of what drafts and replies add to this session's requests."""
-        return SizeEstimates(self.model, self._estimator, self.setup.takes_pictures)
-
     def result_tokens(self, messages: Sequence[Message]) -> Mapping[str, int]:
         """Return the tokens of those tool results among `messages` that were ever counted, by message id."""
         counts = self.state.counts
         known = ((one.id, counts.known_tokens(one)) for one in messages if one.role == "tool")
         return {message_id: tokens for message_id, tokens in known if tokens}
-
-    @property
-    def _estimator(self) -> TokenEstimator:
-        choice = self._runtime.settings.context.token_estimator
-        return estimator_for(self.model, choice, self.setup.measurements.calibration, self.state.counts.memo)
 
     def set_model(self, model: str, address: str = "") -> str:
         """Use `model` from the next request on; return a line that reports it.
@@ -260,58 +244,8 @@ class Session:
         return AgentLoop(
             self.conversation, self.planner, self.preview.plan, runtime.provider, calls, emit,
             partial(self._ready_to_plan, emit), runtime.settings.agent.max_tool_iterations, waiting,
-            self.attaching, self.spending, str(runtime.paths.log_file),
+            self.mentions.attaching, self.spending, str(runtime.paths.log_file),
         )  # fmt: skip
-
-    @property
-    def mentioned_files(self) -> MentionedFiles:
-        """The finder of the files that typed text mentions."""
-        context = ToolContext(self._runtime.folder, self._runtime.environ)
-        kept = self._runtime.attachments.folder_of(self.info.id)
-        return MentionedFiles(context, self._runtime.paths.own, kept, self.sizes.of_attachment)
-
-    def preview_of(self, file: MentionedFile) -> Attachment:
-        """Return what attaching a mentioned file would add; call it from a thread. Raises ChatError."""
-        with in_words():
-            added = self.mentioned_files.preview(file)
-        if added.picture and not self.setup.takes_pictures:
-            return replace(added, note=f"{added.note}, sent as a line")
-        return added
-
-    def keep_picture(self, data: bytes) -> str:
-        """Keep a picture from the clipboard as a private file, and return the name by which it is mentioned.
-
-        Call it from a thread. Raises ChatError.
-        """
-        header = read_header(data)
-        if header is None:
-            raise ChatError("The clipboard has no PNG, JPEG, GIF or WebP picture.")
-        with in_words():
-            suffix = f".{header.kind.lower()}"
-            runtime = self._runtime
-            return runtime.attachments.keep_picture(self.info.id, data, suffix, runtime.folder)
-
-    @property
-    def attaching(self) -> Attaching:
-        """The reader of the files that a message mentions, for a message that is sent now."""
-        return Attaching(
-            self.mentioned_files,
-            self._listener.ask_attachment,
-            self.setup.config.max_tool_result_tokens,
-            self._can_read,
-            "" if self.setup.takes_pictures else self.model,
-            partial(self._runtime.attachments.keep, self.info.id),
-        )
-
-    def read_index(self) -> FileIndex:
-        """Index the files of the working folder, to complete their names; call it from a thread."""
-        runtime = self._runtime
-        environment = without_secrets(runtime.environ, runtime.settings.agent.environment)
-        return read_index(runtime.folder, environment)
-
-    @property
-    def _can_read(self) -> bool:
-        return any(tool.name == READ_FILE for tool in self.setup.tools)
 
     async def run_own(self, command: str) -> str:
         """Run a command for the user, as `run_command` would, and return its output and its exit code.
@@ -406,7 +340,7 @@ class Session:
         """Find what was in the way of a turn that ended because its request did not fit. Raises ChatError."""
         report = self.preview.report()
         rolled = report if self.rolling else await self.overrides.preview()
-        return find_obstacle(report, rolled, can_read=self._can_read)
+        return find_obstacle(report, rolled, can_read=self.setup.reads_files)
 
     async def keep_as_file(self, large: LargeMessage, *, head_and_tail: bool) -> str:
         """Undo a message that is too large; keep its text in the session and as a private file.
@@ -436,7 +370,7 @@ class Session:
             # what is too large is the text: its pictures are attached again
             pictures = [one.mention for one in message.attachments if one.picture]
             return as_opening(remarked(message.words, pictures), note)
-        return as_head_and_tail(whole, note, large, self._estimator.count_text)
+        return as_head_and_tail(whole, note, large, self.state.sizes.estimator.count_text)
 
     def close(self) -> None:
         """Stop the session's background work, and release the session.

@@ -14,7 +14,9 @@ from rolling_chat.agent.models import model_warnings, unknown_address_line
 from rolling_chat.agent.request.counting import SessionCounts
 from rolling_chat.agent.request.planner import Planner
 from rolling_chat.agent.request.setup import RequestSetup
+from rolling_chat.agent.request.size_estimates import SizeEstimates
 from rolling_chat.agent.runtime import Runtime
+from rolling_chat.context.tokens import estimator_for
 from rolling_chat.events import Listener
 from rolling_chat.messages import Ending, Usage
 from rolling_chat.sessions.records import SessionChanges, SessionInfo, StoreError
@@ -64,6 +66,13 @@ class SessionState:
         self.repair()
         if (info.model, info.api_base, info.rolling) != (model, address, rolling):
             self.update(model=model, api_base=address, rolling=rolling)
+
+    @property
+    def sizes(self) -> SizeEstimates:
+        """The estimator of what drafts and replies add to this session's requests."""
+        setup, choice = self.setup, self._runtime.settings.context.token_estimator
+        estimator = estimator_for(setup.model, choice, setup.measurements.calibration, self.counts.memo)
+        return SizeEstimates(setup.model, estimator, setup.takes_pictures)
 
     @property
     def is_followed(self) -> bool:

@@ -114,8 +114,8 @@ class CommandContext(Protocol):
         """Await `work`, showing `doing`; return None if the user cancels, which cancels it."""
         ...
 
-    def insert(self, text: str) -> None:
-        """Insert text into the prompt box as if it was pasted: a long one is folded."""
+    def insert_output(self, text: str) -> None:
+        """Insert what a command wrote into the prompt box, as one word with its price."""
         ...
 
     async def paste_picture(self) -> None:

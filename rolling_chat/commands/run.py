@@ -23,7 +23,7 @@ async def _run(context: CommandContext, argument: str) -> None:
     elif argument.startswith(_ONLY_ME):
         context.show_text(f"$ {one_line(command, 200)}", output)
     else:
-        context.insert(f"I ran this command:\n$ {command}\n{output}\n")
+        context.insert_output(f"I ran this command:\n$ {command}\n{output}\n")
 
 
 RUN = Command(

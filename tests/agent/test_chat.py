@@ -224,8 +224,8 @@ async def test_the_report_is_kept_until_the_conversation_changes(opened: Opened)
 
 async def test_a_draft_is_counted(opened: Opened) -> None:
     chat, *_ = opened(says("one"))
-    assert chat.session.sizes.of_draft("") == 0
-    assert 0 < chat.session.sizes.of_draft("word") < chat.session.sizes.of_draft("word " * 100)
+    assert chat.session.state.sizes.of_draft("") == 0
+    assert 0 < chat.session.state.sizes.of_draft("word") < chat.session.state.sizes.of_draft("word " * 100)
 
 
 @pytest.mark.parametrize("text", ["", "   ", "\n\t"])

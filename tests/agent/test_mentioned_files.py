@@ -122,7 +122,7 @@ async def test_a_message_that_the_user_does_not_send_is_not_stored(opened: Opene
     assert not chat.session.messages
 
 
-@pytest.mark.parametrize("name", ["~/.ssh/id_rsa", "~/.netrc", "key"])
+@pytest.mark.parametrize("name", ["~/.ssh/id_rsa", "~/.netrc", "key", "pasted-picture-1.png"])
 async def test_keys_and_passwords_are_never_attached_not_even_by_a_link(
     opened: Opened, work: Path, name: str
 ) -> None:
@@ -130,7 +130,8 @@ async def test_keys_and_passwords_are_never_attached_not_even_by_a_link(
     (home / ".ssh").mkdir()
     (home / ".ssh" / "id_rsa").write_text("secret")
     (home / ".netrc").write_text("secret")
-    (work / "key").symlink_to(home / ".ssh" / "id_rsa")
+    for link in ("key", "pasted-picture-1.png"):
+        (work / link).symlink_to(home / ".ssh" / "id_rsa")
     chat, _, _ = opened(says("ok"))
     chat.listener.ask_attachment = answers(Attach.WHOLE, asked := [])
     with pytest.raises(AttachmentRefusedError, match="keys or passwords"):
@@ -185,6 +186,19 @@ async def test_a_large_file_can_be_left_for_the_model_to_read_in_pieces(opened: 
     assert asked[0].has_pieces
     assert asked[0].tokens > 8_000
     assert "20,000 lines) is the file big.txt; read it in pieces: read_file" in attached.text
+
+
+@pytest.mark.parametrize("name", ["one-line.txt", "../outside.txt"])
+async def test_what_the_tool_cannot_read_in_pieces_is_kept_as_a_private_file(
+    opened: Opened, work: Path, name: str
+) -> None:
+    (work / name).write_text("word " * 20_000 + ("\nend" if name.startswith("..") else ""))
+    chat, runtime, _ = opened(says("ok"))
+    chat.listener.ask_attachment = answers(Attach.IN_PIECES, [])
+    (attached,) = (await sent(chat, f"@{name}")).attachments
+    (kept,) = runtime.paths.attachments_dir.glob("*/*")
+    assert f"is the file {kept};" in attached.text
+    assert max(map(len, kept.read_text().splitlines())) <= 2_000
 
 
 async def test_a_name_with_escapes_steers_nothing(opened: Opened, work: Path) -> None:

@@ -144,7 +144,7 @@ async def test_a_message_with_a_picture_that_is_taken_back_attaches_it_again(
     tmp_path: Path, work: Path
 ) -> None:
     chat, _ = open_chat(tmp_path, says("ok"))
-    name = chat.session.keep_picture(SHOT)
+    name = chat.session.mentions.keep_picture(SHOT)
     await collect(chat.send(marked(f"look at @{name}")))
     taken = chat.session.history.undo()
     await collect(chat.send(as_typed(taken)))

@@ -68,7 +68,7 @@ class PlainContext:
     async def wait_for_task(self, work: Coroutine[Any, Any, Result], doing: str) -> Result | None:
         return await work
 
-    def insert(self, text: str) -> None:
+    def insert_output(self, text: str) -> None:
         self.draft += text
 
     async def paste_picture(self) -> None:

@@ -16,6 +16,7 @@ from rolling_chat.sessions.records import Learned
 from rolling_chat.settings.schema import ContextSettings, ToolCalls
 from rolling_chat.tools import Tool
 from rolling_chat.tools.memory import RECALL
+from rolling_chat.tools.read_file import READ_FILE
 
 
 class RequestSetup:
@@ -94,6 +95,11 @@ class RequestSetup:
     def tool_calls(self) -> ToolCalls:
         """The form of the model's calls: of the API, as text, or whichever it uses."""
         return self._runtime.settings.for_model(self.model).tool_calls
+
+    @property
+    def reads_files(self) -> bool:
+        """Whether the model is offered the tool that reads files."""
+        return any(tool.name == READ_FILE for tool in self.tools)
 
     @property
     def takes_pictures(self) -> bool:

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-from rolling_chat.agent.errors import ChatError
+from rolling_chat.agent.attachments import break_long_lines
+from rolling_chat.agent.errors import ChatError, in_words
 from rolling_chat.agent.mentioned_files import MentionedFile, MentionedFiles, ReadFile
 from rolling_chat.events import AskAttachment, Attach, AttachmentQuestion
 from rolling_chat.mentions import find, plain
@@ -112,9 +113,11 @@ class Attaching:
     def _in_pieces(self, file: MentionedFile, read: ReadFile) -> Attachment:
         """Return the line that names a file and says how to read it."""
         tokens, lines = read.attachment.tokens, max(read.lines, 1)
-        path = self.files.name_of(file)
-        if not file.located.is_inside:
-            path = str(self.keep(read.attachment.text))
+        path, text = self.files.name_of(file), break_long_lines(read.attachment.text)
+        # the tool reads lines, and nothing outside of the folder
+        if text is not read.attachment.text or not file.located.is_inside:
+            with in_words():
+                path, lines = str(self.keep(text)), text.count("\n") + 1
         at_a_time = max(1, int(_SHARE_OF_PIECE * self.piece) * lines // max(tokens, 1))
         line = (
             f"[{file.name} (about {round(tokens, -2):,} tokens, {lines:,} lines) is the file {path}; "

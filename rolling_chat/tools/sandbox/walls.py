@@ -73,7 +73,7 @@ def plan_walls(
     folder, own = folder.resolve(), tuple(path.resolve() for path in own)
     is_writable = not _is_protected(folder, own)
     protected = _find_protected(folder) if is_writable else _Protected()
-    secrets = (*_secrets(environ), *_sockets(folder), *own)
+    secrets = (*secret_paths(environ), *_sockets(folder), *own)
     hidden = {path for path in secrets if path != folder and os.path.exists(path)}
     closed = {path for path in hidden if not folder.is_relative_to(path)}
     return Walls(
@@ -107,7 +107,8 @@ def _sockets(folder: Path) -> Iterator[Path]:
             )
 
 
-def _secrets(environ: Mapping[str, str]) -> Iterator[Path]:
+def secret_paths(environ: Mapping[str, str]) -> Iterator[Path]:
+    """Yield the files and folders of the user that hold keys and passwords, which need not exist."""
     homes = {environ.get("HOME", "")}
     with suppress(RuntimeError):
         homes.add(str(Path.home()))

@@ -249,7 +249,7 @@ class CommandController:
         try:
             data = await self.wait_for(lambda _: read_picture(os.environ), "reading the clipboard")
             if data:
-                path = await asyncio.to_thread(self.chat.session.keep_picture, data)
+                path = await asyncio.to_thread(self.chat.session.mentions.keep_picture, data)
                 self._screen.prompt.mention(path)
         except (ClipboardError, ChatError) as error:
             self.say(str(error), warning=True)
@@ -262,9 +262,9 @@ class CommandController:
         """Redraw the title row."""
         self._screen.state.changed()
 
-    def insert(self, text: str) -> None:
-        """Insert text into the prompt box as if it was pasted: a long one is folded."""
-        self._screen.prompt.take_in(text)
+    def insert_output(self, text: str) -> None:
+        """Insert what a command wrote into the prompt box, as one word with its price."""
+        self._screen.prompt.take_output(text)
 
     def offer_draft(self, text: str) -> bool:
         """Put `text` in the prompt box if that is blank; return whether it was."""

@@ -73,7 +73,7 @@ class Meter:
             case TurnStarted():
                 self._sending = 0
             case RequestStarted(_, _, reply_id):
-                self._reply = self._chat.session.sizes.follow(reply_id)
+                self._reply = self._chat.session.state.sizes.follow(reply_id)
             case ReasoningAdded() | TextAdded() | CallForming():
                 if self._reply is not None:
                     self._reply.take(event)
@@ -93,7 +93,7 @@ class Meter:
 
     def weigh(self, text: str) -> int:
         """Return the tokens that a draft would add to the next request; call it from any thread."""
-        return self._chat.session.sizes.of_draft(text) if text.strip() else 0
+        return self._chat.session.state.sizes.of_draft(text) if text.strip() else 0
 
     def show_draft(self, draft: str, tokens: int) -> None:
         """Record the prompt box's draft and its size in tokens, for the gauge to show."""
@@ -103,7 +103,7 @@ class Meter:
         """Estimate the tokens of a paste at once, a long one by sampling; return 0 before `begin`."""
         if not self.is_ready:
             return 0
-        return self._chat.session.sizes.about(text) if text.strip() else 0
+        return self._chat.session.state.sizes.about(text) if text.strip() else 0
 
     def send_draft(self, *, is_next: bool = True) -> None:
         """Clear the draft; with `is_next`, count it as being sent until the turn starts."""
@@ -161,7 +161,7 @@ class Meter:
         # the report's estimate may be off by its band: near the mark only the pipeline itself knows
         if report is None or 2 * self.draft_tokens < report.until_trim:
             return ""
-        if not report.within_budget:
+        if not report.within_budget or self.draft_tokens > 2 * report.room:
             return "does not fit"
         asked = (report, self._draft)
         if self._weighed[0] != asked:

@@ -16,7 +16,7 @@ from rolling_chat.text import printable, typed
 _OPEN, _CLOSE = "\U0010fff0", "\U0010fff1"
 _DRAWN = str.maketrans({_OPEN: "[", _CLOSE: "]", MARK: "@", NOT_TYPED: "!"})
 _TAKEN_OUT = str.maketrans({_OPEN: None, _CLOSE: None, MARK: None, NOT_TYPED: None})
-_TOKEN = re.compile(f"{_OPEN}(?:paste|file|folder|picture) (\\d+):[^{_OPEN}{_CLOSE}\n]*{_CLOSE}")
+_TOKEN = re.compile(f"{_OPEN}(?:paste|output|file|folder|picture) (\\d+):[^{_OPEN}{_CLOSE}\n]*{_CLOSE}")
 
 _MAX_LINES, _MAX_CHARACTERS = 10, 1_500  # a paste of more is folded
 # What may stand in the box open: with more, a key takes too long to be echoed.
@@ -124,12 +124,15 @@ def spans(line: str) -> Iterator[tuple[int, int, int]]:
     return ((int(token[1]), token.start(), token.end()) for token in _TOKEN.finditer(line))
 
 
-def token(number: int, text: str, tokens: int) -> str:
-    """Return the token that stands for a paste; `tokens` 0 leaves its size in tokens out."""
+def token(number: int, text: str, tokens: int, kind: str = "paste") -> str:
+    """Return the token that stands for a paste; `tokens` 0 leaves its size in tokens out.
+
+    `kind` is its first word, such as "output" for what a command wrote.
+    """
     lines = _lines(text)
     size = figures.plural(lines, "line") if lines > 1 else figures.plural(len(text), "character")
     price = f", ~{figures.tokens(tokens)} tokens" if tokens else ""
-    return f"{_OPEN}paste {number}: {size}{price}{_CLOSE}"
+    return f"{_OPEN}{kind} {number}: {size}{price}{_CLOSE}"
 
 
 def file_token(number: int, file: FoldedFile) -> str:

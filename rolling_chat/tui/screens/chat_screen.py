@@ -193,7 +193,7 @@ class ChatScreen(ReaderScreen):
 
     @on(Question.Typed)
     def _typed_elsewhere(self, event: Question.Typed) -> None:
-        self.prompt.take_in(event.text)
+        self.prompt.type_in(event.text)
         self.set_focus(self.takes_keys(), scroll_visible=False)
 
     @on(Question.Erased)

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 _INDICATOR = re.compile(r"\[truncated: kept [a-z+]+ ~(\d+) of ~(\d+) tokens \((head|tail|both)\)\]")
 ABOUT_CHARS_PER_TOKEN = 4
 _MAX_OUTCOME_CHARS = 60
+_MAX_NOTE_CHARS = 80
 NOTHING_COUNTED: Mapping[str, int] = MappingProxyType({})
 _IN_THE_DIFF = frozenset({"old", "new", "content", "edits"})
 _CHANGED_LINES = re.compile(r"\+[\d,]+ -[\d,]+$")
@@ -175,7 +176,8 @@ def user_items(message: Message) -> list[Item]:
     items = [Item(message.id, Kind.USER, message.words)]
     for index, one in enumerate(attachments):
         price = f"{figures.tokens(one.tokens)} tokens" if one.tokens else ""
-        note = " · ".join(part for part in (one.note, price) if part)
+        # what was imported may say anything
+        note = " · ".join(part for part in (one_line(one.note, _MAX_NOTE_CHARS), price) if part)
         items.append(Item(file_id(message.id, index), Kind.ATTACHED, one.mention, result=one.text, note=note))
     return items
 

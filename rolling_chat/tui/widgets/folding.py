@@ -103,6 +103,12 @@ class FoldingArea(TextArea):
             self._pastes[number] = text
             self._put_in(token(number, text, self._price(text)))
 
+    def take_output(self, text: str) -> None:
+        """Insert what a command wrote, folded however short it is."""
+        text, number = clean(text), self._next_number
+        self._pastes[number] = text
+        self._put_in(token(number, text, self._price(text), "output"))
+
     def unfold(self) -> bool:
         """Unfold the paste or the file's name next to the cursor; False if it is too long for the box."""
         row, column = self.cursor_location

@@ -272,6 +272,13 @@ class PromptBox(FoldingArea):
         text = spelled.removesuffix('"') if goes_on and path.endswith("/") else f"{spelled} "
         self.replace(MARK + text, start, self.cursor_location, maintain_selection_offset=False)
 
+    def type_in(self, text: str) -> None:
+        """Insert text that was typed while something else had the keys."""
+        if text == "@" and begins(drawn(self.before_cursor)):
+            self._put_in(MARK)
+        else:
+            self.take_in(text)
+
     def mention(self, path: str) -> None:
         """Insert a mention of a file, as if it was typed."""
         gap = "" if not self.before_cursor or self.before_cursor[-1].isspace() else " "

@@ -120,14 +120,16 @@ async def test_a_pasted_exclamation_mark_runs_nothing(tmp_path: Path, chat: Chat
     assert not (work / "made").exists()
 
 
-async def test_a_mention_that_was_not_sent_is_one_again_after_a_restart(tmp_path: Path, chat: Chat) -> None:
+async def test_a_mention_that_was_not_sent_is_one_again_after_a_restart(
+    tmp_path: Path, chat: Chat, work: Path
+) -> None:
     async with make_app(chat, tmp_path).run_test() as pilot:
         await pilot.press(*"@src/x.py and")
         await wait_until(pilot, lambda: seen(pilot).startswith("[file 1"))
         await screen_of(pilot).drafts.settle()
         (file,) = (tmp_path / "drafts").iterdir()
         file.write_bytes(file.read_bytes().replace(b'"pid": ', b'"pid": 9'))
-    again = make_chat(tmp_path / "home", says("One."), folder=chat.session.mentioned_files._context.folder)
+    again = make_chat(tmp_path / "home", says("One."), folder=work)
     async with make_app(again, tmp_path).run_test() as pilot:
         await wait_until(pilot, lambda: seen(pilot).startswith("[file 1: src/x.py, 2 lines"))
 
