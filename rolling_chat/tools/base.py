@@ -94,19 +94,15 @@ class Tool(Protocol):
 def function_schema(
     name: str, description: str, properties: Mapping[str, Json], required: tuple[str, ...] = ()
 ) -> dict[str, Json]:
-    """Build a tool schema in OpenAI's format; `properties` are JSON Schema."""
-    return {
-        "type": "function",
-        "function": {
-            "name": name,
-            "description": description,
-            "parameters": {
-                "type": "object",
-                "properties": dict(properties),
-                "required": list(required),
-            },
-        },
-    }
+    """Build a tool schema in OpenAI's format; `properties` are JSON Schema.
+
+    Every request pays for every word of it: say what the model cannot guess.
+    """
+    parameters = {"type": "object", "properties": dict(properties)}
+    if required:
+        parameters["required"] = list(required)
+    function = {"name": name, "description": description, "parameters": parameters}
+    return {"type": "function", "function": function}
 
 
 def read_text(arguments: JsonObject, name: str, default: str | None = None) -> str:

@@ -54,7 +54,7 @@ class FetchUrl:
     @property
     def schema(self) -> dict[str, Json]:
         """The tool as it is offered to the model."""
-        description = "Fetch a page of the web as Markdown, or a text file of it."
+        description = "Fetch a page of the web as Markdown."
         return function_schema(self.name, description, {"url": {"type": "string"}}, required=("url",))
 
     def describe(self, arguments: JsonObject) -> str:

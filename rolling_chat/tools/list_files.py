@@ -14,7 +14,7 @@ from rolling_chat.tools.decoding import show_name
 
 _MAX_NAMES = 20_000  # names in one result
 
-_DESCRIPTION = "List the files and folders in a folder of the working folder. Folders end in '/'."
+_DESCRIPTION = "List a folder; without a path the working folder."
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +28,7 @@ class ListFiles:
     @property
     def schema(self) -> dict[str, Json]:
         """The tool as it is offered to the model."""
-        path = {"type": "string", "description": "Path relative to the working folder; '.' if left out."}
-        return function_schema(self.name, _DESCRIPTION, {"path": path})
+        return function_schema(self.name, _DESCRIPTION, {"path": {"type": "string"}})
 
     def describe(self, arguments: JsonObject) -> str:
         """Return the folder."""

@@ -64,7 +64,7 @@ class Outline:
         """The tool as it is offered to the model."""
         return function_schema(
             self.name,
-            "Classes and functions of a source file, or of those in a folder, with their lines.",
+            "List classes and functions of a source file or folder with their lines.",
             {"path": {"type": "string"}},
             required=("path",),
         )

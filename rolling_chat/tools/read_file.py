@@ -19,10 +19,7 @@ _PIECE = 65_536  # bytes read at a time; a line may be longer than memory
 _MAX_LINE = 2_000  # characters of a line that are shown where others are, too
 _SNIFF = 8_192  # git looks for NUL in the first 8,000 bytes to tell binary from text
 
-_DESCRIPTION = (
-    "Read a text file in the working folder. Without start and end the whole file is read; "
-    "with them, only those lines (counted from 1, both included)."
-)
+_DESCRIPTION = "Read a text file, whole or from line `start` to line `end`, counted from 1."
 
 
 READ_FILE = "read_file"
@@ -43,9 +40,9 @@ class ReadFile:
             self.name,
             _DESCRIPTION,
             {
-                "path": {"type": "string", "description": "Path relative to the working folder."},
-                "start": {"type": "integer", "description": "First line, from 1. Optional."},
-                "end": {"type": "integer", "description": "Last line, included. Optional."},
+                "path": {"type": "string"},
+                "start": {"type": "integer"},
+                "end": {"type": "integer"},
             },
             required=("path",),
         )

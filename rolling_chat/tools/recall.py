@@ -25,9 +25,9 @@ _FRAMING = 24  # tokens left for what stands around the lines
 _MAX_CHARACTERS_PER_TOKEN = 24  # more are white space: nothing longer is counted to see what fits
 
 _DESCRIPTION = (
-    "Read back earlier parts of this conversation, also what was omitted, shortened or masked in your "
-    "context. Give the id that stands in a [recall: r17] line, or a range of them (r3-r9) for a listing; "
-    "or give only `search` with the words to look for, to find the messages that hold them."
+    "Read back earlier parts of this conversation, also what left your context: give the `id` of a "
+    "[recall: r17] line (r3-r9 lists several), or words to `search` for. `start` and `end` go with the mode "
+    "lines, `pattern`, a regular expression, with grep."
 )
 _RANGE = re.compile(r"\s*\[?(?:recall:)?\s*r?(\d{1,9})\s*(?:[-\u2013]\s*r?(\d{1,9}))?\]?\s*", re.IGNORECASE)
 
@@ -48,16 +48,12 @@ class Recall:
             self.name,
             _DESCRIPTION,
             {
-                "id": text | {"description": "r17 for one message, r3-r9 for a listing of several."},
-                "mode": text
-                | {
-                    "enum": list(_MODES),
-                    "description": "Which part of one message: head (the default), tail, lines, grep.",
-                },
-                "start": number | {"description": "First line for lines, from 1."},
-                "end": number | {"description": "Last line for lines, included."},
-                "pattern": text | {"description": "Regular expression for grep; case does not count."},
-                "search": text | {"description": "Words to look for in the whole conversation."},
+                "id": text,
+                "mode": text | {"enum": list(_MODES)},
+                "start": number,
+                "end": number,
+                "pattern": text,
+                "search": text,
             },
         )
 

@@ -34,8 +34,8 @@ _NAMED = 3  # processes named with their commands
 _QUIET = {"TERM": "dumb", "PAGER": "cat", "GIT_PAGER": "cat", "GIT_TERMINAL_PROMPT": "0"}
 
 _DESCRIPTION = (
-    "Run a shell command in the working folder and get its output, standard output and errors together. "
-    "The user is asked first. It has no standard input and no terminal."
+    f"Run a command of {_SHELL} and get its output. It has no input and no terminal, and is killed after "
+    f"`timeout` seconds: {DEFAULT_TIMEOUT}, at most {MAX_TIMEOUT}."
 )
 
 
@@ -50,13 +50,12 @@ class RunCommand:
     @property
     def schema(self) -> dict[str, Json]:
         """The tool as it is offered to the model."""
-        timeout = f"Seconds until it is killed: {DEFAULT_TIMEOUT} if left out, {MAX_TIMEOUT} at most."
         return function_schema(
             self.name,
             _DESCRIPTION,
             {
-                "command": {"type": "string", "description": f"The command, for {_SHELL}."},
-                "timeout": {"type": "integer", "description": timeout},
+                "command": {"type": "string"},
+                "timeout": {"type": "integer"},
             },
             required=("command",),
         )

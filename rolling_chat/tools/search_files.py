@@ -24,8 +24,8 @@ _LONGEST_LINE = 500  # columns of a line that are shown
 _MATCH = re.compile(rb"([^\x00]*)\x00(\d+):([^\n]*)\n")
 
 _DESCRIPTION = (
-    "Search the text files in the working folder for a regular expression. "
-    "Gives file:line:text for every line that matches. Files that git ignores are left out."
+    "Find lines that match a regular expression of Python's, in a file or folder (no path: everywhere); "
+    "files that git ignores are left out."
 )
 
 
@@ -44,8 +44,8 @@ class SearchFiles:
             self.name,
             _DESCRIPTION,
             {
-                "pattern": {"type": "string", "description": "A regular expression."},
-                "path": {"type": "string", "description": "File or folder to search; '.' if left out."},
+                "pattern": {"type": "string"},
+                "path": {"type": "string"},
             },
             required=("pattern",),
         )

@@ -22,7 +22,7 @@ class Todo:
         """The tool as it is offered to the model."""
         return function_schema(
             self.name,
-            "Show the user your to-do list in a long task. Give all of it at every change: "
+            "Show the user your to-do list of a long task, whole at every change: "
             "'[ ] pending', '[>] doing', '[x] done'.",
             {"items": {"type": "array", "items": {"type": "string"}}},
             required=("items",),

@@ -39,7 +39,7 @@ def test_every_schema_is_one_that_providers_take(tool: Tool) -> None:
     assert tool.schema["type"] == "function"
     assert function["description"]
     assert parameters["type"] == "object"
-    assert set(parameters["required"]) <= parameters["properties"].keys()
+    assert set(parameters.get("required", ())) <= parameters["properties"].keys()
     assert all(
         schema["type"] in {"string", "integer", "boolean", "array"}
         for schema in parameters["properties"].values()
