@@ -13,6 +13,7 @@ from rolling_chat.commands.context import CONTEXT
 from rolling_chat.commands.copy import COPY
 from rolling_chat.commands.cost import COST
 from rolling_chat.commands.diff import DIFF
+from rolling_chat.commands.effort import EFFORT
 from rolling_chat.commands.exclude import EXCLUDE
 from rolling_chat.commands.export import EXPORT
 from rolling_chat.commands.files import FILES
@@ -70,6 +71,7 @@ _COMMANDS: tuple[Command, ...] = (
     MEMORY,
     INIT,
     MODEL,
+    EFFORT,
     UNDO,
     REDO,
     REWIND,

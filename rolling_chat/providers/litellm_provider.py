@@ -188,6 +188,8 @@ class LiteLLMProvider:
         if tools and not (model.is_ollama and request.tool_choice == "none"):
             arguments["tools"] = tools
             arguments["tool_choice"] = request.tool_choice
+        if request.effort:
+            arguments["reasoning_effort"] = request.effort
         if request.max_tokens is not None:
             arguments["max_tokens"] = request.max_tokens
         if model.is_ollama and request.window > 0:

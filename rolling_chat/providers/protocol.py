@@ -19,6 +19,7 @@ class Request:
     messages of the request before this one, 0 where there was none (for cache marks);
     `stable_system_chars` is the length of the part of the system text that stands still.
     With `text_tools` the tools are described in the system prompt, and calls and results are sent as text.
+    `effort` is how much the model may reason, empty for its own default.
     """
 
     model: str
@@ -31,6 +32,7 @@ class Request:
     api_base: str | None = None
     previous_length: int = 0
     stable_system_chars: int = 0
+    effort: str = ""
     text_tools: bool = False
 
 

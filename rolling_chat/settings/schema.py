@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, get_args
 
 from rolling_chat.context_keys import TRUNCATIONS, ContextKeys
 from rolling_chat.permissions.rules import parse_rule
@@ -14,6 +14,8 @@ from rolling_chat.setting_rules import Rule, key, size
 
 KeyPath: TypeAlias = tuple[str, ...]
 ToolCalls: TypeAlias = Literal["auto", "native", "text"]
+Effort: TypeAlias = Literal["", "none", "minimal", "low", "medium", "high", "xhigh", "max"]
+EFFORTS: tuple[Effort, ...] = get_args(Effort)
 
 
 _LITELLM = "https://raw.githubusercontent.com/BerriAI/litellm/main"
@@ -42,12 +44,14 @@ class ModelSettings:
     `tool_calls`: "native" are calls of the API and no others; "auto" takes those that the model writes as
     text as well, and asks about each; with "text" it is told to write them, and trusted as others are.
     `pictures`: "auto" sends them to models that are known to take them.
+    `reasoning_effort` is how much the model may think, "" its own default.
     """
 
     max_input_tokens: int = size(0)
     max_output_tokens: int = size(0)
     api_base: str = key("", str, url=True)
     tool_calls: ToolCalls = key("auto", str, choices=("auto", "native", "text"))
+    reasoning_effort: Effort = key("", str, choices=EFFORTS)
     pictures: Literal["auto", "send", "omit"] = key("auto", str, choices=("auto", "send", "omit"))
 
 

@@ -39,6 +39,7 @@ def test_every_command_of_the_program_is_there_once() -> None:
             "memory",
             "init",
             "model",
+            "effort",
             "undo",
             "redo",
             "rewind",

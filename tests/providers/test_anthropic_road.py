@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from rolling_chat.messages import Json, Message
@@ -65,6 +67,16 @@ async def test_a_turn_of_many_calls_reads_its_own_cache(make_provider: MakeProvi
     thinking = server.requests[1].messages[1]["content"][0]
     assert thinking["type"] == "thinking"
     assert thinking["signature"]
+
+
+async def test_an_effort_is_a_budget_of_thought_below_the_output_limit(make_provider: MakeProvider) -> None:
+    async with AnthropicServer() as server:
+        request = replace(_request(server, (SYSTEM, Message("user", "hi"))), max_tokens=8_000, effort="high")
+        async for _ in make_provider(KEY).stream(request):
+            pass
+    body = server.requests[0].body
+    assert body["thinking"] == {"type": "enabled", "budget_tokens": 4_096}
+    assert body["max_tokens"] == 8_000
 
 
 async def test_the_system_text_is_cut_where_it_stops_standing_still(make_provider: MakeProvider) -> None:

@@ -109,6 +109,16 @@ async def test_an_output_limit_is_sent_only_when_there_is_one(provider: LiteLLMP
     assert not {"max_tokens", "max_completion_tokens"} & set(server.requests[0].body)
 
 
+@pytest.mark.parametrize(("effort", "sent"), [("high", {"reasoning_effort": "high"}), ("", {})])
+async def test_an_effort_is_sent_to_a_model_that_reasons(
+    provider: LiteLLMProvider, effort: str, sent: dict[str, str]
+) -> None:
+    async with OpenAIServer([Reply("hi")]) as server:
+        await _read(provider, _request(server, model="openai/gpt-5", effort=effort))
+    body = server.requests[0].body
+    assert {name: value for name, value in body.items() if name == "reasoning_effort"} == sent
+
+
 async def test_what_is_sent_is_the_wire_form(provider: LiteLLMProvider) -> None:
     async with OpenAIServer() as server:
         request = _request(server, Message("assistant", "welcome"), *PROMPT)

@@ -73,6 +73,7 @@ class RequestParts:
     head: str
     purpose: Literal["answer", "summary"] = "answer"
     tool_choice: ToolChoice = "auto"
+    effort: str = ""
     previous_length: int = 0
     correction: float | None = None
     question: str = ""
@@ -141,6 +142,7 @@ class RequestBuilder:
             messages=tuple(parts.final.messages),
             tools=tuple(dict(tool) for tool in parts.inputs.tools),
             tool_choice=parts.tool_choice,
+            effort=parts.effort,
             window=parts.window,
             session_id=self._session_id if parts.purpose == "answer" else "",  # it keys the prompt cache
             api_base=call_address(self._runtime, parts.model, parts.address),

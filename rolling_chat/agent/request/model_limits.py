@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from types import MappingProxyType
 
 from rolling_chat.context import Calibration, ContextConfig, Measurements, count_tokens, get_context_limit
 from rolling_chat.context.budget import window_budget
@@ -21,6 +22,12 @@ from rolling_chat.settings.catalog import ModelCatalog, ModelInfo
 from rolling_chat.settings.schema import ContextSettings, Settings
 from rolling_chat.todo_list import TODO
 from rolling_chat.tools.memory import RECALL
+
+# What litellm lets a model think for each effort, in tokens, where the provider takes a budget; above "high"
+# twice as much each.
+_THINKING: Mapping[str, int] = MappingProxyType(
+    {"minimal": 128, "low": 1_024, "medium": 2_048, "high": 4_096, "xhigh": 8_192, "max": 16_384}
+)
 
 NOTHING_LEARNED = Learned()
 NOTHING_MEASURED = Measurements()
@@ -100,6 +107,13 @@ def output_limit(model: str, settings: Settings, catalog: ModelCatalog) -> int:
     return settings.for_model(model).max_output_tokens or (info.max_output_tokens if info else 0)
 
 
+def effort_of(model: str, wanted: str, catalog: ModelCatalog) -> str:
+    """Return the reasoning effort to ask of `model`; empty for one that is known not to reason."""
+    info = _known(model, catalog)
+    cannot = ModelRef.parse(model).is_demo or (info is not None and not info.supports_reasoning)
+    return "" if cannot else wanted
+
+
 def offers_tools(model: str, catalog: ModelCatalog) -> bool:
     """Return whether `model` is offered tools: always, unless the catalog says that it takes none."""
     info = _known(model, catalog)
@@ -121,6 +135,7 @@ def context_config(
     tools: Sequence[JsonObject],
     learned: Learned = NOTHING_LEARNED,
     served: int = 0,
+    effort: str = "",
     calibration: Calibration = NOT_CALIBRATED,
 ) -> ContextConfig:
     """Return the pipeline's configuration for `model`.
@@ -142,6 +157,8 @@ def context_config(
             "enabled": rolling,
             "max_context_tokens": window,
             "safety_margin": margin_for(settings, calibration),
+            # what is thought counts as output
+            "reserved_output_tokens": context.reserved_output_tokens + _THINKING.get(effort, 0),
         },
         tools=_TRUNCATION_BY_TOOL | truncations,
         prompt_cache=wire.prompt_cache(model),

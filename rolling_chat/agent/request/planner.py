@@ -291,7 +291,8 @@ class Planner:
             RequestParts(
                 final, inputs, setup.model, setup.address, setup.window,
                 head=branch[-1].id if branch else "",
-                tool_choice=tool_choice, previous_length=self._previous_length,
+                tool_choice=tool_choice, effort=setup.effort,
+                previous_length=self._previous_length,
             )
         )  # fmt: skip
         request = replace(planned.request, max_tokens=self._max_tokens(planned.answer_room))

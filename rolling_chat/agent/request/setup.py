@@ -7,13 +7,19 @@ from dataclasses import replace
 
 from rolling_chat.agent.request.inputs import RequestInputs
 from rolling_chat.agent.request.instructions import MAX_BYTES, Instructions, read_instructions, system_prompt
-from rolling_chat.agent.request.model_limits import context_config, knowledge_of, offers_tools, window_of
+from rolling_chat.agent.request.model_limits import (
+    context_config,
+    effort_of,
+    knowledge_of,
+    offers_tools,
+    window_of,
+)
 from rolling_chat.agent.runtime import Runtime
 from rolling_chat.context import ContextConfig
 from rolling_chat.context.calibration import Group
 from rolling_chat.messages import JsonObject
 from rolling_chat.sessions.records import Learned
-from rolling_chat.settings.schema import ContextSettings, ToolCalls
+from rolling_chat.settings.schema import ContextSettings, Effort, ToolCalls
 from rolling_chat.tools import Tool
 from rolling_chat.tools.memory import RECALL
 from rolling_chat.tools.read_file import READ_FILE
@@ -40,6 +46,7 @@ class RequestSetup:
         self._started_at = started_at
         self._all_tools = tuple(tools)
         self.rolling = rolling
+        self._effort: Effort | None = None  # the session's own
         self.revision = 0
         self.instructions = Instructions()
         self.use_model(model, address)
@@ -60,6 +67,18 @@ class RequestSetup:
         before = self.instructions
         self.instructions = read_instructions(runtime.trust, runtime.paths.instructions_file, most)
         self.revision += self.instructions != before
+
+    @property
+    def effort(self) -> str:
+        """The reasoning effort that requests ask for: the session's, else the setting's; empty for none."""
+        settings = self._runtime.settings.for_model(self.model)
+        wanted = settings.reasoning_effort if self._effort is None else self._effort
+        return effort_of(self.model, wanted, self._runtime.catalog)
+
+    def use_effort(self, effort: Effort) -> None:
+        """Ask for another reasoning effort from the next request on."""
+        self._effort = effort
+        self.revision += 1
 
     def use_served(self) -> None:
         """Plan with what the model's server has said by now."""
@@ -131,7 +150,8 @@ class RequestSetup:
         return context_config(
             self.model, replace(self._runtime.settings, context=context), self._runtime.catalog,
             rolling=rolling, system=self._system(rolling=rolling), tools=self._schemas(rolling=rolling),
-            learned=self.learned, served=self.served_window, calibration=self.measurements.calibration,
+            learned=self.learned, served=self.served_window, effort=self.effort,
+            calibration=self.measurements.calibration,
         )  # fmt: skip
 
     def inputs(self, config: ContextConfig) -> RequestInputs:
