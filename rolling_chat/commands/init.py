@@ -12,6 +12,7 @@ see at once: the commands to build, test and lint, the layout in a few lines, th
 40 lines of Markdown, nothing that you did not see.\
 """
 _WRITE = f"Write an AGENTS.md for this folder. {_WHAT}"
+_TAKE_OVER = " Take over what is right in CLAUDE.md, which is not read any more once there is an AGENTS.md."
 _IMPROVE = f"Improve the AGENTS.md of this folder. Read it first, and keep what is right. {_WHAT}"
 
 
@@ -25,7 +26,8 @@ async def _run(context: CommandContext, _argument: str) -> None:
     if policy in ("plan", "read-only"):
         context.say(f"In the mode {policy} no file is written: change it with /mode.", warning=True)
         return
-    await context.send(_WRITE if is_new else _IMPROVE)
+    replaces = is_new and path.with_name("CLAUDE.md").exists()
+    await context.send(f"{_WRITE if is_new else _IMPROVE}{_TAKE_OVER if replaces else ''}")
     if not is_new or not await _was_written(context):
         return
     try:

@@ -101,6 +101,13 @@ async def test_a_draft_is_asked_about_and_used_once_it_is_written(folder: Path) 
     assert context.said[-1].startswith("AGENTS.md is a part of every request")
 
 
+async def test_a_draft_takes_over_what_it_replaces(folder: Path) -> None:
+    (folder / "CLAUDE.md").write_text("Be brief.")
+    context = _context(folder, says("No."))
+    await _run(context, "init")
+    assert "Take over what is right in CLAUDE.md" in context.chat.session.messages[0].text
+
+
 async def test_a_refused_draft_trusts_nothing(folder: Path) -> None:
     context = _context(folder, DRAFT, says("Pity."))
     _answer(context.chat, Permission.NO)
