@@ -425,7 +425,7 @@ class TestLeave:
             await idle(pilot)
 
     @pytest.mark.parametrize(
-        "keys", [["3", "enter"], ["down", "down", "enter"], ["up", "up", "enter"], ["escape"]]
+        "keys", [["4", "enter"], ["down", "down", "down", "enter"], ["up", "up", "enter"], ["escape"]]
     )
     async def test_no_is_no(self, tmp_path: Path, keys: list[str]) -> None:
         clock = Clock()
@@ -595,7 +595,7 @@ class TestCommands:
     async def test_a_long_list_fills_its_frame(self, tmp_path: Path, size: tuple[int, int]) -> None:
         async with make_app(make_chat(tmp_path), tmp_path).run_test(size=size) as pilot:
             await type_line(pilot, "/model")
-            await reads(pilot, "type to narrow", "gpt-3.5-turbo")
+            await reads(pilot, "type to narrow", "gpt-3.5-tur")
             rows = shown(pilot).splitlines()
             last = next(at for at, row in enumerate(rows) if "enter choose" in row)
             await wait_until(pilot, lambda: "gpt" in shown(pilot).splitlines()[last - 1])
