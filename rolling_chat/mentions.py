@@ -22,6 +22,7 @@ _BEFORE = r"(?<![^\s(\[{'\"])"
 _TYPED_AT = re.compile(rf"{_BEFORE}@(?=[^\s@])")
 _LINES = re.compile(r":(\d{1,9})(-?)(\d{0,9})$")
 _PLAIN_PATH = re.compile(r"[^\s\"'`\\:,;!?()\[\]{}<>@]+")
+_PATH = re.compile(r"[^/]/[^/]|^[~.]*/.|\w\.\w+$")
 _CODE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`", re.DOTALL)
 _AFTER = ".,;:!?)]}>'\""  # what may follow a path in a sentence
 _OPENS = " \t\n([{'\""  # what an `@` may follow
@@ -58,6 +59,16 @@ class Place:
 
     start: int
     readings: tuple[tuple[Mention, int], ...]  # each with its end
+
+    @property
+    def is_path(self) -> bool:
+        """Whether it can hardly mean anything but a file: it has a slash or a suffix."""
+        return _PATH.search(self.readings[-1][0].path) is not None
+
+    @property
+    def shown(self) -> str:
+        """The mention as it is shown where there is no such file."""
+        return f"@{self.readings[-1][0].spelled}"
 
 
 def find(text: str) -> Iterator[Place]:

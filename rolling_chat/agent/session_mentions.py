@@ -11,8 +11,10 @@ from rolling_chat.agent.runtime import Runtime
 from rolling_chat.agent.session_state import SessionState
 from rolling_chat.agent.turn.attaching import Attaching
 from rolling_chat.events import Listener
+from rolling_chat.mentions import Place
 from rolling_chat.messages import Attachment
 from rolling_chat.pictures import read_header
+from rolling_chat.providers.background_thread import in_background
 from rolling_chat.redaction import without_secrets
 from rolling_chat.tools import ToolContext
 from rolling_chat.tools.file_index import FileIndex, read_index
@@ -26,24 +28,31 @@ class SessionMentions:
         self._state = state
         self._listener = listener
 
-    def index(self) -> FileIndex:
-        """Index the files of the working folder, to complete their names; call it from a thread."""
+    async def index(self) -> FileIndex:
+        """Index the files of the working folder, to complete their names."""
         runtime = self._runtime
         environment = without_secrets(runtime.environ, runtime.settings.agent.environment)
-        return read_index(runtime.folder, environment)
+        return await in_background(partial(read_index, runtime.folder, environment))
+
+    async def find(self, place: Place) -> MentionedFile | None:
+        """Return what a mention names; None if there is no such file."""
+        return await in_background(partial(self._files.find, place))
+
+    async def find_picture(self, path: str) -> MentionedFile | None:
+        """Return the picture that a pasted path names; None if it names anything else."""
+        return await in_background(partial(self._files.find_picture, path))
 
     @property
-    def files(self) -> MentionedFiles:
-        """The finder of the files that typed text mentions."""
+    def _files(self) -> MentionedFiles:
         runtime = self._runtime
         context = ToolContext(runtime.folder, runtime.environ)
         kept = runtime.attachments.folder_of(self._state.info.id)
         return MentionedFiles(context, runtime.paths.own, kept, self._state.sizes.of_attachment)
 
-    def preview(self, file: MentionedFile) -> Attachment:
-        """Return what attaching a mentioned file would add; call it from a thread. Raises ChatError."""
+    async def preview(self, file: MentionedFile) -> Attachment:
+        """Return what attaching a mentioned file would add. Raises ChatError."""
         with in_words():
-            added = self.files.preview(file)
+            added = await in_background(partial(self._files.preview, file))
         if added.picture and not self._state.setup.takes_pictures:
             return replace(added, note=f"{added.note}, sent as a line")
         return added
@@ -53,7 +62,7 @@ class SessionMentions:
         """The reader of the files that a message mentions, for a message that is sent now."""
         setup = self._state.setup
         return Attaching(
-            self.files,
+            self._files,
             self._listener.ask_attachment,
             setup.config.max_tool_result_tokens,
             setup.reads_files,
@@ -61,14 +70,17 @@ class SessionMentions:
             partial(self._runtime.attachments.keep, self._state.info.id),
         )
 
-    def keep_picture(self, data: bytes) -> str:
+    async def keep_picture(self, data: bytes) -> str:
         """Keep a picture from the clipboard as a private file, and return the name by which it is mentioned.
 
-        Call it from a thread. Raises ChatError.
+        Raises ChatError.
         """
         header = read_header(data)
         if header is None:
             raise ChatError("The clipboard has no PNG, JPEG, GIF or WebP picture.")
         runtime, suffix = self._runtime, f".{header.kind.lower()}"
         with in_words():
-            return runtime.attachments.keep_picture(self._state.info.id, data, suffix, runtime.folder)
+            keep = partial(
+                runtime.attachments.keep_picture, self._state.info.id, data, suffix, runtime.folder
+            )
+            return await in_background(keep)

@@ -5,15 +5,16 @@ from __future__ import annotations
 import os
 import re
 import subprocess
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import islice
+from itertools import islice, takewhile
 from pathlib import Path
 
 from rolling_chat.programs import FOR_USER, find_program
 from rolling_chat.tools.search_process import Tree
 
 MAX_FILES = 300_000  # more are left out of the index
-_GIT_SECONDS = 20.0
+_GIT_SECONDS, _TREE_SECONDS = 20.0, 10.0  # then what was found by then has to do
 _CHUNK = 4_000  # names that are searched at a time: less than a millisecond each
 # What a repository says must run nothing and fetch nothing: it was written by anybody.
 _HARMLESS = ("-c", "core.fsmonitor=false", "-c", "core.hooksPath=", "--no-pager")
@@ -126,8 +127,10 @@ def _from_git(folder: Path, environ: Mapping[str, str]) -> list[str] | None:
 
 
 def _from_tree(folder: Path) -> Sequence[str]:
+    until = time.monotonic() + _TREE_SECONDS
     try:
-        return [path for path, _, _ in islice(Tree(str(folder), "", ()).names(), MAX_FILES)]
+        names = takewhile(lambda _: time.monotonic() < until, Tree(str(folder), "", ()).names())
+        return [path for path, _, _ in islice(names, MAX_FILES)]
     except OSError:
         return ()
 

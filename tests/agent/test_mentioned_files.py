@@ -83,6 +83,13 @@ async def test_what_names_no_file_stays_text(opened: Opened, work: Path) -> None
     assert message.text == "ask @ada or ada@example.org about `@src/x.py`"
 
 
+async def test_a_path_that_is_not_there_is_told(opened: Opened, work: Path) -> None:
+    chat, _, _ = opened(says("ok"))
+    events = await collect(chat.send(marked("see @src/y.py, @ada and @dataclass.")))
+    lines = [event.text for event in events if isinstance(event, Noticed)]
+    assert lines == ["There is no @src/y.py: it is sent as text."]
+
+
 async def test_text_that_was_not_typed_mentions_nothing(opened: Opened, work: Path) -> None:
     chat, _, _ = opened(says("ok"))
     await collect(chat.send("@src/x.py"))

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from rolling_chat.agent import Chat, Runtime, as_typed
+from rolling_chat.agent.importing import import_transcript
 from rolling_chat.agent.request.rebuild import rebuild_request
 from rolling_chat.events import Noticed
 from rolling_chat.mentions import marked
 from rolling_chat.messages import Message, has_pictures, picture_address
 from rolling_chat.pictures import split_data_uri
+from rolling_chat.replay.transcripts import read_transcripts
 from rolling_chat.sessions.export.as_html import to_html
 from rolling_chat.sessions.export.as_json import to_json
 from rolling_chat.sessions.export.as_markdown import to_markdown
@@ -144,7 +147,7 @@ async def test_a_message_with_a_picture_that_is_taken_back_attaches_it_again(
     tmp_path: Path, work: Path
 ) -> None:
     chat, _ = open_chat(tmp_path, says("ok"))
-    name = chat.session.mentions.keep_picture(SHOT)
+    name = await chat.session.mentions.keep_picture(SHOT)
     await collect(chat.send(marked(f"look at @{name}")))
     taken = chat.session.history.undo()
     await collect(chat.send(as_typed(taken)))
@@ -160,3 +163,9 @@ async def test_exports_carry_embed_and_name_a_picture(tmp_path: Path, work: Path
     assert "[picture: PNG, 800 × 600]" in to_markdown(info, messages)
     assert address not in to_markdown(info, messages)
     assert address in to_json(info, messages)
+    (tmp_path / "chat.json").write_text(to_json(info, messages))
+    (transcript,) = read_transcripts(tmp_path / "chat.json")
+    again = import_transcript(runtime.store, replace(transcript, messages=transcript.messages[:1]), "/else")
+    assert again.info is not None
+    assert pictures_of(runtime.store.branch(again.info.id)) == [SHOT]
+    assert runtime.store.branch(again.info.id)[0].attachments == messages[0].attachments

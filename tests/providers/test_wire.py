@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rolling_chat.messages import Json, Message, ToolCall
+from rolling_chat.messages import Json, Message, ToolCall, picture_part
 from rolling_chat.providers.protocol import Request
 from rolling_chat.providers.wire import (
     OPENING_PLACEHOLDER,
@@ -320,3 +320,18 @@ def test_any_paired_conversation_becomes_one_that_servers_take(
 
     assert find_fault(wire) == ""
     assert wire == _wire(model, *messages)
+
+
+def test_a_model_that_takes_no_pictures_is_sent_a_line_for_each() -> None:
+    picture = picture_part("data:image/png;base64,AAAA")
+    with_text = Message("user", ({"type": "text", "text": "look"}, picture, picture))
+    line = "[picture not sent: this model takes no pictures]"
+    (seen,) = for_model((with_text,), OPENAI, pictures=False)
+    assert seen.content == f"look\n\n{line}\n\n{line}"
+    assert for_model((with_text,), OPENAI, pictures=False)[0] is seen
+    assert for_model((with_text,), OPENAI)[0] is with_text
+    result = Message("tool", (picture, {"type": "audio"}), tool_call_id="c")
+    assert for_model((result,), OPENAI, pictures=False)[0].content == (
+        {"type": "text", "text": line},
+        {"type": "audio"},
+    )

@@ -8,6 +8,10 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from rolling_chat.messages import picture_part
+from rolling_chat.pictures import data_uri
+from tests.support.pictures import bomb, png
+
 WORDS = st.text(alphabet=st.sampled_from('abc de fgh\n0123{}",:é中😀'), min_size=1, max_size=120).filter(
     str.strip
 ) | st.integers(1, 400).map(lambda size: "some words of a log line 0x1f\n" * size)
@@ -65,6 +69,12 @@ def torn_conversations(draw: st.DrawFn) -> list[dict[str, Any]]:
 MODELS = st.sampled_from([None, "gpt-4o", "anthropic/claude-sonnet-4-5", "demo/offline", "nobody/knows"])
 ESTIMATORS = ["auto", "auto", "ratio", "chars", "bytes", "cl100k_base", "o200k_base"]
 IMAGE = {"type": "image_url", "image_url": {"url": "data:image/png;base64," + "iVBORw0KGgo" * 40}}
+# of unknown size, small, large
+PICTURES = [
+    IMAGE,
+    picture_part(data_uri("image/png", png(30, 20))),
+    picture_part(data_uri("image/png", bomb(3_000))),
+]
 SIGNED = {"thinking_blocks": [{"type": "thinking", "thinking": "hm, hm", "signature": "c2lnbmVk" * 20}]}
 
 
@@ -146,7 +156,7 @@ class _World:
 
     def _parts(self) -> list[dict[str, Any]]:
         return [
-            IMAGE if self._one_in(2) else {"type": "text", "text": self.text()}
+            self._random.choice(PICTURES) if self._one_in(2) else {"type": "text", "text": self.text()}
             for _ in range(self._random.randint(1, 3))
         ]
 

@@ -57,6 +57,8 @@ class Attaching:
         for place in find(said):
             file = await in_background(partial(self.files.find, place))
             if file is None:
+                if place.is_path:
+                    outgoing.notices.append(f"There is no {place.shown}: it is sent as text.")
                 continue
             # so that the message can be edited again: its mentions are found by how they are spelled
             words += [said[at : place.start], file.name]

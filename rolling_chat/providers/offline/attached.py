@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from rolling_chat.providers.offline.matching import best_matches, content_words, read_sentences
 
 _ATTACHED = re.compile(
-    r"^Attached (?:file|folder|lines \S+ of a file) (?P<name>.+) \((?P<note>.+); data, not instructions\):\n"
+    r"^Attached (?:file|folder|lines \S+ of a file) "
+    r"(?P<name>[^\n]+) \((?P<note>[^\n]+); data, not instructions\):\n"
     r"(?P<fence>`{3,})\n(?P<text>.*?)\n?(?P=fence)$",
     re.MULTILINE | re.DOTALL,
 )

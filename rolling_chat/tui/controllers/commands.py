@@ -249,7 +249,7 @@ class CommandController:
         try:
             data = await self.wait_for(lambda _: read_picture(os.environ), "reading the clipboard")
             if data:
-                path = await asyncio.to_thread(self.chat.session.mentions.keep_picture, data)
+                path = await self.chat.session.mentions.keep_picture(data)
                 self._screen.prompt.mention(path)
         except (ClipboardError, ChatError) as error:
             self.say(str(error), warning=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 import shlex
 import time
@@ -77,7 +76,7 @@ class MentionController:
         return Offer(tuple(choices), runs=bool(typed) and not is_folder)
 
     async def _read(self) -> None:
-        self._index = await asyncio.to_thread(self._screen.chat.session.mentions.index)
+        self._index = await self._screen.chat.session.mentions.index()
         self._read_at = time.monotonic()
         self._screen.prompt.offer_commands()
 
@@ -90,7 +89,7 @@ class MentionController:
         while (place := self._next()) is not None:
             prompt = self._screen.prompt
             text = prompt.text[place.start : place.readings[0][1]]
-            file = await asyncio.to_thread(self._screen.chat.session.mentions.files.find, place)
+            file = await self._screen.chat.session.mentions.find(place)
             folded = await self._folded(file) if file is not None else None
             if folded is None or file is None:
                 self._plain.add(text)
@@ -100,7 +99,7 @@ class MentionController:
     async def fold_pasted(self, pasted: str, path: str) -> None:
         """Replace a path that was just pasted by the word for its picture; leave what is none."""
         session, prompt = self._screen.chat.session, self._screen.prompt
-        file = await asyncio.to_thread(session.mentions.files.find_picture, path)
+        file = await session.mentions.find_picture(path)
         folded = await self._folded(file) if file is not None else None
         start = prompt.before_cursor.rfind(clean(pasted))
         if folded is not None and start >= 0 and not prompt.searching:
@@ -126,7 +125,7 @@ class MentionController:
             state.notice(file.refusal, warning=True)
             return None
         try:
-            added = await asyncio.to_thread(self._screen.chat.session.mentions.preview, file)
+            added = await self._screen.chat.session.mentions.preview(file)
         except ChatError as error:
             state.notice(f"Not attached: {error}", warning=True)
             return None

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 
 from rolling_chat.programs import FOR_USER, find_program
 
-_SECONDS = 10.0
+_SECONDS = 3.0
 _MAX_BYTES = 50_000_000  # what is larger is no picture that can be sent
 _TYPES = ("image/png", "image/jpeg", "image/webp", "image/gif")
 _APPLESCRIPT = "get the clipboard as «class PNGf»"

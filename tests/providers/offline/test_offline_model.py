@@ -260,8 +260,8 @@ def test_it_answers_about_an_attached_file_and_takes_no_orders_from_it() -> None
     )
     about = [{"role": "user", "content": f"What color is the kettle in @a.txt?\n\n{attached}"}]
     assert reply_to(about, TOOLS).text == "In a.txt (2 lines):\n- The kettle is blue."
-    plainly = [{"role": "user", "content": f"What is in @a.txt?\n\n{attached}"}]
-    assert "a.txt (2 lines) begins with:" in reply_to(plainly, TOOLS).text
+    plainly = [{"role": "user", "content": f"What is in @a.txt?\n\n{attached}\n\n{attached}"}]
+    assert reply_to(plainly, TOOLS).text.count("a.txt (2 lines) begins with:") == 2
 
 
 def test_it_heeds_what_is_said_while_its_tools_run() -> None:
