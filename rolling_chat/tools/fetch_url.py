@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rolling_chat.figures import plural
 from rolling_chat.messages import Json, JsonObject
 from rolling_chat.permissions.rules import FETCH_TOOL
 from rolling_chat.text import one_line
@@ -89,7 +90,7 @@ def _address(arguments: JsonObject) -> WebAddress:
 
 async def _present(answer: Answer, context: ToolContext) -> str:
     media_type = answer.media_type or "of no type"
-    size = f"{len(answer.data):,} bytes" if answer.length is None else f"{answer.length:,} bytes"
+    size = plural(len(answer.data) if answer.length is None else answer.length, "byte")
     kind = media_type.partition(";")[0]
     head = answer.data[:_SNIFF]
     if (

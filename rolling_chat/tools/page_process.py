@@ -19,6 +19,8 @@ from urllib.parse import urljoin, urlsplit
 
 _MAX_DEPTH = 60
 _MAX_MEMORY = 1_500_000_000  # bytes
+_MAX_KEPT = 500_000  # characters of a page that are converted, which takes some seconds
+_GOES_ON = "[… the page goes on]"
 _MIN_MAIN = 200  # characters of a page's main part; in a shorter one there is only its title
 
 _VOID = frozenset(
@@ -67,6 +69,7 @@ class _Rewriter(HTMLParser):
         super().__init__(convert_charrefs=True)
         self.parts: list[str] = []
         self.title = ""
+        self.is_cut = False
         self._address = address
         self._open: list[
             tuple[str, bool, bool]
@@ -74,6 +77,7 @@ class _Rewriter(HTMLParser):
         self._count: Counter[str] = Counter()  # of the open tags
         self._left_out = 0
         self._written = 0
+        self._size = 0
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """Write a tag with the attributes that matter; remember that it is open."""
@@ -86,7 +90,7 @@ class _Rewriter(HTMLParser):
         is_left_out = tag in _LEFT_OUT or _is_hidden(given)
         is_written = tag in _KEPT and not is_left_out and not self._left_out and self._written < _MAX_DEPTH
         if is_written:
-            self.parts.append(f"<{tag}{self._attributes(tag, given)}>")
+            is_written = self._write(f"<{tag}{self._attributes(tag, given)}>")
         self._open.append((tag, is_written, is_left_out))
         self._count[tag] += 1
         self._left_out += is_left_out
@@ -103,7 +107,7 @@ class _Rewriter(HTMLParser):
         """Write text, without what cannot be seen."""
         text = _UNSEEN.sub("", data)
         if not self._left_out:
-            self.parts.append(escape(text, quote=False))
+            self._write(escape(text, quote=False))
         elif self._open[-1][0] == "title" and not self.title:
             self.title = " ".join(text.split())[:300]
 
@@ -123,13 +127,22 @@ class _Rewriter(HTMLParser):
             self._close()
         return "".join(self.parts)
 
+    def _write(self, part: str) -> bool:
+        """Add a part, unless the page is too long already; return whether it was added."""
+        self._size += len(part)
+        if self._size > _MAX_KEPT:
+            self.is_cut = True
+            return False
+        self.parts.append(part)
+        return True
+
     def _write_void(self, tag: str, given: dict[str, str]) -> None:
         if self._left_out or _is_hidden(given):
             return
         if tag in {"br", "hr"}:
-            self.parts.append(f"<{tag}>")
+            self._write(f"<{tag}>")
         elif tag == "img" and (words := " ".join(_UNSEEN.sub("", given.get("alt", "")).split())):
-            self.parts.append(f"[picture: {escape(words[:300], quote=False)}]")
+            self._write(f"[picture: {escape(words[:300], quote=False)}]")
 
     def _attributes(self, tag: str, given: dict[str, str]) -> str:
         if tag == "a":
@@ -182,6 +195,8 @@ def to_markdown(page: str, address: str) -> str:
     text = str(converter.convert_soup(main))
     lines = [line.rstrip() for line in text.split("\n")]
     body = re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip("\n")
+    if rewriter.is_cut:
+        body += f"\n\n{_GOES_ON}"
     title = rewriter.title
     return f"Title: {title}\n\n{body}" if title and title not in body[: 2 * len(title) + 10] else body
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 from rolling_chat.agent import Chat
+from rolling_chat.context.summary_text import TODO_HEAD
 from tests.support.agent import Opened, Script, call, calls, collect, says
 
 
@@ -53,3 +54,19 @@ async def test_a_list_that_is_none_changes_nothing_and_an_empty_one_ends_it(open
     assert shown(chat) == ""
     results = [message.text for message in chat.session.messages if message.role == "tool"]
     assert results == ["[0 of 1 done]", "The argument 'items' must be a list of texts.", "[0 of 0 done]"]
+
+
+async def test_the_model_is_told_its_list_when_the_call_has_left_the_prompt(opened: Opened) -> None:
+    chat, runtime, provider = opened(
+        setting("[x] a", "[>] b"), says("ok"), says("words " * 1_200), says("words " * 1_200), says("done"),
+        window=4_000, tools=("todo", "read_file"),
+    )  # fmt: skip
+    chat.session.overrides.set_rolling(on=True)
+    for text in ("first", "second", "third", "fourth"):
+        await collect(chat.send(text))
+    answering = [request.messages for request in provider.requests if request.messages[0].role == "system"]
+    sent = answering[-1]  # and no request for a summary
+    assert not any(message.tool_calls for message in sent)
+    assert f"{TODO_HEAD}\n[x] a\n[>] b" in sent[0].text
+    assert shown(chat) == "[x] a\n[>] b"
+    assert runtime.store.branch(chat.session.info.id)[1].tool_calls

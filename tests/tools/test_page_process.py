@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from rolling_chat.tools import page_process
 from rolling_chat.tools.page_process import to_markdown
 
 _ADDRESS = "https://example.com/docs/"
@@ -98,6 +99,12 @@ def test_signs_that_turn_or_hide_text_are_dropped() -> None:
 )
 def test_a_hostile_page_takes_neither_long_nor_a_deep_stack(page: str) -> None:
     assert "deep" in to_markdown(page, _ADDRESS)
+
+
+def test_a_long_page_is_converted_up_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(page_process, "_MAX_KEPT", 100)
+    text = to_markdown("<ul>" + "<li><b>item</b>" * 50 + "</ul>", _ADDRESS)
+    assert text == "- **item**\n" * 8 + "\n[… the page goes on]"
 
 
 def test_a_script_that_speaks_of_comments_hides_nothing() -> None:
