@@ -24,6 +24,7 @@ from rolling_chat.sessions.records import SearchHit, SessionInfo
 from rolling_chat.settings.schema import Settings
 from rolling_chat.settings.trust import INSTRUCTION_NAMES, FolderTrust
 from rolling_chat.tools import choose_tools
+from rolling_chat.tools.background import BACKGROUND
 from rolling_chat.tools.leftover_files import remove_leftovers
 
 log = logging.getLogger("rolling_chat.agent.chat")
@@ -299,9 +300,8 @@ class Chat:
             raise ChatError("Not sent: another session was opened.")
         session.require_sendable()
         with in_words():
-            stored = session.conversation.add_user(
-                outgoing.text, session.mode_note, outgoing.attachments, outgoing.files
-            )
+            note = "\n\n".join(filter(None, (session.mode_note, BACKGROUND.take_news(session.info.id))))
+            stored = session.conversation.add_user(outgoing.text, note, outgoing.attachments, outgoing.files)
         return TurnStarted(stored), outgoing.notices
 
     def _end_turn(self, session: Session, outcome: Outcome) -> None:

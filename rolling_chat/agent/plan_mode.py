@@ -26,5 +26,7 @@ def mode_note(policy: Policy, recent: Sequence[Message]) -> str:
     """Return the note for the user's next message; `recent` are the newest messages of the branch."""
     if policy == "plan":
         return PLAN_NOTE
-    last = next((message.note for message in reversed(recent) if message.note), "")
-    return PLAN_ENDED if last == PLAN_NOTE else ""
+    last = next(
+        (note for one in reversed(recent) if (note := one.note).startswith((PLAN_NOTE, PLAN_ENDED))), ""
+    )
+    return PLAN_ENDED if last.startswith(PLAN_NOTE) else ""

@@ -237,7 +237,7 @@ class Session:
             self.conversation, setup.tools, self.permissions, Sandboxing.of(runtime, self.permissions),
             ToolContext(
                 runtime.folder, environment, memory, self._is_attached, self._last_seen,
-                opens=self.permissions.opens,
+                opens=self.permissions.opens, session=self.info.id,
             ),
             runtime.settings.agent.max_tool_calls, emit, tails, setup.tool_calls == "text",
         )  # fmt: skip

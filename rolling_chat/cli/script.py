@@ -37,6 +37,7 @@ from rolling_chat.mentions import marked, without_marks
 from rolling_chat.messages import Ending, Json, Usage
 from rolling_chat.settings.paths import Paths
 from rolling_chat.text import without_controls
+from rolling_chat.tools.background import BACKGROUND
 from rolling_chat.tools.leftover_processes import CHILDREN, end_children
 
 _CODES: Mapping[Outcome, Exit] = {
@@ -152,9 +153,12 @@ async def _ask(chat: Chat, text: str, result: Result, output_format: str) -> Non
 
 async def _end_processes() -> None:
     """Nobody will end later what the commands of this run left running."""
-    if left := CHILDREN.left_running():
-        await end_children(left)
-        _say(f"ended what commands left running: {', '.join(map(str, left))}")
+    running = BACKGROUND.running()
+    await BACKGROUND.end_all()
+    left = CHILDREN.left_running()
+    await end_children(left)
+    if ended := [*map(str, running), *map(str, left)]:
+        _say(f"ended what commands left running: {', '.join(ended)}")
 
 
 def _print_result(result: Result, output_format: str) -> None:

@@ -38,7 +38,7 @@ class ToolContext:
     `last_seen` returns the hash of a file (absolute path) when this branch last read or wrote all of it:
     empty if it was too large, GONE if it deleted it, None if it never did. `on_output` is called with what a
     command writes, as it comes. `opens` says of an address that a rule of the user's names its host and port.
-    `sandbox` confines commands, None for none.
+    `sandbox` confines commands, None for none. `session` is the id of the session that calls.
     """
 
     folder: Path
@@ -49,6 +49,7 @@ class ToolContext:
     on_output: Callable[[bytes], None] | None = None
     opens: Callable[[WebAddress], bool] | None = None
     sandbox: Sandbox | None = None
+    session: str = ""
 
     def knows(self, path: Path, sha256: str) -> bool:
         """Return whether this branch has read or written all of a file as it is now."""

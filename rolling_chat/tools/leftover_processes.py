@@ -121,6 +121,12 @@ class Children:
         """
         return entry.session in self._sandboxed and entry.parent not in ours
 
+    def has_any(self) -> bool:
+        """Return whether a command runs, or something that one left running."""
+        # on Linux it is looked: nobody has seen the end of one whose event loop was closed
+        running = self._running if sys.platform != "linux" else set(filter(self.group_runs, self._running))
+        return bool(running) or bool(self.left_running())
+
     def group_runs(self, pid: int) -> bool:
         """Return whether anything of a command's session still runs, also where its leader has ended."""
         entries = _by_proc() if sys.platform == "linux" else []

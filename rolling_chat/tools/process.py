@@ -46,6 +46,14 @@ class Output:
         """The number of bytes dropped from the middle."""
         return self.total - len(self._head) - self._tail_size
 
+    def since(self, start: int) -> tuple[bytes, int]:
+        """Return what came after the first `start` bytes, and how many bytes of it were dropped."""
+        head, tail = self.parts
+        first = self.total - len(tail)  # the index of the tail's first byte
+        if start >= first:
+            return tail[start - first :], 0
+        return head[start:] + tail, first - max(start, len(head))
+
     @property
     def parts(self) -> tuple[bytes, bytes]:
         """Return the output's beginning, and its end if bytes between were dropped."""
@@ -86,7 +94,7 @@ async def run_process(
     """
     reading, writing = os.pipe()
     output = Output(limit)
-    pipe = _Pipe(output, on_output)
+    pipe = Pipe(output, on_output)
     try:
         close = await listen(pipe, reading)
         try:
@@ -162,7 +170,7 @@ async def _start(
     raise asyncio.CancelledError
 
 
-class _Pipe(asyncio.Protocol):
+class Pipe(asyncio.Protocol):
     """Takes what comes through a pipe, and knows when it has been quiet for a while."""
 
     def __init__(self, output: Output, on_output: Callable[[bytes], None] | None) -> None:
@@ -172,12 +180,14 @@ class _Pipe(asyncio.Protocol):
         self.closed = False
 
     def data_received(self, data: bytes) -> None:
+        """Keep a piece of output, and hand it on."""
         self._output.add(data)
         self._heard.set()
         if self._on_output is not None:
             self._on_output(data)
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002  # asyncio's signature
+        """Take note that no writer is left."""
         self.closed = True
         self._heard.set()
 

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable
 from contextlib import suppress
 from threading import Thread
-from typing import Any
+from typing import Any, Protocol
 
 from rolling_chat.programs import find_program
 from rolling_chat.tools.leftover_processes import CHILDREN
@@ -27,7 +27,20 @@ def group_options() -> dict[str, Any]:
     return {"start_new_session": True}
 
 
-async def end_group(process: asyncio.subprocess.Process) -> None:
+class GroupLeader(Protocol):
+    """The leader of a process group, whose end can be awaited."""
+
+    @property
+    def pid(self) -> int:
+        """Its number, which is also that of the group."""
+        ...
+
+    async def wait(self) -> object:
+        """Wait until it has ended."""
+        ...
+
+
+async def end_group(process: GroupLeader) -> None:
     """End a process group: SIGTERM, then SIGKILL for what is left; SIGKILL at once if hurried."""
     try:
         await _ask_to_end(process)
@@ -58,7 +71,7 @@ def _read_all(reading: int, pipe: asyncio.Protocol, loop: asyncio.AbstractEventL
     os.close(reading)
 
 
-async def _ask_to_end(process: asyncio.subprocess.Process) -> None:
+async def _ask_to_end(process: GroupLeader) -> None:
     if sys.platform == "win32":
         return  # a program without a window of its own cannot be asked
     _signal_group(process.pid, signal.SIGTERM)
@@ -89,7 +102,7 @@ def _signal_group(group: int, number: int) -> None:
             os.killpg(group, number)
 
 
-async def _reap(process: asyncio.subprocess.Process) -> None:
+async def _reap(process: GroupLeader) -> None:
     """Wait for a process that was killed, also when we are hurried: it is a matter of milliseconds."""
     reaping = asyncio.create_task(process.wait())
     try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rolling_chat.tools.base import Tool, ToolError
+from rolling_chat.tools.command_output import CommandOutput
 from rolling_chat.tools.edit_file import EditFile, MultiEdit
 from rolling_chat.tools.fetch_url import FetchUrl
 from rolling_chat.tools.list_files import ListFiles
@@ -21,8 +22,8 @@ from rolling_chat.tools.write_file import WriteFile
 def all_tools() -> tuple[Tool, ...]:
     """Return all tools, in the order in which they are offered."""
     changing = (EditFile(), MultiEdit(), WriteFile(), MoveFile(), DeleteFile())
-    looking = (Outline(), FetchUrl())
-    return (ReadFile(), ListFiles(), SearchFiles(), *changing, RunCommand(), *looking, Todo(), Recall())
+    looking, rest = (Outline(), FetchUrl()), (Todo(), Recall(), CommandOutput())
+    return (ReadFile(), ListFiles(), SearchFiles(), *changing, RunCommand(), *looking, *rest)
 
 
 def choose_tools(names: str | Sequence[str]) -> tuple[Tool, ...]:

@@ -9,14 +9,26 @@ import re
 import signal
 import sys
 from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from pathlib import Path
 
 from rolling_chat.messages import Ending, Json, JsonObject
 from rolling_chat.programs import find_program
-from rolling_chat.tools.base import ToolContext, ToolError, ToolResult, function_schema, read_count, read_text
+from rolling_chat.tools.background import BACKGROUND, unconfined
+from rolling_chat.tools.base import (
+    ToolContext,
+    ToolError,
+    ToolResult,
+    function_schema,
+    read_count,
+    read_flag,
+    read_text,
+)
 from rolling_chat.tools.decoding import decode
+from rolling_chat.tools.input_requests import asks_for_input
 from rolling_chat.tools.process import Ended, run_process
+from rolling_chat.tools.sandbox.sandbox import Enclosed
 
 DEFAULT_TIMEOUT = 120  # seconds
 MAX_TIMEOUT = 3600  # seconds
@@ -28,10 +40,17 @@ _OWN_LINES = 5  # how it ended, what it left running, what it made where it may 
 _EXIT = "exit $(if ($?) { 0 } elseif ($LASTEXITCODE) { $LASTEXITCODE } else { 1 })"
 _SHELL = "PowerShell" if sys.platform == "win32" else "the shell"
 
+_ASKED = (
+    "[it asked for input; there is none: give what it needs by options, files or variables, "
+    "or ask the user to run it]"
+)
 _NAMED = 3  # processes named with their commands
 
 # There is no terminal: nothing may page, ask or draw.
-_QUIET = {"TERM": "dumb", "PAGER": "cat", "GIT_PAGER": "cat", "GIT_TERMINAL_PROMPT": "0"}
+_QUIET = {
+    "TERM": "dumb", "PAGER": "cat", "GIT_PAGER": "cat", "GIT_TERMINAL_PROMPT": "0", "GIT_ASKPASS": "",
+    "SSH_ASKPASS_REQUIRE": "never",
+}  # fmt: skip
 
 _DESCRIPTION = (
     f"Run a command of {_SHELL} and get its output. It has no input and no terminal, and is killed after "
@@ -56,6 +75,7 @@ class RunCommand:
             {
                 "command": {"type": "string"},
                 "timeout": {"type": "integer"},
+                "background": {"type": "boolean", "description": "Get an id at once; no timeout"},
             },
             required=("command",),
         )
@@ -69,33 +89,50 @@ class RunCommand:
         command = _read_command(arguments)
         timeout = min(read_count(arguments, "timeout", default=DEFAULT_TIMEOUT) or 1, MAX_TIMEOUT)
         try:
+            if read_flag(arguments, "background"):
+                return await _start_in(context, command)
             ended, moved = await _run_in(context, shell_line(command, context), timeout)
         except (OSError, ValueError) as error:
             raise ToolError(f"The command could not be started: {_why(error)}.") from None
-        text = "\n".join(
-            [_present(ended, timeout, is_sandboxed=context.sandbox is not None), *map(_told_of, moved)]
-        )
+        presented = _present(ended, timeout, is_sandboxed=context.sandbox is not None)
+        asked = [_ASKED] if ended.code and asks_for_input(command, presented) else []
+        text = "\n".join([presented, *map(_told_of, moved), *asked])
         return ToolResult(text, Ending.FAILED if ended.timed_out else Ending.COMPLETE)
 
 
 async def _run_in(context: ToolContext, line: Sequence[str], timeout: int) -> tuple[Ended, Sequence[Path]]:  # noqa: ASYNC109
     """Run the shell, in the sandbox if there is one; return also what it moved away. Raises OSError."""
-    environ, sandbox = {**context.environ, **_QUIET}, context.sandbox
-    if sandbox is None:
-        ended = await run_process(
-            line, folder=context.folder, environ=environ, timeout=timeout, on_output=context.on_output
-        )
-        return ended, ()
-    async with sandbox.around(line, context.folder, environ) as enclosed:
+    async with _enclosed(context, line) as enclosed:
         ended = await run_process(
             enclosed.command,
             folder=context.folder,
             environ=enclosed.environ,
             timeout=timeout,
             on_output=context.on_output,
-            is_sandboxed=True,
+            is_sandboxed=context.sandbox is not None,
         )
     return ended, enclosed.moved
+
+
+async def _start_in(context: ToolContext, command: str) -> ToolResult:
+    """Start a command in the background. Raises OSError."""
+    enclosing = _enclosed(context, shell_line(command, context))
+    is_sandboxed = context.sandbox is not None
+    started = await BACKGROUND.start(
+        command, context.session, enclosing, context.folder, is_sandboxed=is_sandboxed
+    )
+    return ToolResult(
+        f"[{started.id} runs in the background; command_output shows its output and ends it, "
+        "and you are told when it is over]"
+    )
+
+
+def _enclosed(context: ToolContext, line: Sequence[str]) -> AbstractAsyncContextManager[Enclosed]:
+    """Return the sandbox around a command, or none."""
+    environ = {**context.environ, **_QUIET}
+    if context.sandbox is None:
+        return unconfined(line, environ)
+    return context.sandbox.around(line, context.folder, environ)
 
 
 def shell_line(command: str, context: ToolContext) -> list[str]:

@@ -163,11 +163,11 @@ async def test_the_command_lists_them_and_ends_one_or_all(context: ToolContext, 
     await run_slash(ParsedCommand("processes", str(os.getpid())), plain)
     await run_slash(ParsedCommand("processes", "all"), plain)
     await has_ended(second.pid)
-    none, listed, one, rest = plain.said
-    assert none == "Commands left no processes running."
-    assert str(first) in listed.splitlines()
-    assert str(second) in listed.splitlines()
-    assert (one, rest) == ("Ended 1 process.", "Ended 1 process.")
+    assert plain.said[0] == "Commands left no processes running."
+    assert [row[:2] for row in plain.tables[0].rows] == [
+        (str(child.pid), child.command) for child in (first, second)
+    ]
+    assert plain.said[-2:] == ["Ended 1 process.", "Ended 1 process."]
     assert plain.warned == [f"No command left a process '{os.getpid()}' running: /processes lists them."]
 
 

@@ -15,6 +15,7 @@ import pytest
 
 from rolling_chat.tools.leftover_processes import CHILDREN, end_children
 from rolling_chat.tools.process import run_process
+from rolling_chat.tools.sandbox import walls
 from rolling_chat.tools.sandbox.sandbox import NEWCOMERS, STUBS
 from tests.support.sandbox import Confined
 from tests.support.terminal import PATIENCE_SECONDS as HANG_LIMIT
@@ -26,6 +27,12 @@ DAEMON = (
     "setsid sh -c 'echo $$ > pid; exec sleep 600' > /dev/null 2>&1 < /dev/null &\n"
     "while [ ! -s pid ]; do sleep 0.01; done"
 )
+
+
+@pytest.fixture(autouse=True)
+def _tests_are_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the folders of tests, which are temporary ones, be folders like any other."""
+    monkeypatch.setattr(walls, "TEMPORARY_FOLDERS", (Path("/var/tmp"),))
 
 
 @pytest.fixture
@@ -109,11 +116,22 @@ async def test_nothing_outside_is_written(confined: Confined, home: Path, tmp_pa
 
 
 async def test_what_is_written_to_the_systems_temporary_folder_stays_inside(confined: Confined) -> None:
-    """The folder of a test is itself in there, so that no private one takes its place."""
     name = f"rolling-chat-test-{os.getpid()}"
-    said = await confined.run(f"touch /tmp/{name} /var/tmp/{name} /dev/shm/{name}")
-    assert said.count("Read-only file system") == 2
+    assert await confined.run(f"touch /var/tmp/{name} /dev/shm/{name}") == "[no output]\n[exit code 0]"
     assert named(name) == []
+    assert await confined.run(f"ls /var/tmp/{name}; rm /var/tmp/{name}") == f"/var/tmp/{name}\n[exit code 0]"
+
+
+async def test_of_the_temporary_folder_around_the_working_folder_nothing_is_seen(
+    monkeypatch: pytest.MonkeyPatch, home: Path
+) -> None:
+    monkeypatch.undo()
+    folder = home / "work"
+    folder.mkdir()
+    said = await Confined(folder, home).run(f'touch a "$TMPDIR/b"; ls {home}; touch /tmp/x ../x /var/tmp/x')
+    assert said.startswith("work\n")
+    assert said.count("Read-only file system") == 3
+    assert names(folder) == ["a"]
 
 
 @pytest.mark.parametrize("place", [".ssh/id_ed25519", ".netrc", "settings/config.toml"])

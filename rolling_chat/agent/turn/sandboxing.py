@@ -18,10 +18,11 @@ from rolling_chat.events import (
     PermissionAsked,
     PermissionRequest,
 )
-from rolling_chat.messages import ToolCall
+from rolling_chat.messages import JsonObject, ToolCall
 from rolling_chat.permissions.rules import COMMAND_TOOL
 from rolling_chat.text import one_line
 from rolling_chat.tools import Tool, ToolError, ToolResult
+from rolling_chat.tools.base import read_flag
 from rolling_chat.tools.run_command import outcome_of
 from rolling_chat.tools.sandbox.failures import sign_of_sandbox
 from rolling_chat.tools.sandbox.sandbox import Sandbox, find_sandbox
@@ -57,9 +58,17 @@ class Sandboxing:
         own = (*runtime.paths.own, runtime.paths.log_file.parent)
         return cls(runtime.settings.agent.sandbox, own, permissions)
 
-    async def of_call(self, tool: Tool, command: str) -> Confinement:
+    async def of_call(self, tool: Tool, command: str, arguments: JsonObject) -> Confinement:
         """Return how a call will run. Raises ToolError where a command needs a sandbox and none is there."""
-        if tool.name != COMMAND_TOOL or self.mode == "off":
+        if tool.name != COMMAND_TOOL:
+            return Confinement()
+        confinement = await self._of_command(command)
+        if not read_flag(arguments, "background"):
+            return confinement
+        return replace(confinement, remark=", ".join(filter(None, ("in the background", confinement.remark))))
+
+    async def _of_command(self, command: str) -> Confinement:
+        if self.mode == "off":
             return Confinement()
         program = await asyncio.to_thread(find_sandbox)
         if program.kind:

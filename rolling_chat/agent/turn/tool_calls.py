@@ -36,6 +36,7 @@ from rolling_chat.permissions.rules import FETCH_TOOL, Subject, propose_rule
 from rolling_chat.sessions.records import StoreError
 from rolling_chat.text import normalize_text, one_line
 from rolling_chat.tools import Tool, ToolContext, ToolError, ToolResult
+from rolling_chat.tools.background import BACKGROUND
 from rolling_chat.tools.editing import EditingTool, PreparedEdit
 from rolling_chat.tools.sandbox.sandbox import Sandbox
 from rolling_chat.web_addresses import parse_address
@@ -159,7 +160,10 @@ class CallRunner:
         """Store the result of the first open call."""
         attempt = self._open[0]
         assert attempt.result is not None
-        ended = self._ended(attempt.call, attempt.result, attempt.seconds)
+        result = attempt.result
+        if news := BACKGROUND.take_news(self.context.session):
+            result = self._with_note(attempt.call, result, news)
+        ended = self._ended(attempt.call, result, attempt.seconds)
         self._open.popleft()
         await self.emit(ended)
 
@@ -171,7 +175,7 @@ class CallRunner:
         detail = tool.describe(arguments)
         times = self._count(call, arguments)
         edit = await self._prepare(tool, arguments)
-        confinement = await self.sandboxing.of_call(tool, detail)
+        confinement = await self.sandboxing.of_call(tool, detail, arguments)
         async with self._asking:  # one question at a time, in the order of the calls
             refusal = await self._refusal(attempt, tool, detail, edit, confinement.remark)
         if refusal:
@@ -186,7 +190,13 @@ class CallRunner:
                 result = await self._run_confined(attempt, tool, arguments, detail, confinement)
             else:
                 result = await self._make(edit)
-        return self._with_note(call, result, times) if times >= REPEATS else result
+        if times < REPEATS:
+            return result
+        note = (
+            f"[note: this same call was made for the {_ordinal(times)} time in this turn; "
+            "do something else, or answer]"
+        )
+        return self._with_note(call, result, note)
 
     async def _prepare(self, tool: Tool, arguments: JsonObject) -> PreparedEdit | None:
         """Return the change that a call would make of files, None for a tool that makes none."""
@@ -315,12 +325,8 @@ class CallRunner:
         message = self.conversation.add_result(call, result.text, result.ending, result.files, result.shown)
         return ToolEnded(call, message, seconds)
 
-    def _with_note(self, call: ToolCall, result: ToolResult, times: int) -> ToolResult:
+    def _with_note(self, call: ToolCall, result: ToolResult, note: str) -> ToolResult:
         """The result with a word to the model, at the end of it that a long result keeps."""
-        note = (
-            f"[note: this same call was made for the {_ordinal(times)} time in this turn; "
-            "do something else, or answer]"
-        )
         parts = (result.text, note) if call.name in self.keeps_tail else (note, result.text)
         return replace(result, text="\n".join(parts))
 

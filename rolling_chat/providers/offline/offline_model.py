@@ -52,6 +52,7 @@ _TOOL_WORDS: Mapping[Action, tuple[str, ...]] = {
     "read": ("read_file", "read", "cat"),
     "search": ("search_files", "grep", "search"),
     "run": ("run_command", "run", "bash", "shell", "exec"),
+    "output": ("command_output",),
     "edit": ("edit_file",),
     "write": ("write_file",),
     "move": ("move_file",),
@@ -175,21 +176,29 @@ def _call_for(order: Order, offered: Mapping[str, JsonObject], place: str) -> To
         case "search":
             _put(arguments, properties, _PATTERN_NAMES, order.target)
             _put(arguments, properties, _PATH_NAMES, order.path)
-        case "run" | "fetch":
-            _put(arguments, properties, (*_COMMAND_NAMES, "url"), order.target)
+        case "run" | "fetch" | "output":
+            _put(arguments, properties, (*_COMMAND_NAMES, "url", "id"), order.target)
         case "edit":
             _put(arguments, properties, _PATH_NAMES, order.path)
             _put(arguments, properties, ("old",), order.target)
             _put(arguments, properties, ("new",), order.new)
-            if order.every:
-                _put(arguments, properties, ("all",), True)
         case "write":
             _put(arguments, properties, _PATH_NAMES, order.path)
             _put(arguments, properties, ("content",), order.new)
         case "move":
             _put(arguments, properties, _PATH_NAMES, order.path)
             _put(arguments, properties, ("to",), order.new)
+    for names in _flags(order):
+        _put(arguments, properties, names, True)
     return ToolCall(f"call_offline_{place}", name, json.dumps(arguments, ensure_ascii=False))
+
+
+def _flags(order: Order) -> Iterator[tuple[str, ...]]:
+    """Yield the names of the arguments that are true."""
+    if order.every:
+        yield ("all", "end")
+    if order.background:
+        yield ("background",)
 
 
 def _answer(
@@ -276,6 +285,7 @@ def _report_one(order: Order, result: str) -> str:
         "read": f"{order.target} begins with:",
         "search": f"Matches for {order.target}:",
         "run": f"Output of {order.target}:",
+        "output": f"Output of {order.target}:",
         "edit": f"Change of {order.path}:",
         "write": f"Change of {order.path}:",
         "move": f"Move of {order.path}:",
@@ -284,7 +294,7 @@ def _report_one(order: Order, result: str) -> str:
         "outline": f"Outline of {order.path}:",
         "todo": "The list:",
     }[order.action]
-    kept = lines[-_MAX_LINES:] if order.action == "run" else lines[:_MAX_LINES]
+    kept = lines[-_MAX_LINES:] if order.action in ("run", "output") else lines[:_MAX_LINES]
     if not kept:
         return f"{title} nothing."
     more = len(lines) - len(kept)

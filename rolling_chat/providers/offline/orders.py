@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 from rolling_chat.providers.offline.matching import split_sentences
 
 Action: TypeAlias = Literal[
-    "list", "read", "search", "run", "edit", "write", "move", "delete", "fetch", "outline", "todo"
+    "list", "read", "search", "run", "output", "edit", "write", "move", "delete", "fetch", "outline", "todo"
 ]
 
 _POLITE = r"(?:(?:please|now|first|next|then|finally|and|also|(?:can|could|would|will) you|let'?s)[,\s]+)*"
@@ -36,7 +36,13 @@ _SEARCHING = re.compile(
     re.IGNORECASE,
 )
 _RUNNING = re.compile(
-    rf"{_POLITE}(?:run|execute)(?: the)?(?: command)?:? (?P<command>{_QUOTED}|.+?)\s*", re.IGNORECASE
+    rf"{_POLITE}(?:run|execute|start)(?: the)?(?: command)?:? (?P<command>{_QUOTED}|.+?)"
+    r"(?P<background> in (?:the )?background)?\s*",
+    re.IGNORECASE,
+)
+_BACKGROUND = re.compile(
+    rf"{_POLITE}(?:(?P<end>end|stop)|(?:show|get)(?: me)?(?: the)?(?: new)? output of) (?P<id>b\d+)[\s.!?]*",
+    re.IGNORECASE,
 )
 _EDITING = re.compile(
     rf"{_POLITE}(?:replace|change) (?P<every>every |all )?(?P<old>{_QUOTED}) (?:with|by|to|into) "
@@ -87,7 +93,7 @@ class Order:
     """One tool call that the user's text asks for in plain words.
 
     `target` is the path, pattern or command, for a change of a file its old text; `new` is the new text or
-    path. Lines count from 1.
+    path. `every`: wherever the old text is; of a command in the background: end it. Lines count from 1.
     """
 
     action: Action
@@ -98,6 +104,7 @@ class Order:
     question: str = ""
     new: str = ""
     every: bool = False
+    background: bool = False
 
 
 def read_orders(text: str) -> list[tuple[Order, ...]]:
@@ -145,10 +152,8 @@ def _steps(text: str) -> list[str]:
 def _read_step(step: str) -> tuple[Order, ...]:
     if len(step) > _LONGEST_ORDER:
         return ()
-    if match := _RUNNING.fullmatch(step):
-        return (Order("run", _bare(match["command"])),)
-    if (change := _read_change(step)) is not None:
-        return (change,)
+    if (order := _read_command(step) or _read_change(step)) is not None:
+        return (order,)
     if match := _LISTING_TODO.fullmatch(step):
         return (Order("todo", match["items"]),)
     if match := _OUTLINING.fullmatch(step):
@@ -170,6 +175,14 @@ def _read_step(step: str) -> tuple[Order, ...]:
         path = "." if path.lower() in {"file", "files", "folder"} else path
         return (Order("search", _bare(match["pattern"]), path=_bare(path)),)
     return ()
+
+
+def _read_command(step: str) -> Order | None:
+    if match := _RUNNING.fullmatch(step):
+        return Order("run", _bare(match["command"]), background=bool(match["background"]))
+    if match := _BACKGROUND.fullmatch(step):
+        return Order("output", match["id"].lower(), every=bool(match["end"]))
+    return None
 
 
 def _read_change(step: str) -> Order | None:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from rolling_chat.tools.sandbox.walls import TEMPORARY_FOLDERS, Walls, is_temporary
+from rolling_chat.tools.sandbox.walls import Walls
 
 # By these root, who keeps its files also without its rights, would change the kernel of the whole machine.
 _PROC = Path("/proc")
@@ -24,10 +24,14 @@ _KEPT_IN_RUN = (
 
 @dataclass(frozen=True, slots=True)
 class _Mount:
-    """One mount, in arguments; of two, the one at the longer path is made later, and lies over the other."""
+    """One mount, in arguments; of two, the one at the longer path is made later, and lies over the other.
+
+    `is_closed`: nothing is written there, once all mounts are made.
+    """
 
     path: Path
     arguments: tuple[str, ...]
+    is_closed: bool = False
 
 
 def namespaces(*, has_network: bool) -> list[str]:
@@ -45,7 +49,7 @@ def arguments(walls: Walls, empty: Path) -> list[str]:
     `empty` is an empty file, shown in place of hidden ones.
     """
     mounts = sorted(_mounts(walls, empty), key=lambda mount: len(mount.path.parts))
-    closed = [word for path in walls.hidden if path.is_dir() for word in ("--remount-ro", str(path))]
+    closed = [word for mount in mounts if mount.is_closed for word in ("--remount-ro", str(mount.path))]
     made = [word for mount in mounts for word in mount.arguments]
     root = ["--ro-bind", "/", "/"]
     start = ["--chdir", str(walls.folder), "--"]
@@ -54,7 +58,7 @@ def arguments(walls: Walls, empty: Path) -> list[str]:
 
 def temporary_inside(walls: Walls) -> Path:
     """Return where a command sees its private temporary folder."""
-    return walls.temporary if is_temporary(walls.folder) else TEMPORARY_FOLDERS[0]
+    return walls.temporary if _is_temporary(walls) else walls.shared_temporary[0]
 
 
 def _mounts(walls: Walls, empty: Path) -> Iterator[_Mount]:
@@ -83,17 +87,24 @@ def _run() -> Iterator[_Mount]:
         yield _Mount(_RUN / name, ("--ro-bind-try", kept, kept))
 
 
+def _is_temporary(walls: Walls) -> bool:
+    return not walls.shared_temporary or any(map(walls.folder.is_relative_to, walls.shared_temporary))
+
+
 def _temporary(walls: Walls) -> Iterator[_Mount]:
     """The private folder takes the place of the system's, unless the working folder is in there.
 
-    Then a mount point within the private folder could have been made a link by an earlier command.
+    Then a mount point within the private folder could have been made a link by an earlier command: what is
+    around the working folder is empty instead, and read-only.
     """
-    if is_temporary(walls.folder):
+    is_inside = _is_temporary(walls)
+    if is_inside:
         yield _bound(walls.temporary, is_writable=True)
-        return
-    for path in TEMPORARY_FOLDERS:
-        if path.is_dir() and not path.is_symlink():
-            yield _Mount(path, ("--bind", str(walls.temporary), str(path)))
+    for path in walls.shared_temporary:
+        if path.is_symlink() or not path.is_dir() or path == walls.folder:
+            continue
+        source = ("--tmpfs",) if is_inside else ("--bind", str(walls.temporary))
+        yield _Mount(path, (*source, str(path)), is_closed=is_inside)
 
 
 def _hidden(path: Path, empty: Path, *, is_crossed: bool) -> _Mount:
@@ -101,7 +112,7 @@ def _hidden(path: Path, empty: Path, *, is_crossed: bool) -> _Mount:
         return _Mount(path, ("--ro-bind", str(empty), str(path)))
     # the way to a working folder below stays open
     closed: Sequence[str] = () if is_crossed else ("--perms", "0000")
-    return _Mount(path, (*closed, "--tmpfs", str(path)))
+    return _Mount(path, (*closed, "--tmpfs", str(path)), is_closed=True)
 
 
 def _bound(path: Path, *, is_writable: bool) -> _Mount:

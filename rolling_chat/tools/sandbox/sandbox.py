@@ -122,12 +122,12 @@ class Stubs:
             yield taken
         finally:
             self._users.subtract(taken)
-            if not CHILDREN.left_running():
+            if not CHILDREN.has_any():
                 self.remove()
 
-    def remove(self) -> None:
-        """Remove the folders that no command needs."""
-        for path in [path for path, users in self._users.items() if users <= 0]:
+    def remove(self, *, needed: bool = False) -> None:
+        """Remove the folders that no command needs, or all of them."""
+        for path in [path for path, users in self._users.items() if users <= 0 or needed]:
             del self._users[path]
             with suppress(OSError):  # no longer empty: somebody made it theirs
                 path.rmdir()
@@ -159,7 +159,7 @@ class Newcomers:
     def move_away(self) -> list[Path]:
         """Move away what has appeared; watch no longer once nothing is left running that could make more."""
         moved = [new for path in sorted(self._watched) if (new := _moved_away(path)) is not None]
-        if not CHILDREN.left_running():
+        if not CHILDREN.has_any():
             self._watched.clear()
         return moved
 
@@ -213,9 +213,9 @@ def _private() -> Path:
 
 def clean_up() -> None:
     """Remove what the sandboxes of this process left, unless the user let a process run on that uses it."""
-    STUBS.remove()
+    STUBS.remove(needed=True)
     NEWCOMERS.move_away()
-    if _private.cache_info().currsize and not CHILDREN.left_running():
+    if _private.cache_info().currsize and not CHILDREN.has_any():
         shutil.rmtree(_private(), ignore_errors=True)
 
 

@@ -33,6 +33,7 @@ _SECRET_VARIABLES = (
 )  # fmt: skip
 
 TEMPORARY_FOLDERS = (Path("/tmp"), Path("/var/tmp"))  # noqa: S108  # the system's
+_SOCKETS = ("tmux-*", ".X11-unix", ".ICE-unix", "ssh-*")  # of terminals, desktops and agents
 
 _INSTRUCTIONS = ("AGENTS.md", "CLAUDE.md")
 _GIT_SETTINGS = ("config", "config.worktree", "commondir", "worktrees")
@@ -46,7 +47,8 @@ _NOT_MODULES = frozenset({"objects", "refs", "logs", "hooks", "info"})
 class Walls:
     """The limits of one sandboxed command; every path is absolute and without symlinks.
 
-    It writes in `folder` (if `is_writable`) and `temporary`. `hidden` cannot be read. `read_only` lie in the
+    It writes in `folder` (if `is_writable`) and `temporary`; what `shared_temporary` folders, which are the
+    system's, hold of others is out of sight. `hidden` cannot be read. `read_only` lie in the
     folder and cannot be changed, `fixed` are folders there that cannot be renamed, which would move what is
     read-only out of its place. At `stubs` nothing exists and nothing may be made; nor at `newcomers`, which
     any listing of the folder would show: what is made there is moved away afterwards.
@@ -54,6 +56,7 @@ class Walls:
 
     folder: Path
     temporary: Path
+    shared_temporary: Sequence[Path] = ()
     hidden: Sequence[Path] = ()
     read_only: Sequence[Path] = ()
     fixed: Sequence[Path] = ()
@@ -79,6 +82,7 @@ def plan_walls(
     return Walls(
         folder,
         temporary.resolve(),
+        TEMPORARY_FOLDERS,
         hidden=tuple(sorted(path for path in hidden if closed.isdisjoint(path.parents))),
         read_only=tuple(dict.fromkeys(protected.read_only)),
         fixed=tuple(dict.fromkeys(protected.fixed)),
@@ -89,22 +93,10 @@ def plan_walls(
     )
 
 
-def is_temporary(folder: Path) -> bool:
-    """Return whether a folder is one of the system's temporary ones, or below."""
-    return any(folder.is_relative_to(path) for path in TEMPORARY_FOLDERS)
-
-
 def _sockets(folder: Path) -> Iterator[Path]:
-    """Yield the sockets of agents, terminals and desktops that a working folder in /tmp has around it."""
-    if not is_temporary(folder):
-        return  # all of /tmp is a private one
-    for here in (here for path in TEMPORARY_FOLDERS for here in _walk(path, ())):
-        if here.is_relative_to(folder) and folder not in TEMPORARY_FOLDERS:
-            continue
-        with suppress(OSError), os.scandir(here) as entries:
-            yield from (
-                Path(entry) for entry in entries if stat.S_ISSOCK(entry.stat(follow_symlinks=False).st_mode)
-            )
+    """Yield the folders of sockets that a working folder has in it that is itself the temporary one."""
+    if folder in TEMPORARY_FOLDERS:
+        yield from (path for pattern in _SOCKETS for path in folder.glob(pattern))
 
 
 def secret_paths(environ: Mapping[str, str]) -> Iterator[Path]:

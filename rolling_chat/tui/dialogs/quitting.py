@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from rolling_chat import figures
 from rolling_chat.commands.base import Choice
+from rolling_chat.tools.background import BACKGROUND
 from rolling_chat.tools.leftover_processes import CHILDREN, end_children
 from rolling_chat.tui.dialogs.pickers import Picker
 
@@ -16,10 +17,10 @@ def quit_question() -> Picker | None:
 
     Its answer is None for staying in the program.
     """
-    left = CHILDREN.left_running()
+    left = (*map(str, BACKGROUND.running()), *map(str, CHILDREN.left_running()))
     if not left:
         return None
-    named = ", ".join(map(str, left[:_NAMED])) + (", …" if len(left) > _NAMED else "")
+    named = ", ".join(left[:_NAMED]) + (", …" if len(left) > _NAMED else "")
     title = f"Commands left {figures.plural(len(left), 'process', 'processes')} running"
     choices = (
         Choice(_END, "end them and quit", named),
@@ -35,5 +36,6 @@ async def obey(answer: str) -> None:
 
 
 async def end_leftovers() -> None:
-    """End all processes that commands left running."""
+    """End the commands in the background, and all processes that commands left running."""
+    await BACKGROUND.end_all()
     await end_children(CHILDREN.left_running())

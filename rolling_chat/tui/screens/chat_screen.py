@@ -20,6 +20,7 @@ from rolling_chat.commands import ParsedCommand
 from rolling_chat.commands.mode import next_policy, policy_line
 from rolling_chat.gc_tuning import spare_what_is_loaded, tidy_up
 from rolling_chat.mentions import marked
+from rolling_chat.tools.background import BACKGROUND, BackgroundCommand
 from rolling_chat.tui.controllers.commands import CommandController
 from rolling_chat.tui.controllers.drafts import DraftController
 from rolling_chat.tui.controllers.following import Following
@@ -122,6 +123,7 @@ class ChatScreen(ReaderScreen):
         self.chat.listener.ask_attachment = self._turns.ask_attachment
         self.chat.listener.ask_spending = self._turns.ask_spending
         self.chat.listener.on_summary = self.state.summary
+        BACKGROUND.on_end = self._background_ended
         self._painter.begin()
         self.prompt.focus()
         self._show()
@@ -129,6 +131,9 @@ class ChatScreen(ReaderScreen):
             self.state.notice(line, warning=True)
         self.drafts.tidy()
         self.call_after_refresh(self._after_first_paint)
+
+    def _background_ended(self, command: BackgroundCommand) -> None:
+        self.state.notice(f"{command} is over: {command.state}. /processes {command.id} shows its output.")
 
     # -- painting
 
