@@ -43,6 +43,11 @@ class MentionedFile:
         """The mention as it is typed."""
         return f"@{self.mention.spelled}"
 
+    @property
+    def is_named_as_picture(self) -> bool:
+        """Whether its name is that of a picture; what is in it decides once it is read."""
+        return self.located.path.suffix.lower() in _SUFFIXES
+
 
 @dataclass(frozen=True, slots=True)
 class ReadFile:
@@ -56,10 +61,6 @@ class ReadFile:
 def as_typed(message: Message) -> str:
     """Return the words of a sent message as they were typed, with marked mentions of what is attached."""
     return remarked(message.words, [one.mention for one in message.attachments])
-
-
-def _is_named_as_picture(path: Path) -> bool:
-    return path.suffix.lower() in _SUFFIXES
 
 
 class MentionedFiles:
@@ -103,13 +104,13 @@ class MentionedFiles:
         if located is None or located.is_folder:
             return None
         file = MentionedFile(Mention(path), 0, located, self._refusal(Mention(path), located))
-        return None if file.refusal or not _is_named_as_picture(located.path) else file
+        return None if file.refusal or not file.is_named_as_picture else file
 
     def preview(self, file: MentionedFile) -> Attachment:
         """Return what attaching a file would add; one outside the folder is not read. Raises ToolError."""
         if file.located.is_inside:
             return self.read(file).attachment
-        if _is_named_as_picture(file.located.path):
+        if file.is_named_as_picture:
             tokens = self._price(Attachment("", "", "", picture=str(file.located.path)))
         else:
             tokens = file.located.size // _BYTES_PER_TOKEN

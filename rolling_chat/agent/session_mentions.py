@@ -53,7 +53,8 @@ class SessionMentions:
         """Return what attaching a mentioned file would add. Raises ChatError."""
         with in_words():
             added = await in_background(partial(self._files.preview, file))
-        if added.picture and not self._state.setup.takes_pictures:
+        may_be_picture = added.picture or (not file.located.is_inside and file.is_named_as_picture)
+        if may_be_picture and not self._state.setup.takes_pictures:
             return replace(added, note=f"{added.note}, sent as a line")
         return added
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from rolling_chat.agent import Chat, Runtime, as_typed
+from rolling_chat.agent import AttachmentRefusedError, Chat, Runtime, as_typed
 from rolling_chat.agent.importing import import_transcript
 from rolling_chat.agent.request.rebuild import rebuild_request
 from rolling_chat.events import Noticed
@@ -99,6 +99,16 @@ async def test_a_picture_is_stored_once_and_comes_back_and_goes_with_its_last_se
         assert connection.execute(count).fetchone()[0] == 0
 
 
+async def test_a_picture_that_the_store_has_lost_is_a_line(tmp_path: Path, work: Path) -> None:
+    chat, runtime = open_chat(tmp_path, says("ok"))
+    await collect(chat.send(marked("@shot.txt")))
+    with runtime.store._database.write() as connection:
+        connection.execute("DELETE FROM picture")
+    message = runtime.store.branch(chat.session.info.id)[0]
+    assert message.text.endswith("[this picture is lost]")
+    assert message.words == "@shot.txt"
+
+
 async def test_every_request_is_built_again_from_the_store(tmp_path: Path, work: Path) -> None:
     chat, runtime = open_chat(tmp_path, says("ok"))
     await collect(chat.send(marked("@shot.txt")))
@@ -152,6 +162,15 @@ async def test_a_message_with_a_picture_that_is_taken_back_attaches_it_again(
     taken = chat.session.history.undo()
     await collect(chat.send(as_typed(taken)))
     assert pictures_of(chat.session.messages) == [SHOT]
+
+
+async def test_more_pictures_than_a_request_takes_are_refused(tmp_path: Path, work: Path) -> None:
+    for number in range(5):
+        (work / f"{number}.png").write_bytes(png(8, 8, number) + bytes(3_500_000))
+    chat, _ = open_chat(tmp_path, says("ok"))
+    with pytest.raises(AttachmentRefusedError, match="more than 15 MB together"):
+        await collect(chat.send(marked("@0.png @1.png @2.png @3.png @4.png")))
+    assert not chat.session.messages
 
 
 async def test_exports_carry_embed_and_name_a_picture(tmp_path: Path, work: Path) -> None:

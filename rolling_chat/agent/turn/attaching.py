@@ -17,6 +17,7 @@ from rolling_chat.providers.background_thread import in_background
 from rolling_chat.tools import ToolError
 
 MAX_ATTACHED = 50
+MAX_PICTURE_CHARACTERS = 20_000_000  # in base64: providers refuse requests of some 32 MB
 _SHARE_OF_PIECE = 0.8  # of what a result may take: lines differ in length
 
 
@@ -69,6 +70,8 @@ class Attaching:
             if len(seen) > MAX_ATTACHED:
                 raise AttachmentRefusedError(f"Not sent: it mentions more than {MAX_ATTACHED} files.")
             await self._attach(file, outgoing)
+            if sum(len(one.picture) for one in outgoing.attachments) > MAX_PICTURE_CHARACTERS:
+                raise AttachmentRefusedError("Not sent: its pictures have more than 15 MB together.")
         outgoing.text = plain("".join([*words, said[at:]]))
         return outgoing
 
