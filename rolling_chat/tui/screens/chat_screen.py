@@ -354,8 +354,8 @@ class ChatScreen(ReaderScreen):
         self.query_one("#too-small", Static).update(
             f"The terminal is too small:\n{width} × {height}; {_MIN_WIDTH} × {_MIN_HEIGHT} is the least."
         )
-
         self.fit_question()
+        self.state.changed()  # the to-do list folds where there are few rows
 
     def question_slot(self) -> Widget:
         """Return the widget that holds a question."""
