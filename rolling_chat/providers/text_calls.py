@@ -10,7 +10,9 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from rolling_chat import figures
 from rolling_chat.messages import TEXT_CALLS, Json, JsonObject, Message, ToolCall
+from rolling_chat.text import normalize_text
 
 _TAGS = ("tool_call", "tool_calls", "tools", "function_call")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})[ \t]*([\w+-]*)[^`\n]*$", re.MULTILINE)
@@ -47,11 +49,26 @@ The tools:
 
 @dataclass(frozen=True, slots=True)
 class FoundCalls:
-    """The calls that end a reply's text, from index `start` on; `raw` has each as it was written."""
+    """The calls that end a reply's text, from index `start` on; `raw` has each as it was written.
+
+    Complete calls that stand before them, with prose in between, are `passed_over`.
+    """
 
     start: int
     calls: tuple[ToolCall, ...]
     raw: tuple[str, ...]
+    passed_over: int = 0
+
+    @property
+    def note(self) -> str:
+        """What to tell the model about calls that were passed over; empty for none."""
+        if not self.passed_over:
+            return ""
+        calls = figures.plural(self.passed_over, "earlier call")
+        return (
+            f"[note: {calls} in your reply did not run: only those at its very end do; "
+            "make all calls there, one after the other]"
+        )
 
     def is_quoted(self, texts: Iterable[str]) -> bool:
         """Return whether one of the calls stands in one of `texts`, however that was wrapped or escaped."""
@@ -133,6 +150,7 @@ class _Reader:
     _calls: list[ToolCall] = field(default_factory=list)
     _raw: list[str] = field(default_factory=list)
     _failures: int = 0
+    _passed_over: int = 0
 
     def last_calls(self) -> FoundCalls | None:
         text, position, start = self.text, 0, -1
@@ -144,7 +162,7 @@ class _Reader:
             end = self._calls_at(position)
             if end is None:
                 start = -1
-                self._forget(0)
+                self._pass_over()
                 fence = _FENCE.match(text, position)
                 position = self._after_fence(fence) if fence is not None else line_end + 1
                 continue
@@ -152,11 +170,11 @@ class _Reader:
             line_end = self._line_end(end)
             if text[end:line_end].strip():
                 start = -1
-                self._forget(0)
+                self._pass_over()
             position = line_end + 1
         if start < 0 or self._failures >= _MAX_FAILURES:
             return None
-        return FoundCalls(start, tuple(self._calls), tuple(self._raw))
+        return FoundCalls(start, tuple(self._calls), tuple(self._raw), self._passed_over)
 
     def _line_end(self, position: int) -> int:
         end = self.text.find("\n", position)
@@ -164,6 +182,10 @@ class _Reader:
 
     def _forget(self, count: int) -> None:
         del self._calls[count:], self._raw[count:]
+
+    def _pass_over(self) -> None:
+        self._passed_over += len(self._calls)
+        self._forget(0)
 
     def _calls_at(self, position: int) -> int | None:
         """Read the calls that begin at a line; return where they end, None if there are none."""
@@ -252,9 +274,8 @@ class _Reader:
     def _add(self, name: str, arguments: Json, *, raw: str) -> None:
         if name not in self.offered or not isinstance(arguments, dict):
             raise _NoCallError
-        self._calls.append(
-            ToolCall(f"text_{len(self._calls) + 1}", name, json.dumps(arguments, ensure_ascii=False))
-        )
+        written = normalize_text(json.dumps(arguments, ensure_ascii=False))  # half a pair may be escaped
+        self._calls.append(ToolCall(f"text_{len(self._calls) + 1}", name, written))
         self._raw.append(raw)
 
 

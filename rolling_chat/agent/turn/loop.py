@@ -121,7 +121,8 @@ class AgentLoop:
                 return Outcome.DONE
             if message.writes_calls:
                 await self._announce_written_calls()
-            await self.calls.answer_all(message, cut=is_cut)
+            note = self._reply.note if self._reply is not None else ""
+            await self.calls.answer_all(message, cut=is_cut, note=note)
             await self._take_waiting()
         raise AssertionError  # the count never ends
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from rolling_chat.agent.conversation import Conversation
 from rolling_chat.agent.turn.batching import batches
@@ -19,6 +20,7 @@ from rolling_chat.events import (
     TextAdded,
 )
 from rolling_chat.messages import Ending, MadeBy, Message, ToolCall, Usage
+from rolling_chat.providers.background_thread import in_background
 from rolling_chat.providers.protocol import (
     BROKEN_OFF,
     ErrorKind,
@@ -34,6 +36,7 @@ from rolling_chat.providers.protocol import (
 from rolling_chat.providers.text_calls import as_called, find_calls
 from rolling_chat.text import normalize_text, split_whole
 
+_LONG = 50_000  # characters: searched for calls in some milliseconds, hostile ones in more
 _QUOTED = "The answer ends with a tool call that it quotes from a message or a result; it was not run."
 
 
@@ -55,6 +58,7 @@ class Reply:
     seconds: float = 0.0
     has_begun: bool = False  # something of the answer has come
     was_retried: bool = False
+    note: str = ""  # what the model is told about its calls
     _id: str = ""
     _started: float = 0.0
     _held: str = ""  # the first half of a character whose second half is still to come
@@ -115,21 +119,23 @@ class Reply:
             raise ProviderError(ErrorKind.UNKNOWN, line)
         quoted = False
         if self.reads_calls and message.ending is Ending.COMPLETE and not message.tool_calls:
-            message, quoted = self._with_written_calls(message)
+            message, quoted = await self._with_written_calls(message)
         sealed = await self.conversation.finish_reply(message)
         await self.emit(ReplyEnded(sealed, self.usage, self.seconds))
         if quoted:
             await self.emit(Noticed(_QUOTED, warning=True))
         return sealed
 
-    def _with_written_calls(self, message: Message) -> tuple[Message, bool]:
+    async def _with_written_calls(self, message: Message) -> tuple[Message, bool]:
         """Return the reply with the calls that it ends with, and whether they are only quoted."""
-        found = find_calls(message.text, self.request.tools)
+        search = partial(find_calls, message.text, self.request.tools)
+        found = await in_background(search) if len(message.text) > _LONG else search()
         if found is None:
             return message, False
         given = (one.text for one in self.request.messages if one.role in {"user", "tool"})
         if found.is_quoted(given):
             return message, True
+        self.note = found.note
         return as_called(message, found), False
 
 

@@ -64,6 +64,7 @@ class _Attempt:
     call: ToolCall
     cut: bool
     doubtful: bool
+    note: str = ""
     started: float = field(default_factory=time.monotonic)
     is_running: bool = False
     result: ToolResult | None = None
@@ -98,10 +99,11 @@ class CallRunner:
         """Whether this turn has reached its limit of calls."""
         return self._taken >= self.max_calls
 
-    async def answer_all(self, reply: Message, *, cut: bool = False) -> None:
+    async def answer_all(self, reply: Message, *, cut: bool = False, note: str = "") -> None:
         """Answer the calls of a reply in order, without running those beyond the limits.
 
-        `cut`: the reply reached its output limit, and the last of its calls may be half of one.
+        `cut`: the reply reached its output limit, and the last of its calls may be half of one. `note` is a
+        word to the model, which goes with the first result.
         """
         calls, doubtful = reply.tool_calls, reply.writes_calls and not self.trusts_text
         most = min(MAX_CALLS_A_REPLY, self.max_calls - self._taken)
@@ -109,6 +111,8 @@ class CallRunner:
             _Attempt(call, cut and number == len(calls), doubtful)
             for number, call in enumerate(calls[:most], start=1)
         )
+        if self._open:
+            self._open[0].note = note
         for group in tuple(self._groups()):
             self._taken += len(group)
             await self._answer(group)
@@ -161,8 +165,9 @@ class CallRunner:
         attempt = self._open[0]
         assert attempt.result is not None
         result = attempt.result
-        if news := BACKGROUND.take_news(self.context.session):
-            result = self._with_note(attempt.call, result, news)
+        for note in (BACKGROUND.take_news(self.context.session), attempt.note):
+            if note:
+                result = self._with_note(attempt.call, result, note)
         ended = self._ended(attempt.call, result, attempt.seconds)
         self._open.popleft()
         await self.emit(ended)
@@ -190,13 +195,7 @@ class CallRunner:
                 result = await self._run_confined(attempt, tool, arguments, detail, confinement)
             else:
                 result = await self._make(edit)
-        if times < REPEATS:
-            return result
-        note = (
-            f"[note: this same call was made for the {_ordinal(times)} time in this turn; "
-            "do something else, or answer]"
-        )
-        return self._with_note(call, result, note)
+        return self._with_note(call, result, _repeated(times)) if times >= REPEATS else result
 
     async def _prepare(self, tool: Tool, arguments: JsonObject) -> PreparedEdit | None:
         """Return the change that a call would make of files, None for a tool that makes none."""
@@ -329,6 +328,13 @@ class CallRunner:
         """The result with a word to the model, at the end of it that a long result keeps."""
         parts = (result.text, note) if call.name in self.keeps_tail else (note, result.text)
         return replace(result, text="\n".join(parts))
+
+
+def _repeated(times: int) -> str:
+    return (
+        f"[note: this same call was made for the {_ordinal(times)} time in this turn; "
+        "do something else, or answer]"
+    )
 
 
 def parse_arguments(call: ToolCall, tool: Tool, *, cut: bool = False) -> JsonObject:

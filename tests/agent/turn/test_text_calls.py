@@ -110,11 +110,34 @@ async def test_what_a_tool_brought_makes_no_call_when_it_is_repeated(opened: Ope
     assert ask.titles == []
 
 
+@pytest.mark.parametrize(
+    "path", ["\\ud800", "\\u0000", "a\\nb", "../../etc/passwd", pytest.param("x/" * 30_000, id="long")]
+)
+async def test_odd_arguments_are_stored_and_refused_like_those_of_any_call(opened: Opened, path: str) -> None:
+    chat, runtime, provider = opened(says(READ.replace("a.txt", path)), says("So be it."), window=200_000)
+    chat.listener.ask = _Answers(Permission.ONCE)
+    (ended,) = of_kind(await collect(chat.send("go")), ToolEnded)
+    assert ended.message.ending is Ending.FAILED
+    assert str(provider.wire_form(provider.requests[1])).encode()
+    assert_well_formed(chat, runtime)
+
+
 @pytest.mark.parametrize("ending", [Ending.LENGTH, Ending.CANCELLED])
 async def test_a_reply_that_was_cut_makes_no_call(opened: Opened, ending: Ending) -> None:
     chat, *_ = opened(says(WRITTEN, ending=ending))
     await collect(chat.send("go"))
     assert chat.session.messages[-1].tool_calls == ()
+
+
+async def test_the_model_is_told_of_calls_that_prose_follows(tmp_path: Path) -> None:
+    listed = '{"name": "list_files", "arguments": {}}'
+    chat, runtime, _ = _opened(tmp_path, says(f"First:\n{listed}\nThen:\n{READ}\n{listed}"), says("Alpha."))
+    (runtime.folder / "a.txt").write_text("alpha\n")
+    first, second = of_kind(await collect(chat.send("go")), ToolEnded)
+    assert first.message.text.startswith("[note: 1 earlier call in your reply did not run")
+    assert first.message.text.endswith("alpha\n")
+    assert second.message.text == "a.txt"
+    runtime.store.close()
 
 
 async def test_native_takes_no_written_call(tmp_path: Path) -> None:
