@@ -244,3 +244,21 @@ def test_the_history_of_another_terminal_is_searched(desk: Desk) -> None:
     other.see("history: kett", "❯ What color is the kettle?")
     other.type("\r!")
     other.wait_until(lambda: "history:" not in other.text, "the search did not end")
+
+
+@pytest.mark.slow
+def test_kill_9_loses_nothing_that_waits_for_the_turn(desk: Desk) -> None:
+    terminal = desk.open("--approvals", "all")
+    terminal.see("rolling: off")
+    terminal.say("run `sleep 20`")
+    terminal.see("running run_command")
+    terminal.say("with tabs")
+    terminal.see("↳ with the next result: with tabs")
+    terminal.type("then commit\x1b\r")
+    terminal.see("↳ after this turn: then commit")
+    terminal.type("half a th")
+    terminal.wait_until(lambda: any("half a th" in one for one in kept(desk)), "the draft was not saved")
+    terminal.kill()
+
+    again = desk.open("--continue")
+    again.see("❯ with tabs", "then commit", "half a th", "The draft that was not sent is back")
