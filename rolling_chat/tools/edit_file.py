@@ -61,14 +61,10 @@ class MultiEdit:
     @property
     def schema(self) -> dict[str, Json]:
         """The tool as it is offered to the model."""
-        edit = {
-            "type": "object",
-            "properties": {"old": _TEXT, "new": _TEXT, "all": _FLAG},
-            "required": ["old", "new"],
-        }
+        edit = {"type": "object", "properties": {"old": _TEXT, "new": _TEXT, "all": _FLAG}}
         return function_schema(
             self.name,
-            "Several edits of one file as in edit_file, all or none, each on the result of the one before.",
+            "Make several edits of one file, all or none, each on the result of the one before.",
             {"path": _TEXT, "edits": {"type": "array", "items": edit}},
             required=("path", "edits"),
         )

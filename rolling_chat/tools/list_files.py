@@ -14,7 +14,7 @@ from rolling_chat.tools.decoding import show_name
 
 _MAX_NAMES = 20_000  # names in one result
 
-_DESCRIPTION = "List a folder; without a path the working folder."
+_DESCRIPTION = "List a folder."
 
 
 @dataclass(frozen=True, slots=True)

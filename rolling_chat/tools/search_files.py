@@ -24,8 +24,7 @@ _LONGEST_LINE = 500  # columns of a line that are shown
 _MATCH = re.compile(rb"([^\x00]*)\x00(\d+):([^\n]*)\n")
 
 _DESCRIPTION = (
-    "Find lines that match a regular expression of Python's, in a file or folder (no path: everywhere); "
-    "files that git ignores are left out."
+    "Find lines by a Python regular expression in a file or folder; files that git ignores are left out."
 )
 
 

@@ -26,7 +26,7 @@ class WriteFile:
         """The tool as it is offered to the model."""
         return function_schema(
             self.name,
-            "Write a whole file. One that exists must be read first; to change a part use edit_file.",
+            "Write a whole file; one that exists must be read first.",
             {"path": {"type": "string"}, "content": {"type": "string"}},
             required=("path", "content"),
         )

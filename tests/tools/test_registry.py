@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from rolling_chat.context import estimate_tokens
 from rolling_chat.permissions.path_patterns import FILE_TOOLS
 from rolling_chat.tools import Tool, ToolError, all_tools, choose_tools
 from rolling_chat.tools.editing import EditingTool
@@ -30,6 +31,11 @@ def test_what_changes_something_needs_permission() -> None:
 
 def test_the_tools_that_change_files_are_those_whose_rules_take_paths() -> None:
     assert {tool.name for tool in all_tools() if isinstance(tool, EditingTool)} == FILE_TOOLS
+
+
+def test_all_tools_together_take_an_eighth_of_a_small_window_at_most() -> None:
+    counted = estimate_tokens([], tools=[tool.schema for tool in all_tools()], model="demo/offline")
+    assert counted <= 1_000, "every request pays for every word of their descriptions"
 
 
 @pytest.mark.parametrize("tool", all_tools(), ids=lambda tool: tool.name)
