@@ -26,6 +26,7 @@ from rolling_chat.settings.trust import INSTRUCTION_NAMES, FolderTrust
 from rolling_chat.tools import choose_tools
 from rolling_chat.tools.background import BACKGROUND
 from rolling_chat.tools.leftover_files import remove_leftovers
+from rolling_chat.tools.sandbox.sandbox import NEWCOMERS, told_of_moved
 
 log = logging.getLogger("rolling_chat.agent.chat")
 
@@ -263,6 +264,7 @@ class Chat:
         """Store what was said, then run the turn in a task of its own and hand out its events."""
         session = self.session
         session.require_sendable()
+        moved = [told_of_moved(path) for path in NEWCOMERS.move_away()]
         session.setup.read_instructions()
         news = self._unread_news()
         said, notices = await self._said(text) if text is not None else (None, [])
@@ -275,7 +277,7 @@ class Chat:
                 yield said
             if news:
                 yield Noticed(news)
-            for line in notices:
+            for line in (*moved, *notices):
                 yield Noticed(line, warning=True)
             async for event in turn.events():
                 if isinstance(event, TurnEnded):

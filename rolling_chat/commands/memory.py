@@ -8,6 +8,7 @@ from rolling_chat import figures
 from rolling_chat.commands.base import Choice, Command, CommandContext
 from rolling_chat.settings.schema import SettingsError
 from rolling_chat.text import exact, one_line
+from rolling_chat.tools.sandbox.sandbox import NEWCOMERS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -56,6 +57,7 @@ async def _run(context: CommandContext, _argument: str) -> None:
 
 async def _open(context: CommandContext, path: Path) -> None:
     text = _read(path)
+    NEWCOMERS.spare(path)
     if not await context.edit_file(path):
         if text:
             context.show_text(one_line(exact(str(path))), text)

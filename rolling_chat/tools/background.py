@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import itertools
 import os
 import subprocess
@@ -22,6 +23,9 @@ from rolling_chat.tools.sandbox.sandbox import Enclosed
 
 MAX_KEPT_BYTES = 1_000_000
 """So much of the output of one command is kept: its beginning, and its end."""
+
+MAX_RUNNING = 20
+"""So many commands run at once."""
 
 _MAX_ENDED = 20  # commands that have ended and can still be read
 _LINGER = 0.25  # seconds to wait for more output once the command itself has ended
@@ -105,6 +109,8 @@ class BackgroundCommands:
         is_sandboxed: bool,
     ) -> BackgroundCommand:
         """Start a command in its surroundings, which are closed when it is over. Raises OSError."""
+        if len(self.running()) >= MAX_RUNNING:
+            raise OSError(errno.EAGAIN, f"{MAX_RUNNING} run in the background already; end one first")
         async with AsyncExitStack() as stack:
             enclosed = await stack.enter_async_context(enclosing)
             output, (reading, writing) = Output(MAX_KEPT_BYTES), os.pipe()

@@ -13,6 +13,7 @@ from rolling_chat.permissions.path_patterns import is_protected, lies_in
 from rolling_chat.tools.base import Tool, ToolContext, ToolResult
 from rolling_chat.tools.diffs import count_of, diff_of
 from rolling_chat.tools.file_changes import FileChange, apply_changes
+from rolling_chat.tools.sandbox.sandbox import NEWCOMERS
 
 
 @dataclass(frozen=True)
@@ -56,6 +57,8 @@ class PreparedEdit:
 
     def make(self, context: ToolContext) -> ToolResult:
         """Make the change. Raises ToolError where nothing could be changed."""
+        for change in self.changes:
+            NEWCOMERS.spare(change.path)
         files = tuple(map(self._as_known, apply_changes(self.changes, context)))
         told = ": ".join(filter(None, (self.told, count_of(self.changes))))
         return ToolResult(told, files=files, shown=self.diff)

@@ -28,7 +28,7 @@ from rolling_chat.tools.base import (
 from rolling_chat.tools.decoding import decode
 from rolling_chat.tools.input_requests import asks_for_input
 from rolling_chat.tools.process import Ended, run_process
-from rolling_chat.tools.sandbox.sandbox import Enclosed
+from rolling_chat.tools.sandbox.sandbox import Enclosed, told_of_moved
 
 DEFAULT_TIMEOUT = 120  # seconds
 MAX_TIMEOUT = 3600  # seconds
@@ -96,7 +96,7 @@ class RunCommand:
             raise ToolError(f"The command could not be started: {_why(error)}.") from None
         presented = _present(ended, timeout, is_sandboxed=context.sandbox is not None)
         asked = [_ASKED] if ended.code and asks_for_input(command, presented) else []
-        text = "\n".join([presented, *map(_told_of, moved), *asked])
+        text = "\n".join([presented, *(f"[{told_of_moved(path)}]" for path in moved), *asked])
         return ToolResult(text, Ending.FAILED if ended.timed_out else Ending.COMPLETE)
 
 
@@ -121,10 +121,12 @@ async def _start_in(context: ToolContext, command: str) -> ToolResult:
     started = await BACKGROUND.start(
         command, context.session, enclosing, context.folder, is_sandboxed=is_sandboxed
     )
-    return ToolResult(
-        f"[{started.id} runs in the background; command_output shows its output and ends it, "
-        "and you are told when it is over]"
-    )
+    told = [f"{started.id} runs in the background; command_output shows its output and ends it"]
+    if context.sandbox is not None and not context.sandbox.has_network:
+        told.append(
+            "it has no network, so that nothing can connect to it: only a rule of the user's changes that"
+        )
+    return ToolResult(f"[{'; '.join([*told, 'you are told when it is over'])}]")
 
 
 def _enclosed(context: ToolContext, line: Sequence[str]) -> AbstractAsyncContextManager[Enclosed]:
@@ -190,11 +192,6 @@ def _present(ended: Ended, timeout: int, *, is_sandboxed: bool) -> str:
         end = "the user can end them (/processes)" if is_sandboxed else f"kill {numbers} ends them"
         lines.append(f"[it left processes running in the background: {named}{more}; {end}]")
     return "\n".join(lines)
-
-
-def _told_of(moved: Path) -> str:
-    made = moved.name.partition(".from-command")[0]
-    return f"[only the user makes {made}: what the command made is now {moved.name}]"
 
 
 def _signal_name(number: int) -> str:

@@ -17,6 +17,7 @@ from rolling_chat.tools.leftover_processes import CHILDREN, end_children
 from rolling_chat.tools.process import run_process
 from rolling_chat.tools.sandbox import walls
 from rolling_chat.tools.sandbox.sandbox import NEWCOMERS, STUBS
+from rolling_chat.tools.write_file import WriteFile
 from tests.support.sandbox import Confined
 from tests.support.terminal import PATIENCE_SECONDS as HANG_LIMIT
 
@@ -244,8 +245,15 @@ async def test_instructions_that_a_command_makes_are_moved_away(
     assert await confined.run("ls -A; test -e AGENTS.md") == ".git\n.rolling-chat\n[exit code 1]"
     said = await confined.run(made.format(name))
     (new,) = [one for one in names(confined.folder) if not one.endswith("1") or "touch" not in made]
-    assert said.endswith(f"[exit code 0]\n[only the user makes {name}: what the command made is now {new}]")
+    assert said.endswith(f"[exit code 0]\n[{name} may not be made by a command: what one made is now {new}]")
     assert new.startswith(f"{name}.from-command-")
+
+
+async def test_instructions_that_the_user_approves_meanwhile_stay(confined: Confined) -> None:
+    await confined.run("sleep 600 > /dev/null 2>&1 &")
+    await WriteFile().run({"path": "AGENTS.md", "content": "approved"}, confined.context)
+    await confined.run("true")
+    assert (confined.folder / "AGENTS.md").read_text() == "approved"
 
 
 async def test_instructions_that_a_left_process_makes_are_moved_away(confined: Confined) -> None:

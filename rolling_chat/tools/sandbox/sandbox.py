@@ -26,6 +26,7 @@ from rolling_chat.tools.sandbox.seatbelt import profile
 from rolling_chat.tools.sandbox.walls import Walls, plan_walls
 
 _PROBE_SECONDS = 10
+_MOVED = ".from-command"
 _SEATBELT = Path("/usr/bin/sandbox-exec")
 
 # These name sockets of the desktop, of agents and of terminals, which a command cannot reach.
@@ -158,10 +159,16 @@ class Newcomers:
 
     def move_away(self) -> list[Path]:
         """Move away what has appeared; watch no longer once nothing is left running that could make more."""
+        if not self._watched:
+            return []
         moved = [new for path in sorted(self._watched) if (new := _moved_away(path)) is not None]
         if not CHILDREN.has_any():
             self._watched.clear()
         return moved
+
+    def spare(self, path: Path) -> None:
+        """Leave a file alone that the user is about to write, or has approved."""
+        self._watched.discard(path)
 
 
 NEWCOMERS = Newcomers()
@@ -219,12 +226,17 @@ def clean_up() -> None:
         shutil.rmtree(_private(), ignore_errors=True)
 
 
+def told_of_moved(path: Path) -> str:
+    """Return a line on what a command made where it may not, by the name that this has now."""
+    return f"{path.name.partition(_MOVED)[0]} may not be made by a command: what one made is now {path.name}"
+
+
 def _moved_away(path: Path) -> Path | None:
     """Give what is at `path` another name beside it; None where nothing is."""
     if not os.path.lexists(path):
         return None
     for number in itertools.count(1):
-        new = path.with_name(f"{path.name}.from-command-{number}")
+        new = path.with_name(f"{path.name}{_MOVED}-{number}")
         if os.path.lexists(new):
             continue
         with suppress(OSError):

@@ -6,6 +6,7 @@ Paths are asked by `os.path`, for which one that may not be looked at is none.
 
 from __future__ import annotations
 
+import itertools
 import os
 import stat
 from collections import deque
@@ -38,6 +39,7 @@ _SOCKETS = ("tmux-*", ".X11-unix", ".ICE-unix", "ssh-*")  # of terminals, deskto
 _INSTRUCTIONS = ("AGENTS.md", "CLAUDE.md")
 _GIT_SETTINGS = ("config", "config.worktree", "commondir", "worktrees")
 _MAX_FOLDERS = 2_000  # looked through for repositories
+_MAX_PROTECTED = 2_000  # paths: bubblewrap takes 9,000 arguments, three for each
 _NOT_LOOKED_THROUGH = frozenset({".git", "node_modules"})
 _OF_SYSTEM = frozenset({"/proc", "/sys", "/dev", "/run"})
 _NOT_MODULES = frozenset({"objects", "refs", "logs", "hooks", "info"})
@@ -129,6 +131,11 @@ class _Protected:
         self.stubs: list[Path] = []
         self.newcomers: list[Path] = []
 
+    @property
+    def is_full(self) -> bool:
+        """Whether there is no room for more: a folder full of repositories must not stop every command."""
+        return len(self.read_only) + len(self.fixed) + len(self.stubs) > _MAX_PROTECTED
+
 
 def _find_protected(folder: Path) -> _Protected:
     found = _Protected()
@@ -145,7 +152,7 @@ def _find_protected(folder: Path) -> _Protected:
         _protect_repository(git.resolve() if os.path.islink(git) else git, found)
     else:
         _protect(git, found, folder)
-    for repository in _repositories_below(folder):
+    for repository in itertools.takewhile(lambda _: not found.is_full, _repositories_below(folder)):
         inner = repository / ".git"
         ancestors = [path for path in repository.parents if path != folder and path.is_relative_to(folder)]
         found.fixed += [*ancestors, repository]
@@ -172,7 +179,7 @@ def _protect(path: Path, found: _Protected, folder: Path) -> None:
 def _protect_repository(git: Path, found: _Protected) -> None:
     """Protect what decides which programs git runs: settings and hooks, also those of submodules."""
     _protect_git(git, found)
-    for module in _modules(git):
+    for module in itertools.takewhile(lambda _: not found.is_full, _modules(git)):
         found.fixed += [path for path in module.parents if path.is_relative_to(git / "modules")]
         _protect_git(module, found)
 
