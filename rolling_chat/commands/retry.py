@@ -16,6 +16,8 @@ async def _run(context: CommandContext, _argument: str) -> None:
         return
     if len(session.messages) < count:
         context.say("Answering again; the answer before is kept: /branches goes to it.")
+    if session.permissions.policy != "plan" and session.mode_note:
+        context.say("That message was sent in plan mode, and says so: send it anew to have it carried out.")
     await context.carry_on()
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from rolling_chat.commands import parse, run_command
 from tests.support.commands import PlainContext
-from tests.support.tui import make_app, make_chat, shown, wait_until
+from tests.support.tui import make_app, make_chat, says, shown, wait_until
 
 
 async def run(context: PlainContext, line: str) -> None:
@@ -39,6 +39,15 @@ async def test_another_word_changes_nothing(tmp_path: Path) -> None:
     await run(context, "/mode yolo")
     assert context.warned == ["/mode takes ask, edits, plan, read-only, all, not 'yolo'."]
     assert context.chat.session.permissions.policy == "ask"
+
+
+async def test_to_retry_a_message_of_plan_mode_says_what_it_is(tmp_path: Path) -> None:
+    context = PlainContext(make_chat(tmp_path, says("A plan."), says("A plan again.")))
+    await run(context, "/mode plan")
+    await context.send("rename x")
+    await run(context, "/mode edits")
+    await run(context, "/retry")
+    assert context.said[-1].startswith("That message was sent in plan mode")
 
 
 async def test_the_key_goes_round_without_all_and_the_gauge_shows_it(tmp_path: Path) -> None:
