@@ -16,7 +16,7 @@ from pathlib import Path
 from threading import Thread
 
 from rolling_chat.text import one_line
-from rolling_chat.tools.leftover_processes import CHILDREN, Child, kill_children
+from rolling_chat.tools.leftover_processes import CHILDREN, Child, end_children
 from rolling_chat.tools.process import Output, Pipe
 from rolling_chat.tools.process_groups import end_group, group_options, listen
 from rolling_chat.tools.sandbox.sandbox import Enclosed
@@ -135,7 +135,7 @@ class BackgroundCommands:
             command.was_ended = True
             await end_group(command)
             await command.over.wait()
-            kill_children(command.left)
+            await end_children(command.left)
 
     async def end_all(self) -> None:
         """End all that run."""

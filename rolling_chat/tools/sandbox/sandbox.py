@@ -194,7 +194,9 @@ def _tried(program: SandboxProgram) -> SandboxProgram:
     if not program.path:
         return SandboxProgram("", missing=program.missing)
     folder = Path("/usr").resolve()
-    walls = Walls(folder, _private() / "tmp", is_writable=False)
+    # with everything that a command may need: older versions do not know it all
+    hidden = (_private() / "hidden", _private() / "empty")
+    walls = Walls(folder, _private() / "tmp", hidden=hidden, read_only=(folder,), is_writable=False)
     try:
         tried = subprocess.run(  # noqa: S603 - nothing foreign in it
             Sandbox(program).enclose(["/bin/sh", "-c", ":"], walls),
@@ -213,6 +215,7 @@ def _private() -> Path:
     """Make the private folder of this process, which is removed when it ends."""
     folder = Path(tempfile.mkdtemp(prefix="rolling-chat-")).resolve()
     (folder / "tmp").mkdir()
+    (folder / "hidden").mkdir()
     (folder / "empty").touch(0o400)
     atexit.register(clean_up)
     return folder
