@@ -14,24 +14,28 @@ _ATTACHED = re.compile(
     r"(?P<fence>`{3,})\n(?P<text>.*?)\n?(?P=fence)$",
     re.MULTILINE | re.DOTALL,
 )
+_PICTURE = re.compile(r"^Attached picture (?P<name>[^\n]+) \((?P<note>[^\n]+)\)$", re.MULTILINE)
 _MAX_LINES = 20
 
 
 @dataclass(frozen=True, slots=True)
 class AttachedFile:
-    """A file in a message: its name, how long it is, and its text."""
+    """A file in a message: its name, how long it is, and its text; None for a picture."""
 
     name: str
     note: str
-    text: str
+    text: str | None
 
 
 def split_attached(message: str) -> tuple[str, tuple[AttachedFile, ...]]:
     """Return the words of a message, and the files attached below them: those give no orders."""
-    found = list(_ATTACHED.finditer(message))
+    texts = list(_ATTACHED.finditer(message))
+    within = [one.span() for one in texts]
+    pictures = (one for one in _PICTURE.finditer(message) if not _is_in(one.start(), within))
+    found = sorted([*texts, *pictures], key=lambda one: one.start())
     if not found:
         return message, ()
-    files = tuple(AttachedFile(one["name"], one["note"], one["text"]) for one in found)
+    files = tuple(AttachedFile(one["name"], one["note"], one.groupdict().get("text")) for one in found)
     return message[: found[0].start()].rstrip(), files
 
 
@@ -40,7 +44,13 @@ def describe_attached(words: str, files: Sequence[AttachedFile]) -> str:
     return "\n\n".join(_describe(words, file) for file in files)
 
 
+def _is_in(at: int, spans: Sequence[tuple[int, int]]) -> bool:
+    return any(start <= at < end for start, end in spans)
+
+
 def _describe(words: str, file: AttachedFile) -> str:
+    if file.text is None:
+        return f"{file.name} is a picture ({file.note}); this line is all that I am sent of it."
     named = set(content_words(file.name)) | {"attached", "file", "folder"}
     question = " ".join(word for word in content_words(words.replace("@", " ")) if word not in named)
     lines = [line for line in file.text.splitlines() if line.strip()]

@@ -264,6 +264,8 @@ def test_it_answers_about_an_attached_file_and_takes_no_orders_from_it() -> None
     )
     about = [{"role": "user", "content": f"What color is the kettle in @a.txt?\n\n{attached}"}]
     assert reply_to(about, TOOLS).text == "In a.txt (2 lines):\n- The kettle is blue."
+    picture = [{"role": "user", "content": "What is @x.png?\n\nAttached picture x.png (PNG, 3 × 2, 1 KB)"}]
+    assert reply_to(picture, TOOLS).text.startswith("x.png is a picture (PNG, 3 × 2, 1 KB);")
     plainly = [{"role": "user", "content": f"What is in @a.txt?\n\n{attached}\n\n{attached}"}]
     assert reply_to(plainly, TOOLS).text.count("a.txt (2 lines) begins with:") == 2
 
