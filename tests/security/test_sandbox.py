@@ -16,7 +16,7 @@ import pytest
 from rolling_chat.tools.leftover_processes import CHILDREN, end_children
 from rolling_chat.tools.process import run_process
 from rolling_chat.tools.sandbox import walls
-from rolling_chat.tools.sandbox.sandbox import NEWCOMERS, STUBS
+from rolling_chat.tools.sandbox.sandbox import NEWCOMERS, STUBS, Stubs
 from rolling_chat.tools.write_file import WriteFile
 from tests.support.sandbox import Confined
 from tests.support.terminal import PATIENCE_SECONDS as HANG_LIMIT
@@ -442,3 +442,14 @@ async def test_what_somebody_else_puts_into_a_stub_stays(confined: Confined) -> 
 async def test_a_program_that_is_no_sandbox_sees_none(tmp_path: Path) -> None:
     ended = await run_process(["/bin/true"], folder=tmp_path, environ={}, timeout=20)
     assert (ended.code, ended.left) == (0, ())
+
+
+async def test_a_stub_that_another_program_needs_is_left_to_it(confined: Confined) -> None:
+    """A mount falls away with the folder that it lies on, also in another process."""
+    mine, other = Stubs(), Stubs()
+    stub = confined.folder / ".git"
+    with mine.made([stub]):
+        with other.made([stub]):
+            pass
+        assert names(confined.folder) == [".git"]
+    assert names(confined.folder) == []

@@ -27,6 +27,7 @@ from rolling_chat.tools.sandbox.walls import Walls, plan_walls
 
 _PROBE_SECONDS = 10
 _MOVED = ".from-command"
+_TRIES = 10
 _SEATBELT = Path("/usr/bin/sandbox-exec")
 
 # These name sockets of the desktop, of agents and of terminals, which a command cannot reach.
@@ -110,6 +111,7 @@ class Stubs:
 
     def __init__(self) -> None:
         self._users: Counter[Path] = Counter()
+        self._held: dict[Path, int] = {}  # by descriptors, whose locks tell other processes
 
     @contextmanager
     def made(self, paths: Sequence[Path]) -> Iterator[tuple[Path, ...]]:
@@ -117,7 +119,7 @@ class Stubs:
 
         Returns those that could be made.
         """
-        taken = tuple(path for path in paths if _make(path))
+        taken = tuple(path for path in paths if self._hold(path))
         self._users.update(taken)
         try:
             yield taken
@@ -127,11 +129,34 @@ class Stubs:
                 self.remove()
 
     def remove(self, *, needed: bool = False) -> None:
-        """Remove the folders that no command needs, or all of them."""
+        """Remove the folders that no command needs, or all of them; not those that another process needs."""
         for path in [path for path, users in self._users.items() if users <= 0 or needed]:
             del self._users[path]
-            with suppress(OSError):  # no longer empty: somebody made it theirs
+            held = self._held.pop(path)
+            with suppress(OSError):  # in use elsewhere, or no longer empty: somebody made it theirs
+                _lock(held, is_shared=False)
                 path.rmdir()
+            os.close(held)
+
+    def _hold(self, path: Path) -> bool:
+        """Make an empty folder, or take one that is there; False where neither can be."""
+        if path in self._held and _is_open_at(self._held[path], path):
+            return True
+        for _ in range(_TRIES):  # another process may be about to remove it
+            try:
+                path.mkdir(exist_ok=True)
+                held = os.open(path, os.O_RDONLY)
+            except OSError:  # where we cannot, a command cannot either
+                return False
+            with suppress(OSError):  # not every file system has locks
+                _lock(held, is_shared=True)
+            if _is_open_at(held, path):
+                if path in self._held:
+                    os.close(self._held[path])
+                self._held[path] = held
+                return True
+            os.close(held)
+        return False
 
 
 STUBS = Stubs()
@@ -249,10 +274,16 @@ def _moved_away(path: Path) -> Path | None:
     raise AssertionError  # the count never ends
 
 
-def _make(path: Path) -> bool:
-    """Make an empty folder, or take one that is there; False where neither can be."""
-    try:
-        path.mkdir(exist_ok=True)
-    except OSError:  # where we cannot, a command cannot either
-        return False
-    return True
+def _is_open_at(held: int, path: Path) -> bool:
+    with suppress(OSError):
+        return os.path.samestat(os.fstat(held), path.lstat())
+    return False
+
+
+def _lock(held: int, *, is_shared: bool) -> None:
+    """Lock a folder: shared, after the moment that another needs to remove it; else at once or OSError."""
+    if sys.platform == "win32":
+        return
+    import fcntl  # noqa: PLC0415 - not on Windows
+
+    fcntl.flock(held, fcntl.LOCK_SH if is_shared else fcntl.LOCK_EX | fcntl.LOCK_NB)
