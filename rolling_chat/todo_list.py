@@ -61,9 +61,9 @@ class TodoList:
 
     @property
     def open_text(self) -> str:
-        """The list with the items that are done only counted."""
+        """The list with the items that are done only counted, at its end."""
         rest = TodoList(tuple(item for item in self.items if item.state is not TodoState.DONE))
-        return f"{TodoState.DONE} {self.done} done\n{rest.text}" if self.done else self.text
+        return f"{rest.text}\n{TodoState.DONE} {self.done} done".strip() if self.done else self.text
 
     @property
     def done(self) -> int:

@@ -14,6 +14,8 @@ from rolling_chat.context.trim_order import Trimmer
 from rolling_chat.messages import Message
 from rolling_chat.todo_list import list_of
 
+_MIN_TODO = 64  # tokens that a to-do list may take in a small window
+
 
 class Outcome(NamedTuple):
     """The result of planning: the decisions, what stays of each turn, and the notice about the rest."""
@@ -156,7 +158,7 @@ class _Deciding:
         todo = list_of(given if isinstance(given, Message) else Message.from_dict(given))
         if todo is None:
             return ""
-        count, cap = self._inputs.sizes.cutting, max_summary_tokens(self._inputs.window) // 2
+        count, cap = self._inputs.sizes.cutting, max(_MIN_TODO, max_summary_tokens(self._inputs.window) // 2)
         return first_lines(todo.text if count(todo.text) <= cap else todo.open_text, cap, count)
 
     @property
