@@ -21,7 +21,8 @@ def test_type_stream_roll_quit_and_continue(desk: Desk) -> None:
     terminal = desk.open()
     terminal.see("rolling: off", "demo/offline", "/ 8.2k")
     before = tokens_on_gauge(terminal)
-    terminal.say("The parser lives in lexer.py. Where does the parser live?")
+    # enough to be seen in the tenths of a thousand that the gauge shows
+    terminal.say("The parser lives in lexer.py. " + "It is small. " * 30 + "Where does the parser live?")
     terminal.see("done in")
     terminal.wait_until(lambda: tokens_on_gauge(terminal) > before, "the gauge did not move")
     assert "$" not in terminal.text  # what costs nothing has no price
