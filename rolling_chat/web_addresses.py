@@ -99,8 +99,11 @@ class SitePattern:
         return self.scheme in ("", address.scheme) and is_port and self._is_host(address.host)
 
     def opens(self, address: WebAddress) -> bool:
-        """Whether an allow rule names exactly this host and port, so that it may be on the local network."""
-        return self.port > 0 and not self.below and self.allows(address)
+        """Whether an allow rule names exactly this scheme, host and port: it may be on the local network.
+
+        The rule that an answer makes has no scheme: a name that was public then may lead anywhere later.
+        """
+        return bool(self.scheme) and not self.below and self.allows(address)
 
     def denies(self, address: WebAddress) -> bool:
         """Whether a deny rule forbids the address: what is below a host is denied with it."""

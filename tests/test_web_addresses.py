@@ -96,12 +96,13 @@ def test_a_pattern_allows_its_host_at_the_port_that_it_names(pattern: str, allow
     assert not any(rule.allows(parse_address(url)) for url in other.split())
 
 
-def test_only_a_pattern_with_host_and_port_opens_the_local_network() -> None:
+def test_only_a_pattern_with_scheme_host_and_port_opens_the_local_network() -> None:
     address = parse_address("http://127.0.0.1/")
     assert parse_pattern("http://127.0.0.1").opens(address), "the scheme names the port"
-    assert parse_pattern("127.0.0.1:80").opens(address)
+    assert parse_pattern("http://127.0.0.1:80").opens(address)
+    assert not parse_pattern("127.0.0.1:80").opens(address), "an answer makes such a rule for any host"
     assert not parse_pattern("127.0.0.1").opens(address)
-    assert not parse_pattern("*.localhost:80").opens(parse_address("http://a.localhost/"))
+    assert not parse_pattern("http://*.localhost:80").opens(parse_address("http://a.localhost/"))
 
 
 def test_a_host_is_denied_with_all_that_is_below_it_and_at_every_port() -> None:

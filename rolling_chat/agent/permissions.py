@@ -127,7 +127,7 @@ class Permissions:
         return "ask" if self.listener.ask is not None else "refused"
 
     def opens(self, address: WebAddress) -> bool:
-        """Return whether a rule names host and port of an address, which may then be on the local network."""
+        """Return whether a rule names an address by scheme, host and port: it may be on the local network."""
         return opens(self._allowing, address)
 
     @property
@@ -180,7 +180,7 @@ class Permissions:
             origin = parse_address(str(subject)).origin
             return (
                 f"Not run: {origin} is this machine or its local network. Only a permission rule of the "
-                f"user's that names host and port opens it, such as {tool.name}({origin})."
+                f"user's that names it whole opens it, such as {tool.name}({origin})."
             )
         if self.policy == "plan" and tool.needs_permission:
             return f"Not run: {tool.name} is not allowed in plan mode. Finish the plan without it."

@@ -258,12 +258,12 @@ def is_allowed(
 
 
 def opens(rules: Iterable[PermissionRule], address: WebAddress) -> bool:
-    """Return whether a rule names the host and port of an address, which may then be on the local network."""
+    """Return whether a rule names an address by scheme, host and port: it may be on the local network."""
     return any(rule.reach == "host" and rule.site.opens(address) for rule in rules)
 
 
 def is_closed(rules: Iterable[PermissionRule], tool: str, subject: Subject) -> bool:
-    """Return whether a call would fetch from the local network, and no rule names that host and port."""
+    """Return whether a call would fetch from the local network, and no rule names exactly that origin."""
     if tool != FETCH_TOOL or not isinstance(subject, str):
         return False
     address = parse_address(subject)

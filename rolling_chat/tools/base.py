@@ -37,7 +37,7 @@ class ToolContext:
     `is_attached` says of a path outside the folder that the user gave that very file to the model.
     `last_seen` returns the hash of a file (absolute path) when this branch last read or wrote all of it:
     empty if it was too large, GONE if it deleted it, None if it never did. `on_output` is called with what a
-    command writes, as it comes. `opens` says of an address that a rule of the user's names its host and port.
+    command writes, as it comes. `opens` says of an address that a rule of the user's names it whole.
     `sandbox` confines commands, None for none. `session` is the id of the session that calls.
     """
 

@@ -175,7 +175,7 @@ async def _look_up(address: WebAddress, *, is_open: bool) -> list[str]:
     if not allowed:
         raise ToolError(
             f"Not fetched: {host} is at {numbers[0]}, which is this machine or no public network. Only a "
-            f"permission rule of the user's that names host and port opens it: fetch_url({address.origin})."
+            f"permission rule of the user's that names it whole opens it: fetch_url({address.origin})."
         )
     return allowed[:_MAX_NUMBERS]
 

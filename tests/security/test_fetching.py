@@ -184,10 +184,23 @@ async def test_the_local_network_is_refused_unasked_where_no_rule_names_it(
             f"http://localhost:{server.port}/",
             "http://169.254.169.254/x",
         )
-        rules = "fetch_url", "fetch_url(127.0.0.1)", f"fetch_url(http://127.0.0.1:{server.port + 1})"
+        port = server.port
+        rules = "fetch_url", "fetch_url(127.0.0.1)", f"fetch_url(127.0.0.1:{port})"
+        rules += (f"fetch_url(http://127.0.0.1:{port + 1})", f"fetch_url(https://127.0.0.1:{port})")
         results = await run(tmp_path, allowing(*rules, approvals=approvals), asked, fetches(*urls))
-    assert all("Only a permission rule of the user's that names host and port" in text for text in results)
+    assert all("Only a permission rule of the user's that names it whole" in text for text in results)
     assert not asked.requests
+    assert not server.requests
+
+
+async def test_an_answer_for_a_host_opens_nothing_that_its_name_leads_to_later(
+    tmp_path: Path, names: dict[str, list[str]]
+) -> None:
+    async with serving({"/": page(b"secret")}) as server:
+        names["evil.example.com"] = ["127.0.0.1"]
+        url = f"http://evil.example.com:{server.port}/"
+        results = await run(tmp_path, Settings(), Asked(Permission.SESSION), fetches(url), fetches(url))
+    assert all(text.startswith("Not fetched: evil.example.com is at 127.0.0.1") for text in results)
     assert not server.requests
 
 
