@@ -21,9 +21,10 @@ def test_type_stream_roll_quit_and_continue(desk: Desk) -> None:
     terminal = desk.open()
     terminal.see("rolling: off", "demo/offline", "/ 8.2k")
     before = tokens_on_gauge(terminal)
-    # enough to be seen in the tenths of a thousand that the gauge shows
-    terminal.say("The parser lives in lexer.py. " + "It is small. " * 30 + "Where does the parser live?")
-    terminal.see("done in")
+    # three turns are seen in the tenths of a thousand that the gauge shows
+    for turn in ("first", "second", "third"):
+        terminal.say(f"The parser lives in lexer.py, I say the {turn} time. Where does the parser live?")
+        terminal.see(f"❯ The parser lives in lexer.py, I say the {turn} time.", "done in")
     terminal.wait_until(lambda: tokens_on_gauge(terminal) > before, "the gauge did not move")
     assert "$" not in terminal.text  # what costs nothing has no price
     terminal.say("/rolling-context")
@@ -34,11 +35,11 @@ def test_type_stream_roll_quit_and_continue(desk: Desk) -> None:
     assert resume, terminal.text
 
     again = desk.open("--continue")
-    again.see("The parser lives in lexer.py.", "rolling: on")
+    again.see("The parser lives in lexer.py", "rolling: on")
     again.kill()
 
     resumed = desk.open("--resume", resume.group(1)[:4])
-    resumed.see("The parser lives in lexer.py.", "rolling: on")
+    resumed.see("The parser lives in lexer.py", "rolling: on")
 
 
 def test_a_command_runs_only_after_it_was_approved(desk: Desk) -> None:
