@@ -269,7 +269,7 @@ async def test_a_pinned_message_that_had_left_comes_back_and_stays(opened: Opene
     chat.session.overrides.set("summarize", "off")
     chat.session.overrides.set_rolling(True)
     await collect(chat.send("note this"))
-    for number in range(6):
+    for number in range(8):
         await collect(chat.send(f"{number} {PAGE}"))
     assert chat.session.preview.report().rows[2].fate is Fate.OMITTED
     price = make(chat, "pin r2")
