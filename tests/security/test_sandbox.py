@@ -197,6 +197,30 @@ async def test_hooks_and_settings_of_git_are_not_changed_and_commits_are_made(co
     assert git_in(confined.folder, "ls-files") == "a\n"  # and nothing of what keeps names taken
 
 
+async def test_git_is_not_sent_elsewhere_for_its_hooks(confined: Confined, home: Path) -> None:
+    git_in(confined.folder, "init", "-q")
+    (confined.folder / "evil" / "hooks").mkdir(parents=True)
+    hook = confined.folder / "evil" / "hooks" / "post-checkout"
+    hook.write_text(f"#!/bin/sh\ntouch {home}/ran\n")
+    hook.chmod(0o755)
+    await confined.run("cp -r .git/* evil/ 2>/dev/null; echo ../evil > .git/commondir")
+    git_in(
+        confined.folder,
+        "-c",
+        "user.name=a",
+        "-c",
+        "user.email=a@b",
+        "commit",
+        "-q",
+        "--allow-empty",
+        "-m",
+        "x",
+    )
+    git_in(confined.folder, "checkout", "-q", "-b", "other")
+    assert not (home / "ran").exists()
+    assert (confined.folder / ".git" / "commondir.from-command-1").exists()
+
+
 async def test_no_repository_is_made_in_the_folder(confined: Confined) -> None:
     assert "Read-only file system" in await confined.run("git init .")
     assert names(confined.folder) == []

@@ -38,6 +38,8 @@ _SOCKETS = ("tmux-*", ".X11-unix", ".ICE-unix", "ssh-*")  # of terminals, deskto
 
 _INSTRUCTIONS = ("AGENTS.md", "CLAUDE.md")
 _GIT_SETTINGS = ("config", "config.worktree", "commondir", "worktrees")
+# it sends git elsewhere for settings and hooks, and its place cannot be taken: git reads any file there
+_COMMON = "commondir"
 _MAX_FOLDERS = 2_000  # looked through for repositories
 _MAX_PROTECTED = 2_000  # paths: bubblewrap takes 9,000 arguments, three for each
 _NOT_LOOKED_THROUGH = frozenset({".git", "node_modules"})
@@ -89,7 +91,7 @@ def plan_walls(
         read_only=tuple(dict.fromkeys(protected.read_only)),
         fixed=tuple(dict.fromkeys(protected.fixed)),
         stubs=tuple(dict.fromkeys(protected.stubs)),
-        newcomers=protected.newcomers,
+        newcomers=tuple(dict.fromkeys(protected.newcomers)),
         is_writable=is_writable,
         has_network=has_network,
     )
@@ -190,6 +192,8 @@ def _protect_git(git: Path, found: _Protected) -> None:
         return
     found.fixed.append(git)
     found.read_only += [git / name for name in _GIT_SETTINGS if os.path.lexists(git / name)]
+    if not os.path.lexists(git / _COMMON):
+        found.newcomers.append(git / _COMMON)
     hooks = git / "hooks"
     if os.path.lexists(hooks):
         found.read_only.append(hooks)

@@ -268,15 +268,16 @@ async def test_a_pinned_message_that_had_left_comes_back_and_stays(opened: Opene
     chat, runtime, provider = opened(says("the port is 8443"), *[says(PAGE * 3)] * 14, window=8_000)
     chat.session.overrides.set("summarize", "off")
     chat.session.overrides.set_rolling(True)
-    await collect(chat.send("note this"))
-    for number in range(8):
+    first = f"note this: {PAGE}"
+    await collect(chat.send(first))
+    for number in range(6):
         await collect(chat.send(f"{number} {PAGE}"))
     assert chat.session.preview.report().rows[2].fate is Fate.OMITTED
     price = make(chat, "pin r2")
     assert price.along == "its request"
     for number in range(6):
         await collect(chat.send(f"again {number} {PAGE}"))
-        assert contents(provider.requests[-1])[:2] == ["note this", "the port is 8443"]
+        assert contents(provider.requests[-1])[:2] == [first, "the port is 8443"]
     for record in runtime.store.requests(chat.session.info.id):
         assert rebuild_request(runtime.store, record).is_same
 
