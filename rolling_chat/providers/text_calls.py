@@ -16,7 +16,6 @@ from rolling_chat.text import normalize_text
 
 _TAGS = ("tool_call", "tool_calls", "tools", "function_call")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})[ \t]*([\w+-]*)[^`\n]*$", re.MULTILINE)
-_FENCED_AS = frozenset({"", "json", "xml", "tool", *_TAGS})
 _OPENING_TAG = re.compile(rf"<({'|'.join(_TAGS)})>")
 _FUNCTION = re.compile(r"<function=([\w.-]+)>")
 _PARAMETER = re.compile(r"\s*<parameter=([\w.-]+)>\n?(.*?)\n?</parameter>", re.DOTALL)
@@ -201,9 +200,7 @@ class _Reader:
             return None
 
     def _fenced(self, fence: re.Match[str]) -> int:
-        """Read calls and the fence that closes them."""
-        if fence[2].lower() not in _FENCED_AS:
-            raise _NoCallError
+        """Read calls and the fence that closes them; small models name any language for it."""
         position = self._unit(self._skip(fence.end()))
         while True:
             position = self._skip(position)

@@ -49,6 +49,7 @@ READS = [("read_file", {"path": "a.txt"})]
         json.dumps({"name": "read_file", "arguments": '{"path": "a.txt"}'}),
         f"<think>Shall I? {LIST}</think>\n{READ}",
         f"An example:\n\n```python\nprint(1)\n```\n\nNow:\n{READ}",
+        f"Here is the complete command:\n```python\n{READ}\n```",
     ],
 )
 def test_every_known_form_at_the_end_of_a_reply_is_a_call(text: str) -> None:
@@ -70,7 +71,6 @@ def test_every_known_form_at_the_end_of_a_reply_is_a_call(text: str) -> None:
         f"    {READ}",  # indented code
         f"````markdown\n```json\n{READ}\n```\n````",
         f"~~~\n```json\n{READ}\n```\n~~~",
-        f"```python\n{READ}\n```",
         f"```json\n{READ}\n",  # never closed
         f"```\nquoted:\n{READ}\n```",
         "<tool_call></tool_call>",
