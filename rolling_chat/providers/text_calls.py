@@ -95,6 +95,14 @@ def find_calls(text: str, tools: Sequence[JsonObject]) -> FoundCalls | None:
     return _Reader(text, offered).last_calls()
 
 
+def find_misplaced_calls(text: str, tools: Sequence[JsonObject]) -> FoundCalls | None:
+    """Find complete calls of `tools` in a whole reply that something else follows; None if there are none."""
+    offered = {str(tool["function"]["name"]): tool["function"] for tool in tools}
+    if not any(name in text for name in offered) or text.rfind("<think>") > text.rfind("</think>"):
+        return None
+    return _Reader(text, offered).misplaced_calls()
+
+
 def as_called(message: Message, found: FoundCalls) -> Message:
     """Return a reply with the calls found in its text, and the mark that says where they begin."""
     extras = {**(message.extras or {}), TEXT_CALLS: found.start}
@@ -149,7 +157,7 @@ class _Reader:
     _calls: list[ToolCall] = field(default_factory=list)
     _raw: list[str] = field(default_factory=list)
     _failures: int = 0
-    _passed_over: int = 0
+    _passed_over: list[tuple[ToolCall, str]] = field(default_factory=list)
 
     def last_calls(self) -> FoundCalls | None:
         text, position, start = self.text, 0, -1
@@ -173,7 +181,13 @@ class _Reader:
             position = line_end + 1
         if start < 0 or self._failures >= _MAX_FAILURES:
             return None
-        return FoundCalls(start, tuple(self._calls), tuple(self._raw), self._passed_over)
+        return FoundCalls(start, tuple(self._calls), tuple(self._raw), len(self._passed_over))
+
+    def misplaced_calls(self) -> FoundCalls | None:
+        if self.last_calls() is not None or not self._passed_over or self._failures >= _MAX_FAILURES:
+            return None
+        calls = (replace(call, id=f"text_{at}") for at, (call, _) in enumerate(self._passed_over, start=1))
+        return FoundCalls(len(self.text), tuple(calls), tuple(raw for _, raw in self._passed_over))
 
     def _line_end(self, position: int) -> int:
         end = self.text.find("\n", position)
@@ -183,7 +197,7 @@ class _Reader:
         del self._calls[count:], self._raw[count:]
 
     def _pass_over(self) -> None:
-        self._passed_over += len(self._calls)
+        self._passed_over += zip(self._calls, self._raw, strict=True)
         self._forget(0)
 
     def _calls_at(self, position: int) -> int | None:

@@ -40,6 +40,11 @@ log = logging.getLogger("rolling_chat.agent.turn.loop")
 
 _OUTCOMES = {ErrorKind.TOO_LONG: Outcome.FULL, ErrorKind.INTERRUPTED: Outcome.BROKEN}
 
+_MISPLACED = (
+    "[not run: calls count only at the very end of a reply. Send them again there, with nothing after them]"
+)
+_MAX_MISPLACED = 2  # times a turn that the model is told so
+
 RESENDS = 2
 """How often a request that was refused as too long is planned and sent again."""
 
@@ -77,6 +82,7 @@ class AgentLoop:
     usage: Usage = field(default_factory=Usage)
     _reply: Reply | None = None
     _told_reserve: bool = False  # that the reserve for the answer gave way was said in this turn
+    _misplaced: int = 0  # replies of this turn with calls that something followed
     _doubted: bool = False  # a refusal without a reason was taken for one of length in this turn
 
     async def run(self) -> SettledTurn:
@@ -121,6 +127,14 @@ class AgentLoop:
                 return Outcome.DONE
             if message.writes_calls:
                 await self._announce_written_calls()
+            if self._reply is not None and self._reply.is_misplaced:
+                for ended in self.calls.refuse_rest(_MISPLACED, Ending.REFUSED):
+                    await self.emit(ended)
+                self._misplaced += 1
+                if self._misplaced > _MAX_MISPLACED:
+                    return Outcome.DONE
+                await self._take_waiting()
+                continue
             note = self._reply.note if self._reply is not None else ""
             await self.calls.answer_all(message, cut=is_cut, note=note)
             await self._take_waiting()

@@ -33,7 +33,7 @@ from rolling_chat.providers.protocol import (
     TextDelta,
     ToolCallDelta,
 )
-from rolling_chat.providers.text_calls import as_called, find_calls
+from rolling_chat.providers.text_calls import as_called, find_calls, find_misplaced_calls
 from rolling_chat.text import normalize_text, split_whole
 
 _LONG = 50_000  # characters: searched for calls in some milliseconds, hostile ones in more
@@ -59,6 +59,7 @@ class Reply:
     has_begun: bool = False  # something of the answer has come
     was_retried: bool = False
     note: str = ""  # what the model is told about its calls
+    is_misplaced: bool = False  # its calls were followed by something else, and are not to run
     _id: str = ""
     _started: float = 0.0
     _held: str = ""  # the first half of a character whose second half is still to come
@@ -130,6 +131,9 @@ class Reply:
         """Return the reply with the calls that it ends with, and whether they are only quoted."""
         search = partial(find_calls, message.text, self.request.tools)
         found = await in_background(search) if len(message.text) > _LONG else search()
+        if found is None and self.request.text_tools:
+            found = await in_background(partial(find_misplaced_calls, message.text, self.request.tools))
+            self.is_misplaced = found is not None
         if found is None:
             return message, False
         given = (one.text for one in self.request.messages if one.role in {"user", "tool"})

@@ -51,6 +51,32 @@ class _Answers:
         return PermissionAnswer(self.permission)
 
 
+async def test_a_model_set_to_text_is_told_when_something_follows_its_calls(tmp_path: Path) -> None:
+    misplaced = f"First this:\n```markdown\n{READ}\n```\nThen tell me what it says."
+    chat, runtime, _ = _opened(tmp_path, says(misplaced), says(WRITTEN), says("Alpha."))
+    (runtime.folder / "a.txt").write_text("alpha\n")
+    events = await collect(chat.send("What is in a.txt?"))
+    results = [ended.message for ended in of_kind(events, ToolEnded)]
+    assert [one.ending for one in results] == [Ending.REFUSED, Ending.COMPLETE]
+    assert "only at the very end" in results[0].text
+    assert chat.session.messages[-1].text == "Alpha."
+    assert_well_formed(chat, runtime)
+    runtime.store.close()
+
+
+async def test_it_is_told_so_twice_a_turn_and_then_its_answer_stands(tmp_path: Path) -> None:
+    chat, runtime, _ = _opened(tmp_path, says(f"{READ}\nThat is the call."))
+    events = await collect(chat.send("What is in a.txt?"))
+    assert [ended.message.ending for ended in of_kind(events, ToolEnded)] == [Ending.REFUSED] * 3
+    assert_well_formed(chat, runtime)
+    runtime.store.close()
+
+
+async def test_in_any_other_mode_a_call_that_something_follows_is_text(opened: Opened) -> None:
+    chat, _, _ = opened(says(f"{READ}\nThat is the call."))
+    assert of_kind(await collect(chat.send("How is it called?")), ToolEnded) == []
+
+
 async def test_a_written_call_is_asked_about_run_and_sent_back_as_a_call_of_the_api(opened: Opened) -> None:
     chat, runtime, provider = opened(says(WRITTEN), says(WRITTEN), says("Alpha."), approvals="all")
     (runtime.folder / "a.txt").write_text("alpha\n")
