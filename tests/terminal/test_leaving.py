@@ -83,7 +83,8 @@ def test_a_hostile_answer_moves_nothing_of_the_terminals(desk: Desk) -> None:
     terminal.see("That is all.")
     assert terminal.modes == while_open
     assert terminal.copied == []
-    assert b"]0;title" not in terminal.raw
+    # as text, behind a sign for the escape, it may well be painted
+    assert not any(opening + b"0;title" in terminal.raw for opening in (b"\x1b]", b"\x9d"))
     terminal.say("/quit")
     assert terminal.leave() == 0
     assert terminal.modes == modes
