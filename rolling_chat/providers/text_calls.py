@@ -32,8 +32,7 @@ _MATCH_PREFIX = re.compile(r"^\S{1,300}?[:-]\d+[:-]", re.MULTILINE)
 _RESPONSE_TAG = re.compile(r"<(?=/?tool_response)")
 
 _HOW = """\
-Do the work yourself, by calling tools. Never tell the user how to do it, and never make up what a tool \
-would answer. To call a tool, end your reply with a block like this one, and write nothing after it:
+To call a tool, end your reply with a block like this one, and write nothing after it:
 
 <tool_call>
 {example}
