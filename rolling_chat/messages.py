@@ -257,12 +257,13 @@ def is_picture(part: JsonObject) -> bool:
 
 def has_pictures(message: Message) -> bool:
     """Return whether a message has a picture."""
-    return not isinstance(message.content, str) and any(map(is_picture, message.content))
+    parts = _CONTENT.held(message)  # every message of a long branch is asked: a compressed text stays so
+    return isinstance(parts, tuple | list) and any(map(is_picture, parts))
 
 
 def without_pictures(message: Message, line: str) -> Message:
     """Return a message with `line` in place of each picture; the same object if it has none."""
-    if isinstance(message.content, str) or not has_pictures(message):
+    if not has_pictures(message) or isinstance(message.content, str):
         return message
     parts = tuple({"type": "text", "text": line} if is_picture(part) else part for part in message.content)
     if any(part.get("type") != "text" for part in parts):

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 
+import pytest
 from hypothesis import given
 
-from rolling_chat.messages import Message, Usage
+from rolling_chat.messages import Message, Usage, has_pictures, pack_contents
+from rolling_chat.text_compression import Packed
 from tests.support.conversations import conversations
 
 
@@ -41,3 +43,11 @@ def test_content_of_a_wrong_type_becomes_text() -> None:
 def test_costs_add_up_where_any_is_known() -> None:
     assert (Usage(1, 2, cost=0.5) + Usage(3, 4)).cost == 0.5
     assert (Usage(1) + Usage(2)).cost is None
+
+
+def test_asking_for_pictures_opens_no_compressed_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    messages = [Message("user", f"{number} " + "a long text " * 100) for number in range(3)]
+    picture = Message("user", ({"type": "image_url", "image_url": {"url": "data:,"}},))
+    pack_contents(messages)
+    monkeypatch.setattr(Packed, "text", property(lambda _: pytest.fail("it was opened")))
+    assert [has_pictures(one) for one in (*messages, picture)] == [False, False, False, True]

@@ -17,7 +17,7 @@ _LOST = "[this picture is lost]"
 
 def put_away(message: Message) -> tuple[Message, dict[str, tuple[str, bytes]]]:
     """Return a message with hashes in place of its pictures, and those: media type and data by hash."""
-    if isinstance(message.content, str) or not has_pictures(message):
+    if not has_pictures(message) or isinstance(message.content, str):
         return message, {}
     kept: dict[str, tuple[str, bytes]] = {}
     parts = tuple(_put_part_away(part, kept) if is_picture(part) else part for part in message.content)
