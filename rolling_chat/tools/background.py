@@ -28,6 +28,7 @@ MAX_RUNNING = 20
 """So many commands run at once."""
 
 _MAX_ENDED = 20  # commands that have ended and can still be read
+_MAX_READS = 16  # a pipe is read in pieces of 64 or 256 kB: so many are as much as is kept
 _LINGER = 0.25  # seconds to wait for more output once the command itself has ended
 _SHOWN = 60  # characters of a command in a line
 
@@ -70,8 +71,18 @@ class BackgroundCommand:
     def __str__(self) -> str:
         return f"{self.id} ({one_line(self.command, _SHOWN)})"
 
-    def take_new(self) -> tuple[bytes, int]:
-        """Return the output since the last call, and how many bytes of it were not kept."""
+    async def take_new(self) -> tuple[bytes, int]:
+        """Return the output since the last call, and how many bytes of it were not kept.
+
+        What the command has already written may still be in the pipe, which the event loop reads when it has
+        nothing else to do: it is given the time.
+        """
+        for _ in range(_MAX_READS):
+            before = self.output.total
+            await asyncio.sleep(0)  # looks at the pipe
+            await asyncio.sleep(0)  # reads it
+            if self.output.total == before:
+                break
         new = self.output.since(self._read)
         self._read = self.output.total
         return new

@@ -47,7 +47,7 @@ class CommandOutput:
             raise ToolError(f"There is no background command {wanted!r}. The ids are: {known}.")
         if read_flag(arguments, "end"):
             await BACKGROUND.end(command)
-        new, left_out = command.take_new()
+        new, left_out = await command.take_new()
         text = decode(new).rstrip("\n") or "[no new output]"
         gap = [f"[… {left_out:,} bytes left out …]"] if left_out else []
         return ToolResult("\n".join([*gap, text, f"[{command.state}]"]))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import time
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
@@ -79,6 +80,14 @@ async def test_its_output_is_read_in_pieces_and_its_end_is_told_once(
     assert news == f"[background command {command} is over: {command.state}]"
     assert BACKGROUND.take_news("mine") == ""
     assert names(folder) == ["go", "said"]
+
+
+async def test_what_it_wrote_while_the_loop_was_busy_is_read(context: ToolContext, folder: Path) -> None:
+    command = await start(context, "echo one; touch said; sleep 600")
+    deadline = time.monotonic() + HANG_LIMIT
+    while "said" not in names(folder) and time.monotonic() < deadline:
+        time.sleep(0.01)  # noqa: ASYNC251 - the event loop must not get to the pipe
+    assert (await read(context, command)).startswith("one\n[running")
 
 
 @pytest.mark.parametrize("is_sandboxed", [False, True])
