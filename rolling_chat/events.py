@@ -219,12 +219,16 @@ class Noticed:
 
 @dataclass(frozen=True, slots=True)
 class TurnEnded:
-    """The turn is over and the conversation well-formed; `error` is one line for the user."""
+    """The turn is over and the conversation well-formed; `error` is one line for the user.
+
+    `cache_misses` are the requests that the provider's cache did not serve: why, and the tokens read anew.
+    """
 
     outcome: Outcome
     usage: Usage
     seconds: float
     error: str = ""
+    cache_misses: tuple[tuple[str, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -255,10 +255,35 @@ def is_picture(part: JsonObject) -> bool:
     return part.get("type") in {"image_url", "image", "input_image"}
 
 
+def parts_of(message: Message) -> Sequence[JsonObject]:
+    """Return the parts of a message's content; none if it is a text."""
+    content = _CONTENT.held(message)
+    return content if isinstance(content, tuple | list) else ()
+
+
 def has_pictures(message: Message) -> bool:
     """Return whether a message has a picture."""
-    parts = _CONTENT.held(message)  # every message of a long branch is asked: a compressed text stays so
-    return isinstance(parts, tuple | list) and any(map(is_picture, parts))
+    return any(map(is_picture, parts_of(message)))
+
+
+def is_spoken(message: Message) -> bool:
+    """Return whether a message's content is a text that is not blank."""
+    text = _CONTENT.held(message)
+    return isinstance(text, Packed) or (isinstance(text, str) and bool(text) and not text.isspace())
+
+
+def count_characters(message: Message) -> int:
+    """Return the length of a message's text, in characters."""
+    text = _CONTENT.held(message)
+    return text.characters if isinstance(text, Packed) else len(message.text)
+
+
+def count_text_bytes(message: Message) -> int:
+    """Return the length of a message's content in UTF-8 if it is a text, in bytes; 0 if it has parts."""
+    text = _CONTENT.held(message)
+    if isinstance(text, Packed):
+        return text.bytes
+    return len(text.encode("utf-8", "surrogatepass")) if isinstance(text, str) else 0
 
 
 def without_pictures(message: Message, line: str) -> Message:
@@ -271,6 +296,7 @@ def without_pictures(message: Message, line: str) -> Message:
     return replace(message, content="\n\n".join(part["text"] for part in parts))
 
 
+# what is asked of every message of a long branch is answered by this, so that a compressed text stays so
 _CONTENT = text_slot(Message, "content", Packed)
 
 
@@ -284,7 +310,8 @@ class Usage:
     """The usage that a provider reported for one request, in tokens; 0 means that it did not say.
 
     `input_tokens` includes what was read from and written to the provider's prompt cache.
-    `cost` is in US dollars, None where the price is unknown.
+    `cost` is in US dollars, None where the price is unknown. `is_sum` says that the provider made several
+    requests of it, for tools of its own or to make a prompt shorter: then no figure is that of one prompt.
     """
 
     input_tokens: int = 0
@@ -293,6 +320,7 @@ class Usage:
     cached_write_tokens: int = 0
     reasoning_tokens: int = 0
     cost: float | None = None
+    is_sum: bool = False
 
     def __add__(self, other: Usage) -> Usage:
         costs = [cost for cost in (self.cost, other.cost) if cost is not None]
@@ -303,6 +331,7 @@ class Usage:
             self.cached_write_tokens + other.cached_write_tokens,
             self.reasoning_tokens + other.reasoning_tokens,
             sum(costs) if costs else None,
+            self.is_sum or other.is_sum,
         )
 
 

@@ -49,11 +49,10 @@ def fold(text: str) -> str:
     if text.isascii():
         return text.lower()
     apart = unicodedata.normalize("NFKD", text.casefold())
-    bare = (
-        "".join(char for char in apart if not unicodedata.combining(char)) if not apart.isascii() else apart
-    )
+    for accent in filter(unicodedata.combining, set(apart)):  # few are different
+        apart = apart.replace(accent, "")
     # Hangul comes apart as accents do, and is put together again
-    return unicodedata.normalize("NFC", bare)
+    return unicodedata.normalize("NFC", apart)
 
 
 def words_of(text: str) -> Iterator[str]:

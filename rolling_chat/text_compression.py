@@ -24,9 +24,10 @@ _OPEN = 32  # pages, one behind another where a conversation is walked through; 
 class _Page:
     """Some texts, compressed one behind the other."""
 
-    __slots__ = ("compressed", "ends")
+    __slots__ = ("characters", "compressed", "ends")
 
     def __init__(self, texts: Sequence[str]) -> None:
+        self.characters = array("I", map(len, texts))
         parts = [text.encode("utf-8", "surrogatepass") for text in texts]
         self.ends = array("I", [0])
         for part in parts:
@@ -35,13 +36,24 @@ class _Page:
 
 
 class Packed:
-    """A text within a compressed page."""
+    """A text within a compressed page; it is never blank."""
 
     __slots__ = ("_at", "_page")
 
     def __init__(self, page: _Page, at: int) -> None:
         self._page = page
         self._at = at
+
+    @property
+    def characters(self) -> int:
+        """The length of the text, in characters."""
+        return self._page.characters[self._at]
+
+    @property
+    def bytes(self) -> int:
+        """The length of the text in UTF-8, in bytes."""
+        ends, at = self._page.ends, self._at
+        return ends[at + 1] - ends[at]
 
     @property
     def text(self) -> str:
@@ -107,7 +119,7 @@ def _pages(owners: Sequence[Any], slot: TextSlot) -> Iterator[list[Any]]:
 
 
 def _is_worth_it(value: object) -> bool:
-    return isinstance(value, str) and _SHORTEST <= len(value) <= _LONGEST
+    return isinstance(value, str) and _SHORTEST <= len(value) <= _LONGEST and not value.isspace()
 
 
 @lru_cache(maxsize=_OPEN)

@@ -1,13 +1,20 @@
-"""No module imports one that imports it, wherever in the file that is and whatever it is for."""
+"""No module imports one that imports it, and no command what only another needs."""
 
 from __future__ import annotations
 
 import ast
+import json
+import subprocess
+import sys
 from collections.abc import Iterator, Mapping, Set
 from functools import cache
 from pathlib import Path
 
+import pytest
+
 import rolling_chat
+from rolling_chat import agent
+from tests.support.program import program_environment
 
 PACKAGE = Path(rolling_chat.__file__).parent
 
@@ -20,6 +27,92 @@ def test_there_is_no_import_circle() -> None:
 def test_a_circle_is_found() -> None:
     assert _circles({"a": {"b"}, "b": {"c"}, "c": {"b"}, "d": {"a"}}) == [["b", "c"]]
     assert _circles({"a": {"b", "c"}, "b": {"c"}, "c": set()}) == []
+
+
+# no command here needs one of these
+_NEVER = {
+    "aiohttp",
+    "httpx",
+    "litellm",
+    "markdown_it",
+    "openai",
+    "pydantic",
+    "pygments",
+    "rolling_chat.tui",
+    "textual",
+}
+# what only some need
+_SOMETIMES = {
+    "asyncio",
+    "http.client",
+    "logging",
+    "rich",
+    "rolling_chat.agent.chat",
+    "rolling_chat.context",
+    "rolling_chat.settings",
+    "rolling_chat.tools.registry",
+    "sqlite3",
+    "tiktoken",
+}
+_STORE = {"logging", "rolling_chat.settings", "sqlite3"}
+_PIPELINE = _STORE | {"rolling_chat.context"}
+_SCRIPT = """
+import sys
+from rolling_chat.cli import run
+try:
+    code = run(sys.argv[1:])
+except SystemExit as end:  # --help
+    code = end.code
+print("", *sys.modules)
+sys.exit(code)
+"""
+
+
+@pytest.mark.parametrize("option", ["--help", "--version"])
+def test_help_imports_nothing_but_the_parser(option: str, tmp_path: Path) -> None:
+    assert not _imported(tmp_path, option) & (_NEVER | _SOMETIMES)
+
+
+@pytest.mark.parametrize(
+    ("line", "needed"),
+    [
+        ("sessions list", _STORE),
+        ("sessions search word", _STORE),
+        ("usage", _STORE),
+        ("models", _PIPELINE | {"http.client"}),
+        ("doctor", _PIPELINE | {"asyncio", "http.client", "tiktoken"}),
+        ("doctor --tokens", _PIPELINE | {"rich"}),
+        ("replay transcript.json --model openai/gpt-4o", _PIPELINE | {"asyncio", "rich", "tiktoken"}),
+        ("-p hi --model demo/offline", _SOMETIMES - {"rich"}),
+    ],
+)
+def test_a_command_imports_nothing_that_only_another_needs(
+    line: str, needed: Set[str], tmp_path: Path
+) -> None:
+    messages = [{"role": role, "content": "Some words."} for role in ("user", "assistant", "user")]
+    (tmp_path / "transcript.json").write_text(json.dumps(messages))
+    assert not _imported(tmp_path, *line.split()) & (_NEVER | _SOMETIMES) - needed
+
+
+def test_the_agents_public_names_are_found_and_no_others() -> None:
+    assert all(hasattr(agent, name) for name in agent.__all__)
+    assert not hasattr(agent, "Chats")
+
+
+def _imported(folder: Path, *argv: str) -> set[str]:
+    """The modules that a run of the program has imported by its end."""
+    done = subprocess.run(
+        [sys.executable, "-c", _SCRIPT, *argv],
+        cwd=folder,
+        env=program_environment(folder / "home"),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
+    return set(done.stdout.splitlines()[-1].split())
 
 
 @cache

@@ -7,7 +7,15 @@ import json
 import pytest
 from hypothesis import given
 
-from rolling_chat.messages import Message, Usage, has_pictures, pack_contents
+from rolling_chat.messages import (
+    Message,
+    Usage,
+    count_characters,
+    count_text_bytes,
+    has_pictures,
+    is_spoken,
+    pack_contents,
+)
 from rolling_chat.text_compression import Packed
 from tests.support.conversations import conversations
 
@@ -51,3 +59,15 @@ def test_asking_for_pictures_opens_no_compressed_text(monkeypatch: pytest.Monkey
     pack_contents(messages)
     monkeypatch.setattr(Packed, "text", property(lambda _: pytest.fail("it was opened")))
     assert [has_pictures(one) for one in (*messages, picture)] == [False, False, False, True]
+
+
+def test_asking_for_the_size_of_a_text_opens_no_compressed_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = [f"{number} long téxt 🙂 \udcff " * 100 for number in range(3)] + [" " * 500, "short", ""]
+    messages = [Message("user", text) for text in texts]
+    pack_contents(messages)
+    monkeypatch.setattr(Packed, "text", property(lambda _: pytest.fail("it was opened")))
+    assert list(map(count_characters, messages)) == list(map(len, texts))
+    assert list(map(count_text_bytes, messages)) == [
+        len(text.encode("utf-8", "surrogatepass")) for text in texts
+    ]
+    assert list(map(is_spoken, messages)) == [bool(text.strip()) for text in texts]

@@ -20,7 +20,7 @@ from rolling_chat.cli.parser import FORMATS, read_options
 from rolling_chat.commands.registry import all_commands
 from rolling_chat.context import ContextConfig
 from rolling_chat.settings.schema import ANY, RULES, Settings
-from rolling_chat.tools import all_tools
+from rolling_chat.tools.registry import all_tools
 from rolling_chat.tui.keymap import KEYS, Keymap
 from tests.support.servers import AnthropicServer, Call, OpenAIServer, Reply
 

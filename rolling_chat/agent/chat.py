@@ -23,9 +23,9 @@ from rolling_chat.providers.background_thread import in_background
 from rolling_chat.sessions.records import SearchHit, SessionInfo
 from rolling_chat.settings.schema import Settings
 from rolling_chat.settings.trust import INSTRUCTION_NAMES, FolderTrust
-from rolling_chat.tools import choose_tools
 from rolling_chat.tools.background import BACKGROUND
 from rolling_chat.tools.leftover_files import remove_leftovers
+from rolling_chat.tools.registry import choose_tools
 from rolling_chat.tools.sandbox.sandbox import NEWCOMERS, told_of_moved
 
 log = logging.getLogger("rolling_chat.agent.chat")
@@ -165,11 +165,11 @@ class Chat:
         with in_words():
             info = self._runtime.store.create_session(
                 folder=str(self._runtime.folder),
-                model=before.model,
-                api_base=before.address,
+                model=before.chosen.model,
+                api_base=before.chosen.address,
                 rolling=self._runtime.settings.context.enabled,
             )
-            self._switch_to(info, before.model, before.address, before.model_line)
+            self._switch_to(info, *before.chosen, before.chosen_line)
 
     def resume(self, id_start: str) -> None:
         """Close this session and open the one whose id begins with the given text."""
@@ -179,7 +179,7 @@ class Chat:
             info = self._runtime.store.session(id_start)
             if info.id == before.info.id:
                 return
-            model, address, line = before.model, before.address, before.model_line
+            (model, address), line = before.chosen, before.chosen_line
             if info.model:  # one that was imported names none: who answers here answers there
                 choice = pick_model(self._runtime, "", info)
                 model, address, line = choice.model, choice.address, choice.line
@@ -192,7 +192,7 @@ class Chat:
         before.refresh()  # a copy of what another process has goes where that goes
         with in_words():
             info = self._runtime.store.fork(before.info.id)
-            self._switch_to(info, before.model, before.address, before.model_line)
+            self._switch_to(info, *before.chosen, before.chosen_line)
 
     def _switch_to(self, info: SessionInfo, model: str, address: str | None, line: str) -> None:
         """Open another session, then close this one."""
@@ -302,7 +302,7 @@ class Chat:
             raise ChatError("Not sent: another session was opened.")
         session.require_sendable()
         with in_words():
-            note = "\n\n".join(filter(None, (session.mode_note, BACKGROUND.take_news(session.info.id))))
+            note = "\n\n".join(filter(None, (session.plan_mode.note, BACKGROUND.take_news(session.info.id))))
             stored = session.conversation.add_user(outgoing.text, note, outgoing.attachments, outgoing.files)
         return TurnStarted(stored), outgoing.notices
 

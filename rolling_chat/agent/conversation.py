@@ -150,7 +150,7 @@ class Conversation:
             for at in range(0, len(counts), _SLICE):  # in parts: others may want to write meanwhile
                 self.store.save_counts(dict(counts[at : at + _SLICE]))
         except StoreError:
-            self._counts.put_back(unsaved)
+            self._counts.put_back()
             raise
 
     def add_user(

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from rolling_chat.agent.errors import ChatError
 from rolling_chat.messages import Message
-from rolling_chat.sessions.export import FORMATS, export, format_of, without_secrets_in_title
+from rolling_chat.sessions.export import EXPORT_FORMATS, export, format_of, without_secrets_in_title
 from rolling_chat.sessions.records import SessionInfo, StoredSummary
 from rolling_chat.text import one_line
 
@@ -31,15 +31,16 @@ def export_session(
     """
     info = without_secrets_in_title(info, secrets)
     word = target.strip()
-    if word.lower() in (*FORMATS, ""):
+    if word.lower() in (*EXPORT_FORMATS, ""):
         kind = word.lower() or "markdown"
-        path = folder / f"{_slug(info.title)}-{info.id[:8]}.{FORMATS[kind]}"
+        path = folder / f"{_slug(info.title)}-{info.id[:8]}.{EXPORT_FORMATS[kind]}"
     else:
         kind = format_of(word)
         if not kind:
+            endings = ", ".join(f".{ending}" for ending in EXPORT_FORMATS.values())
             raise ChatError(
-                f"/export takes a format ({', '.join(FORMATS)}) or a file ending with "
-                f"{', '.join(f'.{ending}' for ending in FORMATS.values())}, not {one_line(word, 60)!r}."
+                f"/export takes a format ({', '.join(EXPORT_FORMATS)}) or a file ending with {endings}, "
+                f"not {one_line(word, 60)!r}."
             )
         path = folder / Path(word).expanduser()
     try:

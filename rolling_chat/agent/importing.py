@@ -31,10 +31,11 @@ class Imported:
     oddities: dict[str, int]
 
 
-def import_transcript(store: SessionStore, transcript: Transcript, folder: str) -> Imported:
+def import_transcript(store: SessionStore, transcript: Transcript, folder: str, *, rolling: bool) -> Imported:
     """Store a conversation as a session, unless a session with the same messages exists.
 
-    Without a title of its own it gets one as any session does. Raises StoreError; then, and when it
+    Without a title of its own it gets one as any session does; `rolling` is whether rolling context is on in
+    it, as for a new session. Raises StoreError; then, and when it
     is interrupted, nothing of the conversation stays.
     """
     messages = [*map(_without_foreign_note, transcript.messages)]
@@ -44,7 +45,9 @@ def import_transcript(store: SessionStore, transcript: Transcript, folder: str) 
     same = _same(store, messages)
     if same is not None:
         return Imported(same, False, oddities)
-    info = store.create_session(folder=folder, model="", rolling=False, title="import that was not finished")
+    info = store.create_session(
+        folder=folder, model="", rolling=rolling, title="import that was not finished"
+    )
     try:
         rest = iter(messages)
         while batch := list(islice(rest, _AT_A_TIME)):

@@ -25,8 +25,8 @@ from rolling_chat.settings.folders import FolderRecord, change_record, read_reco
 from rolling_chat.settings.schema import Settings, SettingsError
 from rolling_chat.settings.write import add_to_setting
 from rolling_chat.text import one_line
-from rolling_chat.tools import all_tools
 from rolling_chat.tools.base import Tool
+from rolling_chat.tools.registry import all_tools
 from rolling_chat.web_addresses import WebAddress, parse_address
 
 log = logging.getLogger("rolling_chat.agent.permissions")

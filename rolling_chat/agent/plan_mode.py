@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rolling_chat.agent.permissions import Policy
+from rolling_chat.agent.conversation import Conversation
+from rolling_chat.agent.permissions import Permissions
 from rolling_chat.messages import Message
 
 PLAN_NOTE = """\
@@ -22,11 +23,28 @@ PLAN_ENDED = "[Plan mode is over: tools that change things may be called again.]
 CARRY_OUT = "Carry out the plan."
 
 
-def mode_note(policy: Policy, recent: Sequence[Message]) -> str:
-    """Return the note for the user's next message; `recent` are the newest messages of the branch."""
-    if policy == "plan":
-        return PLAN_NOTE
-    last = next(
-        (note for one in reversed(recent) if (note := one.note).startswith((PLAN_NOTE, PLAN_ENDED))), ""
-    )
-    return PLAN_ENDED if last.startswith(PLAN_NOTE) else ""
+class PlanMode:
+    """Tells the model of one session when plan mode begins and ends; looks at every message once."""
+
+    def __init__(self, permissions: Permissions, conversation: Conversation) -> None:
+        self._permissions = permissions
+        self._conversation = conversation
+        self._seen: tuple[int, Message] | None = None  # so many messages, and the last of them
+        self._told = ""  # the newest note among them
+
+    @property
+    def note(self) -> str:
+        """The note for the user's next message; empty for none."""
+        if self._permissions.policy == "plan":
+            return PLAN_NOTE
+        return PLAN_ENDED if self._newest(self._conversation.recent).startswith(PLAN_NOTE) else ""
+
+    def _newest(self, recent: Sequence[Message]) -> str:
+        count, last = self._seen or (0, None)
+        if last is None or len(recent) < count or recent[count - 1] is not last:
+            count, self._told = 0, ""
+        notes = (one.note for one in reversed(recent[count:]))
+        told = (note for note in notes if note.startswith((PLAN_NOTE, PLAN_ENDED)))
+        self._told = next(told, self._told)
+        self._seen = (len(recent), recent[-1]) if recent else None
+        return self._told

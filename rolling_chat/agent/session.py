@@ -25,15 +25,17 @@ from rolling_chat.agent.models import (
     window_line,
 )
 from rolling_chat.agent.permissions import Permissions
-from rolling_chat.agent.plan_mode import mode_note
+from rolling_chat.agent.plan_mode import PlanMode
 from rolling_chat.agent.request.instructions import Instructions
 from rolling_chat.agent.request.preview import RequestPreview
+from rolling_chat.agent.request.prompt_counter import PromptCounter
 from rolling_chat.agent.runtime import Runtime
 from rolling_chat.agent.session_files import SessionFiles
 from rolling_chat.agent.session_mentions import SessionMentions
 from rolling_chat.agent.session_state import SessionState
 from rolling_chat.agent.spending import Spending
 from rolling_chat.agent.todo_tracking import TodoTracker
+from rolling_chat.agent.turn.fallbacks import Fallbacks, ModelAt
 from rolling_chat.agent.turn.loop import AgentLoop
 from rolling_chat.agent.turn.oversized import (
     LargeMessage,
@@ -55,7 +57,8 @@ from rolling_chat.providers.discovery import ModelChoice
 from rolling_chat.redaction import secrets_in, without_secrets
 from rolling_chat.sessions.records import SessionInfo
 from rolling_chat.todo_list import TodoList
-from rolling_chat.tools import ToolContext, choose_tools
+from rolling_chat.tools import ToolContext
+from rolling_chat.tools.registry import choose_tools
 from rolling_chat.tools.run_command import MAX_TIMEOUT, RunCommand
 
 
@@ -88,17 +91,22 @@ class Session:
         self.setup = self.state.setup
         self.planner = self.state.planner
         self.gate = TurnGate()
-        self.summarizer = Summarizer(runtime, self.planner.builder, self.state.spend, self.gate)
+        self.spending = Spending(runtime, info.id, listener)
+        self.summarizer = Summarizer(runtime, self.planner, self.state.spend, self.gate, self.spending)
         self.summaries = Summaries(runtime, self.state, self.gate, self.summarizer, listener)
-        self.preview = RequestPreview(self.state)
+        self._counter = PromptCounter(runtime, self.planner)
+        self.preview = RequestPreview(self.state, self._counter)
         self.mentions = SessionMentions(runtime, self.state, listener)
         self.pins = SessionPins(self.state)
         self.files = SessionFiles(runtime, info.id)
-        self.spending = Spending(runtime, info.id, listener)
         self.history = History(runtime, self.state, self.gate, self.summaries)
         self._todo = TodoTracker(self.conversation)
+        self.plan_mode = PlanMode(self.permissions, self.conversation)
         self.overrides = Overrides(runtime, self.state)
-        self.notices: list[str] = [*self.state.notices, *filter(None, [self.permissions.take_fault()])]
+        self.fallbacks = Fallbacks(runtime, self.state)
+        self.notices: list[str] = [
+            *self.state.notices, *self.fallbacks.faults(), *filter(None, [self.permissions.take_fault()])
+        ]  # fmt: skip
         self._named = (self.model, self.address, model_line)
 
     @property
@@ -128,8 +136,13 @@ class Session:
 
     @property
     def model(self) -> str:
-        """The model that answers."""
+        """The model that answers; in an outage of the session's own (`chosen`) one of its fallbacks."""
         return self.setup.model
+
+    @property
+    def chosen(self) -> ModelAt:
+        """The session's own model, which answers unless it is down."""
+        return self.fallbacks.own
 
     @property
     def address(self) -> str | None:
@@ -144,11 +157,19 @@ class Session:
     @property
     def model_line(self) -> str:
         """One line on the model: its name, where that came from, how to change it."""
-        model, address, line = self._named
-        if (model, address) == (self.model, self.address):
+        if self.fallbacks.is_standing_in:
+            source = f"the fallback setting, for {self.chosen.model} is down"
+            return ModelChoice(self.model, source, self.address).line
+        return self.chosen_line
+
+    @property
+    def chosen_line(self) -> str:
+        """One line on the session's own model, also while another one answers."""
+        chosen, (model, address, line) = self.chosen, self._named
+        if chosen == (model, address):
             return line
         # the session was taken over from another process, with the model that answers there
-        return ModelChoice(self.model, "this session", self.address).line
+        return ModelChoice(chosen.model, "this session", chosen.address).line
 
     @property
     def known_addresses(self) -> Mapping[str, str]:
@@ -184,11 +205,6 @@ class Session:
         return tuple((section.name, count(section.text)) for section in self.instructions.sections)
 
     @property
-    def mode_note(self) -> str:
-        """What the next message of the user tells the model about the mode, in which it may only plan."""
-        return mode_note(self.permissions.policy, self.conversation.recent)
-
-    @property
     def has_plan(self) -> bool:
         """Whether the newest message is an answer in plan mode, which could be carried out."""
         recent = self.conversation.recent
@@ -207,10 +223,12 @@ class Session:
         provider is asked where this one is.
         """
         self.gate.require_idle()
-        here = replace(self.info, model=self.model, api_base=self.address)
+        chosen = self.chosen
+        here = replace(self.info, model=chosen.model, api_base=chosen.address)
         with in_words():
             former = self.state.former_addresses
             picked = pick_model(self._runtime, model, here, address=address, former=former)
+            self.fallbacks.forget()
             self.state.use_model(picked.model, picked.address)
         if address:
             self._runtime.api_base = address
@@ -229,6 +247,7 @@ class Session:
 
         It takes what comes in among `waiting` messages meanwhile.
         """
+        self.fallbacks.begin_turn()
         runtime, setup, config = self._runtime, self.setup, self.setup.config
         tails = frozenset(name for name, end in config.tools.items() if end == "tail")
         environment = without_secrets(runtime.environ, runtime.settings.agent.environment)
@@ -244,7 +263,8 @@ class Session:
         return AgentLoop(
             self.conversation, self.planner, self.preview.plan, runtime.provider, calls, emit,
             partial(self._ready_to_plan, emit), runtime.settings.agent.max_tool_iterations, waiting,
-            self.mentions.attaching, self.spending, str(runtime.paths.log_file),
+            self.mentions.attaching, self.spending, self.fallbacks, self.plan_mode,
+            str(runtime.paths.log_file),
         )  # fmt: skip
 
     async def run_own(self, command: str) -> str:
@@ -296,6 +316,11 @@ class Session:
             await emit(Noticed(line))
         await self.preview.whole()
 
+    async def count_beginning(self) -> None:
+        """Have the next request counted as far as it stands, if a server nearby counts, for the gauge."""
+        if self.gate.idle.is_set() and not self.state.is_followed:
+            await self._counter.count_beginning(self.messages)
+
     def refresh(self) -> bool:
         """Read what another process wrote to the session that it has open; return whether there was anything.
 
@@ -303,11 +328,17 @@ class Session:
         """
         return self.gate.idle.is_set() and self.state.refresh()
 
-    def usage_by_purpose(self) -> Mapping[str, tuple[int, Usage]]:
-        """Return the number of requests and their usage by purpose: "answer", "summary"."""
+    def usage_by_purpose(self) -> Mapping[str, tuple[int, Usage, int]]:
+        """Return by purpose, "answer" or "summary": the requests, their usage, and those of unknown price."""
         with in_words():
             rows = self._runtime.store.usage_rows("purpose", self.info.id)
-        return {row.name: (row.requests, row.usage) for row in rows}
+        return {row.name: (row.requests, row.usage, row.unpriced) for row in rows}
+
+    def cache_misses(self) -> Sequence[tuple[str, int, int]]:
+        """Return why the provider's cache was missed, how often, and the tokens read anew."""
+        with in_words():
+            rows = self._runtime.store.cache_misses(self.info.id)
+        return [(row.cause, row.requests, row.tokens) for row in rows]
 
     def rename(self, title: str) -> None:
         """Set the session's title."""

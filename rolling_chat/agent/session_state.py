@@ -20,6 +20,7 @@ from rolling_chat.context.tokens import estimator_for
 from rolling_chat.events import Listener
 from rolling_chat.messages import Ending, Usage
 from rolling_chat.sessions.records import SessionChanges, SessionInfo, StoreError
+from rolling_chat.settings.schema import EFFORTS, Effort
 from rolling_chat.tools import Tool
 
 log = logging.getLogger("rolling_chat.agent.session_state")
@@ -55,6 +56,7 @@ class SessionState:
         setup = RequestSetup(
             runtime, started_at=info.created_at, model=model, address=address, rolling=rolling, tools=tools
         )
+        setup.use_effort(_known_effort(info.effort))
         self.setup = setup
         self.planner = Planner(runtime, setup, info.id, self.counts)
         self._read_plan()
@@ -131,6 +133,11 @@ class SessionState:
         self.planner.use_model(model, address)
         self.update(model=model, api_base=address)
 
+    def use_effort(self, effort: Effort) -> None:
+        """Ask for another reasoning effort from now on, and store that with the session."""
+        self.setup.use_effort(effort)
+        self.update(effort=effort)
+
     def _adopt_changes(self) -> bool:
         """Adopt the model and switches that another process set; return whether there were any.
 
@@ -144,6 +151,8 @@ class SessionState:
         switched = info.rolling != before.rolling
         if switched:
             self.setup.rolling = info.rolling
+        if info.effort != before.effort:
+            self.setup.use_effort(_known_effort(info.effort))
         self._opened = info
         return moved or switched
 
@@ -222,3 +231,8 @@ class SessionState:
             yield f"{self.setup.model} takes no tools: it can neither read files nor run commands."
         yield from filter(None, (self._runtime.trust.problem, self._runtime.trust.line))
         yield from model_warnings(self._runtime, self.setup.model, self.setup.address)
+
+
+def _known_effort(stored: str | None) -> Effort | None:
+    """Return a stored effort if this version has such a one; None for that of the settings."""
+    return next((one for one in EFFORTS if one == stored), None)

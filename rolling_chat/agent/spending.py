@@ -51,6 +51,16 @@ class Spending:
             await self._keep(name, limit, price)
         return ""
 
+    def forbids(self, planned: PlannedRequest) -> str:
+        """Return the limit of cost that a request in the background might pass; empty if none."""
+        price = self.price_of(planned)
+        if price is None or ModelRef.parse(planned.request.model).is_demo:
+            return ""
+        for name, limit in self._limits():
+            if self.spent(name) + price > limit + self.raised.get(name, 0.0):
+                return f"agent.{name}"
+        return ""
+
     def price_of(self, planned: PlannedRequest) -> float | None:
         """Return what a request may cost, in US dollars; None if the model's price is unknown."""
         info = self.runtime.catalog.lookup(planned.request.model)

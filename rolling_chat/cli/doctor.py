@@ -13,11 +13,11 @@ from typing import TypeAlias
 from rolling_chat import __version__
 from rolling_chat.agent.request.model_limits import Knowledge, knowledge_of, offers_tools, window_of
 from rolling_chat.cli.configured import here, settings_of, trust_of
-from rolling_chat.cli.exits import Exit
+from rolling_chat.cli.exits import Exit, Failure
 from rolling_chat.cli.options import Options
 from rolling_chat.context.encodings import ENCODINGS, find_encoding
 from rolling_chat.programs import find_program
-from rolling_chat.providers.addresses import address_in, without_credentials
+from rolling_chat.providers.addresses import address_in, is_near, who_counts, without_credentials
 from rolling_chat.providers.discovery import choose_model
 from rolling_chat.sessions.records import StoreError
 from rolling_chat.sessions.store import SessionStore
@@ -41,7 +41,12 @@ _PACKAGES = ("textual", "rich", "litellm", "tiktoken", "platformdirs", "tomli-w"
 
 
 def run_doctor(options: Options, paths: Paths) -> int:
-    """Print versions, folders, model and problems; return 0 unless something needed is missing."""
+    """Print versions, folders, model and problems; return 0 unless something needed is missing.
+
+    Raises Failure.
+    """
+    if options.json or options.svg is not None:
+        raise Failure("--json and --svg go with --tokens, as in rolling-chat doctor --tokens", Exit.USAGE)
     broken = False
     for name, value, is_fine in _facts(options, paths):
         broken = broken or not is_fine
@@ -144,6 +149,7 @@ def _model(options: Options, settings: Settings, paths: Paths) -> Iterator[Fact]
     known = _learned(choice.model, settings, paths)
     yield "window", f"{window_of(choice.model, settings, catalog, known.learned):,} tokens", True
     yield "learned", known.describe(), True
+    yield "counted", _counted_by(choice.model, _address_of(choice.model, settings)), True
     yield (
         "tools",
         "offered" if offers_tools(choice.model, catalog) else "not offered: the model takes none",
@@ -158,13 +164,28 @@ def _model(options: Options, settings: Settings, paths: Paths) -> Iterator[Fact]
     yield "catalog", newest_catalog(paths.catalog_file).described, True
 
 
+def _counted_by(model: str, address: str) -> str:
+    """Say what the sizes of requests to a model go by before its first reply."""
+    who = who_counts(model, address)
+    if who == "server" and is_near(address):
+        return "by its server, if that is llama.cpp or vLLM; else by estimate until the first reply"
+    if who == "server":
+        return "by estimate; by its server where that decides, if it is llama.cpp or vLLM"
+    if who:
+        return "by estimate; by the provider's own count where that decides"
+    return "by estimate until the first reply"
+
+
+def _address_of(model: str, settings: Settings) -> str:
+    return settings.for_model(model).api_base or address_in(os.environ, model)
+
+
 def _learned(model: str, settings: Settings, paths: Paths) -> Knowledge:
     if not paths.database.exists():
         return Knowledge()
     try:
         store = SessionStore.open(paths.database)
-        address = settings.for_model(model).api_base or address_in(os.environ, model)
-        known = knowledge_of(model, without_credentials(address), store)
+        known = knowledge_of(model, without_credentials(_address_of(model, settings)), store)
         store.close()
     except StoreError:
         return Knowledge()  # the line of the sessions says what is wrong

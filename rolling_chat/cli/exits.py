@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from enum import IntEnum
 
 
@@ -21,3 +22,9 @@ class Failure(Exception):  # noqa: N818 - what is raised is the way out, not an 
     def __init__(self, line: str, code: Exit = Exit.FAILED) -> None:
         super().__init__(line)
         self.code = code
+
+
+def complain(failure: Failure) -> int:
+    """Print the line of a failure on stderr; return its exit code."""
+    print(f"rolling-chat: {failure}", file=sys.stderr)
+    return failure.code

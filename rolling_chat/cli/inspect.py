@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from rolling_chat.agent.request.rebuild import RebuiltRequest, rebuild_request
 from rolling_chat.cli.exits import Exit, Failure
-from rolling_chat.cli.opening import open_store
 from rolling_chat.cli.options import Options
+from rolling_chat.cli.stored import open_store
 from rolling_chat.context.report import PromptReport, Row
 from rolling_chat.figures import plural
 from rolling_chat.messages import Json

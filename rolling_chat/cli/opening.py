@@ -21,14 +21,6 @@ from rolling_chat.settings.schema import Settings
 from rolling_chat.settings.trust import FolderTrust
 
 
-def open_store(paths: Paths) -> SessionStore:
-    """Open the store of saved sessions. Raises Failure with the store's own line."""
-    try:
-        return SessionStore.open(paths.database)
-    except StoreError as error:
-        raise Failure(str(error)) from error
-
-
 def open_chat(
     options: Options,
     settings: Settings,

@@ -36,3 +36,4 @@ class Options(argparse.Namespace):
     svg: str | None
     request: str
     verify: bool
+    tokens: bool

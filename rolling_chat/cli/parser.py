@@ -10,11 +10,13 @@ import argparse
 import difflib
 from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
-from typing import Any, NoReturn, cast
+from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 from rolling_chat.cli.exits import Exit, Failure
 from rolling_chat.cli.options import Options
-from rolling_chat.settings.paths import Paths
+
+if TYPE_CHECKING:
+    from rolling_chat.settings.paths import Paths
 
 REPLAY_FORMATS = ("table", "json")
 FORMATS = ("text", "json", "stream-json")
@@ -25,6 +27,8 @@ FROM_PIPE = ""
 
 _CHAT = "rolling_chat.cli.interactive:run_chat"
 _SCRIPT = "rolling_chat.cli.script:run_script"
+_DOCTOR = "rolling_chat.cli.doctor:run_doctor"
+_TOKEN_LOG = "rolling_chat.cli.token_log:run_token_log"
 _LIST_SESSIONS = "rolling_chat.cli.saved_sessions:list_sessions"
 
 _EXAMPLES = """\
@@ -49,7 +53,9 @@ JSON is one object a line: "request" counts from 1 within its conversation; "at_
 from 0, of the message before which the model was called. "kept", "dropped", "masked", "truncated" and
 "summarised" count messages and add up to those before that place ("kept": sent whole; a message that
 had to be repaired counts as kept, or as dropped where it was left out). "overflow" is null, or the line
-of the refusal; the requests after it go on. "cached_prefix_tokens" is what a request has in common with
+of the refusal; the requests after it go on. Sizes are in tokens: "token_count" is the estimate of the
+prompt, for a saved session with what the provider counted of it; "bound" is the most that it can be;
+"reserve" and "margin" are kept free. "cached_prefix_tokens" is what a request has in common with
 the one sent before it.
 """
 
@@ -61,13 +67,15 @@ def read_options(argv: Sequence[str]) -> Options:
     options = parser.parse_args(list(argv), namespace=Options())
     if options.run == _CHAT and options.print is not None:
         options.run = _SCRIPT
+    elif options.run == _DOCTOR and options.tokens:
+        options.run = _TOKEN_LOG
     return options
 
 
 def command_of(options: Options) -> Callable[[Options, Paths], int]:
     """Import the function that carries out the command; it returns the exit code."""
     module, _, function = options.run.partition(":")
-    return cast(Callable[[Options, Paths], int], getattr(import_module(module), function))
+    return cast("Callable[[Options, Paths], int]", getattr(import_module(module), function))
 
 
 class _Parser(argparse.ArgumentParser):
@@ -134,8 +142,13 @@ def _add_commands(parser: _Parser) -> None:
     doctor = commands.add_parser(
         "doctor", help="show versions, folders, model, encodings, and what is missing"
     )
-    doctor.set_defaults(run="rolling_chat.cli.doctor:run_doctor")
+    doctor.set_defaults(run=_DOCTOR)
     _add_settings(doctor)
+    doctor.add_argument(
+        "--tokens", action="store_true", help="how good the token counts of all sent requests were, by model"
+    )
+    doctor.add_argument("--json", action="store_true", help="with --tokens: the figures as JSON")
+    doctor.add_argument("--svg", metavar="FILE", help="with --tokens: also draw them")
 
 
 def _add_settings(parser: argparse.ArgumentParser) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -16,12 +16,13 @@ from rolling_chat.agent.request.model_limits import Knowledge, context_config, k
 from rolling_chat.agent.request.rebuild import newest_inputs
 from rolling_chat.cli.configured import settings_of
 from rolling_chat.cli.exits import Exit, Failure
-from rolling_chat.cli.opening import open_store
 from rolling_chat.cli.options import Options
-from rolling_chat.context import ContextConfig, CountMemo
+from rolling_chat.cli.picture_file import picture_file, write_picture
+from rolling_chat.cli.stored import open_store
+from rolling_chat.context import ContextConfig, ContextPlan, CountMemo
 from rolling_chat.context.budget import history_cap
 from rolling_chat.figures import plural
-from rolling_chat.messages import JsonObject
+from rolling_chat.messages import JsonObject, Message
 from rolling_chat.replay import (
     Replayed,
     Sample,
@@ -57,18 +58,19 @@ def run_replay(options: Options, paths: Paths) -> int:
     Raises Failure for what cannot be read, and for bad usage.
     """
     as_json = _wants_json(options)
-    picture = _picture_file(options)
+    picture = picture_file(options)
     settings = settings_of(options, paths)
     counts = SessionCounts()
-    model, transcripts, known = _open(options, paths, settings, counts)
+    opened = _open(options, paths, settings, counts)
+    model, known = opened.model, opened.known
     catalog = load_catalog(paths.catalog_file if known is not None else None)
     replaying = Replaying(
         model, _as_asked(settings, model, options), catalog, counts.memo, known,
-        keeps_samples=picture is not None,
+        keeps_samples=picture is not None, plan=opened.plan,
     )  # fmt: skip
     try:
         with _progress(rows_on_screen=as_json and sys.stdout.isatty()) as show:
-            for transcript, replayed in replaying.run(transcripts, show):
+            for transcript, replayed in replaying.run(opened.transcripts, show):
                 if as_json:
                     row = as_row(replayed, prompt_of=transcript if options.emit_prompts else None)
                     # ASCII escapes keep every control sequence out of stdout
@@ -91,8 +93,9 @@ def run_replay(options: Options, paths: Paths) -> int:
 class Replaying:
     """A replay of every conversation in a file under the same settings, with totals.
 
-    `known` is what the chat has learned of the model, for a saved session; a file is replayed by what
-    settings and catalog say, so that it comes out the same on every machine.
+    `known` is what the chat has learned of the model, for a saved session, and `plan` has the sizes that the
+    model reported of it; a file is replayed by what settings and catalog say, so that it comes out the same
+    on every machine.
     """
 
     model: str
@@ -101,6 +104,7 @@ class Replaying:
     memo: CountMemo
     known: Knowledge | None = None
     keeps_samples: bool = False
+    plan: ContextPlan | None = None
     tallies: list[Tally] = field(default_factory=list)
     samples: list[Sample] = field(default_factory=list)
 
@@ -110,7 +114,13 @@ class Replaying:
         for transcript in transcripts:
             tally = Tally(transcript.id)
             config = self._config_for(transcript)
-            for replayed in replay(transcript, config, model=self.model, memo=self.memo):
+            for replayed in replay(
+                transcript,
+                config,
+                model=self.model,
+                memo=self.memo,
+                plan=self.plan,
+            ):
                 tally.add(replayed)
                 if self.keeps_samples:
                     self.samples.append(Sample.of(replayed))
@@ -158,6 +168,16 @@ class Replaying:
         return " · with what was learned of it" if self.known != Knowledge() else ""
 
 
+@dataclass(frozen=True, slots=True)
+class _Opened:
+    """What is replayed: conversations, and for a saved session what the model has revealed."""
+
+    model: str
+    transcripts: Iterable[Transcript]
+    known: Knowledge | None = None
+    plan: ContextPlan | None = None
+
+
 def _wants_json(options: Options) -> bool:
     if options.json and options.format == "table":
         raise Failure("--json and --format table ask for two things at once", Exit.USAGE)
@@ -170,31 +190,14 @@ def _wants_json(options: Options) -> bool:
     return not (sys.stdout and sys.stdout.isatty())
 
 
-def _picture_file(options: Options) -> Path | None:
-    """Return the file for the picture, or None. Raises Failure before any work if it cannot be written."""
-    if options.svg is None:
-        return None
-    file = Path(options.svg)
-    if not options.svg or file.is_dir() or not file.parent.is_dir():
-        raise Failure(
-            f"--svg {one_line(options.svg)}: give the name of a file in a folder that exists", Exit.USAGE
-        )
-    return file
-
-
-def _open(
-    options: Options, paths: Paths, settings: Settings, counts: SessionCounts
-) -> tuple[str, Iterable[Transcript], Knowledge | None]:
-    """Return the model, the conversations of a file or saved session, and for a session what was learned.
-
-    The stored counts of a session go to `counts`.
-    """
+def _open(options: Options, paths: Paths, settings: Settings, counts: SessionCounts) -> _Opened:
+    """Open the conversations of a file, or a saved session, whose stored counts go to `counts`."""
     model = options.model or settings.model
     file = Path("/dev/stdin" if options.file == "-" else options.file)
     if file.exists():
         if file.is_dir():
             raise Failure(f"{one_line(options.file)} is a folder: give a file or a session's id", Exit.USAGE)
-        return model, read_transcripts(file), None
+        return _Opened(model, read_transcripts(file))
     if not _SESSION_ID.fullmatch(options.file) or not paths.database.exists():
         raise Failure(f"there is no file {one_line(options.file)}", Exit.USAGE)
     store = open_store(paths)
@@ -207,13 +210,22 @@ def _open(
         branch = store.stretch(info.id, None)
         counts.load(branch.messages, branch.counts)
         transcript = session_transcript(info, branch.messages, model, system=system, tools=tools)
-        return model, [transcript], known
+        plan = _counted(counts, transcript, branch.messages, model) if system else None
+        return _Opened(model, [transcript], known, plan)
     except (SessionNotFound, SessionAmbiguous) as error:
         raise Failure(f"there is no file {options.file}, and {error}", Exit.USAGE) from error
     except StoreError as error:
         raise Failure(str(error)) from error
     finally:
         store.close()
+
+
+def _counted(
+    counts: SessionCounts, transcript: Transcript, branch: Sequence[Message], model: str
+) -> ContextPlan:
+    """Return a plan without decisions, with what the model reported of a session that it was sent."""
+    measured = counts.measured_sizes(transcript.messages, branch, model)
+    return ContextPlan(measured=measured, confirmed=counts.confirmed(branch, measured))
 
 
 def _address(info: SessionInfo, model: str, settings: Settings) -> str:
@@ -267,7 +279,4 @@ def _write_picture(file: Path, replaying: Replaying, source: str) -> None:
         title=f"{Path(source).name}: {plural(requests, 'request')}{called}",
         subtitle=replaying.describe(),
     )
-    try:
-        file.write_text(picture, encoding="utf-8")
-    except OSError as error:
-        raise Failure(f"cannot write {one_line(str(file))}: {error.strerror or error}") from error
+    write_picture(file, picture)

@@ -10,8 +10,8 @@ from datetime import datetime
 
 from rolling_chat.agent.attachments import delete_attachments
 from rolling_chat.cli.exits import Exit, Failure
-from rolling_chat.cli.opening import open_store
 from rolling_chat.cli.options import Options
+from rolling_chat.cli.stored import open_store
 from rolling_chat.messages import Json
 from rolling_chat.providers.addresses import place_of
 from rolling_chat.redaction import secrets_in

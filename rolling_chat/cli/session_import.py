@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from rolling_chat.agent.importing import Imported, import_transcript
-from rolling_chat.cli.configured import here
+from rolling_chat.cli.configured import here, settings_of
 from rolling_chat.cli.exits import Exit, Failure
-from rolling_chat.cli.opening import open_store
 from rolling_chat.cli.options import Options
+from rolling_chat.cli.stored import open_store
 from rolling_chat.replay import TranscriptError, read_transcripts
 from rolling_chat.sessions.records import StoreError
 from rolling_chat.settings.paths import Paths
@@ -18,11 +18,12 @@ from rolling_chat.text import one_line
 def import_sessions(options: Options, paths: Paths) -> int:
     """Import each conversation of a file as a session; keep those before a broken line."""
     file, folder = Path(options.file), str(here())
+    rolling = settings_of(options, paths).context.enabled
     store = open_store(paths)
     done: list[Imported] = []
     try:
         for transcript in read_transcripts(file):
-            done.append(import_transcript(store, transcript, folder))
+            done.append(import_transcript(store, transcript, folder, rolling=rolling))
             print(_line(done[-1]))
     except (TranscriptError, StoreError) as error:
         made = sum(imported.is_new for imported in done)

@@ -8,8 +8,8 @@ from dataclasses import asdict
 
 from rolling_chat import figures
 from rolling_chat.cli.exits import Exit, Failure
-from rolling_chat.cli.opening import open_store
 from rolling_chat.cli.options import Options
+from rolling_chat.cli.stored import open_store
 from rolling_chat.sessions.records import StoreError, UsageRow
 from rolling_chat.settings.paths import Paths
 from rolling_chat.text import one_line

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 _PREVIEW_CHARS = 60
 _MAX_NAME = 40
 _MIN_BAND = 0.005  # a narrower band rounds to nothing
+_MAX_BAND = 99  # percent: beyond it the figure says only that little is known
+_MAX_TURNS = 50  # more than these are not counted down: so many turns are not foreseen
 
 
 def category_table(report: PromptReport, instructions: Sequence[tuple[str, int]] = ()) -> Table:
@@ -126,10 +128,10 @@ def sign_of(report: PromptReport) -> str:
 
 
 def band_of(report: PromptReport) -> str:
-    """Return the error band of a report's total, such as ` ±2%`; empty for a plain estimate."""
-    if sign_of(report) or report.band < _MIN_BAND:
+    """Return the error band of a report's total, such as ` ±2%`; empty for one that rounds to nothing."""
+    if report.band < _MIN_BAND:
         return ""
-    return f" ±{100 * report.band:.0f}%"
+    return f" ±{min(100 * report.band, _MAX_BAND):.0f}%"
 
 
 def left_out(report: PromptReport) -> int:
@@ -138,9 +140,12 @@ def left_out(report: PromptReport) -> int:
 
 
 def turns_left(report: PromptReport) -> str:
-    """Return `≈ 23 turns left`: until the next trim or, with rolling off, the refusal; empty if unknown."""
+    """Return `≈ 23 turns left`: until the next trim or, with rolling off, the refusal.
+
+    Empty if unknown, or so many that it makes no difference.
+    """
     left = report.turns_left
-    if left is None or not report.within_budget:
+    if left is None or left >= _MAX_TURNS or not report.within_budget:
         return ""
     return f"≈ {figures.tokens(left)} {'turn' if left == 1 else 'turns'} left" if left else "<1 turn left"
 

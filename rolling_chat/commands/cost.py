@@ -15,6 +15,24 @@ _HEAD = (
     Column("output", right=True),
     Column("cost", right=True),
 )
+_MISSES = (
+    Column("cache missed"),
+    Column("requests", right=True),
+    Column("read anew", right=True),
+    Column("because", spare=True),
+)
+_BECAUSE = {
+    "expired": "nothing was sent for longer than the provider keeps a prompt",
+    "trimmed": "older messages left the prompt, or were shortened in it",
+    "model": "another model or another reasoning effort has a cache of its own",
+    "tools": "the tools changed, which stand before everything else",
+    "instructions": "the system prompt or an instruction file changed",
+    "provider": "the prompt began as before: the provider had dropped it early",
+}
+
+
+def _miss_row(cause: str, requests: int, tokens: int) -> tuple[str, ...]:
+    return (cause, f"{requests:,}", f"{tokens:,}", _BECAUSE.get(cause, ""))
 
 
 def _row(what: str, requests: int, usage: Usage) -> tuple[str, ...]:
@@ -31,18 +49,24 @@ def _row(what: str, requests: int, usage: Usage) -> tuple[str, ...]:
 
 async def _run(context: CommandContext, _argument: str) -> None:
     used = context.chat.session.usage_by_purpose()
-    total = sum((usage for _, usage in used.values()), Usage())
-    requests = sum(count for count, _ in used.values())
+    total = sum((usage for _, usage, _ in used.values()), Usage())
+    requests = sum(count for count, _, _ in used.values())
+    unpriced = sum(count for _, _, count in used.values())
     if not requests:
         context.say("Nothing was sent in this session yet.")
         return
     names = {"answer": "answers", "summary": "summaries"}
-    rows = [_row(names.get(purpose, purpose), *part) for purpose, part in used.items()]
+    rows = [_row(names.get(purpose, purpose), count, usage) for purpose, (count, usage, _) in used.items()]
     rows.append(_row("all", requests, total))
     cached = 100 * total.cached_read_tokens / total.input_tokens if total.input_tokens else 0.0
     lead = [f"{figures.percent(cached)} of the input came from the provider's cache"]
+    if unpriced:
+        lead.append(f"the price of {figures.plural(unpriced, 'request')} is unknown, and not in the cost")
     lead += context.chat.session.spending.lines()
-    context.show_tables("Cost of this session", lead, [Table(_HEAD, tuple(rows))])
+    tables = [Table(_HEAD, tuple(rows))]
+    if misses := context.chat.session.cache_misses():
+        tables.append(Table(_MISSES, tuple(_miss_row(*miss) for miss in misses)))
+    context.show_tables("Cost of this session", lead, tables)
 
 
 COST = Command("cost", "", "What the session has used and cost", _run, while_busy=True)

@@ -24,13 +24,14 @@ async def _run(context: CommandContext, argument: str) -> None:
     if effort is None:
         context.say(f"/effort takes {', '.join(_NAMES)}, not {one_line(asked, 40)!r}.", warning=True)
         return
-    setup.use_effort(effort)
+    context.chat.session.state.use_effort(effort)
     context.refresh_report()
     if effort and not setup.effort:
         context.say(f"{setup.model} does not reason; the effort counts for a model that does.", warning=True)
         return
-    kept = f'reasoning_effort under [models."{setup.model}"] keeps it'
-    context.say(f"Reasoning effort: {effort or _DEFAULT}, until the program ends; {kept}.")
+    most = f" ({setup.model} takes no more)" if setup.effort != effort else ""
+    kept = f'reasoning_effort under [models."{setup.model}"] sets it for others'
+    context.say(f"Reasoning effort of this session: {setup.effort or _DEFAULT}{most}; {kept}.")
 
 
 EFFORT = Command(

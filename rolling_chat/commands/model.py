@@ -42,6 +42,7 @@ async def _run(context: CommandContext, argument: str) -> None:
         context.say(line, warning=True)
     if line := await chat.session.ask_server():
         context.say(line)
+    await chat.session.count_beginning()
     context.refresh_report()
 
 

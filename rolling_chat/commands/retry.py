@@ -16,7 +16,7 @@ async def _run(context: CommandContext, _argument: str) -> None:
         return
     if len(session.messages) < count:
         context.say("Answering again; the answer before is kept: /branches goes to it.")
-    if session.permissions.policy != "plan" and session.mode_note:
+    if session.permissions.policy != "plan" and session.plan_mode.note:
         context.say("That message was sent in plan mode, and says so: send it anew to have it carried out.")
     await context.carry_on()
 

@@ -14,7 +14,6 @@ from rolling_chat.settings.schema import RULES
 if TYPE_CHECKING:
     from rolling_chat.agent import Chat
 
-_BINDS = 0.8  # the budget goes by upper bounds: what is nearer to the room there is, is all of it
 _GONE = {Fate.SUMMARIZED: "summarized", Fate.OMITTED: "omitted"}
 _SMALLER = {Fate.MASKED: "masked", Fate.SHORTENED: "shortened"}
 _NAME = "/rolling-context"
@@ -47,8 +46,7 @@ def _cap(report: PromptReport) -> str:
     share = figures.percent(100 * history / window)
     size = f"{figures.tokens(history)} of {figures.window(window)} tokens"
     line = f"history may take {size}, {share} of the window"
-    whole = report.room - report.system - report.tools
-    if history < _BINDS * whole:
+    if report.is_history_capped:
         line += f" ({_NAME} set max_history_tokens 0 gives it the whole window)"
     return line
 

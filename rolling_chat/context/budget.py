@@ -9,7 +9,8 @@ from rolling_chat.context.config import ContextConfig
 from rolling_chat.context.families import get_context_limit
 
 _MIN_HISTORY_CAP = 20_000  # tokens: a tenth of 200,000, and what it is below
-_SMALL_RESERVES = (512, 256)  # tokens for the answer, before a request is refused
+SMALLEST_RESERVE = 256
+_SMALL_RESERVES = (512, SMALLEST_RESERVE)  # tokens for the answer, before a request is refused
 
 
 @dataclass(frozen=True, slots=True)

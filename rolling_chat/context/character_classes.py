@@ -12,6 +12,7 @@ import re
 # The order matters: the long mixed runs (base64, hashes, uuids) are taken before the words in them.
 _KINDS = {
     "blob": r"(?=[A-Za-z+/=_-]{0,40}[0-9])[A-Za-z0-9+/=_-]{24,}|[A-Za-z+/]{40,}",
+    "number": r"[ \t]++[0-9]{1,2}(?![A-Za-z0-9+/=_-])",
     "word": r"[A-Za-z]+",
     "digits": r"[0-9]+",
     "blank": r"[ \t\r\n\f\v]+",
@@ -22,9 +23,12 @@ _KINDS = {
     "other": r"[^\x21-\x7e]",
 }
 _KIND = re.compile("|".join(f"(?P<{kind}>{pattern})" for kind, pattern in _KINDS.items()))
-# What most runs are comes first here: blanks, and what ends before it could be a blob.
+# What most runs are comes first here: blanks, and what ends before it could be a blob. Short numbers have the
+# blanks before them with them.
 _NO_BLOB = r"{1,23}+(?![A-Za-z0-9+/=_-])"
-_RUNS = re.compile("|".join((_KINDS["blank"], f"[A-Za-z]{_NO_BLOB}", f"[0-9]{_NO_BLOB}", *_KINDS.values())))
+_RUNS = re.compile(
+    "|".join((_KINDS["number"], _KINDS["blank"], f"[A-Za-z]{_NO_BLOB}", f"[0-9]{_NO_BLOB}", *_KINDS.values()))
+)
 # The runs of a text take many times its memory; those of a longer one are taken one by one.
 _LONG = 1_000_000  # characters
 
@@ -52,6 +56,8 @@ def _weigh(kind: str, length: int, run: str) -> float:
     match kind:
         case "word":
             return _word(length, run)
+        case "number":
+            return 2.0 if run[1].isdigit() else 3.0  # a space joins the word behind it, but no digits
         case "digits":
             return (length + 1) / 2
         case "blank":

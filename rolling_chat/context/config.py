@@ -20,8 +20,11 @@ class ContextConfig(ContextKeys):
     `max_output_tokens` is the model's output limit (0: unknown). `recall` says that the model has a
     tool to read back what left: what was shortened then says by which id, `r` and its index. `todo` says
     that it has one for a to-do list: the newest list is told when the call that made it has left.
-    `calibration` is what the model's replies taught about our counts: it moves sizes, and what a message
-    is cut to only in large steps. Raises ValueError, naming the key, for a value that is out of range.
+    `unproven_share` lets the first request to a model that nobody can count go on the best estimate: while no
+    reply and no refusal is known of it, this share of the estimate is tested, and not the upper bound; 0 for
+    the bound, always. `calibration` is what the model's replies taught about our counts: it moves sizes, and
+    what a message is cut to only in large steps. Raises ValueError, naming the key, for a value that is out
+    of range.
     """
 
     tools: Mapping[str, Truncation] = field(default_factory=lambda: MappingProxyType({}))
@@ -30,6 +33,7 @@ class ContextConfig(ContextKeys):
     max_output_tokens: int = 0
     recall: bool = False
     todo: bool = False
+    unproven_share: float = 0.0
     calibration: Calibration = NOT_CALIBRATED
 
     def __post_init__(self) -> None:
@@ -37,11 +41,13 @@ class ContextConfig(ContextKeys):
             _check(item.name, getattr(self, item.name), item.metadata["rule"])
         for name in ("input_limit", "max_output_tokens"):
             _check(name, getattr(self, name), _SIZE)
+        _check("unproven_share", self.unproven_share, _SHARE)
         for tool, truncation in self.tools.items():
             _check(f"tools.{tool}", truncation, _TRUNCATION)
 
 
 _SIZE = Rule(int, least=0)
+_SHARE = Rule(float, least=0, most=1)
 _TRUNCATION = Rule(str, choices=TRUNCATIONS)
 
 

@@ -2,7 +2,12 @@
 
 After a reply the sizes of system message, tools and messages add up to what was reported, to the token.
 So the next prompt is that count and an estimate of what was added since; and what is left after a trim
-is what was measured of it. The count of a group is shared among its messages by their estimates.
+is what was measured of it. The count of a group is shared among its messages by their estimates; a reply
+whose size was reported when it was written keeps that. Of a first request whose larger part is system
+message and tools, these take what the messages do not.
+
+Some usages are sums of several requests (a server's own tools, compaction), or leave out what was cached.
+A report that is far from what the prompt can be is left out once: two in a row that agree are believed.
 """
 
 from __future__ import annotations
@@ -11,11 +16,19 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from rolling_chat.context.calibration import Group
+from rolling_chat.context.calibration import MIN_RATIO, Group
 from rolling_chat.context.count_memo import CountMemo
+from rolling_chat.context.families import UNKNOWN, family_of
+from rolling_chat.context.measured_sizes import Confirmed, SizeKey, characters_of
 from rolling_chat.context.plan import ContextPlan, SentPrompt
-from rolling_chat.context.prompt_items import Confirmed, Size, characters_of
 from rolling_chat.context.tokens import bounding_estimator, count_images
+
+# How far a report may be from what was expected, as a share, where some of the prompt was counted before...
+_LEAST_SHARE, _MOST_SHARE = 0.6, 1.6
+# ...and above the bound of what is new, or of a first request; with so many tokens that need no explanation.
+_ABOVE_BOUND, _UNEXPLAINED = 1.5, 2_000
+# Two reports in a row that differ by no more say the same.
+_AGREE = 1.33
 
 
 class Confirmation(NamedTuple):
@@ -25,12 +38,15 @@ class Confirmation(NamedTuple):
     group: Group | None
 
 
-def confirm_count(plan: ContextPlan, reported: int, *, memo: CountMemo | None = None) -> Confirmation:
+def confirm_count(
+    plan: ContextPlan, reported: int, *, is_certain: bool = False, memo: CountMemo | None = None
+) -> Confirmation:
     """Record the token count that the provider reported for the prompt that came with `plan`.
 
     Also for a refusal that names a count. A count of 0, or one that can be no count of this prompt,
-    changes nothing. The sizes are in the plan that comes back, and nowhere else: give it to the next call.
-    `memo` is that of the prompt, if it had one.
+    changes nothing; one that is hard to believe is only remembered, until the next one agrees, unless it
+    `is_certain` that it is of this prompt alone. The sizes are in the plan that comes back, and nowhere else:
+    give it to the next call. `memo` is that of the prompt, if it had one.
     """
     sent = plan.sent
     if sent is None or reported <= 0:
@@ -41,39 +57,72 @@ def confirm_count(plan: ContextPlan, reported: int, *, memo: CountMemo | None = 
     stands = (
         before is not None and before.estimate == sent.fixed_estimate and known + before.fixed == before.total
     )
+    is_repeated = plan.doubted > 0 and 1 / _AGREE <= reported / plan.doubted <= _AGREE
+    prefix = before.total if before and stands else None
+    is_believed = is_certain or is_repeated
+    if not is_believed and _is_doubtful(sent, reported, prefix, is_first=before is None):
+        return Confirmation(replace(plan, doubted=reported), None)
     sizes = [item.tokens for item in sent.items]
     if before is not None and stands:
         group = Group(_plain(sent, fresh, memo), reported - before.total)
         if group.is_plausible:
-            for position, share in zip(
-                fresh, _shares(group.reported, [sizes[position] for position in fresh]), strict=True
-            ):
+            for position, share in zip(fresh, _divided(plan, sent, fresh, group.reported), strict=True):
                 sizes[position] = share
             return Confirmation(_measured(plan, sent, before.fixed, sizes), _telling(sent, fresh, group))
     # the prefix is another, or was counted otherwise: all of it is as large as was said just now
     indexes = range(len(sizes))
-    whole = Group(sent.fixed_estimate + _plain(sent, indexes, memo), reported)
-    if not whole.is_plausible:
+    whole = Group(sent.fixed_estimate + _plain(sent, indexes, memo), reported, sent.fixed_estimate)
+    if not whole.is_plausible and not is_repeated:
         return Confirmation(plan, None)
-    fixed, *sizes = _shares(reported, [sent.fixed, *sizes])
+    fixed = reported - sum(sizes)
+    if before is not None or sum(sizes) > sent.fixed or fixed < MIN_RATIO * sent.fixed:
+        fixed, *sizes = _shares(reported, [sent.fixed, *sizes])
     measured = _measured(plan, sent, fixed, sizes)
     return Confirmation(measured, None if before else _telling(sent, indexes, whole))
 
 
+def _divided(plan: ContextPlan, sent: SentPrompt, fresh: Sequence[int], total: int) -> Sequence[int]:
+    """`total` for the items at `fresh`: replies keep what was reported of them, the others share the rest."""
+    items = [sent.items[position] for position in fresh]
+    measured = plan.measured.of(sent.model)
+    known = [measured.find_reply(item.index, item.message) for item in items]
+    weights = [0 if size is not None else item.tokens for size, item in zip(known, items, strict=True)]
+    rest = Group(sum(weights), total - sum(size or 0 for size in known))
+    if not rest.is_plausible:
+        return _shares(total, [item.tokens for item in items])
+    shares = _shares(rest.reported, weights)
+    return [share if size is None else size for size, share in zip(known, shares, strict=True)]
+
+
+def _is_doubtful(sent: SentPrompt, reported: int, prefix: int | None, *, is_first: bool) -> bool:
+    """Return whether a report is hardly a count of this prompt, whose `prefix` was counted to be so large."""
+    bound = sum(item.bound for item in sent.items if not item.measured)
+    if is_first:
+        # of a model that nobody can count the bound itself may be far too low
+        family = family_of(sent.model)
+        most = (bound + sent.fixed * max(1.0, family.prior / family.factor)) * _ABOVE_BOUND + _UNEXPLAINED
+        return family.name != UNKNOWN.name and reported > most
+    expected = sent.fixed + sum(item.tokens for item in sent.items)
+    is_near = _LEAST_SHARE * expected <= reported <= _MOST_SHARE * expected
+    if is_near or abs(reported - expected) <= _UNEXPLAINED:
+        return False
+    return prefix is None or not 0 <= reported - prefix <= bound * _ABOVE_BOUND + _UNEXPLAINED
+
+
 def _measured(plan: ContextPlan, sent: SentPrompt, fixed: int, sizes: Sequence[int]) -> ContextPlan:
-    items, measured = [], dict[int, Size]()
+    items, measured = [], dict[SizeKey, int]()
     for item, size in zip(sent.items, sizes, strict=True):
         is_same = item.measured and item.tokens == size
         items.append(item if is_same else replace(item, tokens=size, bound=size, measured=True))
-        if not is_same and item.index >= 0 and item.is_whole:
-            measured[item.index] = Size(size, characters_of(item.message))
+        if not is_same and item.index >= 0 and not item.normalized.excluded:
+            measured[item.index, characters_of(item.message)] = size
     confirmed = Confirmed(sent.model, fixed + sum(sizes), fixed, sent.fixed_estimate)
     index = plan.index
     if index is not None:
         # what only closes the branch stands at its end, and is made anew for every prompt
         index = replace(index, items=tuple(items[: len(index.items)]))
     known = plan.measured.of(sent.model).add(measured)
-    return replace(plan, confirmed=confirmed, measured=known, index=index, sent=None)
+    return replace(plan, confirmed=confirmed, measured=known, index=index, sent=None, doubted=0)
 
 
 def _telling(sent: SentPrompt, indexes: Sequence[int], group: Group) -> Group | None:

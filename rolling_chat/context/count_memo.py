@@ -24,7 +24,7 @@ class CountMemo:
         self.cuts: TextMemo[str] = TextMemo()
         self._texts: TextMemo[int] = TextMemo()
         self._counts: dict[str, dict[int, _Count]] = {}  # by name and by the identity of the message
-        self._new: set[int] = set()
+        self._new: set[int] = set()  # identities of messages
         self._forget = _forgetting(self)
 
     def count_text(self, text: str, count: CountText) -> int:
@@ -37,8 +37,10 @@ class CountMemo:
         return count.tokens if count is not None and count() is message else None
 
     def add(self, message: Message, name: str, tokens: int) -> None:
-        """Add a count that was made just now."""
-        self._new.add(self._put(message, name, tokens))
+        """Add a count that was made just now; it is new if the message has an id to store it by."""
+        key = self._put(message, name, tokens)
+        if message.id:
+            self._new.add(key)
 
     def load(self, message: Message, counts: Mapping[str, int]) -> None:
         """Add counts that were made earlier, by name; they are not new."""
@@ -51,9 +53,19 @@ class CountMemo:
         return {name: tokens for name, tokens in found if tokens is not None}
 
     def take_new(self, messages: Sequence[Message]) -> list[Message]:
-        """Return those of `messages` that were counted since the last call."""
+        """Return those of `messages` that were counted since the last call.
+
+        Looks from the newest backwards until it has found them all.
+        """
         new, self._new = self._new, set()
-        return [message for message in messages if id(message) in new] if new else []
+        found: list[Message] = []
+        for message in reversed(messages):
+            if not new:
+                break
+            if id(message) in new:
+                new.discard(id(message))
+                found.append(message)
+        return found[::-1]
 
     def _put(self, message: Message, name: str, tokens: int) -> int:
         count = _Count(message, self._forget)

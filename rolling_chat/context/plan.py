@@ -11,15 +11,9 @@ from types import MappingProxyType
 from rolling_chat.context.calibration import Calibration
 from rolling_chat.context.config import ContextConfig
 from rolling_chat.context.index_ranges import IndexRanges
+from rolling_chat.context.measured_sizes import NOTHING_MEASURED, Confirmed, MeasuredSizes
 from rolling_chat.context.pins import PinEffects, Pins
-from rolling_chat.context.prompt_items import (
-    NOTHING_MEASURED,
-    Confirmed,
-    Decisions,
-    MeasuredSizes,
-    PromptItem,
-    Size,
-)
+from rolling_chat.context.prompt_items import Decisions, PromptItem
 from rolling_chat.context.repair import Repairer
 from rolling_chat.context.summary_text import Summary
 from rolling_chat.messages import Json, JsonObject, Message
@@ -97,8 +91,8 @@ class ContextPlan:
     text as it is sent.
     `is_cold` tells the pipeline that the provider's cache has nothing of this branch, so that a trim
     costs nothing. `confirmed` is what the model counted last, `measured` what of it every message is;
-    `sent` waits for it to count again, see `confirm_count`. Immutable; `to_json` and `from_json` carry it
-    to and from a store.
+    `sent` is the prompt whose count is still to come, `doubted` a count that `confirm_count` did not believe
+    yet. Immutable; `to_json` and `from_json` carry it to and from a store.
     """
 
     model: str = ""
@@ -113,6 +107,7 @@ class ContextPlan:
     measured: MeasuredSizes = NOTHING_MEASURED
     index: PlanIndex | None = field(default=None, compare=False, repr=False)
     sent: SentPrompt | None = field(default=None, compare=False, repr=False)
+    doubted: int = field(default=0, compare=False, repr=False)
 
     def fits(self, messages: Sequence[Message | JsonObject], model: str | None, window: int) -> bool:
         """Return whether the plan is valid for this branch, model and window.
@@ -135,7 +130,8 @@ class ContextPlan:
 
     def to_json(self, *, with_sizes: bool = True) -> dict[str, Json]:
         """Return the plan as plain JSON values; without message sizes if the caller keeps those."""
-        decisions, sizes = self.decisions, self.measured.sizes if with_sizes else {}
+        decisions, measured = self.decisions, self.measured.sizes if with_sizes else {}
+        sizes = [[index, tokens, length] for (index, length), tokens in measured.items()]
         return {
             "version": PLAN_VERSION,
             "model": self.model,
@@ -151,7 +147,7 @@ class ContextPlan:
             "excluded": sorted(self.pins.excluded),
             "summary": asdict(self.summary) if self.summary else None,
             "confirmed": asdict(self.confirmed) if self.confirmed else None,
-            "measured": [self.measured.model, *([index, *size] for index, size in sizes.items())],
+            "measured": [self.measured.model, *sizes],
         }
 
     @classmethod
@@ -179,14 +175,16 @@ class ContextPlan:
 
 
 def _measured_sizes(model: str, *sizes: Sequence[int]) -> MeasuredSizes:
-    return MeasuredSizes(model).add({index: Size(tokens, length) for index, tokens, length in sizes})
+    return MeasuredSizes(model).add({(index, length): tokens for index, tokens, length in sizes})
 
 
 def _shaping(config: ContextConfig) -> ContextConfig:
     """What of a configuration items are shaped by; what replies teach moves only their sizes,
     and the room for an answer not even those."""
     calibration = Calibration(shape=config.calibration.shape)
-    return replace(config, safety_margin=0.0, reserved_output_tokens=0, calibration=calibration)
+    return replace(
+        config, safety_margin=0.0, reserved_output_tokens=0, unproven_share=0.0, calibration=calibration
+    )
 
 
 def fingerprint(message: Message | JsonObject) -> str:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from rolling_chat.context.budget import smallest_window, with_smaller_reserves
+from rolling_chat.context.budget import SMALLEST_RESERVE, smallest_window, with_smaller_reserves
 from rolling_chat.context.config import ContextConfig
 from rolling_chat.context.count_memo import CountMemo
 from rolling_chat.context.errors import ContextOverflowError
@@ -20,6 +20,9 @@ from rolling_chat.context.report_builder import draw_report
 from rolling_chat.context.summary_text import Summary
 from rolling_chat.context.tokens import Tools
 from rolling_chat.messages import JsonObject, Message
+
+# What the least of tokenizers counts of our best estimate (o200k of emoji: 0.72).
+_LEAST_SHARE = 0.7
 
 
 class FinalPrompt(NamedTuple):
@@ -58,8 +61,8 @@ def build_final_prompt(
     `config.enabled` False nothing is omitted: results are capped, what does not fit is refused, and the
     decisions of `plan` come back unchanged. No messages make a prompt without messages. Before a request is
     refused that nothing can be omitted from, the room for the answer shrinks to 512 tokens, then to 256: see
-    `reduced_reserve` of the report. `memo` remembers what
-    was counted from call to call: it saves time, and changes nothing else.
+    `reduced_reserve` of the report; with `unproven_share` a prompt that may fit is tried once.
+    `memo` remembers what was counted from call to call: it saves time, and changes nothing else.
 
     Raises ContextOverflowError when the request cannot be made to fit.
     """
@@ -76,9 +79,7 @@ def build_final_prompt(
         return build(config)
     except ContextOverflowError as error:
         refused = error
-    if not config.enabled and refused.report.history:
-        raise refused
-    for smaller in with_smaller_reserves(config, refused.report.window):
+    for smaller in _last_resorts(config, refused.report):
         try:
             final = build(smaller)
         except ContextOverflowError as error:
@@ -89,6 +90,19 @@ def build_final_prompt(
     raise refused
 
 
+def _last_resorts(config: ContextConfig, refused: PromptReport) -> Iterator[ContextConfig]:
+    """Yield what may still make a refused request fit: less room for the answer, or a try.
+
+    A model of which nothing is known may count less than others: all that may fit is sent to it once.
+    """
+    if config.enabled or not refused.history:
+        yield from with_smaller_reserves(config, refused.window)
+    if refused.unproven:
+        least = min(config.reserved_output_tokens, SMALLEST_RESERVE)
+        share = config.unproven_share * _LEAST_SHARE
+        yield replace(config, reserved_output_tokens=least, safety_margin=0.0, unproven_share=share)
+
+
 def rebuild_final_prompt(
     messages: Sequence[Message],
     config: ContextConfig,
@@ -96,10 +110,12 @@ def rebuild_final_prompt(
     tools: Tools = None,
     model: str | None = None,
     plan: ContextPlan | None = None,
+    pins: Pins | None = None,
     memo: CountMemo | None = None,
 ) -> FinalPrompt:
-    """Rebuild the prompt that `plan` was made for, without taking any new decision."""
-    return _build(PromptInputs.of(messages, config, tools, model, plan, is_settled=True, memo=memo))
+    """Rebuild the prompt that `plan` was made for, without any new decision, whether or not it fits."""
+    inputs = PromptInputs.of(messages, config, tools, model, plan, pins=pins, is_settled=True, memo=memo)
+    return _build(inputs)
 
 
 def _build(inputs: PromptInputs) -> FinalPrompt:
@@ -120,10 +136,10 @@ def _overflow(
     budget = inputs.sizes.budget(assembled.system)
     parts = sorted(assembled.parts(budget).items(), key=lambda part: -part[1])
     return ContextOverflowError(
-        current=report.bound,
+        current=report.tested,
         maximum=budget.room,
         largest=[(name, tokens) for name, tokens in parts[:3] if tokens],
-        smallest_window=smallest_window(inputs.config, report.bound),
+        smallest_window=smallest_window(inputs.config, report.tested),
         report=report,
         plan=plan,
     )

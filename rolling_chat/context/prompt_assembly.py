@@ -115,6 +115,7 @@ def next_plan(inputs: PromptInputs, walked: Walked, assembled: AssembledPrompt) 
         confirmed=sizes.confirmed,
         measured=sizes.measured,
         sent=sent,
+        doubted=inputs.given_plan.doubted if inputs.given_plan else 0,
         index=_next_index(walked, assembled),
     )
 

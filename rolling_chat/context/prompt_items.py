@@ -6,18 +6,24 @@ import math
 from collections.abc import Mapping, Set
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from rolling_chat.context.budget import Budget, divide_window
-from rolling_chat.context.calibration import Calibration
+from rolling_chat.context.calibration import Calibration, FixedPart
 from rolling_chat.context.call_arguments import KEPT_ARGUMENT_TOKENS, shorten_arguments
 from rolling_chat.context.config import ContextConfig
 from rolling_chat.context.count_memo import CountMemo, CountText
+from rolling_chat.context.families import UNKNOWN
 from rolling_chat.context.index_ranges import IndexRanges
+from rolling_chat.context.measured_sizes import (
+    NOTHING_MEASURED,
+    Confirmed,
+    MeasuredSizes,
+    reply_bound,
+)
 from rolling_chat.context.repair import NormalizedMessage
 from rolling_chat.context.report import Fate
 from rolling_chat.context.tokens import (
-    PRIMING_TOKENS,
     FamilyEstimator,
     TokenEstimator,
     Tools,
@@ -111,61 +117,11 @@ class PromptItem:
 
 
 @dataclass(frozen=True, slots=True)
-class Confirmed:
-    """Hold the last token count that `model` reported for a whole prompt.
-
-    `fixed` is the part for system message and tools, whose plain estimate was `estimate`."""
-
-    model: str
-    total: int
-    fixed: int
-    estimate: int
-
-
-class Size(NamedTuple):
-    """Hold a message's measured tokens, and its length in characters at that time."""
-
-    tokens: int
-    characters: int
-
-
-@dataclass(frozen=True, slots=True)
-class MeasuredSizes:
-    """Hold the measured sizes of messages that were sent unchanged, by index in the branch.
-
-    One of another length is another message: its size is not known.
-    """
-
-    model: str = ""
-    sizes: Mapping[int, Size] = field(default_factory=lambda: MappingProxyType({}))
-
-    def of(self, model: str) -> MeasuredSizes:
-        """Return the sizes if they are `model`'s, else none."""
-        return self if self.model == model else MeasuredSizes(model)
-
-    def add(self, sizes: Mapping[int, Size]) -> MeasuredSizes:
-        """Return the sizes with `sizes` added, which replace older ones."""
-        return MeasuredSizes(self.model, MappingProxyType({**self.sizes, **sizes})) if sizes else self
-
-    def find(self, index: int, message: Message) -> int | None:
-        """Return the measured tokens of the message at `index`, None if unknown."""
-        size = self.sizes.get(index)
-        return size.tokens if size is not None and size.characters == characters_of(message) else None
-
-
-def characters_of(message: Message) -> int:
-    """Return the length of a message's text and call arguments, in characters."""
-    return len(message.text) + sum(len(call.arguments) for call in message.tool_calls)
-
-
-NOTHING_MEASURED = MeasuredSizes()
-
-
-@dataclass(frozen=True, slots=True)
 class Fixed:
     """Hold the sizes of system message and tools, which every prompt carries.
 
-    Each is given as best estimate and as upper bound; the system's includes the priming of the reply."""
+    Each is given as best estimate and as upper bound; the system's includes what the provider adds to every
+    request."""
 
     system: int
     tools: int
@@ -193,6 +149,23 @@ class Sizes:
     memo: CountMemo
     confirmed: Confirmed | None = None
     measured: MeasuredSizes = NOTHING_MEASURED
+
+    @property
+    def is_unproven(self) -> bool:
+        """Return whether the best estimate decides: nobody can count and nothing is known."""
+        config = self.config
+        if not config.unproven_share or self.plain.family.name != UNKNOWN.name:
+            return False
+        return self.confirmed is None and config.calibration.knows_nothing
+
+    @property
+    def proven(self) -> Sizes:
+        """Return the sizes with upper bounds, whatever decides."""
+        return replace(self, config=replace(self.config, unproven_share=0.0))
+
+    def _decisive(self, tokens: int, bound: int) -> int:
+        """Return what of a size decides whether a prompt fits: its bound, unless the model is unproven."""
+        return math.ceil(tokens * self.config.unproven_share) if self.is_unproven else bound
 
     @classmethod
     def of(
@@ -235,28 +208,43 @@ class Sizes:
         tokens, bound = self.estimated(system) if system else (0, 0)
         tools_bound = self.bound.bound_tools(self.tools)
         tools = min(count_tools(self.estimate, self.tools), tools_bound)
-        fixed = Fixed(tokens + PRIMING_TOKENS, tools, bound + PRIMING_TOKENS, tools_bound)
-        known = self.confirmed
-        if known is None:
-            return fixed
-        more = self.fixed_estimate(system) - known.estimate
-        if more < 0:
-            tokens = bound = math.ceil(known.fixed * (known.estimate + more) / known.estimate)
+        extra = self.plain.family.request_extra
+        fixed = Fixed(tokens + extra, tools, bound + self.bound.bound_request, tools_bound)
+        if self.is_unproven:
+            decisive = self._decisive(tools, tools_bound)
+            return replace(fixed, system_bound=bound + self._decisive(extra, 0), tools_bound=decisive)
+        estimate, calibration, known = self.fixed_estimate(system), self.config.calibration, self.confirmed
+        if known is not None:
+            part = FixedPart(known.estimate, known.fixed, known.fixed)
+            part = part.at(estimate, calibration.estimate, self.bound.prior / self.plain.family.factor)
         else:
-            tokens = known.fixed + math.ceil(more * self.config.calibration.estimate)
-            bound = max(tokens, known.fixed + math.ceil(more * self.bound.prior / self.plain.family.factor))
-        system_tokens, tools_tokens = _divided(tokens, fixed.system, fixed.tools)
-        return Fixed(system_tokens, tools_tokens, *_divided(bound, fixed.system_bound, fixed.tools_bound))
+            learned = calibration.fixed_part(estimate, fixed.system_bound + fixed.tools_bound)
+            if (
+                learned is None or self.estimate != self.bound
+            ):  # an estimator that was chosen is not corrected
+                return fixed
+            part = learned
+        system_tokens, tools_tokens = _divided(part.tokens, fixed.system, fixed.tools)
+        return Fixed(system_tokens, tools_tokens, *_divided(part.most, fixed.system_bound, fixed.tools_bound))
 
     def fixed_estimate(self, system: Message | None) -> int:
         """Return the plain estimate of system message and tools."""
         said = self.plain.count_message(system) if system else 0
-        return said + PRIMING_TOKENS + count_tools(self.plain, self.tools)
+        return said + self.plain.family.request_extra + count_tools(self.plain, self.tools)
 
     def measure(self, message: Message, index: int) -> tuple[int, int, bool]:
-        """Return estimate, upper bound, and whether both are measured, of an unchanged message."""
-        measured = self.measured.find(index, message)
-        return (measured, measured, True) if measured is not None else (*self.estimated(message), False)
+        """Return estimate, upper bound, and whether both are measured, of what is sent of a message.
+
+        What the model reported of its own reply is the best estimate of it. It raises the bound and never
+        lowers it: some report fewer tokens than they count when the reply comes back to them.
+        """
+        if (measured := self.measured.find(index, message)) is not None:
+            return measured, measured, True
+        tokens, bound = self.estimated(message)
+        reported = self.measured.find_reply(index, message)
+        if reported is None:
+            return tokens, bound, False
+        return reported, bound if reported <= bound else reply_bound(message, reported), False
 
     def measure_again(self, item: PromptItem) -> PromptItem:
         """Return the item with its size updated to the current calibration."""
@@ -264,20 +252,24 @@ class Sizes:
         return replace(item, tokens=tokens, bound=bound, measured=measured)
 
     def _measured(self, normalized: NormalizedMessage, message: Message) -> tuple[int, int, bool]:
-        is_whole = message is normalized.message and not normalized.excluded
-        return self.measure(message, normalized.index) if is_whole else (*self.estimated(message), False)
+        is_known = normalized.index >= 0 and not normalized.excluded
+        return self.measure(message, normalized.index) if is_known else (*self.estimated(message), False)
 
     def estimated(self, message: Message) -> tuple[int, int]:
-        """Return the best estimate and the upper bound of `message`.
+        """Return the best estimate of `message`, and its upper bound, or what decides in its place.
 
         An estimator that was chosen by name may count more than the bound: what cannot be is not taken.
         """
         bound = self.bound.bound_message(message)
-        return min(self.estimate.count_message(message), bound), bound
+        tokens = min(self.estimate.count_message(message), bound)
+        return tokens, self._decisive(tokens, bound)
 
     def in_plain(self, bound: int) -> int:
         """Convert bound tokens to uncalibrated ones, in which cuts are stored."""
-        return int(bound * self.plain.prior / self.bound.prior)
+        share = (
+            self.plain.family.factor * self.config.unproven_share if self.is_unproven else self.bound.prior
+        )
+        return int(bound * self.plain.prior / share)
 
     def shape(self, normalized: NormalizedMessage, decisions: Decisions) -> PromptItem:
         """Make the prompt item of a message under `decisions`; cap tool results (layer 3a)."""
@@ -351,7 +343,7 @@ class Sizes:
 
 
 def _divided(total: int, system: int, tools: int) -> tuple[int, int]:
-    of_tools = total * tools // (system + tools)
+    of_tools = total * tools // max(1, system + tools)
     return total - of_tools, of_tools
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from rolling_chat.context.call_arguments import is_signed
 from rolling_chat.context.turns import is_same_turn
-from rolling_chat.messages import Content, Message, ToolCall
+from rolling_chat.messages import Content, Message, ToolCall, is_spoken
 
 # What stands in for something that a transcript never recorded.
 MISSING_RESULT = "[no result was recorded]"
@@ -175,6 +175,8 @@ def _filled(index: int, message: Message) -> NormalizedMessage:
 
     Text of white space alone is nothing, but in a result; beside signed reasoning it stays.
     """
+    if is_spoken(message):
+        return NormalizedMessage(index, message)
     given = message.content
     content = said_content(message, given)
     if content is given:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
@@ -11,6 +12,9 @@ from typing import TypeAlias
 from rolling_chat.context.budget import Budget
 from rolling_chat.lazily import Lazily
 from rolling_chat.messages import Json, Role
+
+# A mark that is higher by this part of the window was set so; what the margin shrinks by is less.
+_OTHER_SETTINGS = 10
 
 
 class Fate(StrEnum):
@@ -87,18 +91,28 @@ class PromptReport:
     trimmed: bool = False
     draft: int = 0
     exact: bool = False  # the model has counted this conversation; only what is new is estimated
-    band: float = 0.0  # how far above token_count the bound lies, as a share of it
+    below: int = 0  # tokens by which the true count may be less than `used`...
+    above: int = 0  # ...and more, in 99 of 100 requests
+    spread: float = 0.0  # the share by which the estimate of one more text may be off
     turns: int = 0
     until_trim: int = 0
     pace: int = 0
+    most_turns: int | None = None  # turns that were left before, and that are not above it: see `after`
     stand_ins: int = 0  # tokens at its end, in `current`, for a request or results that are still to come
+    unproven: int = 0  # tokens: what was tested in place of `bound`, of a model of which nothing is known yet
     reduced_reserve: int = 0  # tokens: what the reserve gave way to where nothing else would fit
+    is_history_capped: bool = False  # the cap on history is less than what the window leaves it
     inserted: int = 0  # tokens of messages that no row is for: what a provider needs between two others
 
     @property
     def token_count(self) -> int:
         """Return the best estimate of the prompt: messages and tools, without the draft."""
         return self.system + self.tools + self.summary + self.history + self.current
+
+    @property
+    def tested(self) -> int:
+        """Return what decided whether the prompt fits: its bound, or part of the estimate if unproven."""
+        return self.unproven or self.bound
 
     @property
     def room(self) -> int:
@@ -109,6 +123,11 @@ class PromptReport:
     def used(self) -> int:
         """Return the size that the gauge shows: the prompt and the draft."""
         return self.token_count + self.draft
+
+    @property
+    def band(self) -> float:
+        """Return by how much the true count may differ from `used`, as a share of it."""
+        return max(self.below, self.above) / self.used if self.used else 0.0
 
     @property
     def percent(self) -> float:
@@ -125,18 +144,39 @@ class PromptReport:
         if not self.pace:
             return None
         left = self.until_trim - max(self.pace, self.draft)
-        return 1 + left // self.pace if left >= 0 else 0
+        turns = 1 + left // self.pace if left >= 0 else 0
+        return turns if self.most_turns is None else min(turns, self.most_turns)
+
+    def after(self, before: PromptReport) -> PromptReport:
+        """Return the report with no more turns left than `before` it, unless something was freed since.
+
+        The pace is a mean, and what streams in is estimated: both may fall while the window fills.
+        """
+        known = (self.model, self.rolling, self.window) == (before.model, before.rolling, before.window)
+        left_out = (Fate.OMITTED, Fate.SUMMARIZED, Fate.EXCLUDED, Fate.MASKED, Fate.SHORTENED)
+        is_freed = (
+            len(self.rows) < len(before.rows)
+            or self.count(*left_out) > before.count(*left_out)
+            or self.trim_at > before.trim_at + self.window // _OTHER_SETTINGS
+        )
+        return self if is_freed or not known else replace(self, most_turns=before.turns_left)
 
     def with_draft(self, tokens: int) -> PromptReport:
         """Return the report with a draft of `tokens` in the prompt box."""
-        return replace(self, draft=tokens)
+        return replace(self._wider(tokens - self.draft), draft=tokens)
 
     def grown(self, tokens: int) -> PromptReport:
         """Return the report after about `tokens` more of the current turn."""
         if not tokens:
             return self
         until_trim = self.until_trim - tokens
-        return replace(self, current=self.current + tokens, until_trim=until_trim, exact=False)
+        current = self.current + tokens
+        return replace(self._wider(tokens), current=current, until_trim=until_trim, exact=False)
+
+    def _wider(self, tokens: int) -> PromptReport:
+        """Return the report with the band that it has with so many more estimated tokens."""
+        more = math.ceil(abs(tokens) * self.spread) * (1 if tokens > 0 else -1)
+        return replace(self, below=max(0, self.below + more), above=max(0, self.above + more))
 
     def without_stand_ins(self) -> PromptReport:
         """Return the report without stand-ins for a request or results still to come."""
@@ -156,10 +196,13 @@ class PromptReport:
             "rolling": self.rolling,
             "token_count": self.token_count,
             "bound": self.bound,
+            **({"unproven": self.unproven} if self.unproven else {}),
             "max_input_tokens": self.window,
             "within_budget": self.within_budget,
             "confirmed": self.exact,
             "band": round(self.band, 4),
+            "below": self.below,
+            "above": self.above,
             "categories": {
                 "system": self.system,
                 "tools": self.tools,

@@ -9,6 +9,7 @@ from functools import cached_property
 from itertools import takewhile
 from types import MappingProxyType
 
+from rolling_chat.context.band import band_around
 from rolling_chat.context.budget import Budget
 from rolling_chat.context.prompt_assembly import AssembledPrompt
 from rolling_chat.context.prompt_items import SUMMARIZED, PromptItem, Sizes
@@ -36,9 +37,12 @@ def draw_report(assembled: AssembledPrompt, sizes: Sizes) -> PromptReport:
     summary = min(system, sizes.estimate.count_text(assembled.summary.block)) if assembled.summary else 0
     history = sum(item.tokens for item in assembled.history)
     current = sum(item.tokens for item in assembled.current)
-    bound = budget.system + budget.tools + sum(item.bound for item in assembled.items)
+    tested = bound = budget.system + budget.tools + sum(item.bound for item in assembled.items)
+    if sizes.is_unproven:
+        bound = _upper_bound(assembled, sizes.proven)
     count = system + tools + history + current
-    at_window, pace = _at_window(budget, count, bound, sizes), _pace(assembled, sizes)
+    band = band_around(assembled.items, fixed, sizes)
+    at_window, pace = _at_window(budget, count, tested, sizes), _pace(assembled, sizes)
     until_full = at_window - count
     return PromptReport(
         model=sizes.model or "",
@@ -52,15 +56,19 @@ def draw_report(assembled: AssembledPrompt, sizes: Sizes) -> PromptReport:
         history=history,
         current=current,
         bound=bound,
-        within_budget=bound <= budget.room,
+        within_budget=tested <= budget.room,
+        unproven=tested if sizes.is_unproven else 0,
         history_budget=max(0, budget.history),
-        trim_at=min(at_window, count - history + cap) if cap > 0 else at_window,
+        is_history_capped=budget.history < budget.available,
+        trim_at=_trim_at(at_window, count - history + cap if cap > 0 else at_window, budget, sizes),
         floor=_floor(assembled, budget),
         rows=Rows(len(assembled.given), _Drawing(assembled, sizes, system).row),
         fates=_fates(assembled),
         trimmed=assembled.decisions != assembled.before,
         exact=sizes.confirmed is not None,
-        band=max(0, bound - count) / count if count else 0.0,
+        below=band.below,
+        above=band.above,
+        spread=band.spread,
         turns=sum(item.opens_turn for item in assembled.items),
         until_trim=min(until_full, _until_cap(cap, history + current, pace)) if cap > 0 else until_full,
         pace=pace,
@@ -69,10 +77,23 @@ def draw_report(assembled: AssembledPrompt, sizes: Sizes) -> PromptReport:
     )
 
 
+def _upper_bound(assembled: AssembledPrompt, sizes: Sizes) -> int:
+    """The upper bound of a prompt that was planned by something else."""
+    budget = sizes.budget(assembled.system)
+    return budget.system + budget.tools + sum(sizes.measure_again(item).bound for item in assembled.items)
+
+
 def _at_window(budget: Budget, count: int, bound: int, sizes: Sizes) -> int:
     """The prompt's size, in estimated tokens, at which the window is full."""
+    if sizes.is_unproven:
+        return max(0, count + budget.room - bound)
     factor = sizes.bound.family.factor * sizes.config.calibration.estimate
     return max(0, count + int((budget.room - bound) * factor / sizes.bound.prior))
+
+
+def _trim_at(at_window: int, at_cap: int, budget: Budget, sizes: Sizes) -> int:
+    """Where the next trim comes; with rolling off, where the window has no more room for the prompt."""
+    return min(at_window, at_cap) if sizes.config.enabled else budget.room
 
 
 def _is_invented(item: PromptItem) -> bool:

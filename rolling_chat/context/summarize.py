@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from rolling_chat.context.count_memo import CountMemo, CountText
 from rolling_chat.context.summary_extraction import extract
@@ -24,6 +24,9 @@ from rolling_chat.context.tool_results import first_lines
 from rolling_chat.messages import Json, JsonObject, Message
 
 _MIN_SAVED = 0.10
+
+Wording: TypeAlias = Callable[[str, str, SummaryOptions], str]
+"""Words a request for a summary: from the summary so far, the messages as text, and the options."""
 
 
 class Summarized(NamedTuple):
@@ -84,7 +87,10 @@ def summary_steps(
 
 
 def checked_steps(
-    messages: Sequence[Message], options: SummaryOptions, memo: CountMemo | None = None
+    messages: Sequence[Message],
+    options: SummaryOptions,
+    memo: CountMemo | None = None,
+    wording: Wording = request_text,
 ) -> Generator[str, str, MadeSummary]:
     """Do the same as `summary_steps`, but also return why the model's answers were rejected, if they were."""
     memo = memo if memo is not None else CountMemo()
@@ -92,7 +98,7 @@ def checked_steps(
     count, refused = estimator.count_text, ""
     summary = options.previous
     for chunk in chunks_of(messages, options, bounding_estimator(options.model).bound_part, memo):
-        summary, refused = yield from _extended(summary, chunk, options, count)
+        summary, refused = yield from _extended(summary, chunk, options, count, wording)
         if refused:
             summary = extract(messages, options.previous, options.max_tokens, count)
             break
@@ -101,8 +107,18 @@ def checked_steps(
     return MadeSummary(summary, refused)
 
 
+def prompt_tokens(messages: Sequence[Message], options: SummaryOptions, memo: CountMemo | None = None) -> int:
+    """Return the tokens of the prompts that `checked_steps` makes if each answer is accepted at once."""
+    count, memo = estimator_for(options.model).count_text, memo if memo is not None else CountMemo()
+    chunks = list(chunks_of(messages, options, bounding_estimator(options.model).bound_part, memo))
+    frame = count(request_text("", "", options))
+    # from the second on each has the summary so far, as long as it may be
+    before = count(options.previous) + options.max_tokens * max(0, len(chunks) - 1)
+    return before + sum(frame + count(chunk.text) for chunk in chunks)
+
+
 def _extended(
-    summary: str, chunk: Chunk, options: SummaryOptions, count: CountText
+    summary: str, chunk: Chunk, options: SummaryOptions, count: CountText, wording: Wording
 ) -> Generator[str, str, tuple[str, str]]:
     """`summary` with a chunk folded in, asked for once more where the answer is not accepted.
 
@@ -110,7 +126,7 @@ def _extended(
     """
     source = "\n".join((chunk.text, summary, options.focus))
     expected = expect(summary, chunk.said, options.max_tokens)
-    prompt = request_text(summary, chunk.text, options)
+    prompt = wording(summary, chunk.text, options)
     text = _accepted((yield prompt), options, count)
     verdict = judge(text, source, expected)
     if verdict.is_grounded and verdict.is_complete:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, pairwise
 
 from rolling_chat.context.config import ContextConfig
 from rolling_chat.context.count_memo import CountMemo
@@ -47,31 +46,61 @@ def due_pass(
     low-water mark, and never the newest of all. A pass folds in some 30 messages, and never less than
     a turn. `memo` as for `build_final_prompt`.
     """
-    turns = _turns_after(messages, summary.through if summary else -1)
-    if len(turns) < 2:
-        return None
+    after = summary.through + 1 if summary else int(opens_with_system(messages))
     sizes = Sizes.of(config, model, tools, memo if memo is not None else CountMemo())
     room = max(0, sizes.budget(messages[0] if opens_with_system(messages) else None).history)
-    without = resolve_pins(messages, pins or Pins()).excluded
-    costs = [_cost([messages[index] for index in turn if index not in without], sizes) for turn in turns]
-    if not early and sum(costs) <= config.usage_threshold * room:
+    excluded = resolve_pins(messages, pins or Pins()).excluded
+
+    def cost(turn: range) -> int:
+        return _cost([messages[index] for index in turn if index not in excluded], sizes)
+
+    turns = _turns_back(messages, after)
+    if early:
+        staying = next((turn.start for turn in turns), None)
+    else:
+        costs = ((turn.start, cost(turn)) for turn in turns)
+        staying = _first_staying(costs, config.trim_to * room, config.usage_threshold * room)
+    through = _end_of_pass(messages, after, staying) if staying is not None else None
+    return DuePass(after, through) if through is not None else None
+
+
+def _first_staying(costs: Iterable[tuple[int, int]], mark: float, threshold: float) -> int | None:
+    """Return where the newest turns that fit `mark` begin, given each turn's start and cost, newest first.
+
+    None if all of them are within `threshold`. Stops at the turn that decides it: of a long branch few turns
+    are asked for their size. The newest of all always stays.
+    """
+    total, first = 0, None
+    for start, cost in costs:
+        total += cost
+        first = start if first is None or total <= mark else first
+        if total > max(mark, threshold):
+            return first
+    return first if total > threshold else None
+
+
+def _end_of_pass(messages: Sequence[Message], first: int, end: int) -> int | None:
+    """Return the index of the last message that a pass from `first` on folds in; None for no whole turn."""
+    begin = next((index for index in range(first, end) if opens_turn(messages, index)), None)
+    if begin is None:
         return None
-    newest_first = list(accumulate(reversed(costs)))
-    staying = sum(total <= config.trim_to * room for total in newest_first)
-    leaving = turns[: len(turns) - max(1, 1 if early else staying)]
-    if not leaving:
-        return None
-    counts = accumulate(map(len, leaving))
-    taken = leaving[: max(1, sum(count <= MAX_PASS_MESSAGES for count in counts))]
-    first = summary.through + 1 if summary else int(opens_with_system(messages))
-    return DuePass(first, taken[-1][-1])
+    through = None
+    for index in range(begin + 1, end + 1):
+        if index == end or opens_turn(messages, index):
+            if through is not None and index - begin > MAX_PASS_MESSAGES:
+                break
+            through = index - 1
+    return through
+
+
+def _turns_back(messages: Sequence[Message], first: int) -> Iterator[range]:
+    """The indexes of every turn that begins at `first` or later, the newest first."""
+    end = len(messages)
+    for index in range(end - 1, first - 1, -1):
+        if opens_turn(messages, index):
+            yield range(index, end)
+            end = index
 
 
 def _cost(turn: Sequence[Message], sizes: Sizes) -> int:
     return sum(sizes.shape(normalized, Decisions()).tokens for normalized in repair_messages(turn))
-
-
-def _turns_after(messages: Sequence[Message], through: int) -> list[range]:
-    """The indexes of every turn that begins behind `through`."""
-    starts = [index for index in range(max(0, through + 1), len(messages)) if opens_turn(messages, index)]
-    return [range(start, end) for start, end in pairwise([*starts, len(messages)])]

@@ -20,13 +20,17 @@ from rolling_chat.context.encodings import ENCODINGS, count_encoded, find_encodi
 from rolling_chat.context.families import UNKNOWN, Family, family_of
 from rolling_chat.context.pictures import PictureTokens
 from rolling_chat.context.turns import TURN
-from rolling_chat.messages import Json, JsonObject, Message, is_picture, picture_address
+from rolling_chat.messages import (
+    Json,
+    JsonObject,
+    Message,
+    count_text_bytes,
+    is_picture,
+    parts_of,
+    picture_address,
+)
 from rolling_chat.pictures import header_of
 
-# The reply is primed with a few tokens of framing (OpenAI's cookbook: 3).
-PRIMING_TOKENS = 3
-# A call costs its name, its arguments, and the framing that a chat template puts around them.
-_CALL_FRAMING = 8
 # What a template may put around a message or a call beyond that, by the increments of real sessions. It
 # counts only where replies have brought the bound down from the family's prior, which covers it else.
 _UNSEEN_MESSAGE, _UNSEEN_CALL = 12, 64
@@ -50,7 +54,7 @@ class TokenEstimator(Protocol):
         ...
 
     def count_messages(self, messages: Iterable[Message | JsonObject]) -> int:
-        """Count the tokens of a list of messages, including the priming of the reply."""
+        """Count the tokens of a list of messages, including what goes with every request."""
         ...
 
     def count_tools(self, tools: Sequence[JsonObject] | None) -> int:
@@ -92,14 +96,19 @@ class FamilyEstimator:
         return self._corrected(counted + self._framing(message)) + self._pictures(message).estimate
 
     def count_messages(self, messages: Iterable[Message | JsonObject]) -> int:
-        return sum(map(self.count_message, messages)) + PRIMING_TOKENS
+        return sum(map(self.count_message, messages)) + self.family.request_extra
 
     def count_tools(self, tools: Sequence[JsonObject] | None) -> int:
         if not tools:
             return 0
-        return self._corrected(
-            math.ceil(self._raw_tools(tools) * self.family.factor) + self.family.tools_extra
-        )
+        family, raw = self.family, self._raw_tools(tools)
+        written = math.ceil(raw * (family.tools_factor or family.factor)) + family.tool_framing * len(tools)
+        return self._corrected(max(0, written) + family.tools_extra)
+
+    @property
+    def bound_request(self) -> int:
+        """Return the upper bound of what the provider adds to every request, in tokens."""
+        return max(self.family.request_extra, self.family.request_extra_bound)
 
     def bound_text(self, text: str) -> int:
         """Return the upper bound of a text alone, in tokens."""
@@ -154,12 +163,10 @@ class FamilyEstimator:
 
     def _framing(self, message: Message) -> int:
         framed = 0 if self.calls_as_json else len(message.tool_calls)
-        return self.family.framing + _CALL_FRAMING * framed
+        return self.family.framing + self.family.call_framing * framed
 
     def _pictures(self, message: Message) -> PictureTokens:
-        if isinstance(message.content, str):
-            return PictureTokens(0, 0)
-        counts = [self._picture(part) for part in message.content if is_picture(part)]
+        counts = [self._picture(part) for part in parts_of(message) if is_picture(part)]
         return PictureTokens(sum(one.estimate for one in counts), sum(one.bound for one in counts))
 
     def _picture(self, part: JsonObject) -> PictureTokens:
@@ -213,7 +220,7 @@ def bounding_estimator(
 
 
 def count_tokens(text: str, model: str | None = None) -> int:
-    """Estimate the tokens of `text` for `model`; without one, by character class."""
+    """Estimate the tokens of `text` for `model`; without one, as for a model that nobody knows."""
     return estimator_for(model).count_text(text)
 
 
@@ -249,7 +256,7 @@ def prompt_bound(
 ) -> int:
     """Return the upper bound of a request in tokens, which must fit the context window."""
     estimator = bounding_estimator(model, calibration, memo)
-    return sum(map(estimator.bound_message, messages)) + PRIMING_TOKENS + estimator.bound_tools(tools)
+    return sum(map(estimator.bound_message, messages), estimator.bound_request) + estimator.bound_tools(tools)
 
 
 def _remembering(estimator: FamilyEstimator, memo: CountMemo | None) -> FamilyEstimator:
@@ -267,13 +274,19 @@ def _family_estimator(family: Family) -> FamilyEstimator:
     encoding = find_encoding(family.encoding) if family.encoding else None
     if encoding is None:
         # without the encoding's file nothing is known exactly: the class-aware count is its own bound
-        careful = Family(
-            family.name,
-            framing=max(family.framing, UNKNOWN.framing),
-            tools_extra=family.tools_extra_bound,
-            tools_extra_bound=family.tools_extra_bound,
-            image=family.image,
-            picture=family.picture,
+        careful = (
+            family
+            if family.name == UNKNOWN.name
+            else replace(
+                family,
+                encoding="",
+                factor=1.0,
+                prior=1.0,
+                framing=max(family.framing, UNKNOWN.framing),
+                tools_factor=0.0,
+                tool_framing=0,
+                tools_extra=family.tools_extra_bound,
+            )
         )
         return FamilyEstimator(careful, "class", count_by_class, count_by_class)
 
@@ -317,9 +330,13 @@ def _as_message(message: Message | JsonObject) -> Message:
 def _texts(message: Message) -> Iterable[str]:
     if isinstance(message.content, str):
         yield message.content
-    else:
-        for part in message.content:
-            yield from _part_texts(part)
+    yield from _other_texts(message)
+
+
+def _other_texts(message: Message) -> Iterable[str]:
+    """The texts of a message but for its content, where that is a text."""
+    for part in parts_of(message):
+        yield from _part_texts(part)
     if message.name:
         yield message.name
     if message.extras:
@@ -361,14 +378,12 @@ def _call_json(message: Message) -> Iterable[str]:
 
 def count_images(message: Message) -> int:
     """Count the images of a message."""
-    if isinstance(message.content, str):
-        return 0
-    return sum(map(is_picture, message.content))
+    return sum(map(is_picture, parts_of(message)))
 
 
 def _wire_bytes(message: Message) -> int:
-    texts = (*_texts(message), *_call_texts(message))
-    return sum(len(text.encode("utf-8", "surrogatepass")) for text in texts)
+    texts = (*_other_texts(message), *_call_texts(message))
+    return count_text_bytes(message) + sum(len(text.encode("utf-8", "surrogatepass")) for text in texts)
 
 
 def _compact(value: Json) -> str:

@@ -8,12 +8,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, MutableMapping
+from ipaddress import ip_address
 from types import MappingProxyType
+from typing import Literal, TypeAlias
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
+from rolling_chat.providers.concurrency import answers_in_parallel
 from rolling_chat.providers.model_ref import ModelRef
 from rolling_chat.providers.ollama import ollama_base
 from rolling_chat.redaction import is_secret_name
+
+Counts: TypeAlias = Literal["", "anthropic", "gemini", "server"]
+"""Who counts: a provider in its own form, a server of the user's own, or nobody."""
 
 PROVIDERS_OWN = "default"
 """What users write for the address that a provider has by itself."""
@@ -52,6 +58,8 @@ _SAME_PROVIDER: Mapping[str, str] = MappingProxyType(
         "text-completion-openai": "openai",
     }
 )
+# what llama.cpp and vLLM are given as; other servers that people run cannot count
+_OWN_SERVERS = frozenset({"openai", "custom_openai", "hosted_vllm", "llamafile"})
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 # The hosts that the best known providers have by themselves, to be shown.
@@ -140,3 +148,23 @@ def names_windows(model: str, address: str) -> bool:
     if ref.is_demo:
         return False
     return bool(address) or ref.is_ollama or ref.served_by == "openrouter"
+
+
+def who_counts(model: str, address: str | None) -> Counts:
+    """Return who counts the tokens of requests to `model` at `address`; empty for the provider's own."""
+    provider = ModelRef.parse(model).provider
+    if provider == "anthropic":
+        return "anthropic"
+    if provider == "gemini":
+        return "gemini"
+    is_own = bool(address) and provider in _OWN_SERVERS and not answers_in_parallel(address or "")
+    return "server" if is_own else ""
+
+
+def is_near(address: str | None) -> bool:
+    """Return whether the server at `address` runs on this machine, or in a private network."""
+    try:
+        host = (urlsplit(address or "").hostname or "").lower()
+        return host == "localhost" or ip_address(host).is_private
+    except ValueError:
+        return False

@@ -7,48 +7,54 @@ before a mark, so a turn with many tool calls would lose the one it wrote.
 
 from __future__ import annotations
 
-from typing import Final
-
+from rolling_chat.context_keys import CacheTtl
 from rolling_chat.messages import Json
 
-_MARK: Final = {"type": "ephemeral"}
 # Anthropic looks back 20 blocks from a mark; https://docs.claude.com/en/docs/build-with-claude/prompt-caching
 _FAR_BACK = 15
 
 
-def mark_tools(tools: list[dict[str, Json]]) -> list[dict[str, Json]]:
+def mark_tools(tools: list[dict[str, Json]], ttl: CacheTtl = "5m") -> list[dict[str, Json]]:
     """Mark the last of the tools for Anthropic's prompt cache."""
     if not tools:
         return tools
-    return [*tools[:-1], {**tools[-1], "cache_control": dict(_MARK)}]
+    return [*tools[:-1], {**tools[-1], "cache_control": _mark_for(ttl)}]
 
 
-def mark_messages(wire: list[dict[str, Json]], *, stable_system_chars: int, previous: int | None) -> None:
+def mark_messages(
+    wire: list[dict[str, Json]], *, stable_system_chars: int, previous: int | None, ttl: CacheTtl = "5m"
+) -> None:
     """Add Anthropic's prompt-cache marks to `wire`, in place.
 
-    `previous` is where the last message of the request before stands now.
+    `previous` is where the last message of the request before stands now. All marks of a request ask for the
+    same time to live: one for longer may not follow one for less.
     """
     if not wire:
         return
     if wire[0]["role"] == "system":
-        _mark_system(wire[0], stable_system_chars)
+        _mark_system(wire[0], stable_system_chars, ttl)
     last = _markable_at_or_before(wire, len(wire) - 1)
     if last is None:
         return
     if previous is not None and previous < last:
         earlier = _markable_at_or_before(wire, previous)
         if earlier is not None and sum(map(_blocks, wire[earlier + 1 :])) > _FAR_BACK:
-            _mark(wire[earlier])
-    _mark(wire[last])
+            _mark(wire[earlier], ttl)
+    _mark(wire[last], ttl)
 
 
-def _mark_system(message: dict[str, Json], stable_chars: int) -> None:
+def _mark_for(ttl: CacheTtl) -> dict[str, Json]:
+    """The mark itself: five minutes are the default, and not named."""
+    return {"type": "ephemeral"} if ttl == "5m" else {"type": "ephemeral", "ttl": ttl}
+
+
+def _mark_system(message: dict[str, Json], stable_chars: int, ttl: CacheTtl) -> None:
     text = message["content"]
     if not isinstance(text, str) or not text:
         return
     stable = text[:stable_chars] if 0 < stable_chars < len(text) else text
     rest = text[len(stable) :]
-    message["content"] = [{"type": "text", "text": stable, "cache_control": dict(_MARK)}]
+    message["content"] = [{"type": "text", "text": stable, "cache_control": _mark_for(ttl)}]
     if rest:
         message["content"].append({"type": "text", "text": rest})
 
@@ -62,15 +68,15 @@ def _is_markable(message: dict[str, Json]) -> bool:
     return message["role"] != "system" and bool(message.get("content"))
 
 
-def _mark(message: dict[str, Json]) -> None:
+def _mark(message: dict[str, Json], ttl: CacheTtl) -> None:
     if message["role"] == "tool":
-        message["cache_control"] = dict(_MARK)  # becomes the mark of the whole result block
+        message["cache_control"] = _mark_for(ttl)  # becomes the mark of the whole result block
         return
     content = message["content"]
     parts: list[dict[str, Json]] = (
         [{"type": "text", "text": content}] if isinstance(content, str) else [dict(part) for part in content]
     )
-    parts[-1]["cache_control"] = dict(_MARK)
+    parts[-1]["cache_control"] = _mark_for(ttl)
     message["content"] = parts
 
 

@@ -320,6 +320,7 @@ def _throttled(context: ErrorContext, body: ErrorBody, provider: str) -> _Failur
                 ErrorKind.THROTTLED,
                 f"The request ({requested:,} tokens) is over your account's per-minute limit at {provider} "
                 f"({limit:,}): send less, or raise the limit there.",
+                Overflow(limit=limit, requested=requested),
             )
     if _PER_DAY.search(body.text):
         return _Failure(ErrorKind.THROTTLED, f"Your account at {provider} has no quota left for today.")

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from rolling_chat.messages import Json, Usage
-from rolling_chat.providers.addresses import hide_addresses, keep_loopback_direct
+from rolling_chat.providers.addresses import hide_addresses, keep_loopback_direct, who_counts
 from rolling_chat.providers.background_thread import in_background
 from rolling_chat.providers.known_providers import KEYLESS_ELSEWHERE, OWN_CREDENTIALS
 from rolling_chat.providers.litellm_loading import close_connections, load_litellm, timeouts, warm_up
@@ -36,6 +36,7 @@ from rolling_chat.providers.wire_families import find_family
 from rolling_chat.redaction import secrets_in
 
 if TYPE_CHECKING:
+    from rolling_chat.providers.exact_counts import ExactCounter
     from rolling_chat.settings.catalog import ModelCatalog
 
 _log = logging.getLogger("rolling_chat.providers.litellm")
@@ -71,6 +72,7 @@ class LiteLLMProvider:
         self._clock = clock
         self._reached: set[tuple[str, str | None]] = set()  # where a server has answered in this process
         self._litellm: ModuleType | None = None
+        self._counter: ExactCounter | None = None
         self._warm = False
 
     async def stream(self, request: Request) -> AsyncGenerator[Delta, None]:
@@ -88,6 +90,7 @@ class LiteLLMProvider:
                     yield delta
             return
         litellm = await self._load()
+        retries = self._retries.within(request.patience)
         attempt, started, waited = 1, self._clock(), 0.0
         while True:
             began = False
@@ -101,12 +104,12 @@ class LiteLLMProvider:
                 error = await self._with_served(self._classify(raised, request, began=began), request)
                 _log.info("request to %s failed: %s", request.model, error.detail)
                 elapsed = max(waited, self._clock() - started)
-                delay = self._retries.delay_after(error, attempt, elapsed)
+                delay = retries.delay_after(error, attempt, elapsed)
                 if began:
                     raise error from raised
                 if delay is None:
                     raise gave_up(error, attempt, elapsed) from raised
-            yield Retrying(attempt, self._retries.seconds_left(elapsed), delay, str(error))
+            yield Retrying(attempt, retries.seconds_left(elapsed), delay, str(error))
             await self._sleep(delay)
             waited += delay
             attempt += 1
@@ -118,6 +121,29 @@ class LiteLLMProvider:
         and a prompt built again from the store would not have the same.
         """
         return to_wire(request, marks=False)
+
+    async def count_tokens(self, request: Request, seconds: float) -> int:
+        """Return the tokens of `request` by the provider's own count; 0 where it says none in time.
+
+        The question goes where the request itself would go, with the same key. The time runs once litellm is
+        loaded, which Anthropic and Gemini need for it as for the request.
+        """
+        who = who_counts(request.model, request.api_base)
+        if not who:
+            return 0
+        if who != "server":
+            await self._load()
+        if self._counter is None:
+            from rolling_chat.providers.exact_counts import ExactCounter  # noqa: PLC0415  # not before first paint
+
+            self._counter = ExactCounter(self._environ)
+        counter = self._counter
+        try:
+            ask = in_background(lambda: counter.count(self._arguments(request), seconds))
+            return await asyncio.wait_for(ask, seconds)
+        except TimeoutError:
+            _log.info("%s did not count in %s seconds", request.model, seconds)
+            return 0
 
     async def warm_up(self, model: str) -> None:
         """Import litellm in a thread and make a request that stays here; not for the offline model."""
@@ -212,7 +238,7 @@ class LiteLLMProvider:
         return key
 
     def _usage(self, request: Request, usage: Usage) -> Usage:
-        return with_cost(usage, self._catalog.lookup(request.model))
+        return with_cost(usage, self._catalog.lookup(request.model), request.cache_ttl)
 
     def _classify(self, error: Exception, request: Request, *, began: bool) -> ProviderError:
         from rolling_chat.providers.errors import classify  # noqa: PLC0415  # not before the first paint

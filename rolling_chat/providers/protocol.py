@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal, Protocol, TypeAlias
 
+from rolling_chat.context_keys import CacheTtl
 from rolling_chat.messages import Json, Message, Usage
 
 
@@ -19,7 +20,9 @@ class Request:
     messages of the request before this one, 0 where there was none (for cache marks);
     `stable_system_chars` is the length of the part of the system text that stands still.
     With `text_tools` the tools are described in the system prompt, and calls and results are sent as text.
-    `effort` is how much the model may reason, empty for its own default.
+    `effort` is how much the model may reason, empty for its own default; `cache_ttl` the time to live that
+    cache marks ask for. `patience` is for how many seconds a
+    temporary failure is tried again at most, None for as long as the settings say.
     """
 
     model: str
@@ -33,7 +36,9 @@ class Request:
     previous_length: int = 0
     stable_system_chars: int = 0
     effort: str = ""
+    cache_ttl: CacheTtl = "5m"
     text_tools: bool = False
+    patience: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +146,10 @@ class Provider(Protocol):
 
     def wire_form(self, request: Request) -> Sequence[dict[str, Json]]:
         """Return the messages of `request` exactly as they are sent, for counting and hashing."""
+        ...
+
+    async def count_tokens(self, request: Request, seconds: float) -> int:
+        """Return the tokens of `request` by the provider's own count; 0 where it says none in time."""
         ...
 
     async def warm_up(self, model: str) -> None:

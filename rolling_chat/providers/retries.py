@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import random
 
 from rolling_chat.figures import plural
-from rolling_chat.providers.protocol import ProviderError
+from rolling_chat.providers.protocol import ErrorKind, ProviderError
+
+_OUTAGES = frozenset({ErrorKind.OVERLOADED, ErrorKind.NO_NETWORK, ErrorKind.THROTTLED})
 
 
 class PassingError(ProviderError):
@@ -27,6 +29,12 @@ class RetryPolicy:
     base: float = 0.5
     cap: float = 20.0
     jitter: Callable[[], float] = random
+
+    def within(self, seconds: float | None) -> RetryPolicy:
+        """Return a policy that tries for `seconds` at most, None for as long as this one."""
+        if seconds is None:
+            return self
+        return replace(self, minutes=min(self.minutes, seconds / 60))
 
     def seconds_left(self, elapsed: float) -> float:
         """Return how long to go on trying, `elapsed` seconds after the first request."""
@@ -56,3 +64,11 @@ def gave_up(error: ProviderError, attempts: int, seconds: float) -> ProviderErro
         detail=error.detail,
         retry_after=error.retry_after,
     )
+
+
+def is_outage(error: ProviderError) -> bool:
+    """Return whether the server failed and not the request: another model may answer the same one.
+
+    A limit for each minute that this very request exceeds names its size; it is about the request.
+    """
+    return error.kind in _OUTAGES and error.requested is None

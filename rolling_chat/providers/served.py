@@ -87,7 +87,7 @@ def list_models(
     """Return the models that the server at `address` lists, with what it says of them. Raises OSError."""
     base = address.rstrip("/")
     for url in dict.fromkeys((f"{base}/models", f"{base}/v1/models")):
-        status, body = fetch(url, headers=_headers(address, environ, model), timeout=timeout)
+        status, body = fetch(url, headers=headers_for(address, environ, model), timeout=timeout)
         if status == 200:
             return _listing(body)
         if status != 404:
@@ -114,7 +114,7 @@ def ask_about(
     if found is not None and found.window:
         return found
     root = re.sub(r"/v1/?$", "", where.rstrip("/"))
-    headers = _headers(where, environ, model)
+    headers = headers_for(where, environ, model)
     return _from_props(ref.name, root, headers, timeout) or _from_lm_studio(ref.name, root, headers, timeout)
 
 
@@ -165,7 +165,8 @@ def _from_ollama(name: str, address: str, timeout: float) -> ServedModel | None:
     return None
 
 
-def _headers(address: str, environ: Mapping[str, str], model: str) -> dict[str, str]:
+def headers_for(address: str, environ: Mapping[str, str], model: str) -> dict[str, str]:
+    """Return the headers of a question to the server of `model`: its key, and credentials of its address."""
     headers = {"accept": "application/json"}
     provider = find_provider(model)
     key = provider.key_in(environ) if provider else ""

@@ -112,6 +112,7 @@ def to_wire(request: Request, *, marks: bool = True) -> list[dict[str, Json]]:
             wire,
             stable_system_chars=request.stable_system_chars,
             previous=_place_of(entries, request.previous_length - 1),
+            ttl=request.cache_ttl,
         )
     return wire
 
@@ -122,7 +123,7 @@ def tools_to_wire(request: Request) -> list[dict[str, Json]]:
     There are none where the system prompt describes the tools.
     """
     tools = [] if request.text_tools else [dict(tool) for tool in request.tools]
-    return mark_tools(tools) if find_family(request.model).cache_marks else tools
+    return mark_tools(tools, request.cache_ttl) if find_family(request.model).cache_marks else tools
 
 
 @dataclass(slots=True)

@@ -23,6 +23,7 @@ class WireFamily:
     `cache_marks`: prompts are cached up to `cache_control` marks. `cache_key`: a `prompt_cache_key`
     keeps a session's requests together. `prompt_cache`: the provider bills cached prompts for less.
     `max_tokens`: the provider needs an output limit with every request.
+    `max_effort`: no higher reasoning effort is taken; litellm would switch it off for Ollama.
     """
 
     name: str
@@ -35,12 +36,13 @@ class WireFamily:
     cache_key: bool = False
     prompt_cache: bool = False
     max_tokens: bool = False
+    max_effort: str = ""
 
 
 _CLAUDE = WireFamily(
     "claude", thinking_blocks=True, call_ids="plain", cache_marks=True, prompt_cache=True, max_tokens=True
 )
-_GEMINI = WireFamily("gemini", signatures=True, prompt_cache=True)
+_GEMINI = WireFamily("gemini", signatures=True, prompt_cache=True, max_effort="high")
 _MISTRAL = WireFamily("mistral", bridge=True, call_ids="nine")
 _DEEPSEEK = WireFamily("deepseek", reasoning_back=True, prompt_cache=True)
 _KIMI = WireFamily("kimi", reasoning_back=True, prompt_cache=True)
@@ -51,8 +53,8 @@ _OTHER = WireFamily("other")
 
 # Paths on which the server's own rules outweigh the model's.
 _BY_PROVIDER: dict[str, WireFamily] = {
-    "ollama": WireFamily("ollama"),
-    "ollama_chat": WireFamily("ollama"),
+    "ollama": WireFamily("ollama", max_effort="high"),
+    "ollama_chat": WireFamily("ollama", max_effort="high"),
     "demo": WireFamily("demo"),
     # refuse every field that is not OpenAI's, `reasoning_content` with them
     "groq": WireFamily("groq"),

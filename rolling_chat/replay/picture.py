@@ -35,27 +35,38 @@ _MIN_SHARE = 0.3
 _REFUSED_OPACITY = 0.4
 _NAMES = {"current": "current turn"}
 
-# Chosen to be told apart without color vision too: lightness differs between neighbors.
-_STYLE = """
+PAPER_STYLE = """
   svg { color-scheme: light dark; }
   .paper { fill: #ffffff; } .ink { fill: #1f2933; } .soft { fill: #52606d; }
-  .grid { stroke: #d9e0e7; } .axis { stroke: #7b8794; } .between { stroke: #9aa5b1; }
+  .grid { stroke: #d9e0e7; } .axis { stroke: #7b8794; }
+  text { font: 13px system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif; }
+  .title { font-size: 19px; font-weight: 600; }
+  @media (prefers-color-scheme: dark) {
+    .paper { fill: #12171d; } .ink { fill: #e4e9ee; } .soft { fill: #a3b0bd; }
+    .grid { stroke: #2a333d; } .axis { stroke: #7b8794; }
+  }
+"""
+"""The style of paper, text and grid in all pictures, for the reader's light or dark scheme."""
+
+# Chosen to be told apart without color vision too: lightness differs between neighbors.
+_STYLE = (
+    PAPER_STYLE
+    + """
+  .between { stroke: #9aa5b1; }
   .system { fill: #475569; } .tools { fill: #a78bca; } .summary { fill: #2a9d8f; }
   .history { fill: #7fb2e5; } .current { fill: #f0a830; }
   .window { stroke: #c0262d; } .window-ink { fill: #c0262d; }
   .room { stroke: #52606d; } .trim { fill: #1f2933; stroke: #1f2933; } .refused { fill: #c0262d; }
-  text { font: 13px system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif; }
   .over { paint-order: stroke; stroke: #ffffff; stroke-width: 4px; stroke-linejoin: round; }
-  .title { font-size: 19px; font-weight: 600; }
   @media (prefers-color-scheme: dark) {
-    .paper { fill: #12171d; } .over { stroke: #12171d; } .ink { fill: #e4e9ee; } .soft { fill: #a3b0bd; }
-    .grid { stroke: #2a333d; } .axis { stroke: #7b8794; } .between { stroke: #5b6773; }
+    .over { stroke: #12171d; } .between { stroke: #5b6773; }
     .system { fill: #8593a5; } .tools { fill: #6d4fa0; } .summary { fill: #3fbfae; }
     .history { fill: #3f76b5; } .current { fill: #f2b84b; }
     .window { stroke: #ff6b6b; } .window-ink { fill: #ff6b6b; }
     .room { stroke: #a3b0bd; } .trim { fill: #e4e9ee; stroke: #e4e9ee; } .refused { fill: #ff6b6b; }
   }
 """
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +111,7 @@ def draw_picture(samples: Sequence[Sample], *, title: str, subtitle: str) -> str
     """
     columns = _columns(samples)
     scale = _Scale.of(samples)
-    name, under = _text(title), _text(subtitle)
+    name, under = svg_text(title), svg_text(subtitle)
     lines = [
         _OPENING,
         f'<title id="title">{name}</title>',
@@ -250,17 +261,17 @@ def _limits(scale: _Scale) -> Iterator[str]:
     if not scale.window:
         return
     if scale.window > scale.top:
-        yield _label(right, _TOP + 14, f"window {scale.window:,}: far above ↑", "window-ink over", "end")
+        yield label(right, _TOP + 14, f"window {scale.window:,}: far above ↑", "window-ink over", "end")
         return
     y = scale.y(scale.window)
     yield f'<line class="window" x1="{_LEFT}" y1="{y:g}" x2="{right}" y2="{y:g}" stroke-width="1.8"/>'
-    yield _label(right - 4, y - 5, f"window {scale.window:,}", "window-ink over", "end")
+    yield label(right - 4, y - 5, f"window {scale.window:,}", "window-ink over", "end")
     y = scale.y(scale.room)
     yield (
         f'<line class="room" x1="{_LEFT}" y1="{y:g}" x2="{right}" y2="{y:g}" '
         'stroke-width="1" stroke-dasharray="6 4"/>'
     )
-    yield _label(right - 4, y - 5, f"room for the prompt {scale.room:,}", "soft over", "end")
+    yield label(right - 4, y - 5, f"room for the prompt {scale.room:,}", "soft over", "end")
 
 
 def _grid(scale: _Scale) -> Iterator[str]:
@@ -269,7 +280,7 @@ def _grid(scale: _Scale) -> Iterator[str]:
         y = scale.y(tokens)
         style = "axis" if tokens == 0 else "grid"
         yield f'<line class="{style}" x1="{_LEFT}" y1="{y:g}" x2="{right}" y2="{y:g}"/>'
-        yield _label(_LEFT - 8, y + 4.5, f"{tokens:,}", "soft", "end")
+        yield label(_LEFT - 8, y + 4.5, f"{tokens:,}", "soft", "end")
     middle = _TOP + _PLOT_HEIGHT / 2
     yield (
         f'<text class="soft" x="22" y="{middle:g}" text-anchor="middle" '
@@ -284,9 +295,9 @@ def _request_axis(requests: int) -> Iterator[str]:
             continue
         x = _LEFT + (number - 0.5) * _PLOT_WIDTH / requests
         yield f'<line class="axis" x1="{x:.1f}" y1="{_FLOOR}" x2="{x:.1f}" y2="{_FLOOR + 5}"/>'
-        yield _label(x, _FLOOR + 20, f"{number:,}", "soft", "middle")
+        yield label(x, _FLOOR + 20, f"{number:,}", "soft", "middle")
     text = "request" if requests else "no request: the transcript holds no call of a model"
-    yield _label(_LEFT + _PLOT_WIDTH / 2, _HEIGHT - 18, text, "soft", "middle")
+    yield label(_LEFT + _PLOT_WIDTH / 2, _HEIGHT - 18, text, "soft", "middle")
 
 
 def _round_step(rough: float) -> int:
@@ -302,25 +313,26 @@ def _legend(samples: Sequence[Sample], scale: _Scale) -> Iterator[str]:
         if scale.y(most) < _FLOOR - 0.5:
             name = _NAMES.get(category, category)
             yield f'<rect class="{category}" x="{x:g}" y="{y - 10:g}" width="12" height="12" rx="2"/>'
-            yield _label(x + 18, y, name, "ink")
+            yield label(x + 18, y, name, "ink")
             x += 42 + 7.2 * len(name)
     trims = sum(sample.trimmed for sample in samples)
     text = f"trim: messages left or were shortened ({trims:,})"
     yield f'<path class="trim" d="M{x + 2:g},{y - 8:g}h8l-4,7z" stroke="none"/>'
-    yield _label(x + 18, y, text, "ink")
+    yield label(x + 18, y, text, "ink")
     x += 42 + 6.6 * len(text)
     if refused := sum(sample.refused for sample in samples):
         yield (
             f'<rect class="refused" x="{x:g}" y="{y - 10:g}" width="12" height="12" rx="2" '
             f'opacity="{_REFUSED_OPACITY}"/>'
         )
-        yield _label(x + 18, y, f"refused, does not fit ({refused:,})", "ink")
+        yield label(x + 18, y, f"refused, does not fit ({refused:,})", "ink")
 
 
-def _label(x: float, y: float, text: str, style: str, anchor: str = "start") -> str:
-    return f'<text class="{style}" x="{x:g}" y="{y:g}" text-anchor="{anchor}">{_text(text)}</text>'
+def label(x: float, y: float, text: str, style: str, anchor: str = "start") -> str:
+    """Return a text of a picture, with its left end, its middle or its right end at `x`."""
+    return f'<text class="{style}" x="{x:g}" y="{y:g}" text-anchor="{anchor}">{svg_text(text)}</text>'
 
 
-def _text(text: str) -> str:
-    """Foreign text as XML can hold it."""
+def svg_text(text: str) -> str:
+    """Return foreign text as XML can hold it."""
     return escape("".join(c for c in one_line(text, 160) if ord(c) & 0xFFFE != 0xFFFE))

@@ -45,19 +45,24 @@ class Replayed:
 
 
 def replay(
-    transcript: Transcript, config: ContextConfig, *, model: str = "", memo: CountMemo | None = None
+    transcript: Transcript,
+    config: ContextConfig,
+    *,
+    model: str = "",
+    memo: CountMemo | None = None,
+    plan: ContextPlan | None = None,
 ) -> Iterator[Replayed]:
     """Plan every request of a conversation, one after the other, each from the plan before.
 
     A request that cannot be made to fit is reported, and the next goes on with the last plan. `memo` has
-    what was counted of the messages before.
+    what was counted of the messages before; the first request goes on from `plan`, which may have the sizes
+    that the model reported.
     """
     memo = memo if memo is not None else CountMemo()
     tools = list(transcript.tools)
     estimator = estimator_for(model or None, config.token_estimator, memo=memo)
     prefix = _Prefix(estimator.count_message, estimator.count_tools(tools))
     repairs = _Repairs()
-    plan: ContextPlan | None = None
     for number, place in enumerate(request_points(transcript.messages), 1):
         branch = transcript.messages[:place]
         prompt: Sequence[Message] = ()

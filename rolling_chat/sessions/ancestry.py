@@ -7,7 +7,9 @@ transaction; `session` is a session's row number, `head` that of a message, None
 from __future__ import annotations
 
 import sqlite3
-from typing import NamedTuple
+from array import array
+from bisect import bisect_left
+from typing import NamedTuple, cast
 from weakref import WeakKeyDictionary
 
 from rolling_chat.messages import Json
@@ -25,18 +27,48 @@ _ABOVE = """
     )
 """
 
-_REACHES = """
+_DOWN_TO = """
     WITH RECURSIVE branch (number) AS (
         SELECT :head
         UNION ALL
-        SELECT message.parent FROM branch JOIN message USING (number) WHERE message.parent >= :message
+        SELECT message.parent FROM branch JOIN message USING (number) WHERE message.parent >= :lowest
     )
-    SELECT 1 FROM branch WHERE number = :message
+    SELECT number FROM branch
 """
 
 
-# by message: of which head it was asked last whether it is on its branch, and whether it is
-_ANSWERS: WeakKeyDictionary[sqlite3.Connection, dict[int, tuple[int, bool]]] = WeakKeyDictionary()
+class _Line:
+    """A part of a branch that was walked, without a gap: the row numbers of its messages, ascending.
+
+    What stands above a message never changes, so a line stays true; it grows at both ends when it is asked.
+    """
+
+    def __init__(self, head: int) -> None:
+        self._numbers = array("q", [head])
+
+    def __contains__(self, message: int) -> bool:
+        at = bisect_left(self._numbers, message)
+        return at < len(self._numbers) and self._numbers[at] == message
+
+    def reach_up(self, connection: sqlite3.Connection, head: int) -> bool:
+        """Grow up to `head`; return False, and change nothing, where it is not on this line."""
+        top = self._numbers[-1]
+        if head <= top:
+            return head in self
+        new = _walk(connection, head, top)
+        if new[0] != top:
+            return False
+        self._numbers.extend(new[1:])
+        return True
+
+    def reach_down(self, connection: sqlite3.Connection, lowest: int) -> None:
+        """Grow down to the messages numbered `lowest` and above."""
+        if lowest < self._numbers[0]:
+            self._numbers = _walk(connection, self._numbers[0], lowest) + self._numbers[1:]
+
+
+_LINES: WeakKeyDictionary[sqlite3.Connection, _Line] = WeakKeyDictionary()
+"""The line that was asked about last: nearly always that of the session which is open."""
 
 
 class Place(NamedTuple):
@@ -62,25 +94,23 @@ def move(connection: sqlite3.Connection, session: int, head: int | None, model: 
 def is_on_branch(connection: sqlite3.Connection, message: int, head: int | None) -> bool:
     """Return whether `message` is `head` or one of its ancestors.
 
-    `head` must be committed: the answer is remembered.
-
-    A session's head is asked about again and again, each time a little further on: to walk the whole way
-    takes some 10 ms at 10,000 messages.
+    `head` must be committed: what was walked is remembered. A session is asked again and again, each time
+    a little further on or back: to walk the whole way takes some 10 ms at 10,000 messages.
     """
     if head is None or message > head:
         return False
-    answers = _ANSWERS.setdefault(connection, {})
-    before, answer = answers.get(message, (None, False))
-    # what stands above a message never changes
-    if before is None or before > head or not _reaches(connection, before, head):
-        answer = _reaches(connection, message, head)
-    answers[message] = (head, answer)
-    return answer
+    line = _LINES.get(connection)
+    if line is None or not line.reach_up(connection, head):
+        line = _LINES[connection] = _Line(head)
+    line.reach_down(connection, message)
+    return message in line
 
 
-def _reaches(connection: sqlite3.Connection, message: int, head: int) -> bool:
-    # a child's number is above its parent's: what is below `message` in number cannot lead to it
-    return connection.execute(_REACHES, {"head": head, "message": message}).fetchone() is not None
+def _walk(connection: sqlite3.Connection, head: int, lowest: int) -> array[int]:
+    """Return the numbers of `head` and of those above it in the tree down to `lowest`, ascending."""
+    # a child's number is above its parent's
+    rows = connection.execute(_DOWN_TO, {"head": head, "lowest": lowest})
+    return array("q", reversed([row[0] for row in rows]))
 
 
 def is_blank(connection: sqlite3.Connection, session: int) -> bool:
@@ -167,21 +197,51 @@ def _plan_at(
 ) -> str | bytes | None:
     """Return the plan of the nearest request at or above `head`, as it is stored; None if there is none.
 
-    Of a fork, the requests of the session that it shares messages with count as well.
+    Of a fork, the requests of the session that it shares messages with count as well. Walks up only as far
+    as that request: the way to the root takes some 10 ms at 10,000 messages.
     """
     if head is None:
         return None
+    above: int | None = head
+    for request, place in _planned_heads(connection, session, head, model):
+        while above is not None and above > place:
+            above = _parent(connection, above)
+        if above is None:
+            return None
+        if above == place:
+            row = connection.execute("SELECT plan FROM request WHERE number = ?", (request,)).fetchone()
+            return cast("str | bytes", row["plan"])
+    return None
+
+
+def _planned_heads(
+    connection: sqlite3.Connection, session: int, head: int, model: str
+) -> list[tuple[int, int]]:
+    """Return each request with a plan that may stand above `head`, with its own head, the newest first."""
+    makers = _makers(connection, session)
     # a request's head is a message's id: its letter and its number
     statement = f"""
-        {_ABOVE}, place (number) AS (
-            SELECT number FROM branch
-        ), maker (session) AS (
-            SELECT DISTINCT session FROM place JOIN message USING (number) UNION SELECT ?
-        )
-        SELECT plan FROM request
-        WHERE session IN (SELECT session FROM maker) AND model = ? AND plan != 'null'
-            AND CAST(substr(head, 2) AS INTEGER) IN (SELECT number FROM place)
-        ORDER BY CAST(substr(head, 2) AS INTEGER) DESC, number DESC LIMIT 1
+        SELECT number, CAST(substr(head, 2) AS INTEGER) AS place FROM request
+        WHERE session IN ({", ".join("?" * len(makers))}) AND model = ? AND plan != 'null' AND place <= ?
+        ORDER BY place DESC, number DESC
     """  # noqa: S608 - our own names
-    row = connection.execute(statement, (head, session, pack(model))).fetchone()
-    return None if row is None else row["plan"]
+    return [tuple(row) for row in connection.execute(statement, (*makers, pack(model), head))]
+
+
+def _makers(connection: sqlite3.Connection, session: int) -> list[int]:
+    """Return the session and those that it was forked from, whose messages it shares."""
+    makers = [session]
+    while True:
+        row = connection.execute(
+            "SELECT message.session FROM session JOIN message ON message.number = session.forked_at"
+            " WHERE session.number = ?",
+            (makers[-1],),
+        ).fetchone()
+        if row is None or row[0] in makers:
+            return makers
+        makers.append(row[0])
+
+
+def _parent(connection: sqlite3.Connection, message: int) -> int | None:
+    row = connection.execute("SELECT parent FROM message WHERE number = ?", (message,)).fetchone()
+    return cast("int | None", row["parent"])

@@ -152,6 +152,8 @@ def change(connection: sqlite3.Connection, session: int, changes: SessionChanges
                 columns[key] = pack(value)
             case "api_base", (str() | None):
                 columns[key] = _optional(value)
+            case "effort", (str() | None):
+                columns[key] = value
             case (("pins" | "excluded"), Sequence()):
                 columns[key] = pack_json(list(value))
             case "plan", _:
@@ -167,8 +169,8 @@ def fork(connection: sqlite3.Connection, session: int, now: float) -> SessionInf
     row = connection.execute("SELECT * FROM session WHERE number = ?", (session,)).fetchone()
     head = last_sealed(connection, row["head"])
     kept = (
-        "title", "title_given", "folder", "model", "api_base", "rolling", "summary_noted", "pins", "excluded",
-        "plan",
+        "title", "title_given", "folder", "model", "api_base", "effort", "rolling", "summary_noted", "pins",
+        "excluded", "plan",
     )  # fmt: skip
     columns = {column: row[column] for column in kept} | {
         "head": head,
@@ -243,6 +245,7 @@ def _info(row: sqlite3.Row, *, has_summary: bool) -> SessionInfo:
         parent=row["parent"],
         summary_noted=bool(row["summary_noted"]),
         api_base=None if row["api_base"] is None else unpack(row["api_base"]),
+        effort=row["effort"],
     )
 
 

@@ -254,6 +254,17 @@ _NINTH = (
     """,
 )
 
+_TENTH = (
+    # the session's own reasoning effort: empty for the model's default, NULL for that of the settings
+    "ALTER TABLE session ADD COLUMN effort TEXT",
+)
+
+_ELEVENTH = (
+    # why the provider's cache did not serve a request, empty where it did, and the tokens read anew
+    "ALTER TABLE request ADD COLUMN cache_miss TEXT NOT NULL DEFAULT ''",
+    "ALTER TABLE request ADD COLUMN missed_tokens INTEGER NOT NULL DEFAULT 0",
+)
+
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
     _FIRST,
     _SECOND,
@@ -264,6 +275,8 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
     _SEVENTH,
     _EIGHTH,
     _NINTH,
+    _TENTH,
+    _ELEVENTH,
 )
 """Step n brings a database of version n to version n + 1; steps are added, never changed."""
 

@@ -38,7 +38,8 @@ class SessionInfo:
     line about it; `parent` is the session this one was forked from, or empty.
 
     `api_base` is the address of the model's server, without credentials: empty for the provider's own,
-    None for a session of a version that did not keep it.
+    None for a session of a version that did not keep it. `effort` is its reasoning effort: empty for the
+    model's default, None for that of the settings.
     """
 
     id: str
@@ -55,6 +56,7 @@ class SessionInfo:
     parent: str = ""
     summary_noted: bool = False
     api_base: str | None = ""
+    effort: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +105,7 @@ class SessionChanges(TypedDict, total=False):
     title_given: bool
     model: str
     api_base: str | None
+    effort: str | None
     rolling: bool
     head: str
     summary_noted: bool
@@ -141,7 +144,9 @@ class RequestRecord:
     `settings_digest` is that of the basis, everything else that the prompt was made from;
     `estimated` and `bound` are the pipeline's figures in tokens, `usage` the provider's;
     `wire_hash` is of the wire form; `totals` is the prompt report without its rows; `purpose` tells a
-    request that made a summary, whose plan is None, from one for an answer.
+    request that made a summary from one for an answer: its plan is None unless its question stood behind
+    the chat's own prompt. `cache_miss` names why the provider's cache did not serve it, empty where it did,
+    and `missed_tokens` what was read anew.
     """
 
     id: str
@@ -160,6 +165,8 @@ class RequestRecord:
     error: str = ""
     totals: JsonObject = field(default_factory=dict)
     purpose: Literal["answer", "summary"] = "answer"
+    cache_miss: str = ""
+    missed_tokens: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,6 +178,15 @@ class UsageRow:
     summaries: int
     unpriced: int
     usage: Usage
+
+
+@dataclass(frozen=True, slots=True)
+class MissRow:
+    """How often the provider's cache was missed for one cause, and the tokens that were read anew."""
+
+    cause: str
+    requests: int
+    tokens: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from dataclasses import fields
 from typing import cast
 
 from rolling_chat.messages import JsonObject, Usage
-from rolling_chat.sessions.records import RequestRecord, StoreError, UsageRow
+from rolling_chat.sessions.records import MissRow, RequestRecord, StoreError, UsageRow
 from rolling_chat.sessions.rows import (
     insert,
     pack,
@@ -61,12 +61,21 @@ def log(
     return request_id(insert(connection, "request", columns | usage_columns(record.usage)))
 
 
-def finish(connection: sqlite3.Connection, id: str, usage: Usage, seconds: float, error: str) -> None:
-    """Store what came back of a request: usage, duration and error.
+def finish(
+    connection: sqlite3.Connection,
+    id: str,
+    *,
+    usage: Usage,
+    seconds: float,
+    error: str,
+    miss: tuple[str, int],
+) -> None:
+    """Store what came back of a request: usage, duration, error, and its miss of the provider's cache.
 
     Raises StoreError where there is no such request.
     """
     columns = usage_columns(usage) | {"seconds": real(seconds), "error": pack(error)}
+    columns |= {"cache_miss": miss[0], "missed_tokens": whole(miss[1])}
     if not update(connection, "request", request_number(id), columns):
         raise StoreError(f"there is no request {id!r}; its session may have been deleted")
 
@@ -75,6 +84,34 @@ def of_session(connection: sqlite3.Connection, session: int, session_id: str) ->
     """Return the requests of a session, oldest first."""
     rows = connection.execute("SELECT * FROM request WHERE session = ? ORDER BY number", (session,))
     return [_record(row, session_id) for row in rows]
+
+
+def last_answer(
+    connection: sqlite3.Connection, session: int, session_id: str, model: str
+) -> RequestRecord | None:
+    """Return a session's newest request that `model` answered, any model if it is empty; None for none."""
+    row = connection.execute(
+        "SELECT * FROM request WHERE session = :session AND purpose = 'answer' AND error = ''"
+        " AND input_tokens > 0 AND (:model = '' OR model = :model) ORDER BY number DESC LIMIT 1",
+        {"session": session, "model": pack(model)},
+    ).fetchone()
+    return None if row is None else _record(row, session_id)
+
+
+def misses_of(connection: sqlite3.Connection, session: int) -> list[MissRow]:
+    """Return how often the requests of a session missed the provider's cache, by cause, most tokens first."""
+    rows = connection.execute(
+        "SELECT cache_miss, count(*), sum(missed_tokens) AS tokens FROM request"
+        " WHERE session = ? AND cache_miss != '' GROUP BY cache_miss ORDER BY tokens DESC",
+        (session,),
+    )
+    return [MissRow(*row) for row in rows]
+
+
+def _usage_in(row: sqlite3.Row) -> Usage:
+    """The usage in a row; whether it was a sum matters only while a reply teaches how a model counts."""
+    names = (field.name for field in fields(Usage) if field.name != "is_sum")
+    return Usage(**{name: row[name] for name in names})
 
 
 def usage_of(connection: sqlite3.Connection, session: int) -> Usage:
@@ -115,7 +152,7 @@ def usage_rows(connection: sqlite3.Connection, by: str, session: int | None = No
     return [
         UsageRow(
             unpack(row["name"]), row["requests"], row["summaries"], row["unpriced"],
-            Usage(**{field.name: row[field.name] for field in fields(Usage)}),
+            _usage_in(row),
         )
         for row in rows
     ]  # fmt: skip
@@ -172,10 +209,12 @@ def _record(row: sqlite3.Row, session_id: str) -> RequestRecord:
         wire_hash=row["wire_hash"],
         estimated=row["estimated"],
         bound=row["bound"],
-        usage=Usage(**{field.name: row[field.name] for field in fields(Usage)}),
+        usage=_usage_in(row),
         seconds=row["seconds"],
         created_at=row["created_at"],
         error=unpack(row["error"]),
         totals=unpack_json(row["totals"]),
         purpose=row["purpose"],
+        cache_miss=row["cache_miss"],
+        missed_tokens=row["missed_tokens"],
     )

@@ -32,6 +32,7 @@ from rolling_chat.sessions.records import (
     FileUse,
     Holder,
     LeftBranch,
+    MissRow,
     RequestRecord,
     SearchHit,
     SessionChanges,
@@ -326,15 +327,31 @@ class SessionStore:
             session = directory.exact(connection, record.session_id)
             return requests.log(connection, session, record, basis, self._clock())
 
-    def finish_request(self, id: str, *, usage: Usage, seconds: float, error: str = "") -> None:
-        """Store what came back of a request: usage, duration and error."""
+    def finish_request(
+        self, id: str, *, usage: Usage, seconds: float, error: str = "", miss: tuple[str, int] = ("", 0)
+    ) -> None:
+        """Store what came back of a request: usage, duration and error.
+
+        `miss` is why the provider's cache did not serve it, and the tokens that were read anew.
+        """
         with self._database.write() as connection:
-            requests.finish(connection, id, usage, seconds, error)
+            requests.finish(connection, id, usage=usage, seconds=seconds, error=error, miss=miss)
 
     def requests(self, session_id: str) -> list[RequestRecord]:
         """Return the requests of a session, oldest first."""
         with self._database.read() as connection:
             return requests.of_session(connection, directory.exact(connection, session_id), session_id)
+
+    def last_answer(self, session_id: str, model: str = "") -> RequestRecord | None:
+        """Return the session's newest request that `model` answered, any model if none is given."""
+        with self._database.read() as connection:
+            session = directory.exact(connection, session_id)
+            return requests.last_answer(connection, session, session_id, model)
+
+    def cache_misses(self, session_id: str) -> list[MissRow]:
+        """Return how often a session's requests missed the provider's cache, by cause."""
+        with self._database.read() as connection:
+            return requests.misses_of(connection, directory.exact(connection, session_id))
 
     def usage(self, session_id: str) -> Usage:
         """Return the total usage of a session's requests."""

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from rolling_chat.context_keys import CacheTtl
 from rolling_chat.messages import Json, JsonObject
 from rolling_chat.settings.catalog_files import TEXT_MODES, newest_catalog
 
@@ -29,6 +30,15 @@ class Prices:
     cache_read: float | None = None
     cache_write: float | None = None
     cache_write_hour: float | None = None
+
+    def write(self, ttl: CacheTtl) -> float | None:
+        """Return the price of input that is written to the cache for so long.
+
+        Where none is known it is that of other input, twice that for an hour.
+        """
+        if ttl == "5m" or self.input is None:
+            return self.input if self.cache_write is None else self.cache_write
+        return 2 * self.input if self.cache_write_hour is None else self.cache_write_hour
 
 
 NO_PRICES = Prices()

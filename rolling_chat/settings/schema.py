@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Literal, TypeAlias, get_args
 
-from rolling_chat.context_keys import TRUNCATIONS, ContextKeys
+from rolling_chat.context_keys import TRUNCATIONS, CacheTtl, ContextKeys
 from rolling_chat.permissions.rules import parse_rule
 from rolling_chat.setting_rules import Rule, key, size
 
@@ -67,6 +67,8 @@ class ContextSettings(ContextKeys):
     """The settings of `[context]`: the rolling pipeline, off by default."""
 
     enabled: bool = key(False, bool, project=True)
+    # of Claude's cache marks: an hour costs more to write, which is not for a project to choose
+    cache_ttl: CacheTtl = key("5m", str, choices=get_args(CacheTtl))
     tools: Mapping[str, ToolContextSettings] = _table(ToolContextSettings)
 
 
@@ -119,12 +121,15 @@ class Settings:
     """Every setting of one run.
 
     `origins` tells for each dotted key where its value came from: "default", a file's path,
-    "environment" or "command line". `trusted_folders` are the projects whose own settings file
+    "environment" or "command line". `fallback` are models that answer, the first that can, while `model` is
+    overloaded or out of reach. `trusted_folders` are the projects whose own settings file
     may set every key. `catalog_address` is where a newer model catalog is fetched. `warnings` are lines for
     people about what was given and means nothing.
     """
 
     model: str = key("", str)
+    # it sends the conversation elsewhere: not for a project to choose
+    fallback: tuple[str, ...] = key((), tuple, one=True, never_project=True)
     theme: str = key("midnight", str, project=True)
     trusted_folders: tuple[str, ...] = key((), tuple)
     catalog_address: str = key(CATALOG_ADDRESS, str, url=True)

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from rolling_chat.messages import Ending, FileTouch, Json, JsonObject
 from rolling_chat.tools.memory import Memory
-from rolling_chat.tools.sandbox.sandbox import Sandbox
 from rolling_chat.web_addresses import WebAddress
+
+if TYPE_CHECKING:  # with asyncio and what runs commands
+    from rolling_chat.tools.sandbox.sandbox import Sandbox
 
 
 class ToolError(Exception):

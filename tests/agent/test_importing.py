@@ -36,7 +36,7 @@ def imported(store: SessionStore, folder: Path, value: object) -> Imported:
     path = folder / "talk.json"
     path.write_text(json.dumps(value))
     (talk,) = read_transcripts(path)
-    return import_transcript(store, talk, "/work")
+    return import_transcript(store, talk, "/work", rolling=False)
 
 
 async def test_what_no_model_would_take_is_kept_and_the_session_goes_on(

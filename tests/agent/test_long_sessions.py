@@ -14,7 +14,7 @@ from rolling_chat.context import Fate
 from rolling_chat.context.prompt_items import Sizes
 from rolling_chat.events import Outcome, PromptPlanned, TurnEnded, TurnStarted
 from rolling_chat.messages import _CONTENT, Message, ToolCall
-from rolling_chat.sessions.export import FORMATS, export
+from rolling_chat.sessions.export import EXPORT_FORMATS, export
 from rolling_chat.sessions.records import StoreDamaged, Stretch
 from rolling_chat.sessions.store import SessionStore
 from rolling_chat.text_compression import Packed
@@ -140,7 +140,9 @@ async def test_with_rolling_on_a_reopened_session_is_looked_at_once_before_its_f
     context = replace(runtime.settings.context, max_context_tokens=most)
     agent = replace(runtime.settings.agent, tools=FEW_TOOLS)
     runtime = replace(runtime, settings=replace(runtime.settings, context=context, agent=agent))
-    await collect(Chat.open(runtime, session=chat.session.info, rolling=True).send("and now?"))
+    first = Chat.open(runtime, session=chat.session.info, rolling=True)
+    first.session.setup.note_try()  # from a first answer on more may have to leave
+    await collect(first.send("and now?"))
     again = Chat.open(runtime, session=runtime.store.session(chat.session.info.id))
     await again.session.preview.warm()
     foreseen = again.session.preview.report_with("and then?")
@@ -283,7 +285,7 @@ async def test_what_is_packed_is_planned_exported_and_recalled_as_what_is_not(
     assert not any(map(is_packed, plain.session.messages))
     assert list(packed.session.messages) == list(plain.session.messages)
     assert packed.session.preview.report() == plain.session.preview.report()
-    for kind in FORMATS:
+    for kind in EXPORT_FORMATS:
         assert export(plain.session.info, packed.session.messages, kind) == export(
             plain.session.info, plain.session.messages, kind
         )

@@ -184,7 +184,8 @@ async def test_exports_carry_embed_and_name_a_picture(tmp_path: Path, work: Path
     assert address in to_json(info, messages)
     (tmp_path / "chat.json").write_text(to_json(info, messages))
     (transcript,) = read_transcripts(tmp_path / "chat.json")
-    again = import_transcript(runtime.store, replace(transcript, messages=transcript.messages[:1]), "/else")
+    first = replace(transcript, messages=transcript.messages[:1])
+    again = import_transcript(runtime.store, first, "/else", rolling=False)
     assert again.info is not None
     assert pictures_of(runtime.store.branch(again.info.id)) == [SHOT]
     assert runtime.store.branch(again.info.id)[0].attachments == messages[0].attachments

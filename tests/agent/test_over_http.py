@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import os
 from collections.abc import AsyncIterator, Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -267,6 +268,19 @@ def _assert_log_has_the_reported_usage(chat: Chat, runtime: Runtime, requests: l
     assert all(record.usage.output_tokens and not record.error for record in records)
     assert all(record.bound >= record.usage.input_tokens for record in records)
     assert chat.usage == sum((record.usage for record in records[1:]), records[0].usage)
+
+
+@pytest.mark.parametrize(("limit", "budget"), [(8_000, 4_096), (4_096, 2_048), (1_200, None)])
+async def test_thoughts_leave_room_for_an_answer_within_a_small_output_limit(
+    open_chat: OpenChat, limit: int, budget: int | None
+) -> None:
+    async with AnthropicServer([Reply("Yes.")], key="sk-right-key") as server:
+        chat, runtime = open_chat(CLAUDE, server.api_base)
+        small = ModelSettings(api_base=server.api_base, max_output_tokens=limit, reasoning_effort="high")
+        runtime.settings = replace(runtime.settings, models=MappingProxyType({CLAUDE: small}))
+        assert _end(await collect(chat.send("Hello?"))).outcome is Outcome.DONE
+    (request,) = server.requests
+    assert request.body.get("thinking", {}).get("budget_tokens") == budget
 
 
 async def test_openai_is_sent_a_picture_as_an_address_and_claude_as_a_source(

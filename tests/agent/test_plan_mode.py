@@ -85,7 +85,7 @@ def test_an_import_brings_no_note_that_the_user_never_sees(tmp_path: Path) -> No
         Message("user", "plan", extras={"note": PLAN_NOTE}),
     ]
     store = SessionStore.open(None)
-    info = import_transcript(store, Transcript("", given), str(tmp_path)).info
+    info = import_transcript(store, Transcript("", given), str(tmp_path), rolling=False).info
     assert info is not None
     assert [message.note for message in store.branch(info.id)] == ["", PLAN_NOTE]
     store.close()

@@ -36,6 +36,23 @@ def test_it_answers_for_another_model(program: Program) -> None:
     assert "$3.00 a million tokens in" in out
 
 
+@pytest.mark.parametrize(
+    ("model", "environ", "counted"),
+    [
+        ("anthropic/claude-sonnet-4-5", {}, "by estimate; by the provider's own count where that decides"),
+        ("openai/tiny", {"OPENAI_BASE_URL": "http://127.0.0.1:8080/v1"}, "by its server, if that is llama"),
+        ("openai/tiny", {"OPENAI_BASE_URL": "https://gpu.example/v1"}, "by estimate; by its server where"),
+        ("openai/gpt-4o", {}, "by estimate until the first reply"),
+    ],
+)
+def test_it_says_how_requests_are_counted(
+    program: Program, monkeypatch: pytest.MonkeyPatch, model: str, environ: dict[str, str], counted: str
+) -> None:
+    for name, value in environ.items():
+        monkeypatch.setenv(name, value)
+    assert f"counted      {counted}" in program("doctor", "--model", model).out
+
+
 def test_a_damaged_store_is_shown_and_left_alone(program: Program) -> None:
     database = program.home / "rolling-chat" / "sessions.db"
     database.parent.mkdir()

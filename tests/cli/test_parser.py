@@ -16,6 +16,8 @@ from rolling_chat.cli.parser import command_of, read_options
         (["-p"], "run_script"),
         (["doctor"], "run_doctor"),
         (["-p", "x", "doctor"], "run_doctor"),
+        (["doctor", "--tokens"], "run_token_log"),
+        (["-p", "x", "doctor", "--tokens"], "run_token_log"),
         (["inspect", "q1"], "run_inspect"),
         (["replay", "file"], "run_replay"),
         (["sessions"], "list_sessions"),

@@ -94,6 +94,16 @@ def test_what_was_exported_is_imported_again(program: Program, session: str) -> 
     assert program("sessions", "export", row["id"], "--format", "html").out.startswith("<!DOCTYPE html>")
 
 
+@pytest.mark.parametrize("enabled", [True, False])
+def test_an_imported_session_has_rolling_context_on_if_new_ones_have(program: Program, enabled: bool) -> None:
+    config = program.home / "rolling-chat" / "config.toml"
+    config.parent.mkdir(parents=True, exist_ok=True)
+    config.write_text(f"[context]\nenabled = {str(enabled).lower()}\n")
+    (program.folder / "talk.json").write_text('[{"role": "user", "content": "one"}]')
+    program("sessions", "import", "talk.json")
+    assert [row["rolling"] for row in program("sessions", "list", "--json").json] == [enabled]
+
+
 @pytest.mark.parametrize(
     ("content", "line"),
     [

@@ -59,6 +59,25 @@ def test_no_retry_minutes_are_one_try(program: Program, server: OpenAIServer) ->
     assert len(server.requests) == 1
 
 
+def test_a_fallback_answers_and_a_line_on_stderr_names_it(program: Program, server: OpenAIServer) -> None:
+    """The setting comes with `-c`; that of a project is ignored."""
+    project = program.folder / ".rolling-chat" / "config.toml"
+    project.parent.mkdir()
+    project.write_text('fallback = ["openai/projects-choice"]')
+    server.then(Fail(503, "busy"), Reply("Here."))
+    ran = program(
+        "-p", "go", "--model", "openai/gpt-4o", "--api-base", server.api_base, "--trust",
+        "-c", "agent.retry_minutes=0", "-c", "fallback=openai/gpt-4.1-mini", "--output-format", "json",
+    )  # fmt: skip
+    assert ran.code == 0
+    assert [request.body["model"] for request in server.requests] == ["gpt-4o", "gpt-4.1-mini"]
+    (line,) = [line for line in ran.err.splitlines() if "answers instead" in line]
+    assert "openai/gpt-4.1-mini answers instead" in line
+    (ignored,) = [line for line in ran.err.splitlines() if "a project may not set this" in line]
+    assert "fallback = a list" in ignored
+    assert (ran.json["reply"], ran.json["model"]) == ("Here.", "openai/gpt-4.1-mini")
+
+
 @pytest.mark.parametrize(
     ("output_format", "in_order"), [("text", False), ("text", True), ("json", True), ("stream-json", False)]
 )

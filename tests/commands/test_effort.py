@@ -1,4 +1,4 @@
-"""/effort changes how much the model may think, for as long as the program runs."""
+"""/effort changes how much the model may think, for this session."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ async def test_requests_ask_for_it_and_reserve_room_for_the_thoughts(tmp_path: P
     before = setup.config.reserved_output_tokens
     await _run(context, "/effort high")
     assert (setup.effort, setup.config.reserved_output_tokens - before) == ("high", 4_096)
-    assert context.said[-1].startswith("Reasoning effort: high, until the program ends")
+    assert context.said[-1].startswith("Reasoning effort of this session: high; ")
     async for _ in context.chat.send("hello"):
         pass
     assert context.chat._runtime.provider.requests[-1].effort == "high"
@@ -60,3 +60,30 @@ async def test_the_setting_of_the_model_counts_until_then(tmp_path: Path) -> Non
     assert context.chat.session.setup.effort == "low"
     await _run(context, "/effort none")
     assert context.chat.session.setup.effort == "none"
+
+
+async def test_a_session_keeps_it_when_it_is_resumed_and_its_fork_too(tmp_path: Path) -> None:
+    context = _context(tmp_path, reasons=True)
+    chat = context.chat
+    async for _ in chat.send("hello"):
+        pass
+    await _run(context, "/effort high")
+    first = chat.session.info.id
+    chat.fork()
+    assert chat.session.setup.effort == "high"
+    chat.start_new()
+    assert chat.session.setup.effort == ""
+    chat.resume(first)
+    assert chat.session.setup.effort == "high"
+    await _run(context, "/effort default")
+    chat.start_new()
+    chat.resume(first)
+    assert chat.session.setup.effort == "", "its default was chosen"
+
+
+async def test_more_than_a_model_takes_is_the_most_that_it_takes(tmp_path: Path) -> None:
+    context = _context(tmp_path, reasons=True)
+    context.chat.session.set_model("gemini/gemini-3-pro-preview")
+    await _run(context, "/effort max")
+    assert context.chat.session.setup.effort == "high"
+    assert "high (gemini/gemini-3-pro-preview takes no more)" in context.said[-1]

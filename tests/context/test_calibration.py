@@ -95,7 +95,8 @@ class TestConfirming:
         assert again.token_count == again.report.bound == 777
         assert again.report.exact
         assert again.report.band == 0
-        assert group == Group(prompt.token_count, 777)
+        fixed = prompt.report.system + prompt.report.tools
+        assert group == Group(prompt.token_count, 777, fixed)
 
     def test_what_is_added_is_estimated_and_its_count_is_the_difference(self) -> None:
         messages = [SYSTEM, user("What of this? " * 20)]

@@ -115,13 +115,13 @@ def test_a_message_and_its_tools_are_counted_once(model: str) -> None:
 
 def test_a_copy_has_no_counts_and_what_is_gone_leaves_none() -> None:
     memo = CountMemo()
-    messages = [Message("user", f"message {number}") for number in range(50)]
+    messages = [Message("user", f"message {number}", id=f"m{number}") for number in range(50)]
     for number, message in enumerate(messages):
         memo.add(message, "o200k_base", number)
     assert memo.counts_of(replace(messages[0])) == {}
     kept = messages[7]
     messages.clear()
-    gone = message = Message("user", "another")
+    gone = message = Message("user", "another", id="m50")
     assert memo.counts_of(kept) == {"o200k_base": 7}
     assert memo.counts_of(gone) == memo.counts_of(message) == {}
     assert memo.take_new([kept, message]) == [kept]
@@ -129,12 +129,19 @@ def test_a_copy_has_no_counts_and_what_is_gone_leaves_none() -> None:
 
 
 def test_what_is_loaded_is_known_and_not_new() -> None:
-    memo, message = CountMemo(), Message("user", "hello")
+    memo, message = CountMemo(), Message("user", "hello", id="m1")
     memo.load(message, {"o200k_base": 1, "class": 2})
     assert memo.take_new([message]) == []
     memo.add(message, "chars", 3)
     assert memo.take_new([message]) == [message]
     assert memo.counts_of(message) == {"o200k_base": 1, "class": 2, "chars": 3}
+
+
+def test_what_has_no_id_to_be_stored_by_is_never_new() -> None:
+    memo, stand_in = CountMemo(), Message("assistant", "[no reply was recorded]")
+    memo.add(stand_in, "o200k_base", 6)
+    assert memo.counts_of(stand_in) == {"o200k_base": 6}
+    assert memo.take_new([stand_in]) == []
 
 
 def test_a_memo_is_freed_with_the_last_who_used_it() -> None:
@@ -155,7 +162,7 @@ def test_a_memo_is_freed_with_the_last_who_used_it() -> None:
 @given(st.integers(2, 4))
 def test_threads_may_share_a_memo(threads: int) -> None:
     memo = CountMemo()
-    messages = [Message("user", f"message {number} " * 5) for number in range(200)]
+    messages = [Message("user", f"message {number} " * 5, id=f"m{number}") for number in range(200)]
     estimators = [bounding_estimator(model, memo=memo) for model in ("gpt-4o", "gpt-4-0613", "nobody/knows")]
 
     def work(_: int) -> list[int]:

@@ -20,6 +20,7 @@ from rolling_chat.context import (
     due_pass,
     max_summary_tokens,
 )
+from rolling_chat.context.tokens import estimator_for
 from rolling_chat.context.turns import opens_turn
 from rolling_chat.messages import Message
 from tests.support.conversations import MODELS, assistant, context_settings, user, wild_conversations
@@ -205,6 +206,29 @@ def test_asked_for_a_pass_takes_all_but_the_newest_turn() -> None:
     assert (due.first, due.through) == (1, 8)
     assert due_pass(_asked(1), CONFIG, early=True) is None
     assert due_pass([], CONFIG, early=True) is None
+
+
+@given(
+    st.lists(st.tuples(st.integers(1, 4), st.integers(0, 6)), min_size=1, max_size=25), st.integers(-1, 20)
+)
+def test_a_pass_is_what_the_sizes_of_all_turns_say(turns: list[tuple[int, int]], covered: int) -> None:
+    messages, starts = [Message.from_dict(SYSTEM)], list[int]()
+    for answers, pages in turns:
+        starts.append(len(messages))
+        messages += [Message("user", "go"), *[Message("assistant", PAGE * pages or "ok")] * answers]
+    starts = [start for start in starts if start > covered]
+    ends = [*starts[1:], len(messages)][: len(starts)]
+    count = estimator_for("gpt-4o").count_message
+    costs = [sum(map(count, messages[start:end])) for start, end in zip(starts, ends, strict=True)]
+    room = build_final_prompt(messages[:1], CONFIG, model="gpt-4o").report.history_budget
+    staying = sum(sum(costs[at:]) <= CONFIG.trim_to * room for at in range(len(costs)))
+    is_due = sum(costs) > CONFIG.usage_threshold * room
+    leaving = ends[: len(costs) - max(1, staying)] if is_due else []
+    taken = [end for end in leaving if end - starts[0] <= 30] or leaving[:1]
+    due = due_pass(
+        messages, CONFIG, model="gpt-4o", summary=Summary("x", covered, 1) if covered >= 0 else None
+    )
+    assert (due.through if due else None) == (taken[-1] - 1 if taken else None)
 
 
 @given(wild_conversations(), context_settings(), MODELS, st.data())

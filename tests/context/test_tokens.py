@@ -130,8 +130,25 @@ def test_a_million_spaces_and_a_lone_surrogate_are_counted_like_any_text() -> No
         "0.8444218515250481 0.7579544029403025 " * 30,
         "a" * 3_000,
         " " * 3_000,
+        "7 3 19 4 " * 100,
+        "7\t3\t19\n" * 100,
+        "7  3  19\n" * 100,
     ],
-    ids=["prose", "json", "chinese", "russian", "emoji", "log", "python", "numbers", "run", "blanks"],
+    ids=[
+        "prose",
+        "json",
+        "chinese",
+        "russian",
+        "emoji",
+        "log",
+        "python",
+        "numbers",
+        "run",
+        "blanks",
+        "short numbers",
+        "tabs",
+        "columns",
+    ],
 )
 def test_the_fallback_stays_at_or_above_every_encoding_at_hand(text: str) -> None:
     for name in ("o200k_base", "cl100k_base"):

@@ -79,3 +79,11 @@ def test_other_families_get_no_marks_and_one_system_string() -> None:
         assert _marked(to_wire(request)) == []
         assert to_wire(request)[0]["content"] == SYSTEM.text
         assert not any("cache_control" in tool for tool in tools_to_wire(request))
+
+
+def test_marks_for_an_hour_say_so_and_all_of_them_do() -> None:
+    messages = (Message("system", "be kind"), Message("user", "hi"))
+    tools = ({"type": "function", "function": {"name": "f"}},)
+    request = Request(CLAUDE, messages, tools, cache_ttl="1h")
+    marked = [tools_to_wire(request)[-1], *(message["content"][-1] for message in to_wire(request))]
+    assert [one["cache_control"] for one in marked] == [{"type": "ephemeral", "ttl": "1h"}] * 3

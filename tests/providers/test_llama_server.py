@@ -7,9 +7,11 @@ from collections.abc import Iterator
 import pytest
 
 from rolling_chat.messages import Ending, Message
+from rolling_chat.providers import exact_counts
 from rolling_chat.providers.litellm_provider import LiteLLMProvider
 from rolling_chat.providers.protocol import ErrorKind, Finished, ProviderError, Request, TextDelta
 from rolling_chat.providers.served import ask_about
+from rolling_chat.settings.catalog import load_catalog
 from tests.support.llama_server import LlamaServer, llama_server
 
 pytestmark = pytest.mark.xdist_group("llama")
@@ -39,6 +41,25 @@ async def test_a_reply_streams_and_its_usage_is_exact(provider: LiteLLMProvider,
     assert finished.usage.output_tokens == 24
     # a token is a byte: both texts, and the framing of the template around them
     assert finished.usage.input_tokens > len("be brief" + "hello")
+
+
+async def test_it_counts_a_request_as_its_usage_reports_it(
+    provider: LiteLLMProvider, server: LlamaServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    request = _request(server, "héllo 你好 " * 9)
+    counted = await provider.count_tokens(request, 5)
+    finished = [delta async for delta in provider.stream(request)][-1]
+    assert isinstance(finished, Finished)
+    assert counted == finished.usage.input_tokens
+
+    # and so do the endpoints of older versions
+    monkeypatch.setattr(exact_counts, "_ENDPOINTS", (exact_counts._older_llama_cpp,))
+    older = LiteLLMProvider(environ={}, catalog=load_catalog())
+    assert await older.count_tokens(request, 5) == counted
+
+
+async def test_it_counts_what_is_too_long_for_it(provider: LiteLLMProvider, server: LlamaServer) -> None:
+    assert await provider.count_tokens(_request(server, "x" * 2000), 5) > 2000
 
 
 def test_it_names_the_window_that_it_serves(server: LlamaServer) -> None:

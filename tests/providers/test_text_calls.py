@@ -12,7 +12,7 @@ from rolling_chat.messages import Json, Message, ToolCall
 from rolling_chat.providers.protocol import Request
 from rolling_chat.providers.text_calls import describe_tools, find_calls
 from rolling_chat.providers.wire import to_wire
-from rolling_chat.tools import choose_tools
+from rolling_chat.tools.registry import choose_tools
 from tests.support.servers.openai_wire import find_fault
 
 TOOLS = [tool.schema for tool in choose_tools("all")]

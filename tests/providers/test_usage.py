@@ -31,6 +31,23 @@ def test_the_newest_figures_count() -> None:
     assert reported_usage(chunks) == Usage(input_tokens=100, output_tokens=20)
 
 
+@pytest.mark.parametrize(
+    ("more", "is_sum"),
+    [
+        ({}, False),
+        ({"server_tool_use": SimpleNamespace(web_search_requests=2)}, True),
+        ({"server_tool_use": {"web_search_requests": 1}}, True),
+        ({"server_tool_use": SimpleNamespace(web_search_requests=0, tool_search_requests=None)}, False),
+        ({"iterations": [{"input_tokens": 60}, {"input_tokens": 40}]}, True),
+        ({"iterations": [{"input_tokens": 100}]}, False),
+        ({"server_tool_use": "twice", "iterations": 3}, False),
+    ],
+)
+def test_the_sum_of_several_requests_is_known(more: dict[str, Any], is_sum: bool) -> None:
+    chunks = [_usage(prompt_tokens=100, completion_tokens=1, **more), _usage(completion_tokens=20)]
+    assert reported_usage(chunks) == Usage(input_tokens=100, output_tokens=20, is_sum=is_sum)
+
+
 def test_cached_and_reasoning_tokens_are_found_under_both_names() -> None:
     openai = _usage(
         prompt_tokens=100,

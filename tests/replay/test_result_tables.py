@@ -13,8 +13,9 @@ from tests.support.conversations import assistant, tool, user
 from tests.support.replay import SYSTEM, long_conversation, replayed, transcript
 
 KEYS = [
-    "conversation", "request", "at_message", "token_count", "max_input_tokens", "within_budget", "overflow",
-    "kept", "dropped", "masked", "truncated", "summarised", "cached_prefix_tokens",
+    "conversation", "request", "at_message", "token_count", "bound", "max_input_tokens", "reserve", "margin",
+    "within_budget", "overflow", "kept", "dropped", "masked", "truncated", "summarised",
+    "cached_prefix_tokens",
 ]  # fmt: skip
 
 
@@ -35,12 +36,16 @@ def test_a_row_has_every_key_and_no_other() -> None:
     [each] = replayed([SYSTEM, user("one")], max_context_tokens=8192)
     row = as_row(each)
     assert list(row) == KEYS
-    assert row | {"token_count": 0} == {
+    assert row["token_count"] <= row["bound"] <= row["max_input_tokens"] - row["reserve"] - row["margin"]
+    assert row | {"token_count": 0, "bound": 0} == {
         "conversation": "talk",
         "request": 1,
         "at_message": 2,
         "token_count": 0,
+        "bound": 0,
         "max_input_tokens": 8192,
+        "reserve": 2730,
+        "margin": 819,
         "within_budget": True,
         "overflow": None,
         "kept": 2,

@@ -13,7 +13,7 @@ from markdown_it import MarkdownIt
 from rolling_chat.agent.exporting import export_session
 from rolling_chat.messages import Ending, Message, ToolCall
 from rolling_chat.replay import read_transcripts
-from rolling_chat.sessions.export import FORMATS, export, format_of, to_markdown
+from rolling_chat.sessions.export import EXPORT_FORMATS, export, format_of, to_markdown
 from rolling_chat.sessions.export.as_markdown import fence
 from rolling_chat.sessions.records import SessionInfo, StoredSummary
 from tests.sessions.test_store import ANY_TEXT
@@ -166,7 +166,7 @@ def test_json_carries_the_summary_and_where_it_ends() -> None:
 
 def test_what_is_written_as_json_reads_back(tmp_path: Path) -> None:
     for name in ("json", "jsonl"):
-        path = tmp_path / f"talk.{FORMATS[name]}"
+        path = tmp_path / f"talk.{EXPORT_FORMATS[name]}"
         path.write_text(export(INFO, SAID, name))
         (talk,) = read_transcripts(path)
         assert [message.to_dict() for message in talk.messages] == [message.to_dict() for message in SAID]
@@ -176,7 +176,7 @@ def test_what_is_written_as_json_reads_back(tmp_path: Path) -> None:
 @given(text=ANY_TEXT)
 def test_no_format_breaks_on_any_text_or_lets_a_control_through(text: str) -> None:
     said = [Message("user", text), Message("assistant", text, tool_calls=(ToolCall(text, text, text),))]
-    for name in FORMATS:
+    for name in EXPORT_FORMATS:
         document = export(INFO, said, name)
         document.encode()
         assert "\x1b" not in document
@@ -188,7 +188,7 @@ def test_a_file_names_its_format() -> None:
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("kind", FORMATS)
+@pytest.mark.parametrize("kind", EXPORT_FORMATS)
 def test_no_secret_is_in_an_export_nor_in_its_title_or_file_name(kind: str, tmp_path: Path) -> None:
     said = "my key is swordfish and 0xfeedface"
     secrets = {"swordfish", "0xfeedface"}

@@ -41,6 +41,7 @@ tool_result_truncation = "head"
 tool_result_keep_first = 2
 tool_result_keep_last = 5
 tool_result_masking = "auto"
+cache_ttl = "5m"
 token_estimator = "auto"
 
 [context.tools.run_command]
@@ -110,6 +111,7 @@ def test_the_defaults_are_the_pipelines_own() -> None:
     ours = dataclasses.asdict(ContextSettings(tools={}))
     theirs = {field.name: field.default for field in dataclasses.fields(ContextConfig)}
     ours.pop("tools")
+    ours.pop("cache_ttl")  # for the wire, not for the pipeline
     # off in the program, on in a configuration made by hand
     assert (ours.pop("enabled"), theirs.pop("enabled")) == (False, True)
     assert ours == {key: theirs[key] for key in ours}
@@ -169,7 +171,7 @@ def test_overrides_are_toml_or_plain_text(
         ("context.enbled=true", "unknown key context.enbled = true; did you mean context.enabled?"),
         (
             "color=red",
-            'unknown key color = "red"; allowed: model, theme, trusted_folders, catalog_address, context',
+            'unknown key color = "red"; allowed: model, fallback, theme, trusted_folders, ',
         ),
         ("models.x.window=3", "unknown key models.x.window = 3"),
         ("context.enabled=1", "context.enabled = 1: must be true or false"),
@@ -277,6 +279,7 @@ def test_a_byte_order_mark_and_windows_line_ends_are_read(load: Load) -> None:
         "[agent]\napprovals = 'all'",
         "[agent]\ntools = 'all'",
         "[agent]\nmax_tool_iterations = 1000000",
+        "fallback = ['openai/x']",
     ],
 )
 def test_a_project_cannot_run_code_or_send_data_elsewhere(load: Load, folder: Path, text: str) -> None:
@@ -295,6 +298,17 @@ def test_a_trusted_projects_settings_all_hold(load: Load, folder: Path) -> None:
     assert not load(user=f"trusted_folders = [{str(folder.parent)!r}]").model
     assert load(f"trusted_folders=[{str(folder)!r}]").model == "openai/x"
     assert load(user=f"trusted_folders = [{str(folder / '..' / folder.name)!r}]").model == "openai/x"
+
+
+def test_not_even_a_trusted_project_names_fallbacks(load: Load, folder: Path) -> None:
+    trusted = f"trusted_folders = [{str(folder)!r}]"
+    settings = load(user=f"fallback = 'openai/mine'\n{trusted}", project="fallback = ['openai/its']")
+    assert settings.fallback == ("openai/mine",)
+    assert [line.endswith("put it in your own settings") for line in settings.warnings] == [True]
+    assert load(environ={"ROLLING_CHAT_FALLBACK": '["openai/a", "openai/b"]'}).fallback == (
+        "openai/a",
+        "openai/b",
+    )
 
 
 def test_trust_is_of_one_folder_and_not_of_wherever_one_stands(

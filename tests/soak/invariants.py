@@ -38,11 +38,17 @@ def broken_store(database: Path, marks: Collection[str], rng: random.Random) -> 
             for head in (None, *(branch.head for branch in store.left_branches(info.id))):
                 branch = store.branch(info.id, head)
                 problems += _unreachable(info.id, branch)
-                kept |= {mark for message in branch for mark in MARK.findall(str(message))}
+                kept |= _marks_in(branch)
         problems += _not_rebuilt(store, rng)
     kept |= _everywhere(database) if (lost := set(marks) - kept) else set()
     lost = set(marks) - kept
     return [*problems, *([f"lost: {sorted(lost)[:10]}"] if lost else [])]
+
+
+def _marks_in(branch: Collection[Message]) -> set[str]:
+    # a line break is a letter in what `str` makes of a message: the marks of its text are looked for there
+    texts = (text for message in branch for text in (message.text, str(message)))
+    return {mark for text in texts for mark in MARK.findall(text)}
 
 
 def _unreachable(session: str, branch: list[Message]) -> Iterator[str]:
@@ -74,5 +80,5 @@ def _everywhere(database: Path) -> set[str]:
         sessions = store.sessions()
         for number in tips if sessions else ():
             branch = store.branch(sessions[0].id, f"m{number}")
-            found |= {mark for message in branch for mark in MARK.findall(str(message))}
+            found |= _marks_in(branch)
     return found

@@ -53,6 +53,7 @@ class ScriptedProvider:
     def __init__(self, *scripts: Script) -> None:
         self.scripts = list(scripts)
         self.requests: list[Request] = []
+        self.counted: list[Request] = []
         self.open_streams = 0
 
     async def stream(self, request: Request) -> AsyncGenerator[Delta]:
@@ -77,6 +78,10 @@ class ScriptedProvider:
 
     def wire_form(self, request: Request) -> Sequence[dict[str, Json]]:
         return to_wire(request, marks=False)
+
+    async def count_tokens(self, request: Request, seconds: float) -> int:
+        self.counted.append(request)
+        return 0
 
     async def warm_up(self, model: str) -> None:
         await asyncio.sleep(0)

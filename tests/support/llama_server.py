@@ -25,7 +25,20 @@ _ROOT = Path(__file__).parents[2]
 _WIDTH, _LAYERS, _HEADS, _FEED_FORWARD = 64, 2, 4, 128
 _TRAINED_WINDOW = 131_072
 _BOS, _EOS = 256, 259
+_RUNS = ["a" * 2**power for power in range(1, 5)]
 _CONTROL = ["<|bos|>", "<|eos|>", "<|im_start|>", "<|im_end|>"]
+# what a template that knows tools puts before the messages, and below an answer that calls them
+_TOOLS = """{% if tools %}<|im_start|>system
+# Tools
+<tools>{% for tool in tools %}
+{{ tool | tojson }}{% endfor %}
+</tools>
+Return <tool_call>{"name": ..., "arguments": ...}</tool_call><|im_end|>
+{% endif %}"""
+_CALLS = """{% if m['tool_calls'] %}{% for c in m['tool_calls'] %}
+<tool_call>
+{"name": "{{ c['function']['name'] }}", "arguments": {{ c['function']['arguments'] | tojson }}}
+</tool_call>{% endfor %}{% endif %}"""
 _TEMPLATE = """{% for m in messages %}<|im_start|>{{ m['role'] }}
 {% if m['content'] %}{{ m['content'] }}{% endif %}<|im_end|>
 {% endfor %}{% if add_generation_prompt %}<|im_start|>assistant
@@ -42,9 +55,12 @@ class LlamaServer:
 
 
 @contextlib.contextmanager
-def llama_server(folder: Path, window: int = 2048) -> Iterator[LlamaServer]:
-    """Serve a model built in `folder` (once, however many processes ask) for as long as the block lasts."""
-    model = _build_once(folder)
+def llama_server(folder: Path, window: int = 2048, *, tools: bool = False) -> Iterator[LlamaServer]:
+    """Serve a model built in `folder` (once, however many processes ask) for as long as the block lasts.
+
+    With `tools` its template has a place for them, and they take room; up to 16 letters "a" are one token.
+    """
+    model = _build_once(folder, tools=tools)
     process = subprocess.Popen(
         [sys.executable, "-m", "tests.support.llama_server", str(model), str(window)],
         cwd=_ROOT,
@@ -64,7 +80,7 @@ def llama_server(folder: Path, window: int = 2048) -> Iterator[LlamaServer]:
         process.communicate(timeout=30)
 
 
-def write_model(path: Path) -> None:
+def write_model(path: Path, *, tools: bool = False) -> None:
     """Write a small Llama with random weights; the same bytes at every call."""
     import gguf
     import numpy as np
@@ -81,15 +97,19 @@ def write_model(path: Path) -> None:
     writer.add_rope_dimension_count(_WIDTH // _HEADS)
     writer.add_rope_freq_base(10_000.0)
     writer.add_file_type(gguf.LlamaFileType.ALL_F32)
-    _add_vocabulary(writer, gguf)
+    runs = _RUNS if tools else []
+    _add_vocabulary(writer, gguf, runs)
+    end = "<|im_end|>"
+    writer.add_chat_template(_TOOLS + _TEMPLATE.replace(end, _CALLS + end, 1) if tools else _TEMPLATE)
     random = np.random.default_rng(0)
 
     def matrix(name: str, rows: int, columns: int) -> None:
         weights = random.standard_normal((rows, columns)) * 0.5 / np.sqrt(columns)
         writer.add_tensor(name, weights.astype(np.float32))
 
-    matrix("token_embd.weight", 256 + len(_CONTROL), _WIDTH)
-    output = (random.standard_normal((256 + len(_CONTROL), _WIDTH)) * 0.3).astype(np.float32)
+    size = 256 + len(_CONTROL) + len(runs)
+    matrix("token_embd.weight", size, _WIDTH)
+    output = (random.standard_normal((size, _WIDTH)) * 0.3).astype(np.float32)
     output[128:] = output[:32] = 0  # so that it writes printable characters
     writer.add_tensor("output.weight", output)
     ones = np.ones(_WIDTH, np.float32)
@@ -109,19 +129,19 @@ def write_model(path: Path) -> None:
     writer.close()
 
 
-def _add_vocabulary(writer: Any, gguf: Any) -> None:
-    tokens = [*_byte_characters(), *_CONTROL]
+def _add_vocabulary(writer: Any, gguf: Any, runs: list[str]) -> None:
+    tokens = [*_byte_characters(), *_CONTROL, *runs]
     writer.add_vocab_size(len(tokens))
     writer.add_tokenizer_model("gpt2")
     writer.add_tokenizer_pre("gpt-2")
     writer.add_token_list(tokens)
     kinds = [gguf.TokenType.NORMAL] * 256 + [gguf.TokenType.CONTROL] * len(_CONTROL)
-    writer.add_token_types(kinds)
-    writer.add_token_merges(["a b"])
+    writer.add_token_types(kinds + [gguf.TokenType.NORMAL] * len(runs))
+    halves = [run[: len(run) // 2] for run in runs]
+    writer.add_token_merges([f"{half} {half}" for half in halves] or ["a b"])
     writer.add_bos_token_id(_BOS)
     writer.add_eos_token_id(_EOS)
     writer.add_add_bos_token(False)
-    writer.add_chat_template(_TEMPLATE)
 
 
 def _byte_characters() -> list[str]:
@@ -133,13 +153,13 @@ def _byte_characters() -> list[str]:
     return [table[byte] for byte in range(256)]
 
 
-def _build_once(folder: Path) -> Path:
+def _build_once(folder: Path, *, tools: bool) -> Path:
     """The model's file; written beside its place and moved there, so that no half of one is ever seen."""
-    path = folder / "tiny-random.gguf"
+    path = folder / ("tiny-random-tools.gguf" if tools else "tiny-random.gguf")
     if not path.exists():
         folder.mkdir(parents=True, exist_ok=True)
         draft = folder / f"tiny-random.{os.getpid()}.draft"
-        write_model(draft)
+        write_model(draft, tools=tools)
         draft.replace(path)
     return path
 

@@ -80,6 +80,9 @@ class ScriptedProvider:
     def wire_form(self, request: Request) -> list[dict[str, object]]:
         return [message.to_dict() for message in request.messages]
 
+    async def count_tokens(self, request: Request, seconds: float) -> int:
+        return 0
+
     async def warm_up(self, model: str) -> None:
         self.warmed += 1
 

@@ -4,8 +4,9 @@ import pytest
 
 from rolling_chat.context import estimate_tokens
 from rolling_chat.permissions.path_patterns import FILE_TOOLS
-from rolling_chat.tools import Tool, ToolError, all_tools, choose_tools
+from rolling_chat.tools import Tool, ToolError
 from rolling_chat.tools.editing import EditingTool
+from rolling_chat.tools.registry import all_tools, choose_tools
 
 
 def test_all_none_and_named_tools_can_be_chosen() -> None:

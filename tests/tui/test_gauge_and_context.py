@@ -298,12 +298,12 @@ async def test_it_never_jumps_back_while_a_turn_with_tools_runs(
         screen = screen_of(pilot)
         gauge, show = screen.query_one(Gauge), Gauge.show
 
-        def watch(report: PromptReport | None, usage: Usage, mode: str = "") -> None:
+        def watch(report: PromptReport | None, usage: Usage, mode: str = "", cache: str = "") -> None:
             nonlocal frames
             frames += 1
             if report is not None and (not seen or seen[-1] != report.used):
                 seen.append(report.used)
-            show(gauge, report, usage, mode)
+            show(gauge, report, usage, mode, cache)
 
         gauge.show = watch  # type: ignore[method-assign]
         screen.prompt.put("look at a.txt, please")

@@ -67,7 +67,11 @@ def still(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
     def fixed(meter: Meter) -> PromptReport | None:
         report = reading(meter)
-        return report and replace(report, system=260, tools=390, trim_at=23_000, until_trim=21_500)
+        if report is None:
+            return None
+        trim_at = 23_000 if report.rolling else report.room
+        unsure = {"below": 160, "above": 420, "spread": 0.1}
+        return replace(report, system=260, tools=390, trim_at=trim_at, until_trim=21_500, **unsure)
 
     monkeypatch.setattr(Meter, "reading", fixed)
     monkeypatch.setenv("HOME", str(tmp_path))

@@ -89,10 +89,7 @@ class Summaries:
 
     @property
     def is_active(self) -> bool:
-        """Whether the next request contains the newest summary, rather than it only being ready.
-
-        Until it does, it is only ready.
-        """
+        """Whether the next request contains the newest summary; until then it is only ready."""
         planner, current = self._planner, self.current
         plan = planner.decisions
         if not planner.setup.rolling or current is None or plan is None or plan.summary is None:
@@ -333,6 +330,7 @@ class Summaries:
         branch, newest = state.conversation.messages, planner.summary
         return SummarySource(
             planned=planner.planned(branch),
+            branch=tuple(branch),
             newest=newest if newest is not None and newest.text else None,
             pins=planner.pins.on(branch),
             model=planner.setup.model,

@@ -13,11 +13,13 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import NamedTuple
 
-from rolling_chat.agent.request.builder import PlannedRequest, RequestBuilder, RequestParts, growth_of
+from rolling_chat.agent.memory.warm_summary import WarmPrompt
+from rolling_chat.agent.request.builder import PlannedRequest, RequestParts, growth_of
 from rolling_chat.agent.request.inputs import RequestInputs, canonical
 from rolling_chat.agent.request.model_limits import context_config, knowledge_of
-from rolling_chat.agent.request.planner import as_summary
+from rolling_chat.agent.request.planner import Planner, as_summary
 from rolling_chat.agent.runtime import Runtime
+from rolling_chat.agent.spending import Spending
 from rolling_chat.agent.turn.batching import batches
 from rolling_chat.agent.turn.running import TurnGate
 from rolling_chat.context import (
@@ -37,7 +39,7 @@ from rolling_chat.context import (
 )
 from rolling_chat.context.budget import window_budget
 from rolling_chat.context.pins import EXCLUDED_RESULT, resolve_pins
-from rolling_chat.context.summarize import MadeSummary, checked_steps, require_saving
+from rolling_chat.context.summarize import MadeSummary, checked_steps, prompt_tokens, require_saving
 from rolling_chat.context.summary_request import without_labels
 from rolling_chat.context.tokens import Tools
 from rolling_chat.messages import Ending, Message, Usage
@@ -60,19 +62,22 @@ _CLOSING = 1.0  # seconds that a turn waits at most for the connection of a ques
 _ANSWER = 2  # times what a summary may take, for an answer that is cut or has to be cleaned
 _FRAMING = 32  # tokens around the one message of a question
 
+_UNBOUNDED = 10**9  # tokens
+
 _OTHER_KIND = 1.25
 """How much more a model may count of a question than its counts of the chat let expect."""
 
 
 @dataclass(frozen=True, slots=True)
 class SummarySource:
-    """The inputs of a summary: the branch as it is planned, the system message first, and the settings.
+    """The inputs of a summary: the branch, as it is planned with the system message first, and the settings.
 
     `newest` is the summary that is extended; `model`, `chat_address` and `config` are the chat's own.
     `address` is that of the model that makes the summary. `memo` has what was counted of the branch.
     """
 
     planned: Sequence[Message]
+    branch: Sequence[Message]
     newest: StoredSummary | None
     pins: Pins
     model: str
@@ -120,12 +125,14 @@ class Summarizer:
     """
 
     runtime: Runtime
-    builder: RequestBuilder
+    planner: Planner
     spend: Callable[[Usage], None]
     gate: TurnGate
+    spending: Spending
     patience: float = PATIENCE
     _yielding: set[asyncio.Timeout] = field(default_factory=set)
     _has_yielded: asyncio.Event = field(default_factory=asyncio.Event)
+    _goes_cold: bool = False  # the last one that went on from the chat's prompt has failed
 
     def yield_to_turn(self) -> None:
         """Cancel requests that would delay the turn's own; they are sent again later."""
@@ -154,7 +161,7 @@ class Summarizer:
         made_by, refused = EXTRACT, ""
         if source.config.summarize == "model":
             model = source.config.summary_model or source.model
-            text, refused = await self._ask_model(source, messages, before, most, model)
+            text, refused = await self._ask_model(source, due, messages, most, model)
             made_by = EXTRACT if refused else model
         else:
             options = SummaryOptions(max_tokens=most, model=source.model, previous=before)
@@ -174,22 +181,78 @@ class Summarizer:
         return Made(summary, refused)
 
     async def _ask_model(
-        self, source: SummarySource, messages: Sequence[Message], before: str, most: int, model: str
+        self,
+        source: SummarySource,
+        due: DuePass,
+        messages: Sequence[Message],
+        most: int,
+        model: str,
     ) -> MadeSummary:
-        """Ask in as many questions as fit the model's window; the last answer is the summary."""
+        """Ask in as many questions as fit the model's window; the last answer is the summary.
+
+        Where that is cheaper, the question stands behind the chat's own prompt, which is in the cache.
+        """
         if source.address is None:
             raise SummaryError(f'the address of {model} is not known: set api_base under [models."{model}"]')
         config = self._config(model, source.address, most * _ANSWER)
         room = window_budget(config).room - _FRAMING
         options = SummaryOptions(
             max_tokens=most, max_prompt_tokens=max(int(room / _correction(model, config)), 1), model=model,
-            previous=before, focus=source.focus,
+            previous=source.newest.text if source.newest else "", focus=source.focus,
         )  # fmt: skip
+        if warm := await self._cheaper(source, due, messages, options):
+            return await self._ask_warm(source, warm, messages, options)
         steps = checked_steps(messages, options, source.memo)
         asked, made = await in_background(partial(_step, steps, None))
         while made is None:
             planned = self._plan(asked, source, model, config)
             asked, made = await in_background(partial(_step, steps, await self._ask_in_turn(planned, source)))
+        return made
+
+    async def _cheaper(
+        self, source: SummarySource, due: DuePass, messages: Sequence[Message], options: SummaryOptions
+    ) -> WarmPrompt | None:
+        """The chat's own prompt, if a question behind it is known to cost less than one of its own."""
+        goes_cold, self._goes_cold = self._goes_cold, False
+        same = (options.model, source.address) == (source.model, source.chat_address)
+        if goes_cold or not same or self.planner.setup.model != source.model:
+            return None
+        warm = WarmPrompt.of(self.planner, source.branch, due)
+        if warm is None:
+            return None
+        generation = source.newest.generation if source.newest else 0
+        price = warm.price(warm.ask(options.previous, "", options), due, generation)
+        if price is None:
+            return None
+        tokens = await in_background(partial(prompt_tokens, messages, options, source.memo))
+        other = self.planner.cache.fresh_price(tokens)
+        log.info("a summary costs $%.5f behind the chat's prompt, $%s by itself", price, other)
+        return warm if other is not None and price < other else None
+
+    async def _ask_warm(
+        self,
+        source: SummarySource,
+        warm: WarmPrompt,
+        messages: Sequence[Message],
+        options: SummaryOptions,
+    ) -> MadeSummary:
+        """Ask behind the chat's own prompt. After a failure the next summary has a prompt of its own."""
+        self._goes_cold = True
+        whole = replace(options, max_prompt_tokens=_UNBOUNDED)  # the messages are in the prompt already
+        steps = checked_steps(messages, whole, source.memo, warm.ask)
+        asked, made = await in_background(partial(_step, steps, None))
+        while made is None:
+            question = warm.plan(asked)
+            if question is None:
+                why = (
+                    "does not fit behind the conversation" if warm.is_current else "would go to another model"
+                )
+                raise SummaryError(f"the question {why}")
+            answer = await self._ask_in_turn(question, source)
+            if warm.is_current:
+                self.planner.cache.refresh(question.record.created_at)
+            asked, made = await in_background(partial(_step, steps, answer))
+        self._goes_cold = bool(made.refused)
         return made
 
     def _config(self, model: str, address: str | None, answer: int) -> ContextConfig:
@@ -209,7 +272,7 @@ class Summarizer:
             final = build_final_prompt([Message("user", asked)], config, model=model)
         except ContextOverflowError as error:
             raise SummaryError(f"a question to {model} does not fit its window: {error}") from error
-        planned = self.builder.build(
+        planned = self.planner.builder.build(
             RequestParts(
                 final, RequestInputs(config, "", ()), model, source.address,
                 config.max_context_tokens,
@@ -250,6 +313,8 @@ class Summarizer:
 
     async def _answer(self, question: PlannedRequest) -> Message:
         """What the model answers; the question's record is finished whatever comes of it."""
+        if limit := self.spending.forbids(question):
+            raise SummaryError(f"its cost might pass {limit}")
         store, usage, error = self.runtime.store, Usage(), "cancelled"
         started = time.monotonic()
         record_id = store.log_request(question.record, question.inputs)
@@ -258,6 +323,9 @@ class Summarizer:
                 answer = await self._finished(question.request)
             usage, error = answer.usage, ""
             self.spend(usage)
+            if answer.message.tool_calls:
+                error = f"{question.request.model} called a tool instead of writing a summary"
+                raise SummaryError(error)
             return replace(answer.message, content=normalize_text(answer.message.text))
         except TimeoutError:
             error = f"no answer within {self.patience:g} seconds"

@@ -9,8 +9,9 @@ from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from rolling_chat.agent.models import call_address
+from rolling_chat.agent.request.cache_misses import NO_PREFIX, PromptPrefix
 from rolling_chat.agent.request.inputs import RequestInputs, canonical, digest, wire_hash
-from rolling_chat.agent.request.model_limits import output_limit
+from rolling_chat.agent.request.model_limits import cache_ttl_of, output_limit
 from rolling_chat.agent.runtime import Runtime
 from rolling_chat.context import (
     ContextConfig,
@@ -43,7 +44,8 @@ class PlannedRequest:
     """A request, its report, and its record for the store.
 
     `inputs` is what it was made from; `room` what its upper bound may be at most, `answer_room` what the
-    window then leaves for an answer, in tokens; `plan` the decisions that it was made by.
+    window then leaves for an answer, in tokens; `plan` the decisions that it was made by. `prefix` is what
+    the provider's cache recognizes it by. `wire_tokens` is by how many tokens its wire form exceeds the plan.
     """
 
     request: Request
@@ -54,6 +56,8 @@ class PlannedRequest:
     room: int
     answer_room: int
     plan: ContextPlan
+    prefix: PromptPrefix = NO_PREFIX
+    wire_tokens: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +66,8 @@ class RequestParts:
 
     `head` is the message that its branch ends with. A `correction` is what the plain bound of the whole wire
     form is multiplied by, for a text that no reply has taught the size of; without one the plan's own bound
-    counts, and what the wire form adds to it. The `question` for a summary is kept with the inputs.
+    counts, and what the wire form adds to it. The `question` for a summary is kept with the inputs; with
+    `is_warm` it stands behind the chat's own prompt, which the provider then reads from its cache.
     """
 
     final: FinalPrompt
@@ -77,6 +82,7 @@ class RequestParts:
     previous_length: int = 0
     correction: float | None = None
     question: str = ""
+    is_warm: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +100,22 @@ def assemble(request: Request, wire_form: WireForm) -> Assembled:
     return Assembled(request, sent, wire_hash(sent, request.tools))
 
 
+def prefix_of(
+    assembled: Assembled, inputs: RequestInputs, sizes: Sequence[int] = (), tools_size: int = 0
+) -> PromptPrefix:
+    """Return what a provider's cache recognizes a request by; `sizes` are its messages', in tokens."""
+    request = assembled.request
+    known = sizes or [0] * len(assembled.sent)
+    return PromptPrefix(
+        hash(canonical(list(request.tools))),
+        hash(inputs.system),
+        request.tool_choice,
+        request.effort,
+        tuple((hash(text), size) for text, size in zip(assembled.sent, known, strict=True)),
+        tools_size,
+    )
+
+
 def growth_of(model: str, config: ContextConfig) -> float:
     """Return by what factor the model's replies suggest raising a plain bound."""
     estimator = bounding_estimator(model, config.calibration)
@@ -103,10 +125,10 @@ def growth_of(model: str, config: ContextConfig) -> float:
 def does_not_fit(report: PromptReport, config: ContextConfig) -> ContextOverflowError:
     """Return the error for a prompt that is too long even at its smallest."""
     return ContextOverflowError(
-        current=report.bound,
+        current=report.tested,
         maximum=report.room,
         largest=[("history", report.history), ("current turn", report.current), ("system", report.system)],
-        smallest_window=smallest_window(config, report.bound),
+        smallest_window=smallest_window(config, report.tested),
         report=report,
     )
 
@@ -123,17 +145,22 @@ class RequestBuilder:
     def build(self, parts: RequestParts) -> PlannedRequest:
         """Build a request; its report says whether its wire form fits the window."""
         assembled = assemble(self._request(parts), self._runtime.provider.wire_form)
-        bound, budget = self._bound(parts, assembled), window_budget(parts.inputs.config)
-        report = replace(
-            parts.final.report, bound=bound, reserve=budget.reserve, within_budget=bound <= budget.room
-        )
+        sizes, tools_size = self._sizes(parts, assembled.sent)
+        bound = self._bound(parts, sum(sizes) + tools_size)
+        budget = window_budget(parts.inputs.config)
+        planned = parts.final.report
+        unproven = planned.unproven and planned.unproven + bound - planned.bound
+        report = replace(planned, bound=bound, unproven=unproven, reserve=budget.reserve)
+        report = replace(report, within_budget=report.tested <= budget.room)
         limit = output_limit(parts.model, self._runtime.settings, self._runtime.catalog) or MAX_ANSWER
+        left = report.window - report.margin - max(report.tested, report.token_count)
         asked = {"question": parts.question} if parts.purpose == "summary" else {}
         inputs: JsonObject = {**asked, **parts.inputs.to_json()}
         return PlannedRequest(
             assembled.request, report, wire.made_by(parts.model),
             self._record(parts, assembled, report, digest(inputs)), inputs, budget.room,
-            min(limit, report.window - report.margin - max(bound, report.token_count)), parts.final.plan,
+            min(limit, left), parts.final.plan,
+            prefix_of(assembled, parts.inputs, sizes, tools_size), bound - parts.final.report.bound,
         )  # fmt: skip
 
     def _request(self, parts: RequestParts) -> Request:
@@ -144,23 +171,25 @@ class RequestBuilder:
             tool_choice=parts.tool_choice,
             effort=parts.effort,
             window=parts.window,
-            session_id=self._session_id if parts.purpose == "answer" else "",  # it keys the prompt cache
+            # it keys the prompt cache
+            session_id=self._session_id if parts.purpose == "answer" or parts.is_warm else "",
             api_base=call_address(self._runtime, parts.model, parts.address),
             previous_length=parts.previous_length,
             stable_system_chars=len(parts.inputs.system),
+            cache_ttl=cache_ttl_of(parts.model, self._runtime.settings, self._runtime.catalog),
             text_tools=parts.inputs.text_tools,
         )
 
     def _record(
         self, parts: RequestParts, assembled: Assembled, report: PromptReport, settings_digest: str
     ) -> RequestRecord:
-        is_answer = parts.purpose == "answer"
+        has_plan = parts.purpose == "answer" or parts.is_warm
         return RequestRecord(
             id="",
             session_id=self._session_id,
             head=parts.head,
             model=parts.model,
-            plan=parts.final.plan.to_json(with_sizes=False) if is_answer else None,
+            plan=parts.final.plan.to_json(with_sizes=False) if has_plan else None,
             settings_digest=settings_digest,
             pipeline_version=PIPELINE_VERSION,
             wire_hash=assembled.hash,
@@ -171,8 +200,8 @@ class RequestBuilder:
             purpose=parts.purpose,
         )
 
-    def _bound(self, parts: RequestParts, assembled: Assembled) -> int:
-        plain = self._plain_bound(parts, assembled.sent)
+    def _bound(self, parts: RequestParts, plain: int) -> int:
+        """The bound of the wire form, from its bound before any correction."""
         if parts.correction is not None:
             return math.ceil(plain * parts.correction)
         more = plain - prompt_bound(
@@ -183,9 +212,11 @@ class RequestBuilder:
             more * max(1.0, growth_of(parts.model, parts.inputs.config))
         )
 
-    def _plain_bound(self, parts: RequestParts, sent: Sequence[bytes]) -> int:
-        """The bound of the wire form before any correction; what was counted for the last request is not
-        counted again."""
+    def _sizes(self, parts: RequestParts, sent: Sequence[bytes]) -> tuple[Sequence[int], int]:
+        """The bound of each message of the wire form, and that of the tools, before any correction.
+
+        What was counted for the last request is not counted again.
+        """
         model = parts.model
         framing = prompt_bound((), model=model)
         fresh: dict[bytes, int] = {}
@@ -197,6 +228,6 @@ class RequestBuilder:
             fresh[key] = known
         if parts.purpose == "answer":
             self._bounds = fresh
-        total = sum(fresh[model.encode() + b"\0" + text] for text in sent)
         beside = () if parts.inputs.text_tools else parts.inputs.tools
-        return total + prompt_bound((), tools=beside, model=model, memo=self._memo)
+        tools_size = prompt_bound((), tools=beside, model=model, memo=self._memo)
+        return [fresh[model.encode() + b"\0" + text] for text in sent], tools_size

@@ -3,19 +3,61 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from functools import partial
+from itertools import chain
 
-from rolling_chat.context import CountMemo
-from rolling_chat.context.prompt_items import MeasuredSizes, Size, characters_of
+from rolling_chat.context import Calibration, CountMemo
+from rolling_chat.context.measured_sizes import (
+    Confirmed,
+    MeasuredSizes,
+    SizeKey,
+    TokensByKey,
+    characters_of,
+    reply_size,
+)
 from rolling_chat.context.tokens import bounding_estimator
-from rolling_chat.messages import Message
+from rolling_chat.messages import Ending, Message, Usage
+from rolling_chat.providers import wire
 from rolling_chat.providers.background_thread import in_background
 from rolling_chat.sessions.records import Counts
 
 _LONG = 50_000  # characters: counted in some 5 ms, dense text in ten times that
 _NEWEST = 16  # messages among which there may be one that nobody counted
-_MEASURED = "="  # what the name of a model begins with where its sizes are stored among the raw counts
+
+# What the name of a size begins with among the stored counts of a message. A number follows, and after the
+# last sign the model: `=812=model` are the tokens of 812 characters that were sent of it, `+812=model` those
+# that the model reported when it wrote them, `@340=model` the tokens of system message and tools in the
+# request that ended with it, whose plain estimate was 340. `=model` is the first, of all of its characters.
+_MEASURED, _REPLY, _FIXED = "=", "+", "@"
+
+
+@dataclass(slots=True)
+class _Reported:
+    """What one model reported, by message id."""
+
+    sizes: defaultdict[str, dict[int, int]] = field(default_factory=lambda: defaultdict(dict))
+    replies: dict[str, tuple[int, int]] = field(default_factory=dict)  # characters and tokens
+    fixed: dict[str, tuple[int, int]] = field(default_factory=dict)  # estimate and tokens
+
+    def load(self, message: Message, sign: str, number: int | None, tokens: int) -> None:
+        match sign, number:
+            case "=", _:
+                characters = characters_of(message) if number is None else number
+                self.sizes[message.id][characters] = tokens
+            case "+", int():
+                self.replies[message.id] = (number, tokens)
+            case "@", int():
+                self.fixed[message.id] = (number, tokens)
+
+    def stored(self, message_id: str, model: str) -> Iterator[tuple[str, int]]:
+        for characters, tokens in self.sizes.get(message_id, {}).items():
+            yield f"{_MEASURED}{characters}={model}", tokens
+        for sign, known in ((_REPLY, self.replies), (_FIXED, self.fixed)):
+            if message_id in known:
+                number, tokens = known[message_id]
+                yield f"{sign}{number}={model}", tokens
 
 
 class SessionCounts:
@@ -26,32 +68,40 @@ class SessionCounts:
 
     def __init__(self) -> None:
         self.memo = CountMemo()
-        self._measured: defaultdict[str, dict[str, int]] = defaultdict(dict)  # by model and by message id
-        self._unsaved: set[str] = set()
+        self._reported: defaultdict[str, _Reported] = defaultdict(_Reported)  # by model
+        self._unsaved: dict[str, Message] = {}  # by id
+        self._taken: dict[str, Message] = {}  # those that were taken to be saved last
 
     def load(self, messages: Sequence[Message], stored: Counts) -> None:
         """Take in the stored counts of messages that were just read."""
         for message in messages:
             raw = dict(stored.get(message.id, {}))
-            for name in [name for name in raw if name.startswith(_MEASURED)]:
-                self._measured[name.removeprefix(_MEASURED)][message.id] = raw.pop(name)
+            for name in [name for name in raw if name.startswith((_MEASURED, _REPLY, _FIXED))]:
+                number, is_numbered, model = name[1:].partition("=")
+                if is_numbered and number.isdecimal():
+                    self._reported[model].load(message, name[0], int(number), raw.pop(name))
+                else:
+                    self._reported[name[1:]].load(message, name[0], None, raw.pop(name))
             self.memo.load(message, raw)
 
     def take_unsaved(self, messages: Sequence[Message]) -> Counts:
-        """Return all counts of those of `messages` that have new ones; they are taken to be saved now."""
-        ids, self._unsaved = self._unsaved, set()
-        ids |= {message.id for message in self.memo.take_new(messages)}
-        if not ids:
-            return {}
-        return {message.id: self._counts_of(message) for message in messages if message.id in ids}
+        """Return all counts of those messages that have new ones; they are taken to be saved now.
 
-    def put_back(self, ids: Collection[str]) -> None:
-        """Take the counts of messages for unsaved again: they could not be stored."""
-        self._unsaved |= set(ids)
+        `messages` are the branch, among which the memo's new counts are looked for.
+        """
+        unsaved, self._unsaved = self._unsaved, {}
+        unsaved |= {message.id: message for message in self.memo.take_new(messages)}
+        self._taken = unsaved
+        return {message.id: self._counts_of(message) for message in unsaved.values()}
+
+    def put_back(self) -> None:
+        """Take for unsaved again what was taken last: it could not be stored."""
+        self._unsaved = self._taken | self._unsaved
 
     def known_tokens(self, message: Message) -> int:
         """Return the most tokens that were counted or measured of `message`, 0 if none were."""
-        return max(self._counts_of(message).values(), default=0)
+        measured = [one.sizes.get(message.id, {}).values() for one in tuple(self._reported.values())]
+        return max(chain(self.memo.counts_of(message).values(), *measured), default=0)
 
     def uncounted(self, messages: Sequence[Message]) -> list[Message]:
         """Return the long messages among the newest that were never counted."""
@@ -67,37 +117,89 @@ class SessionCounts:
     def measured_sizes(
         self, planned: Sequence[Message], branch: Sequence[Message], model: str
     ) -> MeasuredSizes:
-        """Return what `model` measured of the messages of a prompt, the system message first.
-
-        A message of `branch` that is not planned as it is has no known size.
-        """
-        tokens = self._measured.get(model)
-        if not tokens:
+        """Return what `model` reported of the messages of a prompt, the system message first."""
+        reported = self._reported.get(model)
+        if reported is None:
             return MeasuredSizes(model)
-        pairs = enumerate(zip(planned[1:], branch, strict=True), 1)
-        return MeasuredSizes(model).add(
-            {
-                index: Size(tokens[message.id], characters_of(message))
-                for index, (message, given) in pairs
-                if message is given and message.id in tokens
-            }
-        )
+        sizes, replies = dict[SizeKey, int](), dict[SizeKey, int]()
+        for index, (message, given) in enumerate(zip(planned[1:], branch, strict=True), 1):
+            for characters, tokens in reported.sizes.get(given.id, {}).items():
+                sizes[index, characters] = tokens
+            characters, tokens = reported.replies.get(given.id, (0, 0))
+            if tokens and characters == characters_of(message):
+                replies[index, characters] = tokens
+        return MeasuredSizes(model).add(sizes).add_replies(replies)
 
-    def measure(self, branch: Sequence[Message], sizes: Mapping[int, int], model: str) -> None:
-        """Add sizes that `model` measured of the messages of `branch`, whose first has index 1."""
-        for index, tokens in sizes.items():
+    def confirmed(self, branch: Sequence[Message], measured: MeasuredSizes) -> Confirmed | None:
+        """Return the newest count of a beginning of `branch` by the model of `measured`, None if none."""
+        reported = self._reported.get(measured.model)
+        if reported is None or not reported.fixed:
+            return None
+        for head in range(len(branch), 0, -1):
+            if (known := reported.fixed.get(branch[head - 1].id)) is not None:
+                estimate, fixed = known
+                newest = {index: tokens for (index, _), tokens in measured.sizes.items() if index <= head}
+                return Confirmed(measured.model, fixed + sum(newest.values()), fixed, estimate)
+        return None
+
+    def measure(
+        self, branch: Sequence[Message], sizes: TokensByKey, model: str, confirmed: Confirmed | None = None
+    ) -> None:
+        """Add sizes that `model` reported of the messages of `branch`, whose first has index 1.
+
+        `confirmed` is its count of the prompt that ended with the last of them.
+        """
+        reported = self._reported[model]
+        for (index, characters), tokens in sizes.items():
             if 0 < index <= len(branch):
-                message_id = branch[index - 1].id
-                self._measured[model][message_id] = tokens
-                self._unsaved.add(message_id)
+                message = branch[index - 1]
+                reported.sizes[message.id][characters] = tokens
+                self._unsaved[message.id] = message
+        if confirmed is not None and branch:
+            reported.fixed[branch[-1].id] = (confirmed.estimate, confirmed.fixed)
+            self._unsaved[branch[-1].id] = branch[-1]
+
+    def forget(self, branch: Sequence[Message], model: str) -> None:
+        """Forget what `model` reported of messages, those of `branch` in the store as well."""
+        forgotten = self._reported.pop(model, _Reported())
+        known = {*forgotten.sizes, *forgotten.replies, *forgotten.fixed}
+        self._unsaved |= {message.id: message for message in branch if message.id in known}
+
+    def measure_reply(
+        self, reply: Message, usage: Usage, seen: Message, model: str, calibration: Calibration
+    ) -> int | None:
+        """Add the size of a reply that `model` has just written; return it, None if its usage tells none.
+
+        `seen` is the reply as the model will see it.
+        """
+        estimator = bounding_estimator(model, calibration, self.memo)
+        size = reply_size(seen, _written(reply, usage, seen), estimator)
+        if size is not None:
+            self._reported[model].replies[reply.id] = (characters_of(seen), size)
+            self._unsaved[reply.id] = reply
+        return size
 
     def _counts_of(self, message: Message) -> dict[str, int]:
-        measured = tuple(self._measured.items())
-        return self.memo.counts_of(message) | {
-            f"{_MEASURED}{model}": tokens[message.id] for model, tokens in measured if message.id in tokens
-        }
+        counts = self.memo.counts_of(message)
+        for model, reported in tuple(self._reported.items()):
+            counts.update(reported.stored(message.id, model))
+        return counts
 
 
-def new_sizes(before: MeasuredSizes, after: MeasuredSizes) -> dict[int, int]:
-    """Return the tokens newly measured by a reply, by index in the prompt."""
-    return {index: size.tokens for index, size in after.sizes.items() if size is not before.sizes.get(index)}
+def _written(reply: Message, usage: Usage, seen: Message) -> int:
+    """The output tokens that come back with a reply; 0 where that is not known."""
+    extras, kept = reply.extras or {}, seen.extras or {}
+    if reply.ending is not Ending.COMPLETE and (reply.ending is not Ending.LENGTH or reply.tool_calls):
+        return 0
+    if wire.THINKING_BLOCKS in extras:
+        return 0  # of these providers keep as much as they like, and report an estimate
+    if kept.get(wire.REASONING):
+        return usage.output_tokens
+    if extras.get(wire.REASONING) and not usage.reasoning_tokens:
+        return 0
+    return usage.output_tokens - usage.reasoning_tokens
+
+
+def new_sizes(before: MeasuredSizes, after: MeasuredSizes) -> dict[SizeKey, int]:
+    """Return the tokens newly measured by a reply, by index in the prompt and characters sent."""
+    return {key: tokens for key, tokens in after.sizes.items() if before.sizes.get(key) != tokens}

@@ -6,12 +6,44 @@ import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
+from threading import Lock
 
 from rolling_chat.context import Calibration, ContextConfig
 from rolling_chat.context.tokens import Tools
 from rolling_chat.messages import Json, JsonObject, Message
 from rolling_chat.providers import wire
 from rolling_chat.providers.text_calls import describe_tools
+
+
+class SeenBranch:
+    """A branch as a model may see it, of which only what is new is looked at. Safe for threads."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._kind = ("", True)
+        self._given: list[Message] = []
+        self._shown: list[Message] = []
+
+    def below(
+        self, system: Message, branch: Sequence[Message], model: str, *, pictures: bool
+    ) -> list[Message]:
+        """Return `system` and the messages of `branch` as `model` may see them, see `wire.for_model`."""
+        with self._lock:
+            count = _common(self._given, branch) if self._kind == (model, pictures) else 0
+            new = branch[count:]
+            self._kind = (model, pictures)
+            self._given[count:] = new
+            self._shown[count:] = wire.for_model(new, model, pictures=pictures)
+            return [system, *self._shown]
+
+
+def _common(one: Sequence[Message], other: Sequence[Message]) -> int:
+    """Count the messages that two branches of one tree begin with."""
+    count = min(len(one), len(other))
+    # the same message at the same index has the same messages before it
+    while count and one[count - 1] is not other[count - 1]:
+        count -= 1
+    return count
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +65,13 @@ class RequestInputs:
         """The tools in the form in which they take room: schemas, or a part of the system prompt."""
         return describe_tools(self.tools) if self.text_tools else self.tools
 
-    def prompt(self, branch: Sequence[Message], model: str) -> list[Message]:
-        """Return the messages to plan: the system prompt, then the branch as `model` may see it."""
-        return [Message("system", self.system), *wire.for_model(branch, model, pictures=self.pictures)]
+    def prompt(self, branch: Sequence[Message], model: str, seen: SeenBranch | None = None) -> list[Message]:
+        """Return the messages to plan: the system prompt, then the branch as `model` may see it.
+
+        `seen` remembers what it was made of before, for a branch that grows.
+        """
+        system = Message("system", self.system)
+        return (seen or SeenBranch()).below(system, branch, model, pictures=self.pictures)
 
     def to_json(self) -> dict[str, Json]:
         """Return the inputs as plain JSON values.
@@ -54,6 +90,7 @@ class RequestInputs:
         """Read inputs back; keys that the configuration no longer has are ignored."""
         known = {field.name for field in fields(ContextConfig)}
         config = {key: value for key, value in data["config"].items() if key in known}
+        config["unproven_share"] = 0.0  # what was sent once is built again, and not tested
         config["calibration"] = Calibration(**config.get("calibration", {}))
         return cls(
             ContextConfig(**config),

@@ -5,17 +5,19 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import lru_cache
 from types import MappingProxyType
 
 from rolling_chat.context import Calibration, ContextConfig, Measurements, count_tokens, get_context_limit
 from rolling_chat.context.budget import window_budget
 from rolling_chat.context.calibration import NOT_CALIBRATED, safety_margin
 from rolling_chat.context.families import knows_context_limit
-from rolling_chat.context_keys import ContextKeys, Truncation
+from rolling_chat.context_keys import CacheTtl, ContextKeys, Truncation
 from rolling_chat.messages import JsonObject
 from rolling_chat.providers import wire
 from rolling_chat.providers.model_ref import ModelRef
 from rolling_chat.providers.offline import offline_window
+from rolling_chat.providers.wire_families import find_family
 from rolling_chat.sessions.records import Learned
 from rolling_chat.sessions.store import SessionStore
 from rolling_chat.settings.catalog import ModelCatalog, ModelInfo
@@ -28,6 +30,9 @@ from rolling_chat.tools.memory import RECALL
 _THINKING: Mapping[str, int] = MappingProxyType(
     {"minimal": 128, "low": 1_024, "medium": 2_048, "high": 4_096, "xhigh": 8_192, "max": 16_384}
 )
+
+_MIN_BUDGET = 1_024  # tokens: Anthropic's least budget of thought
+_MIN_ANSWER = 256  # tokens of answer beside the thoughts
 
 NOTHING_LEARNED = Learned()
 NOTHING_MEASURED = Measurements()
@@ -52,11 +57,13 @@ class Knowledge:
         parts = []
         if self.learned.limit:
             parts.append(f"a window of {self.learned.limit:,} tokens from a refusal")
-        if self.measurements.groups:
+        if self.measurements.groups or self.measurements.wholes:
             parts.append(
                 f"it counts {calibration.estimate:.2f} times our estimate, {calibration.bound:.2f} at most "
                 f"({self.measurements.replies:,} replies)"
             )
+        if self.measurements.is_miscounted:
+            parts.append("its server counted a prompt wrongly, and is asked for no more counts")
         return "; ".join(parts) or "nothing yet of this model"
 
 
@@ -110,8 +117,35 @@ def output_limit(model: str, settings: Settings, catalog: ModelCatalog) -> int:
 def effort_of(model: str, wanted: str, catalog: ModelCatalog) -> str:
     """Return the reasoning effort to ask of `model`; empty for one that is known not to reason."""
     info = _known(model, catalog)
-    cannot = ModelRef.parse(model).is_demo or (info is not None and not info.supports_reasoning)
-    return "" if cannot else wanted
+    if ModelRef.parse(model).is_demo or (info is not None and not info.supports_reasoning):
+        return ""
+    most = find_family(model).max_effort
+    return most if most and _THINKING.get(wanted, 0) > _THINKING[most] else wanted
+
+
+def effort_within(effort: str, max_tokens: int | None) -> str:
+    """Return `effort`, or the next lower one whose thoughts leave room for an answer in `max_tokens`.
+
+    Claude refuses a budget of thought that is not below its output limit. Empty: the model's default.
+    """
+    if max_tokens is None or effort not in _THINKING:
+        return effort
+    names = list(_THINKING)
+    lower = reversed(names[: names.index(effort) + 1])
+    fitting = (name for name in lower if max(_THINKING[name], _MIN_BUDGET) + _MIN_ANSWER <= max_tokens)
+    return next(fitting, "")
+
+
+def cache_ttl_of(model: str, settings: Settings, catalog: ModelCatalog) -> CacheTtl:
+    """Return the time to live that the cache marks of `model` ask for.
+
+    An hour where the setting says so; on Bedrock only if the catalog has a price for it: others take none.
+    """
+    wanted = settings.context.cache_ttl
+    if wanted == "5m" or not find_family(model).cache_marks:
+        return "5m"
+    info = _known(model, catalog) if ModelRef.parse(model).served_by.startswith("bedrock") else None
+    return "5m" if info is not None and info.prices.cache_write_hour is None else wanted
 
 
 def offers_tools(model: str, catalog: ModelCatalog) -> bool:
@@ -147,7 +181,7 @@ def context_config(
     context = settings.context
     window = max(window_of(model, settings, catalog, learned, served=served), 1)
     most_out = output_limit(model, settings, catalog)
-    floor = count_tokens(system, model) + count_tokens(json.dumps(list(tools)), model)
+    floor = _count_once(system, model) + _count_once(json.dumps(list(tools)), model)
     truncations: dict[str, Truncation] = {
         name: tool.truncation for name, tool in context.tools.items() if tool.truncation
     }
@@ -171,6 +205,12 @@ def context_config(
     room = window_budget(replace(config, safety_margin=context.safety_margin)).room
     most = (room - int(floor * calibration.shape)) // 4
     return replace(config, max_tool_result_tokens=max(min(context.max_tool_result_tokens, most), 1))
+
+
+@lru_cache(maxsize=16)
+def _count_once(text: str, model: str) -> int:
+    """Count what stays the same from request to request."""
+    return count_tokens(text, model)
 
 
 def _has(name: str, tools: Sequence[JsonObject]) -> bool:

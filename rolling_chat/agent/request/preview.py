@@ -8,8 +8,9 @@ from functools import partial
 from rolling_chat.agent.errors import in_words
 from rolling_chat.agent.request.builder import PlannedRequest, ToolChoice
 from rolling_chat.agent.request.planner import Preview
+from rolling_chat.agent.request.prompt_counter import PromptCounter
 from rolling_chat.agent.session_state import SessionState
-from rolling_chat.context import PromptReport
+from rolling_chat.context import ContextOverflowError, PromptReport
 from rolling_chat.messages import Message
 from rolling_chat.providers.background_thread import in_background
 
@@ -20,10 +21,11 @@ class RequestPreview:
     A request that is too long has a report as well. Methods raise ChatError where the branch cannot be read.
     """
 
-    def __init__(self, state: SessionState) -> None:
+    def __init__(self, state: SessionState, counter: PromptCounter) -> None:
         self._state = state
         self._conversation = state.conversation
         self._planner = state.planner
+        self._counter = counter
         self._report: tuple[object, PromptReport] | None = None
         self._making = asyncio.Lock()
 
@@ -83,17 +85,33 @@ class RequestPreview:
     async def plan(self, tool_choice: ToolChoice, most: int) -> PlannedRequest:
         """Plan the next request, to be sent now; off the event loop where there is much to look at.
 
+        What only its upper bound keeps from fitting is counted by the provider, where it can be asked.
         `most` as for `Planner.plan`. Raises ContextOverflowError and StoreError.
         """
-        planner, conversation = self._planner, self._conversation
+        planner = self._planner
         planner.notice_idleness()
-        planner.remember_sizes(conversation.messages)
-        if planner.is_quick(conversation.messages):
-            planned = planner.plan(conversation.messages, tool_choice=tool_choice, most=most)
-            conversation.save_counts()
+        await self._counter.count_uncertain(self._conversation.messages, tool_choice)
+        try:
+            planned = await self._plan(tool_choice, most)
+        except ContextOverflowError:
+            if most or not await self._counter.settle(self._conversation.messages, tool_choice):
+                raise
+            planned = await self._plan(tool_choice, most)
         else:
-            planned = await self._plan_in_background(tool_choice, most)
+            report = planned.report
+            gave_way = report.trimmed or report.reduced_reserve or report.bound > report.room
+            if gave_way and not most and await self._counter.settle(self._conversation.messages, tool_choice):
+                planned = await self._plan(tool_choice, most)
         planner.take(planned)
+        return planned
+
+    async def _plan(self, tool_choice: ToolChoice, most: int) -> PlannedRequest:
+        planner, conversation = self._planner, self._conversation
+        planner.remember_sizes(conversation.messages)
+        if not planner.is_quick(conversation.messages):
+            return await self._plan_in_background(tool_choice, most)
+        planned = planner.plan(conversation.messages, tool_choice=tool_choice, most=most)
+        conversation.save_counts()
         return planned
 
     async def _plan_in_background(self, tool_choice: ToolChoice, most: int) -> PlannedRequest:

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from rolling_chat.agent.request.builder import assemble
+from rolling_chat.agent.request.builder import assemble, prefix_of
+from rolling_chat.agent.request.cache_misses import PromptPrefix
 from rolling_chat.agent.request.counting import SessionCounts
 from rolling_chat.agent.request.inputs import RequestInputs
 from rolling_chat.context import (
@@ -27,13 +28,15 @@ from rolling_chat.sessions.store import SessionStore
 class RebuiltRequest:
     """A sent request, rebuilt: its record, the report with a row for every message, and the messages.
 
-    `wire_hash` is that of the rebuilt wire form; `is_same` says whether it is the one that was sent.
+    `wire_hash` is that of the rebuilt wire form; `is_same` says whether it is the one that was sent. `prefix`
+    is without sizes, tool choice and effort, which are not stored.
     """
 
     record: RequestRecord
     report: PromptReport
     messages: tuple[Message, ...]
     wire_hash: str
+    prefix: PromptPrefix
 
     @property
     def is_same(self) -> bool:
@@ -67,8 +70,9 @@ def rebuild_request(store: SessionStore, record: RequestRecord) -> RebuiltReques
         raise StoreError(f"request {record.id} cannot be built again: {error}") from error
     tools = tuple(dict(tool) for tool in inputs.tools)
     request = Request(record.model, tuple(final.messages), tools, text_tools=inputs.text_tools)
-    sent_as = assemble(request, partial(wire.to_wire, marks=False)).hash
-    return RebuiltRequest(record, _as_reported(final.report, record, inputs), request.messages, sent_as)
+    sent = assemble(request, partial(wire.to_wire, marks=False))
+    report = _as_reported(final.report, record, inputs)
+    return RebuiltRequest(record, report, request.messages, sent.hash, prefix_of(sent, inputs))
 
 
 def newest_inputs(store: SessionStore, session_id: str) -> RequestInputs | None:
@@ -83,14 +87,18 @@ def newest_inputs(store: SessionStore, session_id: str) -> RequestInputs | None:
 def _planned(
     store: SessionStore, record: RequestRecord, inputs: RequestInputs, kept: JsonObject, counts: SessionCounts
 ) -> Sequence[Message]:
-    """The messages that were planned: the branch, whose counts are loaded, or a question to a summarizer."""
-    if record.purpose == "summary":
-        return [Message("user", kept["question"])]
+    """The messages that were planned: the branch, whose counts are loaded, or a question to a summarizer.
+
+    A question that has a plan stood behind the branch.
+    """
+    question = [Message("user", kept["question"])] if record.purpose == "summary" else []
+    if question and record.plan is None:
+        return question
     if not record.head:
         return inputs.prompt([], record.model)
     branch = store.stretch(record.session_id, None, record.head)
     counts.load(branch.messages, branch.counts)
-    return inputs.prompt(branch.messages, record.model)
+    return inputs.prompt([*branch.messages, *question], record.model)
 
 
 def _as_reported(report: PromptReport, record: RequestRecord, inputs: RequestInputs) -> PromptReport:
@@ -106,9 +114,13 @@ def _as_reported(report: PromptReport, record: RequestRecord, inputs: RequestInp
         current=sizes.get("current", report.current),
         margin=sizes.get("margin", report.margin),
         bound=record.bound,
+        unproven=record.totals.get("unproven", 0),
         reserve=window_budget(inputs.config).reserve,
+        history_budget=record.totals.get("history_budget", report.history_budget),
         trim_at=record.totals.get("trim_at", report.trim_at),
+        floor=record.totals.get("floor", report.floor),
         exact=record.totals.get("confirmed", False),
-        band=record.totals.get("band", 0.0),
+        below=record.totals.get("below", 0),
+        above=record.totals.get("above", 0),
         within_budget=True,
     )

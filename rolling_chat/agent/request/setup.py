@@ -15,7 +15,7 @@ from rolling_chat.agent.request.model_limits import (
     window_of,
 )
 from rolling_chat.agent.runtime import Runtime
-from rolling_chat.context import ContextConfig
+from rolling_chat.context import ContextConfig, Measurements
 from rolling_chat.context.calibration import Group
 from rolling_chat.messages import JsonObject
 from rolling_chat.sessions.records import Learned
@@ -75,8 +75,8 @@ class RequestSetup:
         wanted = settings.reasoning_effort if self._effort is None else self._effort
         return effort_of(self.model, wanted, self._runtime.catalog)
 
-    def use_effort(self, effort: Effort) -> None:
-        """Ask for another reasoning effort from the next request on."""
+    def use_effort(self, effort: Effort | None) -> None:
+        """Ask for another reasoning effort from the next request on; None: that of the settings."""
         self._effort = effort
         self.revision += 1
 
@@ -91,9 +91,27 @@ class RequestSetup:
         self.learned = learned
         self.revision += 1
 
-    def measure(self, group: Group | None) -> None:
-        """Store what a reply revealed about how this model counts tokens, for later processes too."""
-        self.measurements = self.measurements.add(group)
+    def measure(self, group: Group | None, *, is_counted: bool = False) -> None:
+        """Store what a reply revealed about how this model counts tokens, for later processes too.
+
+        `is_counted` where it was no reply, but a count of a request that was not answered.
+        """
+        added = self.measurements.add(group)
+        self.measurements = added.counted() if is_counted else added
+        self._runtime.store.models.keep_measured(self.model, self.address or "", self.measurements.to_json())
+        self.revision += 1
+
+    def note_try(self) -> None:
+        """Store that the model answered or refused a request without a count: the next goes by its bound."""
+        if not self.measurements.calibration.knows_nothing:
+            return
+        self.measurements = self.measurements.tried()
+        self._runtime.store.models.keep_measured(self.model, self.address or "", self.measurements.to_json())
+        self.revision += 1
+
+    def distrust_counts(self) -> None:
+        """Forget how this model counts tokens, for later processes too: its provider miscounted a prompt."""
+        self.measurements = Measurements(tries=self.measurements.tries + 1, is_miscounted=True)
         self._runtime.store.models.keep_measured(self.model, self.address or "", self.measurements.to_json())
         self.revision += 1
 
@@ -147,12 +165,14 @@ class RequestSetup:
 
     def config_under(self, context: ContextSettings, *, rolling: bool) -> ContextConfig:
         """Return the pipeline's configuration under other settings."""
-        return context_config(
+        config = context_config(
             self.model, replace(self._runtime.settings, context=context), self._runtime.catalog,
             rolling=rolling, system=self._system(rolling=rolling), tools=self._schemas(rolling=rolling),
             learned=self.learned, served=self.served_window, effort=self.effort,
             calibration=self.measurements.calibration,
         )  # fmt: skip
+        # a limit that was learned comes from a refusal: the model has been tried
+        return config if self.learned.limit else replace(config, unproven_share=1.0)
 
     def inputs(self, config: ContextConfig) -> RequestInputs:
         """Return the inputs of a request under `config`."""

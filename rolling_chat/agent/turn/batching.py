@@ -11,6 +11,7 @@ INTERVAL = 0.033
 """Seconds between two batches at least: the screen paints 30 times a second."""
 
 _MAX_WAITING = 10_000  # deltas; a stream whose batches nobody takes is read no further
+_MAX_READING = 0.01  # seconds without a pause: what a connection has buffered comes without one of its own
 _CLOSING = 2.0  # seconds that a connection is given to close
 
 
@@ -58,11 +59,16 @@ def join(deltas: Sequence[Delta]) -> list[Delta]:
 async def _read(
     stream: AsyncIterator[Delta], waiting: list[Delta], came: asyncio.Event, taken: asyncio.Event
 ) -> None:
+    now = asyncio.get_running_loop().time
+    paused = now()
     async for delta in stream:
         waiting.append(delta)
         came.set()
         if isinstance(delta, Finished):
             return
+        if now() - paused > _MAX_READING:
+            await asyncio.sleep(0)
+            paused = now()
         if len(waiting) >= _MAX_WAITING:
             taken.clear()
             await taken.wait()

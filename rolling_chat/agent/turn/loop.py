@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import itertools
 import logging
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from rolling_chat.agent.conversation import Conversation
 from rolling_chat.agent.errors import ChatError
 from rolling_chat.agent.permissions import written_calls_line
-from rolling_chat.agent.plan_mode import mode_note
+from rolling_chat.agent.plan_mode import PlanMode
 from rolling_chat.agent.request.builder import PlannedRequest, ToolChoice
+from rolling_chat.agent.request.cache_misses import CacheMiss
 from rolling_chat.agent.request.planner import Planner
 from rolling_chat.agent.spending import Spending, SpendingLimitError
 from rolling_chat.agent.turn.attaching import Attaching
+from rolling_chat.agent.turn.fallbacks import Fallbacks
 from rolling_chat.agent.turn.overflow import OverflowAdvice, is_near_limit, read_refusal
 from rolling_chat.agent.turn.reply import Reply
 from rolling_chat.agent.turn.tool_calls import CallRunner
@@ -78,18 +81,18 @@ class AgentLoop:
     waiting: WaitingMessages
     attaching: Attaching
     spending: Spending
+    fallbacks: Fallbacks
+    plan_mode: PlanMode
     log_file: str = ""
     usage: Usage = field(default_factory=Usage)
+    misses: list[CacheMiss] = field(default_factory=list)
     _reply: Reply | None = None
     _told_reserve: bool = False  # that the reserve for the answer gave way was said in this turn
     _misplaced: int = 0  # replies of this turn with calls that something followed
     _doubted: bool = False  # a refusal without a reason was taken for one of length in this turn
 
     async def run(self) -> SettledTurn:
-        """Run the turn; cancelling the task stops it, leaving a well-formed conversation.
-
-        Cancelling the task is the user's stop, and ends the turn in order.
-        """
+        """Run the turn. Cancelling the task is the user's stop: it leaves a well-formed conversation."""
         started = time.monotonic()
         error = ""
         try:
@@ -107,7 +110,8 @@ class AgentLoop:
         except StoreError as failure:
             log.exception("the turn could not be settled")
             outcome, error = Outcome.FAILED, str(failure)
-        ended = TurnEnded(outcome, self.usage, time.monotonic() - started, error)
+        missed = tuple((miss.cause.value, miss.tokens) for miss in self.misses)
+        ended = TurnEnded(outcome, self.usage, time.monotonic() - started, error, missed)
         return SettledTurn(tuple(settled), ended)
 
     async def _iterate(self) -> Outcome:
@@ -151,9 +155,8 @@ class AgentLoop:
                 continue
             if waiting not in self.waiting:  # taken back while the user was asked about a file
                 continue
-            note = mode_note(self.calls.permissions.policy, self.conversation.recent)
             said = self.conversation.add_user(
-                outgoing.text, note, outgoing.attachments, outgoing.files, in_turn=True
+                outgoing.text, self.plan_mode.note, outgoing.attachments, outgoing.files, in_turn=True
             )
             self.waiting.remove(waiting)
             await self.emit(Steered(said))
@@ -178,6 +181,43 @@ class AgentLoop:
         return ""
 
     async def _ask(self, iteration: int, tool_choice: ToolChoice) -> Message:
+        """Return the reply, of another model while the session's own is down (`Fallbacks`)."""
+        self.fallbacks.begin_request()
+        while True:
+            self._reply = None
+            try:
+                message = await self._ask_model(iteration, tool_choice)
+            except (ProviderError, ContextOverflowError) as error:
+                if self._has_begun:
+                    self.fallbacks.answered()
+                    raise
+                if not await self._fall_back(error):
+                    raise
+                continue
+            if line := self.fallbacks.answered():
+                await self.emit(Noticed(line))
+            return message
+
+    @property
+    def _has_begun(self) -> bool:
+        """Whether anything came of the reply to the request under way."""
+        return self._reply is not None and self._reply.has_begun
+
+    async def _fall_back(self, error: ProviderError | ContextOverflowError) -> bool:
+        """Go on with another model after an outage, if there is one; whatever the turn has done stays."""
+        setup = self.planner.setup
+        before = setup.model
+        if not self.fallbacks.take_over(error):
+            return False
+        log.warning("%s failed, %s answers instead: %s", before, setup.model, error)
+        if self._reply is not None:
+            self._reply.end(Ending.FAILED)
+        self.calls.tools, self.calls.trusts_text = setup.tools, setup.tool_calls == "text"
+        await self.ready()
+        await self.emit(Noticed(self.fallbacks.describe(before), warning=True))
+        return True
+
+    async def _ask_model(self, iteration: int, tool_choice: ToolChoice) -> Message:
         """Return the reply; a request refused as too long is planned and sent again, at most twice."""
         advice, refused = OverflowAdvice(), 0
         for attempt in itertools.count():
@@ -194,7 +234,10 @@ class AgentLoop:
                 if refusal is None:
                     raise
                 advice = read_refusal(refusal, planned)
-                self.planner.observe(advice.counted)
+                self.planner.setup.note_try()
+                if self.planner.learn_refusal(planned, advice.counted, self.conversation.messages):
+                    advice = advice.without_counts()
+                    self.conversation.save_counts()
                 if advice.learned is not None:
                     self.planner.setup.learn(advice.learned)
                 refused = planned.report.bound
@@ -215,7 +258,7 @@ class AgentLoop:
 
     def _as_refusal(self, error: ProviderError, planned: PlannedRequest) -> ProviderError | None:
         """`error` as a refusal for length, where it is one or may well be one; None where it is none."""
-        if self._reply is not None and self._reply.has_begun:
+        if self._has_begun:
             return None
         if error.kind is ErrorKind.TOO_LONG:
             return error
@@ -252,8 +295,8 @@ class AgentLoop:
     async def _request(self, planned: PlannedRequest, iteration: int) -> Message:
         """Send one request; its record in the store is finished whatever comes of it."""
         reply = self._reply = Reply(
-            self.conversation, self.provider, planned.request, planned.made_by, iteration, self.emit,
-            self.planner.setup.tool_calls != "native",
+            self.conversation, self.provider, replace(planned.request, patience=self.fallbacks.patience),
+            planned.made_by, iteration, self.emit, self.planner.setup.tool_calls != "native",
         )  # fmt: skip
         record_id = self.planner.record(planned)
         started, error = time.monotonic(), "cancelled"
@@ -266,9 +309,13 @@ class AgentLoop:
             raise
         finally:
             self.usage += reply.usage
-            self.planner.finish(record_id, reply.usage, time.monotonic() - started, error)
+            miss = self.planner.finish(record_id, planned, reply.usage, time.monotonic() - started, error)
+            if miss is not None:
+                self.misses.append(miss)
         if not reply.was_retried:  # some servers report the sum of what was tried
-            self.planner.succeed(reply.usage.input_tokens)
+            self.planner.succeed(reply.usage, message, self.conversation.messages)
+            with contextlib.suppress(StoreError):  # they are stored with the next request
+                self.conversation.save_counts()
         return message
 
     def _settle(self, outcome: Outcome, settled: list[ReplyEnded | ToolEnded]) -> None:

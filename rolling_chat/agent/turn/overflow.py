@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rolling_chat.agent.request.builder import PlannedRequest
 from rolling_chat.providers.protocol import ProviderError
@@ -33,6 +33,14 @@ class OverflowAdvice:
     most: int = 0
     line: str = ""
 
+    def without_counts(self) -> OverflowAdvice:
+        """Return the advice after a prompt was refused that the provider had counted as small enough.
+
+        The next try is planned by estimates again: they tell how much less is to be sent.
+        """
+        line = "The model refused a prompt that its server had counted as small enough; planned again."
+        return replace(self, most=0, line=line)
+
 
 def read_refusal(error: ProviderError, planned: PlannedRequest) -> OverflowAdvice:
     """Return what to do after the refusal of `planned`, and what it reveals about the model.
@@ -45,7 +53,7 @@ def read_refusal(error: ProviderError, planned: PlannedRequest) -> OverflowAdvic
         return _nothing_said(planned)
     answer = planned.request.max_tokens or 0
     if requested is None:
-        if limit >= report.bound + answer:
+        if limit >= report.bound + answer and not report.unproven:
             return _nothing_said(planned)
         return OverflowAdvice(Learned(limit), line=_line(limit, 0, planned))
     counted = error.prompt or _prompt_part(requested, answer, report.token_count)

@@ -58,7 +58,7 @@ def find_obstacle(report: PromptReport, rolled: PromptReport, *, can_read: bool)
     if rolled.within_budget:
         room = int(_SHARE_OF_REFUSED * rolled.bound)
     tokens = last.tokens_before
-    free = int(room / (1 + rolled.band)) - (rolled.token_count - tokens)
+    free = room * rolled.token_count // max(1, rolled.bound) - (rolled.token_count - tokens)
     if free >= _MIN_ROOM and tokens > free:
         return Obstacle(LargeMessage(last.id, tokens, free, can_read))
     if rolled.within_budget:

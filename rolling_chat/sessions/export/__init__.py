@@ -12,9 +12,9 @@ from rolling_chat.sessions.export.as_markdown import to_markdown
 from rolling_chat.sessions.records import SessionInfo, StoredSummary
 from rolling_chat.text import without_controls
 
-__all__ = ["FORMATS", "export", "format_of", "to_json", "to_jsonl", "to_markdown"]
+__all__ = ["EXPORT_FORMATS", "export", "format_of", "to_json", "to_jsonl", "to_markdown"]
 
-FORMATS = {"markdown": "md", "jsonl": "jsonl", "html": "html", "json": "json"}
+EXPORT_FORMATS = {"markdown": "md", "jsonl": "jsonl", "html": "html", "json": "json"}
 """The formats, and what their files' names end with."""
 
 
@@ -25,7 +25,7 @@ def export(
     summary: StoredSummary | None = None,
     secrets: Collection[str] = (),
 ) -> str:
-    """Return a whole conversation in one of FORMATS, without secrets and terminal control characters.
+    """Return a whole conversation in one of EXPORT_FORMATS, without secrets and terminal control characters.
 
     `secrets`, and what has the shape of a secret, are hidden. JSON carries the `summary`, too: the others
     are to be read, or are messages alone.
@@ -70,4 +70,4 @@ def _redacted(message: Message, secrets: Collection[str]) -> Message:
 def format_of(file_name: str) -> str:
     """Return the export format that a file name's ending stands for; empty for any other ending."""
     ending = file_name.lower().rpartition(".")[2]
-    return next((name for name, known in FORMATS.items() if known == ending), "")
+    return next((name for name, known in EXPORT_FORMATS.items() if known == ending), "")

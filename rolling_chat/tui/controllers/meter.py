@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from rolling_chat import figures
 from rolling_chat.agent import ChatError
+from rolling_chat.commands.cache_lines import cache_word, cold_cache_lines
 from rolling_chat.context.report import Fate
 from rolling_chat.events import (
     CallForming,
@@ -47,6 +48,7 @@ class Meter:
         self._has_begun = False
         self._report: PromptReport | None = None
         self._session = ""  # whose report it is
+        self._counted_down: tuple[str, PromptReport] | None = None  # the turns left were, in which session
         self._reply: StreamedReply | None = None
         self._draft = ""
         self._sending = 0
@@ -62,6 +64,12 @@ class Meter:
     def usage(self) -> Usage:
         """What the session has used and cost."""
         return self._chat.usage
+
+    @property
+    def cache(self) -> str:
+        """How long the provider's cache of the session lives; empty where that is not known."""
+        status = self._chat.session.planner.cache.status if self._has_begun else None
+        return cache_word(status.seconds_left if status is not None else None)
 
     def begin(self) -> None:
         """Start counting; what counting needs is loaded."""
@@ -116,6 +124,9 @@ class Meter:
         if report is None:
             return None
         said = report.without_stand_ins().grown(self._streamed())
+        if self._counted_down is not None and self._counted_down[0] == self._session:
+            said = said.after(self._counted_down[1])
+        self._counted_down = (self._session, said)
         return said.with_draft(self.draft_tokens + self._sending)
 
     def draft_hints(self, *, busy: bool) -> tuple[str, ...]:
@@ -124,6 +135,9 @@ class Meter:
             return ()
         price = f"+{figures.tokens(self.draft_tokens)}"
         effect = "" if busy else self._effect()
+        cold = () if busy or effect else self._cold()
+        if cold:
+            return f"this message {price} tokens · {cold[0]}", f"{price} · {cold[0]}", *cold, price
         if not effect:
             return f"this message {price} tokens", f"{price} tokens", price
         short = effect.replace(" messages ", " ").replace(" message ", " ")
@@ -146,6 +160,15 @@ class Meter:
         except ChatError as error:
             _log.warning("no report: %s", error)
         return self._report
+
+    def _cold(self) -> tuple[str, ...]:
+        """Return texts on what the request will cost that finds the cache cold; none while it is warm."""
+        cache, report = self._chat.session.planner.cache, self._newest_report()
+        status = cache.status
+        if report is None or status is None or status.seconds_left > 0:
+            return ()
+        tokens = report.token_count + self.draft_tokens
+        return cold_cache_lines(tokens, cache.fresh_price(tokens))
 
     def _streamed(self) -> int:
         reply = self._reply

@@ -96,6 +96,7 @@ class Painter:
         self._rows_after = 0.0
         self._frames: Timer | None = None
         self._is_due = False
+        self._cache = ""
 
     def begin(self) -> None:
         """Start listening to the state; the screen must be mounted."""
@@ -145,9 +146,17 @@ class Painter:
         screen.query_one(StatusLine).show(screen.state.status(now), hints, busy=busy, now=now)
         policy = screen.chat.session.permissions.policy
         screen.query_one(Gauge).show(
-            self._meter.reading(), self._meter.usage, "" if policy == "ask" else f"mode: {policy}"
-        )
+            self._meter.reading(), self._meter.usage, "" if policy == "ask" else f"mode: {policy}",
+            self._meter.cache,
+        )  # fmt: skip
+        self._cache = self._meter.cache
         self.hint_keys()
+
+    def follow_cache(self) -> None:
+        """Redraw the rows once the time that the provider's cache still lives reads otherwise."""
+        if self._meter.cache != self._cache:
+            with suppress(NoMatches):  # the screen may be going already
+                self.paint_rows()
 
     def hint_keys(self) -> None:
         """Redraw the row that shows which keys do what."""

@@ -57,6 +57,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger("rolling_chat.tui")
 
 _FOLLOW_EVERY = 2.0  # seconds between looks at a session that another terminal writes
+_CACHE_EVERY = 10.0  # seconds between looks at how long the provider's cache still lives
 _QUIET = 5.0  # seconds without a key or the mouse after which nobody is taken to be there
 _QUIT_TWICE = 2.0  # seconds within which ctrl+c has to come again
 _MIN_WIDTH, _MIN_HEIGHT, _LOW_HEIGHT, _SHORT_HEIGHT = 40, 10, 16, 28
@@ -387,6 +388,7 @@ class ChatScreen(ReaderScreen):
         self.prompt.painted_at = Message().time
         self.set_interval(_FOLLOW_EVERY, self._following.look)
         self.set_interval(_QUIET, self._tidy_up)
+        self.set_interval(_CACHE_EVERY, self._painter.follow_cache)
         self.state.changed()
         self.work(self._warm_up)
 
@@ -403,6 +405,7 @@ class ChatScreen(ReaderScreen):
             self.drafts.count()
             if line := await self.chat.session.ask_server():
                 self.state.notice(line)
+            await self.chat.session.count_beginning()
             self.state.changed()
             if self._first_message.strip():
                 self.work(self._turns.say(marked(self._first_message)))

@@ -417,6 +417,8 @@ class ScreenState:
                     last += (
                         f" · {figures.tokens(used.input_tokens)} in, {figures.tokens(used.output_tokens)} out"
                     )
+                for cause, tokens in event.cache_misses[-1:]:
+                    last += f" · cache missed: {cause}, {figures.tokens(tokens)}"
             case Outcome.CUT:
                 last = "cut at the answer's limit"
                 self.can_carry_on = True

@@ -1,4 +1,7 @@
-"""The gauge: one bar of the window by category, the figures next to it, and its colors by level."""
+"""The gauge: one bar of the window by category, the figures next to it, and its colors by level.
+
+The bar is as wide as the screen lets it be, whatever the figures are: what changes is only what it shows.
+"""
 
 from __future__ import annotations
 
@@ -28,6 +31,7 @@ GLYPHS: dict[str, str] = {
     "history": "▆",
     "current": "▄",
     "draft": "▂",
+    "band": "▚",
     "free": FREE,
     "reserve": "░",
     "margin": "╱",
@@ -39,14 +43,15 @@ LABELS: dict[str, str] = {
     "history": "history",
     "current": "current turn",
     "draft": "draft",
+    "band": "uncertain: the true count ends in it",
     "free": "free",
     "reserve": "reserve for the answer",
     "margin": "safety margin",
 }
 
-_MIN_BAR, _MIN_NARROW_BAR = 10, 6
+_MIN_BAR, _MIN_NARROW_BAR, _MAX_BAR = 10, 6, 60
 _WIDE = 50  # columns from which there is room for a bar that shows more than that there is one
-_MAX_BAR = 60
+_ROOM_FOR_WORDS = 60  # columns: beyond these the bar gets two of five
 _NEAR, _FULL = 0.8, 0.95  # shares of the room for the prompt
 
 
@@ -84,13 +89,29 @@ def bar(report: PromptReport, width: int) -> list[Cell]:
         return [Cell("free", FREE)] * max(0, width)
     cells = {name: max(round(width * size / whole), 1 if size else 0) for name, size in parts.items()}
     _make_fit(cells, width)
-    drawn = [Cell(name, GLYPHS[name]) for name, count in cells.items() for _ in range(count)]
+    cells = _hatched(cells, round(width * report.below / whole), round(width * report.above / whole))
+    drawn = [Cell(name, GLYPHS[name]) for name in GLYPHS for _ in range(cells[name])]
     if 0 < report.trim_at < whole:
         at = min(width - 1, round(width * report.trim_at / whole))
         if report.trim_at <= whole - report.reserve - report.margin:  # rounding must not say otherwise
             at = min(at, max(0, width - cells["reserve"] - cells["margin"] - 1))
         drawn[_beside_the_single(cells, drawn, at)] = Cell("tick", TICK)
     return drawn
+
+
+def _hatched(cells: dict[str, int], below: int, above: int) -> dict[str, int]:
+    """Return the cells with so many of the band in place of those before and after the end of what is used.
+
+    Every category keeps a cell; free space need not.
+    """
+    hatched, band = dict(cells), 0
+    used = [name for name in cells if name not in {"free", "reserve", "margin"}]
+    for names, wanted in ((reversed(used), below), (("free", "reserve", "margin"), above)):
+        for name in names:
+            taken = min(wanted, hatched[name] if name == "free" else max(0, hatched[name] - 1))
+            hatched[name] -= taken
+            wanted, band = wanted - taken, band + taken  # noqa: PLW2901 - what is still to be found
+    return {**hatched, "band": band}
 
 
 def _beside_the_single(cells: dict[str, int], drawn: list[Cell], at: int) -> int:
@@ -114,7 +135,7 @@ def _spent(usage: Usage) -> str:
     )
 
 
-_ORDER = ("used", "turns", "rolling", "mode", "left_out", "cost")
+_ORDER = ("used", "turns", "rolling", "mode", "left_out", "cost", "cache")
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,10 +150,11 @@ class Figures:
     left_out: str
     cost: str
     mode: str = ""
+    cache: str = ""
 
     @classmethod
-    def of(cls, report: PromptReport, usage: Usage, mode: str = "") -> Figures:
-        """Return the figures of a report, of what the session used, and the permission policy."""
+    def of(cls, report: PromptReport, usage: Usage, mode: str = "", cache: str = "") -> Figures:
+        """Return the figures of a report, of what the session used, of permissions and of the cache."""
         share = f" / {figures.window(report.window)}  {figures.percent(report.percent)}"
         gone = left_out(report)
         return cls(
@@ -144,18 +166,20 @@ class Figures:
             f"{gone:,} left out" if gone else "",
             _spent(usage),
             mode,
+            cache,
         )
 
     def fit(self, width: int) -> list[str]:
-        """Return the texts that fit next to a bar of the minimum width.
+        """Return the texts that fit next to the bar, whose width they leave alone.
 
         The size stays whatever the room; its band gives way to whether rolling is on and to the turns.
         """
         is_wide = width >= _WIDE
-        room = width - (_MIN_BAR if is_wide else _MIN_NARROW_BAR)
+        room = width - bar_width(width)
         words = self._fitting(f"{self.used}{self.band}{self.window}", room, is_wide)
         if self.band and not {"rolling", "turns"} <= words.keys():
-            words = self._fitting(f"{self.used}{self.window}", room, is_wide)
+            without = self._fitting(f"{self.used}{self.window}", room, is_wide)
+            words = without if {"rolling", "turns"} & without.keys() - words.keys() else words
         return [words[name] for name in _ORDER if name in words]
 
     def _fitting(self, used: str, room: int, is_wide: bool) -> dict[str, str]:
@@ -165,7 +189,8 @@ class Figures:
             ([("rolling", self.rolling)], turns) if is_wide else (turns, [("rolling", self.rolling)])
         )
         wanted = [("used", used), ("mode", self.mode), *first, *second]
-        wanted += [("cost", self.cost), ("left_out", self.left_out)]
+        dollars = self.cost.partition(" · ")[0]
+        wanted += [("cost", self.cost), ("cost", dollars), ("cache", self.cache), ("left_out", self.left_out)]
         words: dict[str, str] = {}
         for name, word in wanted:
             if word and name not in words and len(word) + 2 <= room:
@@ -190,9 +215,11 @@ def level(report: PromptReport) -> Level:
     return Level.NEAR if room > 0 and report.used >= _NEAR * room else Level.PLAIN
 
 
-def bar_width(width: int, words: list[str]) -> int:
-    """Return how many cells are left for the bar next to `words`."""
-    return max(0, min(_MAX_BAR, width - sum(len(word) + 2 for word in words)))
+def bar_width(width: int) -> int:
+    """Return the cells of the bar on a screen so wide; the words beside it have the rest."""
+    if width < _WIDE:
+        return min(width, _MIN_NARROW_BAR)
+    return min(_MAX_BAR, _MIN_BAR + max(0, width - _ROOM_FOR_WORDS) * 2 // 5)
 
 
 class Gauge(Widget):
@@ -208,6 +235,7 @@ class Gauge(Widget):
         "history": "success",
         "current": "accent",
         "draft": "warning",
+        "band": "foreground",
         "free": "foreground",
         "reserve": "foreground",
         "margin": "foreground",
@@ -218,16 +246,16 @@ class Gauge(Widget):
         super().__init__(id=id)
         self._report: PromptReport | None = None
         self._usage = Usage()
-        self._mode = ""
+        self._mode = self._cache = ""
 
-    def show(self, report: PromptReport | None, usage: Usage, mode: str = "") -> None:
-        """Draw `report`, and beside it what the session used.
+    def show(self, report: PromptReport | None, usage: Usage, mode: str = "", cache: str = "") -> None:
+        """Draw `report`, and beside it what the session used and how long the provider's cache lives.
 
         `mode` is the policy of permissions, empty for the default.
         """
-        if (report, usage, mode) == (self._report, self._usage, self._mode):
+        if (report, usage, mode, cache) == (self._report, self._usage, self._mode, self._cache):
             return
-        self._report, self._usage, self._mode = report, usage, mode
+        self._report, self._usage, self._mode, self._cache = report, usage, mode, cache
         self.refresh()
 
     def render(self) -> Text:
@@ -236,9 +264,9 @@ class Gauge(Widget):
         if report is None:
             return Text("", no_wrap=True)
         width = self.size.width
-        words = Figures.of(report, self._usage, self._mode).fit(width)
+        words = Figures.of(report, self._usage, self._mode, self._cache).fit(width)
         line = Text(no_wrap=True, end="")
-        for cell in bar(report, bar_width(width, words)):
+        for cell in bar(report, bar_width(width)):
             line.append(cell.glyph, self._color(cell.category))
         for at, word in enumerate(words):
             line.append("  ")

@@ -33,7 +33,7 @@ from tests.support.agent import (
     says,
 )
 
-PAGE = "It is so with the lexer and the parser, and has been for as long as anybody can remember. " * 21
+PAGE = "It is so with the lexer and the parser, and has been for as long as anybody can remember. " * 25
 SHORT = "They talked of the lexer."
 
 

@@ -17,7 +17,7 @@ from rolling_chat.agent.request.rebuild import rebuild_request
 from rolling_chat.agent.request.setup import RequestSetup
 from rolling_chat.context import Calibration
 from rolling_chat.events import Outcome, TurnEnded
-from rolling_chat.messages import Usage
+from rolling_chat.messages import Message, Usage
 from rolling_chat.providers.protocol import Delta, Finished, Request, Retrying
 from rolling_chat.sessions.records import Learned
 from rolling_chat.settings.schema import AgentSettings, ContextSettings, Settings
@@ -104,9 +104,45 @@ def test_a_limit_below_a_request_that_was_answered_was_none(tmp_path: Path) -> N
     setup = RequestSetup(runtime, started_at=0.0, model=MODEL, address=None, rolling=True, tools=())
     planner = Planner(runtime, setup, "s", SessionCounts())
     assert planner.setup.window == 1_000
-    planner.succeed(1_001)
+    reply = Message("assistant", "Yes.", id="m2")
+    planner.succeed(Usage(1_001), reply, [Message("user", "So?", id="m1"), reply])
     assert planner.setup.window == WINDOW
     assert runtime.store.models.learned(MODEL, "") == Learned()
+    runtime.store.close()
+
+
+async def test_what_the_provider_calls_a_sum_of_several_requests_teaches_nothing(tmp_path: Path) -> None:
+    provider = ScriptedProvider([Finished(Message("assistant", "Yes."), Usage(3_000, 20, is_sum=True))])
+    runtime = make_runtime(tmp_path, provider, settings=SETTINGS, window=16_384)
+    chat = Chat.open(runtime)
+    await collect(chat.send("What of this? " * 300))
+    learned = chat.session.setup.measurements
+    assert (learned.groups, learned.wholes, learned.replies) == ((), (), 0)
+    assert not chat.session.preview.report().exact
+    assert chat.usage.input_tokens == 3_000
+    runtime.store.close()
+
+
+async def test_a_sum_of_several_requests_takes_no_limit_back(tmp_path: Path) -> None:
+    class SummingProvider(ByteProvider):
+        times = 1
+
+        async def stream(self, request: Request) -> AsyncGenerator[Delta]:
+            async for delta in super().stream(request):
+                if isinstance(delta, Finished):
+                    yield replace(delta, usage=Usage(delta.usage.input_tokens * self.times))
+                else:
+                    yield delta
+
+    provider = SummingProvider(says("Yes."))
+    runtime = make_runtime(tmp_path, provider, settings=SETTINGS, window=16_384)
+    runtime.store.models.keep_learned(MODEL, "", Learned(12_000))
+    chat = Chat.open(runtime)
+    await collect(chat.send("What of this? " * 400))
+    provider.times, before = 3, chat.usage.input_tokens
+    await collect(chat.send("And now?"))
+    assert chat.usage.input_tokens - before > 12_000
+    assert chat.session.setup.window == 12_000
     runtime.store.close()
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from rolling_chat.agent.request.instructions import Instructions, read_instructions, system_prompt
 from rolling_chat.settings.trust import FolderTrust
-from rolling_chat.tools import choose_tools
+from rolling_chat.tools.registry import choose_tools
 from tests.support.tui import make_paths
 
 START = datetime(2026, 3, 14, 12).timestamp()  # noqa: DTZ001  # local noon, as the prompt shows it

@@ -84,7 +84,9 @@ def test_every_setting_of_the_pipeline_reaches_it() -> None:
     config = context_config(
         "openai/known", Settings(context=given), CATALOG, rolling=True, system="", tools=()
     )
-    for name in ContextSettings.__dataclass_fields__.keys() - {"enabled", "max_context_tokens", "tools"}:
+    of_the_wire = {"cache_ttl"}
+    others = {"enabled", "max_context_tokens", "tools"} | of_the_wire
+    for name in ContextSettings.__dataclass_fields__.keys() - others:
         assert getattr(config, name) == getattr(given, name), name
     assert config.enabled
     assert config.max_context_tokens == 50_000

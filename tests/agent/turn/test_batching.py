@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from itertools import pairwise
@@ -156,3 +157,19 @@ async def test_a_stream_whose_batches_nobody_takes_is_not_read_to_its_end(
             text += delta.text if isinstance(delta, TextDelta) else ""
         await asyncio.sleep(0)
     assert text == "a" * 100
+
+
+async def test_others_run_while_a_stream_has_more_without_a_pause() -> None:
+    has_run = asyncio.Event()
+
+    async def stream() -> AsyncGenerator[Delta]:
+        """As from a connection that has buffered the whole answer: nothing here waits."""
+        asyncio.get_running_loop().call_soon(has_run.set)
+        for _ in range(1_000):
+            if has_run.is_set():
+                return
+            yield ToolCallDelta(0, "a", "b", "c")
+            time.sleep(0.001)  # noqa: ASYNC251  # what reading a piece costs
+
+    seen = [delta for batch in [one async for one in batches(stream())] for delta in batch]
+    assert 0 < len(seen) < 1_000

@@ -6,7 +6,8 @@ import pytest
 
 from rolling_chat.agent.turn.tool_calls import parse_arguments
 from rolling_chat.events import ToolEnded
-from rolling_chat.tools import ToolError, choose_tools
+from rolling_chat.tools import ToolError
+from rolling_chat.tools.registry import choose_tools
 from tests.support.agent import Opened, call, calls, collect, of_kind, says
 
 (READ,) = choose_tools("read_file")

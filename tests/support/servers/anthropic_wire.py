@@ -8,11 +8,12 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from rolling_chat.context import count_tokens
+from tests.support.servers.prompt_caches import Block, MarkedCache
 from tests.support.servers.running import ScriptedServer
 from tests.support.servers.script import Fail, Reply, Script, Step
 
-_LOOKBACK = 20  # blocks before a mark in which a cached prefix is found
 _MOST_MARKS = 4
+_TTL = {"5m": 300.0, "1h": 3_600.0}
 
 
 class AnthropicServer(ScriptedServer):
@@ -23,14 +24,25 @@ class AnthropicServer(ScriptedServer):
     """
 
     path = "/v1/messages"
+    count_path = "/v1/messages/count_tokens"
 
-    def __init__(self, script: Iterable[Step] | Script = (), *, window: int = 200_000, key: str = "") -> None:
+    def __init__(
+        self,
+        script: Iterable[Step] | Script = (),
+        *,
+        window: int = 200_000,
+        key: str = "",
+        cache: MarkedCache | None = None,
+    ) -> None:
         super().__init__(script, window=window, key=key)
-        self._cached: dict[str, int] = {}
+        self.cache = cache or MarkedCache()
         self._signatures: set[str] = set()
 
     def count(self, body: dict[str, Any]) -> int:
-        return sum(tokens for _digest, tokens, _marked in _prefixes(body)[-1:])
+        return sum(block.tokens for block in _prefixes(body)[-1:])
+
+    def count_answer(self, tokens: int) -> dict[str, Any]:
+        return {"input_tokens": tokens}
 
     def is_authorised(self, headers: Any) -> bool:
         return bool(headers.get("x-api-key") == self.key)
@@ -77,12 +89,16 @@ class AnthropicServer(ScriptedServer):
             "usage": {**self._input_usage(body, tokens), **_output_usage(reply)},
         }
 
-    def _input_usage(self, body: dict[str, Any], tokens: int) -> dict[str, int]:
-        read, written = self._use_cache(body)
+    def _input_usage(self, body: dict[str, Any], tokens: int) -> dict[str, Any]:
+        read, written = self.cache.use(body, _prefixes(body))
         return {
-            "input_tokens": tokens - read - written,
+            "input_tokens": tokens - read - sum(written.values()),
             "cache_read_input_tokens": read,
-            "cache_creation_input_tokens": written,
+            "cache_creation_input_tokens": sum(written.values()),
+            "cache_creation": {
+                "ephemeral_5m_input_tokens": written.get(_TTL["5m"], 0),
+                "ephemeral_1h_input_tokens": written.get(_TTL["1h"], 0),
+            },
         }
 
     def _blocks(self, reply: Reply) -> Iterator[tuple[dict[str, Any], list[dict[str, Any]], bool]]:
@@ -107,34 +123,21 @@ class AnthropicServer(ScriptedServer):
             )
 
     def _fault(self, body: dict[str, Any]) -> str:
-        marks = sum(marked for _digest, _tokens, marked in _prefixes(body))
-        if marks > _MOST_MARKS:
-            return f"A maximum of {_MOST_MARKS} blocks with cache_control may be provided. Found {marks}."
+        marks = [block.ttl for block in _prefixes(body) if block.ttl]
+        if len(marks) > _MOST_MARKS:
+            return (
+                f"A maximum of {_MOST_MARKS} blocks with cache_control may be provided. Found {len(marks)}."
+            )
+        if marks != sorted(marks, reverse=True):
+            return "a ttl='1h' cache_control block must not come after a ttl='5m' cache_control block"
         if not isinstance(body.get("max_tokens"), int):
             return "max_tokens: Field required"
+        if (body.get("thinking") or {}).get("budget_tokens", 0) >= body["max_tokens"]:
+            return "`max_tokens` must be greater than `thinking.budget_tokens`."
         messages = body["messages"]
         if not messages or messages[0]["role"] != "user":
             return "messages: first message must use the user role"
         return _content_fault(messages, self._signatures)
-
-    def _use_cache(self, body: dict[str, Any]) -> tuple[int, int]:
-        prefixes = _prefixes(body)
-        marks = [place for place, (_digest, _tokens, marked) in enumerate(prefixes) if marked]
-        if not marks:
-            return 0, 0
-        read = max(
-            (
-                prefixes[place][1]
-                for mark in marks
-                for place in range(max(0, mark - _LOOKBACK + 1), mark + 1)
-                if prefixes[place][0] in self._cached
-            ),
-            default=0,
-        )
-        for mark in marks:
-            digest, tokens, _marked = prefixes[mark]
-            self._cached[digest] = tokens
-        return read, max(0, prefixes[marks[-1]][1] - read)
 
 
 def _head(body: dict[str, Any]) -> dict[str, Any]:
@@ -192,23 +195,28 @@ def _blocks_of(message: dict[str, Any]) -> list[dict[str, Any]]:
     return [{"type": "text", "text": content}] if isinstance(content, str) and content else list(content)
 
 
-def _prefixes(body: dict[str, Any]) -> list[tuple[str, int, bool]]:
-    """For each block of the prompt in the cache's order (tools, system, messages): the digest and the
-    tokens of all up to and with it, and whether it carries a mark."""
+def _prefixes(body: dict[str, Any]) -> list[Block]:
+    """The blocks of the prompt in the cache's order: tools, system, messages.
+
+    Another model has a cache of its own; another tool choice or thinking budget has the messages read anew.
+    """
     system = body.get("system") or []
-    blocks = [
+    before = [
         *(body.get("tools") or []),
         *([{"type": "text", "text": system}] if isinstance(system, str) else system),
-        *(block for message in body["messages"] for block in _blocks_of(message)),
     ]
-    digest, tokens = hashlib.sha256(), 3
+    blocks = [*before, *(block for message in body["messages"] for block in _blocks_of(message))]
+    digest, tokens = hashlib.sha256(str(body["model"]).encode()), 3
     prefixes = []
-    for block in blocks:
+    for place, block in enumerate(blocks):
+        if place == len(before):
+            digest.update(json.dumps([body.get("tool_choice"), body.get("thinking")]).encode())
         bare = {key: value for key, value in block.items() if key != "cache_control"}
         text = json.dumps(bare, sort_keys=True, ensure_ascii=False)
         digest.update(text.encode())
         tokens += _tokens(text)
-        prefixes.append((digest.hexdigest(), tokens, "cache_control" in block))
+        mark = block.get("cache_control")
+        prefixes.append(Block(digest.hexdigest(), tokens, _TTL[mark.get("ttl", "5m")] if mark else 0.0))
     return prefixes
 
 

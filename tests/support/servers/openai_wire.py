@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from rolling_chat.context import count_tokens
+from tests.support.servers.prompt_caches import PrefixCache
 from tests.support.servers.running import ScriptedServer
 from tests.support.servers.script import Call, Fail, Reply
 
@@ -17,10 +18,11 @@ class OpenAIServer(ScriptedServer):
     """Counts with o200k_base and OpenAI's framing; streams fragments of calls as OpenAI does.
 
     It also refuses what the chat templates of local servers refuse: a second system message, a
-    conversation that does not begin with the user's.
+    conversation that does not begin with the user's. `cache`, where given, is its prompt cache.
     """
 
     path = "/v1/chat/completions"
+    cache: PrefixCache | None = None
 
     @property
     def api_base(self) -> str:
@@ -30,6 +32,9 @@ class OpenAIServer(ScriptedServer):
         messages = sum(4 + count_tokens(_text_of(message), "gpt-4o") for message in body["messages"])
         tools = count_tokens(json.dumps(body["tools"]), "gpt-4o") if body.get("tools") else 0
         return messages + tools + 3
+
+    def count_answer(self, tokens: int) -> dict[str, Any]:
+        return {"count": tokens, "max_model_len": self.window, "tokens": list(range(tokens))}
 
     def is_authorised(self, headers: Any) -> bool:
         return bool(headers.get("authorization") == f"Bearer {self.key}")
@@ -68,7 +73,7 @@ class OpenAIServer(ScriptedServer):
                 yield _event({"tool_calls": [fragment]}), False
         yield _event({}, finish_reason=_finish_reason(reply)), False
         if reply.usage and (body.get("stream_options") or {}).get("include_usage"):
-            yield _line({"choices": [], "usage": _usage(reply, tokens)}), False
+            yield _line({"choices": [], "usage": self._usage(reply, body, tokens)}), False
         yield "data: [DONE]\n\n", False
 
     def whole(self, reply: Reply, body: dict[str, Any], tokens: int) -> dict[str, Any]:
@@ -86,7 +91,15 @@ class OpenAIServer(ScriptedServer):
             ]
         choice = {"index": 0, "message": message, "finish_reason": _finish_reason(reply)}
         data = {**_HEAD, "object": "chat.completion", "choices": [choice]}
-        return {**data, "usage": _usage(reply, tokens)} if reply.usage else data
+        return {**data, "usage": self._usage(reply, body, tokens)} if reply.usage else data
+
+    def _usage(self, reply: Reply, body: dict[str, Any], tokens: int) -> dict[str, Any]:
+        text = reply.text + reply.reasoning + "".join(call.name + call.arguments for call in reply.calls)
+        output = count_tokens(text, "gpt-4o")
+        usage = {"prompt_tokens": tokens, "completion_tokens": output, "total_tokens": tokens + output}
+        if self.cache is None:
+            return usage
+        return {**usage, "prompt_tokens_details": {"cached_tokens": self.cache.use(body, tokens)}}
 
 
 def find_fault(messages: list[dict[str, Any]]) -> str:
@@ -149,12 +162,6 @@ def _event(delta: dict[str, Any], finish_reason: str | None = None) -> str:
 
 def _finish_reason(reply: Reply) -> str:
     return reply.finish_reason or ("tool_calls" if reply.calls else "stop")
-
-
-def _usage(reply: Reply, tokens: int) -> dict[str, int]:
-    text = reply.text + reply.reasoning + "".join(call.name + call.arguments for call in reply.calls)
-    output = count_tokens(text, "gpt-4o")
-    return {"prompt_tokens": tokens, "completion_tokens": output, "total_tokens": tokens + output}
 
 
 def _line(data: dict[str, Any]) -> str:

@@ -23,6 +23,7 @@ class ScriptedServer:
     """
 
     path = ""
+    count_path = ""  # where requests are counted without an answer
 
     def __init__(
         self,
@@ -38,6 +39,7 @@ class ScriptedServer:
         self.key = key
         self.models = models
         self.requests: list[Recorded] = []
+        self.counted: list[Recorded] = []  # what was only to be counted
         self.port = 0
         self._prefix = ""
         self._disconnected = threading.Event()
@@ -71,6 +73,8 @@ class ScriptedServer:
         app = web.Application(client_max_size=64_000_000)
         app.router.add_post(self.path, self._handle)
         app.router.add_post("/{prefix}" + self.path, self._redirect)
+        if self.count_path:
+            app.router.add_post(self.count_path, self._count)
         if self.models:
             app.router.add_get("/v1/models", self._list_models)
         self._runner = web.AppRunner(app, handler_cancellation=True, access_log=None, shutdown_timeout=0.1)
@@ -121,6 +125,10 @@ class ScriptedServer:
         """The answer to a request that the real server would not take."""
         raise NotImplementedError
 
+    def count_answer(self, tokens: int) -> dict[str, Any]:
+        """The answer to a request that is only to be counted."""
+        raise NotImplementedError
+
     def is_authorised(self, headers: Any) -> bool:
         """Whether the request carries the key."""
         raise NotImplementedError
@@ -149,6 +157,14 @@ class ScriptedServer:
         if self._script is not None:
             return self._script(body)
         return self._steps.popleft() if self._steps else Reply("ok")
+
+    async def _count(self, request: web.Request) -> web.Response:
+        body = await request.json()
+        if self.key and not self.is_authorised(request.headers):
+            return self._failed(request, body, 0, self.unauthorised())
+        tokens = self.count(body)
+        self.counted.append(Recorded(body, dict(request.headers), tokens))
+        return web.json_response(self.count_answer(tokens))
 
     async def _handle(self, request: web.Request) -> web.StreamResponse:
         body = await request.json()

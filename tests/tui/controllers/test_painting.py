@@ -2,9 +2,24 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
-from tests.support.tui import idle, make_app, make_chat, reads, says, shown, type_line, wait_until
+import pytest
+
+from rolling_chat.messages import Usage
+from tests.support.tui import (
+    Clock,
+    idle,
+    make_app,
+    make_chat,
+    reads,
+    says,
+    screen_of,
+    shown,
+    type_line,
+    wait_until,
+)
 
 
 async def test_what_a_key_has_come_to_is_read_whole_and_the_drafts_price_comes_back(tmp_path: Path) -> None:
@@ -18,3 +33,31 @@ async def test_what_a_key_has_come_to_is_read_whole_and_the_drafts_price_comes_b
         await wait_until(pilot, lambda: "this message +" not in shown(pilot))
         await pilot.press("escape")
         await reads(pilot, "this message +")
+
+
+@pytest.mark.parametrize(
+    ("size", "line"),
+    [
+        ((80, 24), r"cache cold: \d\.\dk tokens, about \$0\.00\d+"),
+        (
+            (160, 50),
+            r"this message \+\d+ tokens · cache cold: \d\.\dk tokens at full price, about \$0\.00\d+",
+        ),
+    ],
+)
+async def test_the_caches_time_runs_out_and_a_draft_says_what_a_cold_one_costs(
+    tmp_path: Path, size: tuple[int, int], line: str
+) -> None:
+    chat, clock = make_chat(tmp_path, says("Hello.", usage=Usage(2_000, 20))), Clock()
+    chat._runtime.clock = clock
+    async with make_app(chat, tmp_path, first="so it is " * 250).run_test(size=size) as pilot:
+        await reads(pilot, "cache 5m")
+        await idle(pilot)
+        clock.pass_(90)
+        screen_of(pilot)._painter.follow_cache()
+        await reads(pilot, "cache 3m")
+        await pilot.press(*"a draft")
+        await reads(pilot, "this message +")
+        clock.pass_(300)
+        screen_of(pilot)._painter.follow_cache()
+        await wait_until(pilot, lambda: re.search(line, shown(pilot)) is not None)

@@ -7,9 +7,11 @@ from pathlib import Path
 
 from textual import events
 
-from rolling_chat.providers.protocol import TextDelta
+from rolling_chat.providers.protocol import ErrorKind, ProviderError, TextDelta
+from rolling_chat.settings.schema import AgentSettings, ModelSettings, Settings
 from rolling_chat.tui.widgets.prompt_box import PromptBox
 from tests.support.tui import (
+    MODEL,
     idle,
     make_app,
     make_chat,
@@ -52,3 +54,18 @@ async def test_a_command_typed_fast_leaves_nothing_of_it_in_the_gauge(tmp_path: 
         box.post_message(events.Key("enter", "\r"))
         await wait_until(pilot, lambda: len(screen.chat.session.messages) == 2)
         await wait_until(pilot, lambda: screen._meter.reading().draft == 0)
+
+
+async def test_header_and_gauge_are_those_of_the_fallback_that_answers(tmp_path: Path) -> None:
+    settings = Settings(
+        model=MODEL, fallback=("openai/spare",), agent=AgentSettings(sandbox="off"),
+        models={"openai/spare": ModelSettings(max_input_tokens=77_000)},
+    )  # fmt: skip
+    busy = [ProviderError(ErrorKind.OVERLOADED, "openai is overloaded (529).")]
+    chat = make_chat(tmp_path, busy, says("Here."), settings=settings)
+    async with make_app(chat, tmp_path).run_test(size=(100, 30)) as pilot:
+        await reads(pilot, MODEL, "/ 128k")
+        await type_line(pilot, "hello")
+        await reads(pilot, "Here.", "openai/spare answers instead", "/ 77k", "openai/spare · ")
+        await idle(pilot)
+        assert MODEL not in screen_of(pilot).query_one("Header").render().plain

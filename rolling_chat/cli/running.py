@@ -1,0 +1,48 @@
+"""One command, from its options to its exit code."""
+
+from __future__ import annotations
+
+import errno
+import logging
+import os
+import sys
+
+from rolling_chat.cli.exits import Exit, Failure, complain
+from rolling_chat.cli.logs import start_logging
+from rolling_chat.cli.options import Options
+from rolling_chat.cli.parser import command_of
+from rolling_chat.settings.paths import find_paths
+from rolling_chat.settings.schema import SettingsError
+
+log = logging.getLogger(__name__)
+
+_NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}
+
+
+def run_command(options: Options) -> int:
+    """Carry out the command that the options name; returns its exit code and never raises."""
+    log_file = ""
+    try:
+        paths = find_paths(os.environ)
+        log_file = str(start_logging(paths.log_file))
+        code = command_of(options)(options, paths)
+        if sys.stdout is not None:
+            sys.stdout.flush()  # what cannot be written is known now, not when the interpreter ends
+        return code
+    except Failure as failure:
+        return complain(failure)
+    except SettingsError as error:
+        return complain(Failure(str(error), Exit.USAGE))
+    except KeyboardInterrupt:
+        return Exit.INTERRUPTED
+    except BrokenPipeError:
+        # whoever read our output has enough of it; the interpreter must not try to flush again
+        sys.stdout = None
+        return Exit.FAILED
+    except Exception as error:
+        if isinstance(error, OSError) and error.errno in _NO_ROOM and error.filename is None:
+            sys.stdout = None  # nor may it try to flush what is left
+            return complain(Failure(f"cannot write the output: {error.strerror}"))
+        log.exception("the command failed")
+        where = f"; details in {log_file}" if log_file else ""
+        return complain(Failure(f"a fault of the program ({type(error).__name__}){where}"))

@@ -1,0 +1,88 @@
+"""Requests to Anthropic and Gemini in their own forms, made by litellm as it would send them.
+
+A count is only right for the very body that will be sent, so nothing is converted a second time here.
+"""
+
+from __future__ import annotations
+
+import copy
+import importlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from rolling_chat.messages import JsonObject
+from rolling_chat.providers.model_ref import ModelRef
+
+_ANTHROPIC = "https://api.anthropic.com"
+_OPTIONS = ("tools", "tool_choice", "reasoning_effort", "max_tokens")
+# what count_tokens takes of a request, by its documentation
+_COUNTED_BY_ANTHROPIC = ("model", "messages", "system", "tools", "tool_choice", "thinking", "output_config")
+
+
+@dataclass(frozen=True, slots=True)
+class NativeQuestion:
+    """A question for the count of a request: where it goes, with which headers, and its body."""
+
+    url: str
+    headers: Mapping[str, str]
+    body: JsonObject
+
+
+def anthropic_question(arguments: Mapping[str, Any]) -> NativeQuestion:
+    """Return the question for Anthropic's `count_tokens` from the arguments of a litellm request.
+
+    Imports litellm. Raises whatever litellm raises for a request that it cannot convert.
+    """
+    name, messages = _name(arguments), copy.deepcopy(arguments["messages"])
+    options = _options(arguments, "anthropic")
+    config = importlib.import_module("litellm.llms.anthropic.chat.transformation").AnthropicConfig()
+    base = str(arguments.get("api_base") or _ANTHROPIC)
+    headers = config.validate_environment(
+        headers={}, model=name, messages=messages, optional_params=options, litellm_params={},
+        api_key=arguments.get("api_key"), api_base=base,
+    )  # fmt: skip
+    body = config.transform_request(
+        model=name, messages=messages, optional_params=options, litellm_params={}, headers=headers
+    )
+    url = base if base.endswith("/v1/messages") else f"{base}/v1/messages"
+    return NativeQuestion(
+        f"{url}/count_tokens", headers, {key: body[key] for key in _COUNTED_BY_ANTHROPIC if key in body}
+    )
+
+
+def gemini_question(arguments: Mapping[str, Any]) -> NativeQuestion:
+    """Return the question for Gemini's `countTokens` from the arguments of a litellm request.
+
+    Imports litellm. Raises whatever litellm raises for a request that it cannot convert.
+    """
+    name, base = _name(arguments), arguments.get("api_base")
+    gemini = importlib.import_module("litellm.llms.vertex_ai.gemini.transformation")
+    body = gemini._transform_request_body(  # noqa: SLF001  # the one function that makes it
+        messages=copy.deepcopy(arguments["messages"]), model=name,
+        optional_params=_options(arguments, "gemini"), custom_llm_provider="gemini", litellm_params={},
+        cached_content=None,
+    )  # fmt: skip
+    if base:
+        url = f"{base}/models/{name}:countTokens"
+    else:
+        addresses = importlib.import_module("litellm.llms.vertex_ai.common_utils")
+        chat, _ = addresses._get_gemini_url(mode="chat", model=name, stream=False)  # noqa: SLF001
+        url = f"{chat.rpartition(':')[0]}:countTokens"
+    headers = {"content-type": "application/json", "x-goog-api-key": str(arguments.get("api_key") or "")}
+    return NativeQuestion(url, headers, {"generateContentRequest": {"model": f"models/{name}", **body}})
+
+
+def _name(arguments: Mapping[str, Any]) -> str:
+    return ModelRef.parse(arguments["model"]).name
+
+
+def _options(arguments: Mapping[str, Any], provider: str) -> dict[str, Any]:
+    """The options in the provider's own form, without those that it does not take."""
+    utils = importlib.import_module("litellm.utils")
+    given = {key: copy.deepcopy(arguments[key]) for key in _OPTIONS if key in arguments}
+    options: dict[str, Any] = utils.get_optional_params(
+        model=_name(arguments), custom_llm_provider=provider, messages=arguments["messages"],
+        drop_params=True, **given,
+    )  # fmt: skip
+    return options

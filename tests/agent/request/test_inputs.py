@@ -1,0 +1,49 @@
+"""A branch as a model may see it, of which only what is new is looked at."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rolling_chat.agent.request.inputs import SeenBranch
+from rolling_chat.messages import MadeBy, Message, picture_part
+from rolling_chat.providers import wire
+
+SYSTEM = Message("system", "You are a careful assistant.")
+MODELS = ("openai/gpt-4o", "anthropic/claude-sonnet-4-5")
+
+
+def _message(number: int) -> Message:
+    """Every third has something that one of the models made, every fourth a picture."""
+    extras = {"thinking_blocks": [{"thinking": "hm"}]} if number % 3 == 0 else None
+    content = (picture_part("data:,"),) if number % 4 == 0 else f"message {number}"
+    return Message(
+        "user" if number % 4 == 0 else "assistant",
+        content,
+        extras=extras,
+        made_by=MadeBy("anthropic", MODELS[1]),
+    )
+
+
+@given(st.lists(st.tuples(st.integers(0, 6), st.integers(0, 4), st.sampled_from(MODELS), st.booleans())))
+def test_it_is_what_the_whole_branch_would_be_however_it_grows_or_goes_back(
+    steps: list[tuple[int, int, str, bool]],
+) -> None:
+    seen, branch, number = SeenBranch(), [_message(0), _message(3)], 3
+    for back, on, model, pictures in steps:
+        del branch[max(0, len(branch) - back) :]
+        for _ in range(on):
+            number += 1
+            branch.append(_message(number))
+        shown = seen.below(SYSTEM, branch, model, pictures=pictures)
+        assert shown == [SYSTEM, *wire.for_model(branch, model, pictures=pictures)]
+        # whoever got one may keep it
+        assert shown is not seen.below(SYSTEM, branch, model, pictures=pictures)
+
+
+def test_older_messages_that_are_read_later_come_first() -> None:
+    seen = SeenBranch()
+    newest = [_message(1), _message(2)]
+    seen.below(SYSTEM, newest, MODELS[0], pictures=True)
+    older = Message("user", "before")
+    assert seen.below(SYSTEM, [older, *newest], MODELS[0], pictures=True)[1:] == [older, *newest]
