@@ -6,25 +6,33 @@ import sys
 
 from tests.benchmarks import (
     accuracy,
+    band,
     build_time,
+    cache,
+    cold_start,
+    cold_start_counted,
     fits,
     kept,
     library,
     memory,
     never_over,
+    oneshot,
+    per_turn,
     prompt_cache,
     real_tasks,
     recall,
     transcripts,
     tree,
 )
-from tests.benchmarks.screen import hostile, resume, start, streaming, working
+from tests.benchmarks.screen import burst, hostile, resume, start, streaming, working
 from tests.benchmarks.screen import memory as screen_memory
 
 BENCHMARKS = {
     "fits": fits.run,
     "build-time": build_time.run,
     "prompt-cache": prompt_cache.run,
+    "cache": cache.run,
+    "per-turn": per_turn.run,
     "library": library.run,
     "kept": kept.run,
     "transcripts": transcripts.run,
@@ -33,10 +41,15 @@ BENCHMARKS = {
     "tree": tree.run,
     "never-over": never_over.run,
     "accuracy": accuracy.run,
+    "band": band.run,
+    "cold-start": cold_start.run,
+    "cold-start-counted": cold_start_counted.run,
     "real_tasks": real_tasks.run,
+    "oneshot": oneshot.run,
     "start": start.run,
     "resume": resume.run,
     "streaming": streaming.run,
+    "burst": burst.run,
     "screen-memory": screen_memory.run,
     "working": working.run,
     "hostile": hostile.run,

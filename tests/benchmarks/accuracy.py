@@ -35,8 +35,9 @@ from rolling_chat.context import (
 )
 from rolling_chat.context.report import Fate
 from rolling_chat.messages import Message
+from tests.benchmarks import first_requests
 
-_FOLDER = "ROLLING_CHAT_TRANSCRIPTS"
+FOLDER = "ROLLING_CHAT_TRANSCRIPTS"
 _WHOLE = 10_000_000
 _SHARES = (0.5, 0.95)
 
@@ -70,16 +71,17 @@ class Tally:
 
 
 def run() -> Iterator[str]:
-    """A line for every file and way to replay it, and one for all."""
-    folder = os.environ.get(_FOLDER)
+    """First requests, then a line for every file and way to replay it, and one for all."""
+    yield from first_requests.run()
+    folder = os.environ.get(FOLDER)
     if not folder:
-        yield f"no sessions: set {_FOLDER} to a folder of JSONL files"
+        yield f"no sessions: set {FOLDER} to a folder of JSONL files"
         return
     totals: dict[str, Tally] = defaultdict(Tally)
     for path in sorted(Path(folder).glob("*.jsonl*")):
         of_file: dict[str, Tally] = defaultdict(Tally)
         measured: dict[str, Measurements] = {}
-        for session in _sessions(path):
+        for session in read_sessions(path):
             learned = measured.get(session.model, Measurements())
             for tallies in (of_file, totals):
                 measured[session.model] = _replay(session, learned, tallies)
@@ -112,21 +114,26 @@ def _replay(session: Session, learned: Measurements, tallies: dict[str, Tally]) 
     return after
 
 
+def replay_config(window: int, learned: Measurements) -> ContextConfig:
+    """The pipeline in a window of so many tokens, in which only the size of the prompt makes it trim."""
+    return ContextConfig(
+        max_context_tokens=window,
+        reserved_output_tokens=0,
+        max_history_tokens=0,
+        safety_margin=0.02,
+        max_tool_result_tokens=1_000_000,
+        tool_result_keep_first=0,
+        tool_result_keep_last=0,
+        calibration=learned.calibration,
+    )
+
+
 def _run(session: Session, window: int, learned: Measurements, tally: Tally) -> Measurements:
     messages, memo = session.messages, CountMemo()
-    truth = _Truth(session.reports, messages, session.model)
+    truth = Truth(session.reports, messages, session.model)
     plan: ContextPlan | None = None
     for number, (place, _) in enumerate(session.reports):
-        config = ContextConfig(
-            max_context_tokens=window,
-            reserved_output_tokens=0,
-            max_history_tokens=0,
-            safety_margin=0.02,
-            max_tool_result_tokens=1_000_000,
-            tool_result_keep_first=0,
-            tool_result_keep_last=0,
-            calibration=learned.calibration,
-        )
+        config = replay_config(window, learned)
         try:
             prompt = build_final_prompt(messages[:place], config, model=session.model, plan=plan, memo=memo)
         except ContextOverflowError:
@@ -139,7 +146,7 @@ def _run(session: Session, window: int, learned: Measurements, tally: Tally) -> 
     return learned
 
 
-class _Truth:
+class Truth:
     """What the provider would have reported for a prompt: the increments of what is in it.
 
     An increment is shared among its messages by our estimate; a message that was cut counts for as much
@@ -168,7 +175,8 @@ class _Truth:
         return max(1, round(total))
 
 
-def _sessions(path: Path) -> Iterator[Session]:
+def read_sessions(path: Path) -> Iterator[Session]:
+    """The conversations of a file, in stretches with one model."""
     opened = gzip.open if path.suffix == ".gz" else open
     with opened(path, "rt", encoding="utf-8") as lines:
         for line in lines:

@@ -23,8 +23,8 @@ from rolling_chat.events import ReplyEnded, ToolStarted, TurnEnded
 from rolling_chat.providers.offline.offline_provider import DELAY_VARIABLE
 from rolling_chat.settings.paths import find_paths
 from rolling_chat.settings.schema import AgentSettings, ContextSettings, Settings
-from rolling_chat.tools import all_tools
 from rolling_chat.tools.memory import RECALL
+from rolling_chat.tools.registry import all_tools
 
 MODEL = "demo/offline-32k"
 CAPS = (3_000, 8_000, 20_000)

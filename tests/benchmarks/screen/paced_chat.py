@@ -27,6 +27,10 @@ class PacedProvider:
         """As they stand."""
         return [message.to_dict() for message in request.messages]
 
+    async def count_tokens(self, request: Request, seconds: float) -> int:
+        """It does not say."""
+        return 0
+
     async def warm_up(self, model: str) -> None:
         """Nothing is needed."""
 

@@ -28,15 +28,16 @@ def build_session(place: Desk, messages: int) -> str:
     try:
         title = f"{messages:,} messages"
         made = store.create_session(folder=str(place.folder), model=_MADE_BY.model, rolling=True, title=title)
-        conversation = list(_conversation(messages))
+        whole = list(conversation(messages))
         for at in range(0, messages, _CHUNK):
-            store.append_all(made.id, conversation[at : at + _CHUNK])
+            store.append_all(made.id, whole[at : at + _CHUNK])
         return made.id
     finally:
         store.close()
 
 
-def _conversation(messages: int) -> Iterator[Message]:
+def conversation(messages: int) -> Iterator[Message]:
+    """Yield so many messages, the same every time."""
     rng = random.Random(messages)
     answers = [mixed_markdown(900, seed) for seed in range(_KINDS)]
     results = [mixed_text(rng, 900) for _ in range(_KINDS)]

@@ -1,0 +1,158 @@
+"""Wall and processor time of every command that runs once, from exec to exit, and when `-p` asks its server.
+
+Beside them: a bare interpreter, `import httpx`, and `llm`, the script tool that starts fastest of those in
+Python, from a virtual environment of its own. Runs are interleaved, so that a busy machine is busy for all.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tests.benchmarks.screen.sessions import build_session
+from tests.benchmarks.screen.windows import Desk, desk
+from tests.support.program import program_environment
+from tests.support.servers import OpenAIServer, Reply
+
+_ROUNDS = 7
+_SESSIONS, _MESSAGES = 20, 30
+_QUESTION = "What is a context window?"
+_ANSWER = "The tokens that a model takes in one request. " * 20
+_INSTALLING = 300.0  # seconds
+_BARE, _HTTPX, _LLM = "python -c pass", "import httpx", "llm, OpenAI wire"
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A command line, and what its environment has beside the usual."""
+
+    argv: Sequence[str]
+    environ: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Runs:
+    """What the runs of one command took, in milliseconds; `sent` until its server had the request."""
+
+    wall: list[float] = field(default_factory=list)
+    cpu: list[float] = field(default_factory=list)
+    sent: list[float] = field(default_factory=list)
+
+
+def run() -> Iterator[str]:
+    """A line a command: medians, and wall time beside the bare interpreter and `import httpx`."""
+    arrived: list[float] = []
+
+    def answer(_body: object) -> Reply:
+        arrived.append(time.perf_counter())
+        return Reply(_ANSWER)
+
+    with desk() as place, OpenAIServer(answer, models=("scripted",)).in_thread() as server:
+        for _ in range(_SESSIONS):
+            build_session(place, _MESSAGES)
+        commands = _commands(place, server.api_base)
+        why_not = _install_llm(place, server.api_base, commands)
+        runs = {name: Runs() for name in commands}
+        for command in commands.values():
+            _time(place, command, Runs(), arrived)  # the first of each reads the disk
+        for _ in range(_ROUNDS):
+            for name, command in commands.items():
+                _time(place, command, runs[name], arrived)
+    yield from _table(runs)
+    if why_not:
+        yield f"{_LLM}: skipped, {why_not}"
+
+
+def _commands(place: Desk, api_base: str) -> dict[str, Command]:
+    script = place.folder / "transcript.json"
+    roles = ("user", "assistant") * 20
+    script.write_text(json.dumps([{"role": role, "content": _ANSWER} for role in roles]))
+    python = sys.executable
+    ours = {
+        "--help": ["--help"],
+        "--version": ["--version"],
+        "sessions list": ["sessions", "list"],
+        "sessions search": ["sessions", "search", "question"],
+        "usage": ["usage"],
+        "models": ["models"],
+        "models WORD": ["models", "gpt-4o"],
+        "doctor": ["doctor"],
+        "doctor --tokens": ["doctor", "--tokens"],
+        "replay": ["replay", str(script), "--model", "openai/gpt-4o"],
+        "-p, demo model": ["-p", _QUESTION, "--model", "demo/offline"],
+        "-p, OpenAI wire": ["-p", _QUESTION, "--model", "openai/scripted", "--api-base", api_base],
+    }
+    return {
+        _BARE: Command([python, "-c", "pass"]),
+        _HTTPX: Command([python, "-c", "import httpx"]),
+        **{
+            name: Command([python, "-m", "rolling_chat", *argv], {"OPENAI_API_KEY": "sk-none"})
+            for name, argv in ours.items()
+        },
+    }
+
+
+def _install_llm(place: Desk, api_base: str, commands: dict[str, Command]) -> str:
+    """Add `llm` to the commands, from a virtual environment; return why not, if so."""
+    folder, user = place.home / "llm-venv", place.home / "llm"
+    python = folder / "bin" / "python"
+    steps = ([sys.executable, "-m", "venv", str(folder)], [str(python), "-m", "pip", "install", "-q", "llm"])
+    for step in steps:
+        try:
+            done = subprocess.run(step, capture_output=True, text=True, timeout=_INSTALLING, check=False)
+        except (OSError, subprocess.TimeoutExpired) as error:
+            return f"it cannot be installed: {type(error).__name__}"
+        if done.returncode:
+            return f"it cannot be installed: {(done.stderr.strip() or 'no reason given').splitlines()[-1]}"
+    user.mkdir()
+    model = {"model_id": "scripted", "model_name": "scripted", "api_base": api_base}
+    (user / "extra-openai-models.yaml").write_text(json.dumps([model]))  # JSON is YAML
+    argv = [str(python), "-m", "llm", "-m", "scripted", _QUESTION]
+    commands[_LLM] = Command(argv, {"LLM_USER_PATH": str(user)})
+    return ""
+
+
+def _time(place: Desk, command: Command, into: Runs, arrived: list[float]) -> None:
+    environ = program_environment(place.home, **command.environ)
+    output = place.folder / "output"
+    arrived.clear()
+    with output.open("wb") as out:
+        began = time.perf_counter()
+        child = subprocess.Popen(
+            command.argv, cwd=place.folder, env=environ, stdin=subprocess.DEVNULL, stdout=out, stderr=out
+        )
+        _, status, used = os.wait4(child.pid, 0)
+        ended = time.perf_counter()
+    child.returncode = os.waitstatus_to_exitcode(status)
+    if child.returncode or not _is_plausible(command, output):
+        shown = output.read_text(errors="replace")[-500:]
+        raise RuntimeError(f"{' '.join(command.argv)} exited with {child.returncode}: {shown}")
+    into.wall.append(1_000 * (ended - began))
+    into.cpu.append(1_000 * (used.ru_utime + used.ru_stime))
+    if arrived:
+        into.sent.append(1_000 * (arrived[0] - began))
+
+
+def _is_plausible(command: Command, output: Path) -> bool:
+    return command.argv[1] == "-c" or output.stat().st_size > 0
+
+
+def _table(runs: Mapping[str, Runs]) -> Iterator[str]:
+    bare, httpx = (statistics.median(runs[name].wall) for name in (_BARE, _HTTPX))
+    head = f"median of {_ROUNDS}"
+    yield f"{head:<18}{'wall':>9}{'CPU':>12}{'× bare':>9}{'× httpx':>9}{'asked at':>12}"
+    for name, one in runs.items():
+        wall, cpu = statistics.median(one.wall), statistics.median(one.cpu)
+        sent = f"{statistics.median(one.sent):9.0f} ms" if one.sent else ""
+        yield f"{name:<18}{wall:6.0f} ms{cpu:9.0f} ms{wall / bare:9.1f}{wall / httpx:9.2f}{sent:>12}".rstrip()
+    if _LLM in runs:
+        pairs = zip(runs["-p, OpenAI wire"].wall, runs[_LLM].wall, strict=True)
+        paired = statistics.median(ours / theirs for ours, theirs in pairs)
+        yield f"-p beside llm: median of the ratios {paired:.2f}   (goal 1.2)"
