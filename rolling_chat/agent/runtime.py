@@ -10,7 +10,7 @@ from pathlib import Path
 
 from rolling_chat.agent.attachments import Attachments
 from rolling_chat.agent.server_facts import ServerFacts
-from rolling_chat.providers.litellm_provider import LiteLLMProvider
+from rolling_chat.providers.model_provider import ModelProvider
 from rolling_chat.providers.protocol import Provider
 from rolling_chat.providers.retries import RetryPolicy
 from rolling_chat.sessions.store import SessionStore
@@ -76,7 +76,7 @@ class Runtime:
             paths=paths,
             catalog=catalog,
             store=SessionStore.open(paths.database if save else None),
-            provider=LiteLLMProvider(
+            provider=ModelProvider(
                 environ=environ,
                 catalog=catalog,
                 log_file=paths.log_file,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
 
-from rolling_chat.messages import Ending, Json, MadeBy, Message, ToolCall
+from rolling_chat.messages import Ending, Json, JsonObject, MadeBy, Message, ToolCall
+from rolling_chat.providers.fragments import CallFragment, Fragment
 from rolling_chat.providers.protocol import (
     Delta,
     ErrorKind,
@@ -17,8 +17,6 @@ from rolling_chat.providers.protocol import (
 )
 from rolling_chat.providers.wire import REASONING, SIGNATURES, THINKING_BLOCKS
 
-# litellm hides Gemini's signature behind this in a call's id, for clients that lose other fields
-_SIGNATURE_IN_ID = "__thought__"
 MAX_CHARACTERS = 1_500_000
 """Of one reply: text, thinking and the arguments of its calls. No model's output limit reaches this far."""
 
@@ -43,7 +41,7 @@ class _Call:
 
 
 class ReplyBuilder:
-    """Builds a message from litellm's stream chunks, yielding the deltas on the way."""
+    """Builds a message from fragments, yielding the deltas on the way."""
 
     def __init__(self) -> None:
         self._text: list[str] = []
@@ -54,32 +52,30 @@ class ReplyBuilder:
         self._text_signatures: list[str] = []
         self._finish_reason = ""
         self._characters = 0
+        self._has_ended = False
 
-    def add(self, chunk: Any) -> Iterator[Delta]:
-        """Add one stream chunk and yield its deltas; a chunk of usage alone has none.
+    def add(self, fragment: Fragment) -> Iterator[Delta]:
+        """Add one fragment and yield its deltas; one of usage alone has none.
 
         Raises ProviderError for a reply that is longer than any can be.
         """
-        for choice in getattr(chunk, "choices", None) or ():
-            reason = getattr(choice, "finish_reason", None)
-            if reason:
-                self._finish_reason = str(reason)
-            delta = getattr(choice, "delta", None)
-            if delta is not None:
-                yield from map(self._counted, self._add_delta(delta))
-
-    def _counted(self, delta: Delta) -> Delta:
-        match delta:
-            case TextDelta(text) | ReasoningDelta(text):
-                self._characters += len(text)
-            case ToolCallDelta(_, _, name, arguments):
-                self._characters += len(name) + len(arguments)
-        self._check_size()
-        return delta
-
-    def _check_size(self) -> None:
-        if self._characters > MAX_CHARACTERS or len(self._calls) > MAX_CALLS:
-            raise ProviderError(ErrorKind.UNKNOWN, _ENDLESS)
+        self._finish_reason = fragment.finish_reason or self._finish_reason
+        self._has_ended = self._has_ended or fragment.has_ended
+        if fragment.reasoning:
+            self._reasoning.append(fragment.reasoning)
+            self._grow(len(fragment.reasoning))
+            yield ReasoningDelta(fragment.reasoning)
+        for block in fragment.thinking:
+            self._add_thinking(block)
+        self._text_signatures += [
+            signature for signature in fragment.text_signatures if signature not in self._text_signatures
+        ]
+        if fragment.text:
+            self._text.append(fragment.text)
+            self._grow(len(fragment.text))
+            yield TextDelta(fragment.text)
+        for piece in fragment.calls:
+            yield self._add_call(piece)
 
     @property
     def size(self) -> int:
@@ -90,6 +86,11 @@ class ReplyBuilder:
     def has_come(self) -> bool:
         """Whether any part of a reply was received."""
         return bool(self._text or self._reasoning or self._calls)
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the server said that the reply is over."""
+        return self._has_ended
 
     def message(self, made_by: MadeBy, ending: Ending | None = None) -> Message:
         """Build the message received so far; with `ending` None the finish reason decides how it ended."""
@@ -107,63 +108,40 @@ class ReplyBuilder:
             ending=ending or cut,
         )
 
-    def _add_delta(self, delta: Any) -> Iterator[Delta]:
-        reasoning = getattr(delta, "reasoning_content", None)
-        if isinstance(reasoning, str) and reasoning:
-            self._reasoning.append(reasoning)
-            yield ReasoningDelta(reasoning)
-        for block in getattr(delta, "thinking_blocks", None) or ():
-            self._add_thinking(_as_dict(block))
-        self._add_text_signatures(getattr(delta, "provider_specific_fields", None))
-        text = getattr(delta, "content", None)
-        if isinstance(text, str) and text:
-            self._text.append(text)
-            yield TextDelta(text)
-        for fragment in getattr(delta, "tool_calls", None) or ():
-            yield self._add_call(fragment)
+    def _grow(self, characters: int) -> None:
+        self._characters += characters
+        if self._characters > MAX_CHARACTERS or len(self._calls) > MAX_CALLS:
+            raise ProviderError(ErrorKind.UNKNOWN, _ENDLESS)
 
-    def _add_thinking(self, block: dict[str, Json]) -> None:
+    def _add_thinking(self, block: JsonObject) -> None:
         """Blocks come in pieces without a signature, then whole with one; only the whole are of use."""
         if block.get("type") == "redacted_thinking":
             data = str(block.get("data") or "")
-            self._characters += len(data)
-            self._check_size()
+            self._grow(len(data))
             self._thinking.append({"type": "redacted_thinking", "data": data})
             return
         signature = str(block.get("signature") or "")
         if not signature:
             return
         text = str(block.get("thinking") or "")
-        self._characters += len(signature)  # the text came in pieces before
-        self._check_size()
+        self._grow(len(signature))  # the text came in pieces before
         self._thinking.append({"type": "thinking", "thinking": text, "signature": signature})
 
-    def _add_text_signatures(self, fields: Any) -> None:
-        signatures = fields.get("thought_signatures") if isinstance(fields, dict) else None
-        for signature in signatures or ():
-            if isinstance(signature, str) and signature not in self._text_signatures:
-                self._text_signatures.append(signature)
-
-    def _add_call(self, fragment: Any) -> ToolCallDelta:
+    def _add_call(self, piece: CallFragment) -> ToolCallDelta:
         """Fragments with one index are one call; id and name come with the first of them only."""
-        index = getattr(fragment, "index", None)
-        whole_id = str(getattr(fragment, "id", None) or "")
-        function = getattr(fragment, "function", None)
-        name = str(getattr(function, "name", None) or "")
-        arguments = str(getattr(function, "arguments", None) or "")
-        call_id, _separator, signature = whole_id.partition(_SIGNATURE_IN_ID)
-        place = self._place(index if isinstance(index, int) else 0, call_id, name)
+        place = self._place(piece)
         call = self._calls.setdefault(place, _Call())
-        call.id = call.id or call_id
-        call.name = call.name or name
-        call.signature = call.signature or signature or _signature_of(fragment) or _signature_of(function)
-        call.arguments.append(arguments)
-        return ToolCallDelta(place, call.id, call.name, arguments)
+        call.id = call.id or piece.id
+        call.name = call.name or piece.name
+        call.signature = call.signature or piece.signature
+        call.arguments.append(piece.arguments)
+        self._grow(len(call.name) + len(piece.arguments))
+        return ToolCallDelta(place, call.id, call.name, piece.arguments)
 
-    def _place(self, index: int, call_id: str, name: str) -> int:
+    def _place(self, piece: CallFragment) -> int:
         """Some servers give every parallel call the index 0: a new id with a name begins a new call."""
-        known = self._calls.get(self._places.get(index, -1))
-        begins = known is None or bool(name and call_id and known.id not in {"", call_id})
+        index, known = piece.index, self._calls.get(self._places.get(piece.index, -1))
+        begins = known is None or bool(piece.name and piece.id and known.id not in {"", piece.id})
         if begins:
             self._places[index] = index if index not in self._calls else max(self._calls) + 1
         return self._places[index]
@@ -189,14 +167,3 @@ class ReplyBuilder:
         if signed or texts:
             extras[SIGNATURES] = {"calls": signed, "texts": texts}
         return extras
-
-
-def _signature_of(holder: Any) -> str:
-    fields = getattr(holder, "provider_specific_fields", None)
-    return str(fields.get("thought_signature") or "") if isinstance(fields, dict) else ""
-
-
-def _as_dict(value: Any) -> dict[str, Json]:
-    if isinstance(value, dict):
-        return dict(value)
-    return dict(value.model_dump(exclude_none=True)) if hasattr(value, "model_dump") else {}

@@ -2,33 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any
 
 from rolling_chat.context_keys import CacheTtl
 from rolling_chat.messages import Usage
-from rolling_chat.providers.whole_answers import MAX_TOKENS
 from rolling_chat.settings.catalog import NO_PRICES, ModelInfo
+
+_FIGURES = (
+    "input_tokens",
+    "output_tokens",
+    "cached_read_tokens",
+    "cached_write_tokens",
+    "reasoning_tokens",
+)
 
 
 class UsageReader:
-    """Reads the reported usage from a stream: each figure from the newest chunk that has it, else 0.
+    """Joins the usage that came in pieces: each figure is the newest that was reported, else 0.
 
-    Some providers spread their figures over several chunks.
+    Some providers spread their figures over several events.
     """
 
     def __init__(self) -> None:
         self._figures: dict[str, int] = {}
         self._is_sum = False
 
-    def take(self, chunks: Iterable[Any]) -> None:
-        """Read litellm's `chunks`, the oldest first."""
-        for chunk in chunks:
-            usage = getattr(chunk, "usage", None)
-            if usage is not None:
-                self._figures.update({name: value for name, value in _figures(usage).items() if value})
-                self._is_sum = self._is_sum or _is_sum(usage)
+    def add(self, usage: Usage | None) -> None:
+        """Add what one event reported, None for nothing."""
+        if usage is None:
+            return
+        self._figures |= {name: value for name in _FIGURES if (value := getattr(usage, name))}
+        self._is_sum = self._is_sum or usage.is_sum
 
     @property
     def usage(self) -> Usage:
@@ -56,36 +60,3 @@ def with_cost(usage: Usage, info: ModelInfo | None, ttl: CacheTtl = "5m") -> Usa
         + usage.output_tokens * prices.output
     )
     return replace(usage, cost=cost)
-
-
-def _figures(usage: Any) -> dict[str, int]:
-    prompt = getattr(usage, "prompt_tokens_details", None)
-    completion = getattr(usage, "completion_tokens_details", None)
-    return {
-        "input_tokens": _count(usage, "prompt_tokens"),
-        "output_tokens": _count(usage, "completion_tokens"),
-        "cached_read_tokens": _count(usage, "cache_read_input_tokens") or _count(prompt, "cached_tokens"),
-        "cached_write_tokens": _count(usage, "cache_creation_input_tokens")
-        or _count(prompt, "cache_write_tokens")
-        or _count(prompt, "cache_creation_tokens"),
-        "reasoning_tokens": _count(completion, "reasoning_tokens"),
-    }
-
-
-def _is_sum(usage: Any) -> bool:
-    """Return whether the provider says that it made several requests of one.
-
-    Anthropic names the tools that it ran itself, and lists the rounds of a request that it compacted.
-    """
-    ran = getattr(usage, "server_tool_use", None)
-    rounds = getattr(usage, "iterations", None)
-    counts = ran if isinstance(ran, dict) else getattr(ran, "__dict__", {})
-    has_run = any(isinstance(count, int) and count > 0 for count in counts.values())
-    return has_run or (isinstance(rounds, list) and len(rounds) > 1)
-
-
-def _count(holder: Any, name: str) -> int:
-    value = getattr(holder, name, None)
-    if not isinstance(value, int) or isinstance(value, bool):
-        return 0
-    return value if 0 < value < MAX_TOKENS else 0

@@ -17,7 +17,7 @@ from rolling_chat.agent import Chat, Runtime
 from rolling_chat.events import Outcome, RetryWaiting, TextAdded, ToolEnded, TurnEnded
 from rolling_chat.mentions import marked
 from rolling_chat.messages import Ending
-from rolling_chat.providers.litellm_provider import LiteLLMProvider
+from rolling_chat.providers.model_provider import ModelProvider
 from rolling_chat.providers.retries import RetryPolicy
 from rolling_chat.sessions.store import SessionStore
 from rolling_chat.settings.catalog import load_catalog
@@ -44,7 +44,7 @@ async def open_chat(tmp_path: Path) -> AsyncIterator[OpenChat]:
     (folder / "a.txt").write_text("alpha\n")
     (folder / "b.txt").write_text("beta\n")
     environ = {"ROLLING_CHAT_HOME": str(tmp_path / "home"), "PATH": os.environ["PATH"], **KEYS}
-    providers: list[LiteLLMProvider] = []
+    providers: list[ModelProvider] = []
     runtimes: list[Runtime] = []
 
     def open_it(
@@ -56,7 +56,7 @@ async def open_chat(tmp_path: Path) -> AsyncIterator[OpenChat]:
         limits = {"max_input_tokens": 4096, "max_output_tokens": 24} if "tiny" in model else {}
         models = MappingProxyType({model: ModelSettings(api_base=api_base, **limits)})
         paths, catalog = find_paths(environ), load_catalog()
-        provider = LiteLLMProvider(
+        provider = ModelProvider(
             environ=environ, catalog=catalog, retries=RetryPolicy(base=0.001), sleep=wait
         )
         runtime = Runtime(

@@ -21,7 +21,7 @@ import pytest
 from rolling_chat.agent import Chat, Runtime
 from rolling_chat.events import Outcome, ToolEnded, TurnEnded
 from rolling_chat.messages import Ending, Json
-from rolling_chat.providers.litellm_provider import LiteLLMProvider
+from rolling_chat.providers.model_provider import ModelProvider
 from rolling_chat.sessions.store import SessionStore
 from rolling_chat.settings.catalog import load_catalog
 from rolling_chat.settings.paths import find_paths
@@ -253,7 +253,7 @@ def _runtime(tmp_path: Path, folder: Path, api_base: str) -> Runtime:
         agent=AgentSettings(approvals="all", max_tool_iterations=70),
         context=ContextSettings(summarize="off"),
     )
-    provider = LiteLLMProvider(environ=environ, catalog=catalog)
+    provider = ModelProvider(environ=environ, catalog=catalog)
     return Runtime(settings, paths, catalog, SessionStore.open(paths.database), provider, folder, environ)
 
 

@@ -28,7 +28,7 @@ from rolling_chat.agent import Chat, Runtime
 from rolling_chat.context import ContextConfig, ContextOverflowError, ContextPlan, build_final_prompt
 from rolling_chat.events import Event, TextAdded
 from rolling_chat.messages import Message
-from rolling_chat.providers.litellm_provider import LiteLLMProvider
+from rolling_chat.providers.model_provider import ModelProvider
 from rolling_chat.replay import request_points
 from rolling_chat.sessions.store import SessionStore
 from rolling_chat.settings.catalog import load_catalog
@@ -181,12 +181,12 @@ def _text(message: Mapping[str, Any]) -> str:
     return content if isinstance(content, str) else "\n".join(str(part.get("text", "")) for part in content)
 
 
-def _open(folder: Path, api_base: str, window: int, strategy: str) -> tuple[Chat, LiteLLMProvider]:
+def _open(folder: Path, api_base: str, window: int, strategy: str) -> tuple[Chat, ModelProvider]:
     """A chat over the real provider; nothing runs, for nobody is there to approve it."""
     (folder / "work").mkdir()
     (folder / "work" / "a.txt").write_text("alpha\n" * 200)
     environ, catalog = {"OPENAI_API_KEY": "sk-of-no-one"}, load_catalog()
-    provider = LiteLLMProvider(environ=environ, catalog=catalog)
+    provider = ModelProvider(environ=environ, catalog=catalog)
     settings = Settings(
         model=MODEL,
         models=MappingProxyType({MODEL: ModelSettings(max_input_tokens=window, api_base=api_base)}),

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from rolling_chat.providers.litellm_provider import LiteLLMProvider
+from rolling_chat.providers.model_provider import ModelProvider
 from rolling_chat.providers.retries import RetryPolicy
 from rolling_chat.settings.catalog import ModelCatalog, load_catalog
 
-MakeProvider = Callable[..., LiteLLMProvider]
+MakeProvider = Callable[..., ModelProvider]
 
 
 @pytest.fixture(scope="session")
@@ -28,11 +28,11 @@ def _no_waiting_between_words(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest_asyncio.fixture
 async def make_provider(catalog: ModelCatalog) -> AsyncIterator[MakeProvider]:
     """Providers that do not wait long before they try again, and leave no connection behind."""
-    made: list[LiteLLMProvider] = []
+    made: list[ModelProvider] = []
 
-    def make(environ: Mapping[str, str] | None = None, **options: Any) -> LiteLLMProvider:
+    def make(environ: Mapping[str, str] | None = None, **options: Any) -> ModelProvider:
         options.setdefault("retries", RetryPolicy(base=0.001))
-        provider = LiteLLMProvider(environ=environ or {}, catalog=catalog, **options)
+        provider = ModelProvider(environ=environ or {}, catalog=catalog, **options)
         made.append(provider)
         return provider
 
@@ -42,5 +42,5 @@ async def make_provider(catalog: ModelCatalog) -> AsyncIterator[MakeProvider]:
 
 
 @pytest.fixture
-def provider(make_provider: MakeProvider) -> LiteLLMProvider:
+def provider(make_provider: MakeProvider) -> ModelProvider:
     return make_provider()

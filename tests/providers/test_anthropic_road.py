@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from rolling_chat.messages import Json, Message
-from rolling_chat.providers.litellm_provider import LiteLLMProvider
+from rolling_chat.providers.model_provider import ModelProvider
 from rolling_chat.providers.protocol import ErrorKind, Finished, ProviderError, Request
 from tests.providers.conftest import MakeProvider
 from tests.support.servers import AnthropicServer, Call, Fail, Reply
@@ -38,7 +38,7 @@ def _request(server: AnthropicServer, messages: tuple[Message, ...], previous: i
 
 
 async def _send(
-    provider: LiteLLMProvider, server: AnthropicServer, messages: tuple[Message, ...], previous: int = 0
+    provider: ModelProvider, server: AnthropicServer, messages: tuple[Message, ...], previous: int = 0
 ) -> Finished:
     deltas = [delta async for delta in provider.stream(_request(server, messages, previous))]
     assert isinstance(deltas[-1], Finished)

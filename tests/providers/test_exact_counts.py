@@ -14,7 +14,7 @@ import pytest
 
 from rolling_chat.messages import Json, Message, ToolCall
 from rolling_chat.providers.addresses import is_near, who_counts
-from rolling_chat.providers.litellm_provider import LiteLLMProvider
+from rolling_chat.providers.model_provider import ModelProvider
 from rolling_chat.providers.protocol import ProviderError, Request
 from tests.providers.conftest import MakeProvider
 from tests.support.json_server import JsonServer, json_server
@@ -181,7 +181,7 @@ async def test_nothing_is_sent_past_a_proxy(make_provider: MakeProvider) -> None
         assert await provider.count_tokens(_own(server), 3) == 31
 
 
-async def test_the_demo_is_never_asked(provider: LiteLLMProvider) -> None:
+async def test_the_demo_is_never_asked(provider: ModelProvider) -> None:
     assert await provider.count_tokens(_request("demo/offline", None), 3) == 0
 
 

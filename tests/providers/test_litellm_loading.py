@@ -29,7 +29,7 @@ def _run(code: str, folder: Path, **environ: str) -> subprocess.CompletedProcess
 def test_no_module_of_ours_imports_it_or_an_http_client(tmp_path: Path) -> None:
     code = """
         import sys
-        import rolling_chat.providers.litellm_provider, rolling_chat.providers.discovery
+        import rolling_chat.providers.model_provider, rolling_chat.providers.discovery
         heavy = {"litellm", "openai", "httpx", "aiohttp", "pydantic", "tiktoken"} & set(sys.modules)
         sys.exit(", ".join(sorted(heavy)) or 0)
     """
@@ -44,14 +44,14 @@ def test_a_session_with_every_kind_of_failure_prints_nothing(tmp_path: Path) -> 
         import asyncio, os
         from pathlib import Path
         from rolling_chat.messages import Message
-        from rolling_chat.providers.litellm_provider import LiteLLMProvider
+        from rolling_chat.providers.model_provider import ModelProvider
         from rolling_chat.providers.protocol import ProviderError, Request
         from rolling_chat.providers.retries import RetryPolicy
         from rolling_chat.settings.catalog import load_catalog
         from tests.support.servers import Break, Fail, OpenAIServer, Reply
 
         async def main():
-            provider = LiteLLMProvider(
+            provider = ModelProvider(
                 environ=os.environ, catalog=load_catalog(), log_file=Path("log.txt"),
                 retries=RetryPolicy(minutes=0),
             )

@@ -8,7 +8,7 @@ import pytest
 
 from rolling_chat.messages import Ending, Message
 from rolling_chat.providers import exact_counts
-from rolling_chat.providers.litellm_provider import LiteLLMProvider
+from rolling_chat.providers.model_provider import ModelProvider
 from rolling_chat.providers.protocol import ErrorKind, Finished, ProviderError, Request, TextDelta
 from rolling_chat.providers.served import ask_about
 from rolling_chat.settings.catalog import load_catalog
@@ -29,7 +29,7 @@ def _request(server: LlamaServer, text: str) -> Request:
     return Request(server.model, messages, api_base=server.api_base, max_tokens=24)
 
 
-async def test_a_reply_streams_and_its_usage_is_exact(provider: LiteLLMProvider, server: LlamaServer) -> None:
+async def test_a_reply_streams_and_its_usage_is_exact(provider: ModelProvider, server: LlamaServer) -> None:
     deltas = [delta async for delta in provider.stream(_request(server, "hello"))]
 
     finished = deltas[-1]
@@ -44,7 +44,7 @@ async def test_a_reply_streams_and_its_usage_is_exact(provider: LiteLLMProvider,
 
 
 async def test_it_counts_a_request_as_its_usage_reports_it(
-    provider: LiteLLMProvider, server: LlamaServer, monkeypatch: pytest.MonkeyPatch
+    provider: ModelProvider, server: LlamaServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     request = _request(server, "héllo 你好 " * 9)
     counted = await provider.count_tokens(request, 5)
@@ -54,11 +54,11 @@ async def test_it_counts_a_request_as_its_usage_reports_it(
 
     # and so do the endpoints of older versions
     monkeypatch.setattr(exact_counts, "_ENDPOINTS", (exact_counts._older_llama_cpp,))
-    older = LiteLLMProvider(environ={}, catalog=load_catalog())
+    older = ModelProvider(environ={}, catalog=load_catalog())
     assert await older.count_tokens(request, 5) == counted
 
 
-async def test_it_counts_what_is_too_long_for_it(provider: LiteLLMProvider, server: LlamaServer) -> None:
+async def test_it_counts_what_is_too_long_for_it(provider: ModelProvider, server: LlamaServer) -> None:
     assert await provider.count_tokens(_request(server, "x" * 2000), 5) > 2000
 
 
@@ -68,7 +68,7 @@ def test_it_names_the_window_that_it_serves(server: LlamaServer) -> None:
     assert (said.window, said.source) == (server.window, "llama.cpp /props")
 
 
-async def test_its_refusal_carries_both_numbers(provider: LiteLLMProvider, server: LlamaServer) -> None:
+async def test_its_refusal_carries_both_numbers(provider: ModelProvider, server: LlamaServer) -> None:
     with pytest.raises(ProviderError) as caught:
         async for _delta in provider.stream(_request(server, "x" * 2000)):
             pass

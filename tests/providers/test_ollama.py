@@ -11,7 +11,7 @@ import pytest
 from aiohttp import web
 
 from rolling_chat.messages import Message, ToolCall
-from rolling_chat.providers.litellm_provider import LiteLLMProvider
+from rolling_chat.providers.model_provider import ModelProvider
 from rolling_chat.providers.ollama import ollama_base, probe_ollama
 from rolling_chat.providers.protocol import Finished, Request
 from tests.providers.conftest import MakeProvider
@@ -107,7 +107,7 @@ def test_the_address_is_read_in_all_its_spellings(host: str, base: str) -> None:
 
 async def test_a_chat_takes_the_chat_road_with_the_whole_window(make_provider: MakeProvider) -> None:
     async with OllamaServer(["tiny"]) as server:
-        provider: LiteLLMProvider = make_provider(server.environ)
+        provider: ModelProvider = make_provider(server.environ)
         messages = (
             Message("user", "hi"),
             Message("assistant", "", (ToolCall("a", "read_file", ""),)),

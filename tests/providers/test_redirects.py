@@ -11,7 +11,7 @@ import pytest
 from aiohttp import web
 
 from rolling_chat.messages import Message
-from rolling_chat.providers.litellm_provider import LiteLLMProvider
+from rolling_chat.providers.model_provider import ModelProvider
 from rolling_chat.providers.protocol import ErrorKind, Finished, ProviderError, Request
 from rolling_chat.providers.redirects import check_redirect
 from tests.providers.conftest import MakeProvider
@@ -65,7 +65,7 @@ async def _listening() -> AsyncIterator[tuple[str, list[str]]]:
         await runner.cleanup()
 
 
-async def _ask(provider: LiteLLMProvider, model: str, api_base: str) -> None:
+async def _ask(provider: ModelProvider, model: str, api_base: str) -> None:
     request = Request(model, (Message("user", "a secret"),), api_base=api_base, max_tokens=5)
     async for _ in provider.stream(request):
         pass
@@ -93,7 +93,7 @@ async def test_litellms_own_aiohttp_road_sends_nothing_elsewhere(make_provider: 
     assert bodies == []
 
 
-async def test_one_within_the_same_server_is_followed(provider: LiteLLMProvider) -> None:
+async def test_one_within_the_same_server_is_followed(provider: ModelProvider) -> None:
     async with OpenAIServer([Reply("hello")]) as server:
         server.redirect_from("/old")
         api_base = f"{server.address}/old/v1"
@@ -103,7 +103,7 @@ async def test_one_within_the_same_server_is_followed(provider: LiteLLMProvider)
     assert deltas[-1].message.content == "hello"
 
 
-async def test_clients_made_by_others_refuse_as_well(provider: LiteLLMProvider) -> None:
+async def test_clients_made_by_others_refuse_as_well(provider: ModelProvider) -> None:
     await provider.warm_up("openai/x")  # from here on
     async with _listening() as (elsewhere, bodies), _redirecting(elsewhere, 307) as here:
         async with httpx.AsyncClient(follow_redirects=True) as client:

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from rolling_chat.messages import Message
-from rolling_chat.providers.litellm_provider import LiteLLMProvider
+from rolling_chat.providers.model_provider import ModelProvider
 from rolling_chat.providers.protocol import Delta, ErrorKind, Finished, ProviderError, Request, TextDelta
 from tests.providers.conftest import MakeProvider
 from tests.support.servers import AnthropicServer, Break, Fail, OpenAIServer, Reply
@@ -37,13 +37,13 @@ BROKEN = {
 }
 
 
-async def _read(provider: LiteLLMProvider, request: Request, seen: list[Delta]) -> None:
+async def _read(provider: ModelProvider, request: Request, seen: list[Delta]) -> None:
     async for delta in provider.stream(request):
         seen.append(delta)  # noqa: PERF401  # what came before an error is wanted
 
 
 @pytest.mark.parametrize("answer", WHOLE.values(), ids=WHOLE)
-async def test_an_end_that_was_sent_is_an_end(provider: LiteLLMProvider, answer: str) -> None:
+async def test_an_end_that_was_sent_is_an_end(provider: ModelProvider, answer: str) -> None:
     seen: list[Delta] = []
     async with OpenAIServer([Fail(200, answer)]) as server:
         await _read(provider, Request("openai/m", PROMPT, api_base=server.api_base), seen)
@@ -52,7 +52,7 @@ async def test_an_end_that_was_sent_is_an_end(provider: LiteLLMProvider, answer:
 
 
 @pytest.mark.parametrize("answer", BROKEN.values(), ids=BROKEN)
-async def test_a_stream_without_an_end_broke_off(provider: LiteLLMProvider, answer: str) -> None:
+async def test_a_stream_without_an_end_broke_off(provider: ModelProvider, answer: str) -> None:
     seen: list[Delta] = []
     async with OpenAIServer([Fail(200, answer)]) as server:
         with pytest.raises(ProviderError) as caught:

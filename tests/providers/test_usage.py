@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-from typing import Any
-
 import pytest
 
 from rolling_chat.messages import Usage
@@ -12,53 +9,18 @@ from rolling_chat.providers.usage import UsageReader, with_cost
 from rolling_chat.settings.catalog import ModelInfo, Prices
 
 
-def reported_usage(chunks: list[Any]) -> Usage:
-    reader = UsageReader()
-    reader.take(chunks)
-    return reader.usage
-
-
-def _usage(**fields: Any) -> Any:
-    return SimpleNamespace(usage=SimpleNamespace(**fields))
-
-
 def test_the_newest_figures_count() -> None:
-    chunks = [
-        SimpleNamespace(),
-        _usage(prompt_tokens=100, completion_tokens=1),
-        _usage(prompt_tokens=0, completion_tokens=20),
-    ]
-    assert reported_usage(chunks) == Usage(input_tokens=100, output_tokens=20)
+    reader = UsageReader()
+    for usage in (None, Usage(100, 1), Usage(0, 20, reasoning_tokens=5)):
+        reader.add(usage)
+    assert reader.usage == Usage(100, 20, reasoning_tokens=5)
 
 
-@pytest.mark.parametrize(
-    ("more", "is_sum"),
-    [
-        ({}, False),
-        ({"server_tool_use": SimpleNamespace(web_search_requests=2)}, True),
-        ({"server_tool_use": {"web_search_requests": 1}}, True),
-        ({"server_tool_use": SimpleNamespace(web_search_requests=0, tool_search_requests=None)}, False),
-        ({"iterations": [{"input_tokens": 60}, {"input_tokens": 40}]}, True),
-        ({"iterations": [{"input_tokens": 100}]}, False),
-        ({"server_tool_use": "twice", "iterations": 3}, False),
-    ],
-)
-def test_the_sum_of_several_requests_is_known(more: dict[str, Any], is_sum: bool) -> None:
-    chunks = [_usage(prompt_tokens=100, completion_tokens=1, **more), _usage(completion_tokens=20)]
-    assert reported_usage(chunks) == Usage(input_tokens=100, output_tokens=20, is_sum=is_sum)
-
-
-def test_cached_and_reasoning_tokens_are_found_under_both_names() -> None:
-    openai = _usage(
-        prompt_tokens=100,
-        completion_tokens=20,
-        prompt_tokens_details=SimpleNamespace(cached_tokens=60),
-        completion_tokens_details=SimpleNamespace(reasoning_tokens=15),
-    )
-    anthropic = _usage(prompt_tokens=100, cache_read_input_tokens=60, cache_creation_input_tokens=30)
-
-    assert reported_usage([openai]) == Usage(100, 20, cached_read_tokens=60, reasoning_tokens=15)
-    assert reported_usage([anthropic]) == Usage(100, 0, cached_read_tokens=60, cached_write_tokens=30)
+def test_a_sum_of_several_requests_stays_one() -> None:
+    reader = UsageReader()
+    for usage in (Usage(100, 1, is_sum=True), Usage(0, 20)):
+        reader.add(usage)
+    assert reader.usage == Usage(100, 20, is_sum=True)
 
 
 def test_cached_tokens_have_prices_of_their_own() -> None:

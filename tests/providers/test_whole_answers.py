@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from rolling_chat.messages import Message, Usage
-from rolling_chat.providers.litellm_provider import LiteLLMProvider
+from rolling_chat.providers.model_provider import ModelProvider
 from rolling_chat.providers.protocol import ErrorKind, Finished, ProviderError, Request
 from rolling_chat.providers.whole_answers import as_events, clean_line
 from tests.providers.conftest import MakeProvider
@@ -23,7 +23,7 @@ REPLY = Reply("Reading it.", (Call("read_file", '{"path": "a"}', "c1"),), reason
 BAD_NUMBERS = ("1.5", "NaN", '"abc"', "[1, 2]", "-4", "1e300", "true", "{}", "1" * 30, "null")
 
 
-async def _send(provider: LiteLLMProvider, model: str, api_base: str) -> Finished:
+async def _send(provider: ModelProvider, model: str, api_base: str) -> Finished:
     request = Request(model, PROMPT, max_tokens=9, api_base=api_base)
     deltas = [delta async for delta in provider.stream(request)]
     assert isinstance(deltas[-1], Finished)
@@ -56,7 +56,7 @@ def _claude(usage: str) -> str:
 @pytest.mark.parametrize("with_finish", [False, True], ids=["after the finish", "with the finish"])
 @pytest.mark.parametrize("number", BAD_NUMBERS)
 async def test_a_number_that_counts_nothing_is_left_out(
-    provider: LiteLLMProvider, number: str, with_finish: bool
+    provider: ModelProvider, number: str, with_finish: bool
 ) -> None:
     usage = f'{{"prompt_tokens": {number}, "completion_tokens": 7, "total_tokens": {number}}}'
     async with OpenAIServer([Fail(200, _openai(usage, with_finish=with_finish))]) as server:
@@ -65,7 +65,7 @@ async def test_a_number_that_counts_nothing_is_left_out(
 
 
 @pytest.mark.parametrize("usage", ['"abc"', "[1, 2]", "1.5", "NaN", "true", '{"prompt_tokens_details": 3}'])
-async def test_usage_that_is_none_is_left_out(provider: LiteLLMProvider, usage: str) -> None:
+async def test_usage_that_is_none_is_left_out(provider: ModelProvider, usage: str) -> None:
     async with OpenAIServer([Fail(200, _openai(usage, with_finish=False))]) as server:
         finished = await _send(provider, OPENAI, server.api_base)
     assert (finished.message.text, finished.usage) == ("answered", Usage())
@@ -106,7 +106,7 @@ async def test_an_answer_that_is_not_streamed_is_taken(
     ],
 )
 async def test_an_error_that_is_called_an_answer_is_quoted(
-    provider: LiteLLMProvider, answer: dict[str, Any]
+    provider: ModelProvider, answer: dict[str, Any]
 ) -> None:
     async with OpenAIServer([Fail(200, answer)]) as server:
         with pytest.raises(ProviderError) as caught:

@@ -23,7 +23,7 @@ from rolling_chat.context import (
     confirm_count,
 )
 from rolling_chat.events import Outcome, TurnEnded
-from rolling_chat.providers.litellm_provider import LiteLLMProvider
+from rolling_chat.providers.model_provider import ModelProvider
 from rolling_chat.sessions.store import SessionStore
 from rolling_chat.settings.catalog import load_catalog
 from rolling_chat.settings.paths import find_paths
@@ -161,7 +161,7 @@ def _runtime(
         paths=paths,
         catalog=catalog,
         store=SessionStore.open(paths.database),
-        provider=LiteLLMProvider(environ=environ, catalog=catalog),
+        provider=ModelProvider(environ=environ, catalog=catalog),
         folder=folder,
         environ=environ,
     )

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from rolling_chat.agent import Chat, Runtime
-from rolling_chat.providers.litellm_provider import LiteLLMProvider
+from rolling_chat.providers.model_provider import ModelProvider
 from rolling_chat.sessions.store import SessionStore
 from rolling_chat.settings.catalog import load_catalog
 from rolling_chat.settings.paths import find_paths
@@ -42,7 +42,7 @@ class Place:
             "ANTHROPIC_API_KEY": "k",
         }  # fmt: skip
         self.paths, self.catalog = find_paths(self.environ), load_catalog()
-        self.provider = LiteLLMProvider(environ=self.environ, catalog=self.catalog)
+        self.provider = ModelProvider(environ=self.environ, catalog=self.catalog)
         self.store = SessionStore.open(self.paths.database, clock=self.clock)
 
     def runtime(self, address: str, *models: str, context: ContextSettings, **limits: int) -> Runtime:

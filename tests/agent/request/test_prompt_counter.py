@@ -13,7 +13,7 @@ import pytest
 from rolling_chat.agent import Chat, Runtime
 from rolling_chat.events import Outcome, PromptPlanned, TurnEnded
 from rolling_chat.messages import Usage
-from rolling_chat.providers.litellm_provider import LiteLLMProvider
+from rolling_chat.providers.model_provider import ModelProvider
 from rolling_chat.providers.protocol import Delta, Finished, Request
 from rolling_chat.settings.schema import AgentSettings, ContextSettings, ModelSettings, Settings
 from tests.support.agent import (
@@ -269,7 +269,7 @@ async def test_claude_is_asked_before_a_message_is_refused(tmp_path: Path) -> No
     async with AnthropicServer([Reply("So it is.")], window=WINDOW, key="sk-right") as server:
         environ = {"ANTHROPIC_API_KEY": "sk-right"}
         runtime = make_runtime(tmp_path, ScriptedProvider(says("")), settings=SETTINGS)
-        provider = LiteLLMProvider(environ=environ, catalog=runtime.catalog)
+        provider = ModelProvider(environ=environ, catalog=runtime.catalog)
         limits = ModelSettings(api_base=server.api_base, max_input_tokens=WINDOW, max_output_tokens=200)
         models = MappingProxyType({CLAUDE: limits})
         runtime.settings = replace(runtime.settings, model=CLAUDE, models=models)

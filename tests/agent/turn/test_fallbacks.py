@@ -16,7 +16,7 @@ import pytest_asyncio
 from rolling_chat.agent import Chat, Runtime
 from rolling_chat.events import Event, Noticed, Outcome, RetryWaiting, ToolEnded, TurnEnded
 from rolling_chat.messages import Ending
-from rolling_chat.providers.litellm_provider import LiteLLMProvider
+from rolling_chat.providers.model_provider import ModelProvider
 from rolling_chat.providers.retries import RetryPolicy
 from rolling_chat.sessions.store import SessionStore
 from rolling_chat.settings.catalog import load_catalog
@@ -54,7 +54,7 @@ async def open_chat(tmp_path: Path) -> AsyncIterator[OpenChat]:
     environ = {
         "ROLLING_CHAT_HOME": str(tmp_path / "home"), "PATH": os.environ["PATH"], "OPENAI_API_KEY": "sk-x"
     }  # fmt: skip
-    opened: list[tuple[LiteLLMProvider, Runtime]] = []
+    opened: list[tuple[ModelProvider, Runtime]] = []
 
     def open_it(
         addresses: Mapping[str, str],
@@ -70,7 +70,7 @@ async def open_chat(tmp_path: Path) -> AsyncIterator[OpenChat]:
             for name, address in addresses.items()
         }
         first, *others = addresses
-        provider = LiteLLMProvider(
+        provider = ModelProvider(
             environ=environ, catalog=catalog, sleep=waits.sleep, clock=lambda: waits.now,
             retries=RetryPolicy(jitter=lambda: 1.0),
         )  # fmt: skip

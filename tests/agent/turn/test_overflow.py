@@ -18,7 +18,7 @@ from rolling_chat.context import ContextPlan
 from rolling_chat.context.report import PromptReport
 from rolling_chat.events import Event, Noticed, Outcome, PromptPlanned, TurnEnded
 from rolling_chat.messages import MadeBy, Message
-from rolling_chat.providers.litellm_provider import LiteLLMProvider
+from rolling_chat.providers.model_provider import ModelProvider
 from rolling_chat.providers.protocol import ErrorKind, ProviderError, Request, TextDelta
 from rolling_chat.sessions.records import Learned, RequestRecord
 from rolling_chat.sessions.store import SessionStore
@@ -55,7 +55,7 @@ async def open_runtime(tmp_path: Path) -> AsyncIterator[OpenRuntime]:
             paths=paths,
             catalog=catalog,
             store=SessionStore.open(paths.database),
-            provider=LiteLLMProvider(environ=environ, catalog=catalog),
+            provider=ModelProvider(environ=environ, catalog=catalog),
             folder=folder,
             environ=environ,
         )

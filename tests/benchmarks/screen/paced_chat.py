@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Sequence
 
 from rolling_chat.messages import Json, Message, Usage
-from rolling_chat.providers import litellm_provider
+from rolling_chat.providers import model_provider
 from rolling_chat.providers.protocol import Delta, Finished, Request, TextDelta
 from tests.benchmarks.screen.pace import Pace, Script
 
@@ -40,7 +40,7 @@ class PacedProvider:
 
 if __name__ == "__main__":
     # before anything of the program has taken the real one
-    litellm_provider.LiteLLMProvider = PacedProvider  # type: ignore[assignment,misc]
+    model_provider.ModelProvider = PacedProvider  # type: ignore[assignment,misc]
     from rolling_chat.__main__ import main
 
     main()

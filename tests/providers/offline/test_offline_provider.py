@@ -8,7 +8,7 @@ import pytest
 
 from rolling_chat.context import estimate_tokens
 from rolling_chat.messages import Ending, Json, Message
-from rolling_chat.providers.litellm_provider import LiteLLMProvider
+from rolling_chat.providers.model_provider import ModelProvider
 from rolling_chat.providers.protocol import (
     Delta,
     ErrorKind,
@@ -30,7 +30,7 @@ TOOL: dict[str, Json] = {
 }
 
 
-async def _read(provider: LiteLLMProvider, request: Request) -> list[Delta]:
+async def _read(provider: ModelProvider, request: Request) -> list[Delta]:
     return [delta async for delta in provider.stream(request)]
 
 
@@ -40,7 +40,7 @@ def _finished(deltas: list[Delta]) -> Finished:
 
 
 async def test_it_streams_word_by_word_and_counts_exactly_as_the_pipeline_does(
-    provider: LiteLLMProvider,
+    provider: ModelProvider,
 ) -> None:
     request = Request("demo/offline", (SYSTEM, Message("user", "hello")), (TOOL,))
     deltas = await _read(provider, request)
@@ -53,7 +53,7 @@ async def test_it_streams_word_by_word_and_counts_exactly_as_the_pipeline_does(
     assert _finished(deltas).usage.cost == 0.0
 
 
-async def test_calls_come_in_fragments(provider: LiteLLMProvider) -> None:
+async def test_calls_come_in_fragments(provider: ModelProvider) -> None:
     first = Request("demo/offline", (SYSTEM, Message("user", "list files in src")), (TOOL,))
     deltas = await _read(provider, first)
     reply = _finished(deltas).message
@@ -67,12 +67,12 @@ async def test_calls_come_in_fragments(provider: LiteLLMProvider) -> None:
     assert _finished(await _read(provider, second)).usage.input_tokens == counted
 
 
-async def test_tool_choice_none_is_honoured(provider: LiteLLMProvider) -> None:
+async def test_tool_choice_none_is_honoured(provider: ModelProvider) -> None:
     request = Request("demo/offline", (Message("user", "list files"),), (TOOL,), tool_choice="none")
     assert _finished(await _read(provider, request)).message.tool_calls == ()
 
 
-async def test_an_answer_is_cut_at_max_tokens(provider: LiteLLMProvider) -> None:
+async def test_an_answer_is_cut_at_max_tokens(provider: ModelProvider) -> None:
     request = Request("demo/offline", (Message("user", "hello"),), max_tokens=5)
     finished = _finished(await _read(provider, request))
 
@@ -80,7 +80,7 @@ async def test_an_answer_is_cut_at_max_tokens(provider: LiteLLMProvider) -> None
     assert 0 < finished.usage.output_tokens <= 5
 
 
-async def test_a_prompt_over_the_window_is_refused_with_exact_numbers(provider: LiteLLMProvider) -> None:
+async def test_a_prompt_over_the_window_is_refused_with_exact_numbers(provider: ModelProvider) -> None:
     request = Request("demo/offline-3000", (SYSTEM, Message("user", "word " * 4000)))
     with pytest.raises(ProviderError) as caught:
         await _read(provider, request)
@@ -90,7 +90,7 @@ async def test_a_prompt_over_the_window_is_refused_with_exact_numbers(provider: 
     assert caught.value.requested == estimate_tokens(provider.wire_form(request), "demo/offline")
 
 
-async def test_the_window_is_exact_to_the_token(provider: LiteLLMProvider) -> None:
+async def test_the_window_is_exact_to_the_token(provider: ModelProvider) -> None:
     message = Message("user", "word " * 2000)
     tokens = estimate_tokens([message], "demo/offline")
     fitting = Request(f"demo/offline-{tokens + 10}", (message,), max_tokens=10)
@@ -101,13 +101,13 @@ async def test_the_window_is_exact_to_the_token(provider: LiteLLMProvider) -> No
         await _read(provider, too_long)
 
 
-async def test_an_unknown_window_is_an_unknown_model(provider: LiteLLMProvider) -> None:
+async def test_an_unknown_window_is_an_unknown_model(provider: ModelProvider) -> None:
     with pytest.raises(ProviderError) as caught:
         await _read(provider, Request("demo/offline-x", (Message("user", "hi"),)))
     assert caught.value.kind is ErrorKind.MODEL_UNKNOWN
 
 
-async def test_it_can_be_stopped(provider: LiteLLMProvider, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_it_can_be_stopped(provider: ModelProvider, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ROLLING_CHAT_OFFLINE_DELAY", "60000")
     stream = provider.stream(Request("demo/offline", (Message("user", "hello"),)))
     assert isinstance(await anext(stream), TextDelta)
@@ -119,14 +119,14 @@ async def test_it_can_be_stopped(provider: LiteLLMProvider, monkeypatch: pytest.
 
 
 async def test_a_senseless_delay_is_the_usual_one(
-    provider: LiteLLMProvider, monkeypatch: pytest.MonkeyPatch
+    provider: ModelProvider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ROLLING_CHAT_OFFLINE_DELAY", "soon")
     request = Request("demo/offline", (Message("user", "hello"),), max_tokens=3)
     assert _finished(await _read(provider, request)).message.content
 
 
-async def test_it_writes_its_calls_where_tools_are_described_as_text(provider: LiteLLMProvider) -> None:
+async def test_it_writes_its_calls_where_tools_are_described_as_text(provider: ModelProvider) -> None:
     asked = Message("user", "list files")
     request = Request("demo/offline", (SYSTEM, asked), (TOOL,), text_tools=True)
     message = _finished(await _read(provider, request)).message

@@ -9,7 +9,7 @@ import json
 import pytest
 
 from rolling_chat.messages import Ending, Json, Message, Usage
-from rolling_chat.providers.litellm_provider import LiteLLMProvider
+from rolling_chat.providers.model_provider import ModelProvider
 from rolling_chat.providers.protocol import (
     Delta,
     ErrorKind,
@@ -41,11 +41,11 @@ def _request(server: OpenAIServer, *messages: Message, model: str = MODEL, **fie
     return Request(model, messages or PROMPT, api_base=server.api_base, **fields)
 
 
-async def _read(provider: LiteLLMProvider, request: Request) -> list[Delta]:
+async def _read(provider: ModelProvider, request: Request) -> list[Delta]:
     return [delta async for delta in provider.stream(request)]
 
 
-async def _fail(provider: LiteLLMProvider, request: Request) -> ProviderError:
+async def _fail(provider: ModelProvider, request: Request) -> ProviderError:
     with pytest.raises(ProviderError) as caught:
         await _read(provider, request)
     return caught.value
@@ -56,7 +56,7 @@ def _finished(deltas: list[Delta]) -> Finished:
     return deltas[-1]
 
 
-async def test_a_reply_streams_and_its_usage_is_the_servers(provider: LiteLLMProvider) -> None:
+async def test_a_reply_streams_and_its_usage_is_the_servers(provider: ModelProvider) -> None:
     async with OpenAIServer([Reply("one two three", reasoning="let me think")]) as server:
         deltas = await _read(provider, _request(server))
 
@@ -71,7 +71,7 @@ async def test_a_reply_streams_and_its_usage_is_the_servers(provider: LiteLLMPro
     assert finished.usage.cost is None
 
 
-async def test_a_call_with_tools_works_in_a_base_install(provider: LiteLLMProvider) -> None:
+async def test_a_call_with_tools_works_in_a_base_install(provider: ModelProvider) -> None:
     calls = (Call("read_file", '{"path": "a"}', "call_a"), Call("read_file", '{"path": "b"}', "call_b"))
     async with OpenAIServer([Reply("Reading.", calls), Reply("done")]) as server:
         deltas = await _read(provider, _request(server, tools=(TOOL,)))
@@ -90,12 +90,12 @@ async def test_a_call_with_tools_works_in_a_base_install(provider: LiteLLMProvid
     assert [message["role"] for message in server.requests[1].messages][2:] == ["assistant", "tool", "tool"]
 
 
-async def test_a_server_without_usage_leaves_it_unknown(provider: LiteLLMProvider) -> None:
+async def test_a_server_without_usage_leaves_it_unknown(provider: ModelProvider) -> None:
     async with OpenAIServer([Reply("hello", usage=False)]) as server:
         assert _finished(await _read(provider, _request(server))).usage == Usage()
 
 
-async def test_a_reply_cut_at_its_limit_says_so(provider: LiteLLMProvider) -> None:
+async def test_a_reply_cut_at_its_limit_says_so(provider: ModelProvider) -> None:
     async with OpenAIServer([Reply("half a", finish_reason="length")]) as server:
         finished = _finished(await _read(provider, _request(server, max_tokens=2)))
 
@@ -103,7 +103,7 @@ async def test_a_reply_cut_at_its_limit_says_so(provider: LiteLLMProvider) -> No
     assert server.requests[0].body["max_tokens"] == 2
 
 
-async def test_an_output_limit_is_sent_only_when_there_is_one(provider: LiteLLMProvider) -> None:
+async def test_an_output_limit_is_sent_only_when_there_is_one(provider: ModelProvider) -> None:
     async with OpenAIServer() as server:
         await _read(provider, _request(server))
     assert not {"max_tokens", "max_completion_tokens"} & set(server.requests[0].body)
@@ -111,7 +111,7 @@ async def test_an_output_limit_is_sent_only_when_there_is_one(provider: LiteLLMP
 
 @pytest.mark.parametrize(("effort", "sent"), [("high", {"reasoning_effort": "high"}), ("", {})])
 async def test_an_effort_is_sent_to_a_model_that_reasons(
-    provider: LiteLLMProvider, effort: str, sent: dict[str, str]
+    provider: ModelProvider, effort: str, sent: dict[str, str]
 ) -> None:
     async with OpenAIServer([Reply("hi")]) as server:
         await _read(provider, _request(server, model="openai/gpt-5", effort=effort))
@@ -119,14 +119,14 @@ async def test_an_effort_is_sent_to_a_model_that_reasons(
     assert {name: value for name, value in body.items() if name == "reasoning_effort"} == sent
 
 
-async def test_what_is_sent_is_the_wire_form(provider: LiteLLMProvider) -> None:
+async def test_what_is_sent_is_the_wire_form(provider: ModelProvider) -> None:
     async with OpenAIServer() as server:
         request = _request(server, Message("assistant", "welcome"), *PROMPT)
         await _read(provider, request)
     assert server.requests[0].messages == provider.wire_form(request)
 
 
-async def test_failures_that_pass_are_tried_again_in_the_open(provider: LiteLLMProvider) -> None:
+async def test_failures_that_pass_are_tried_again_in_the_open(provider: ModelProvider) -> None:
     rate_limit = Fail(429, {"error": {"message": "Rate limit reached"}}, {"retry-after": "0.01"})
     async with OpenAIServer([rate_limit, Fail(503, "busy"), Drop(), Reply("at last")]) as server:
         deltas = await _read(provider, _request(server))
@@ -173,7 +173,7 @@ async def test_without_minutes_one_try_is_all(make_provider: MakeProvider, fail:
 
 
 @pytest.mark.parametrize("status", [401, 403, 404])
-async def test_what_will_not_pass_fails_at_once(provider: LiteLLMProvider, status: int) -> None:
+async def test_what_will_not_pass_fails_at_once(provider: ModelProvider, status: int) -> None:
     async with OpenAIServer([Fail(status, "no"), Reply("at last")]) as server:
         await _fail(provider, _request(server))
     assert len(server.requests) == 1
@@ -211,7 +211,7 @@ async def test_waiting_for_another_try_can_be_cancelled(make_provider: MakeProvi
     assert len(server.requests) == 1
 
 
-async def test_nothing_is_sent_again_once_a_delta_has_come(provider: LiteLLMProvider) -> None:
+async def test_nothing_is_sent_again_once_a_delta_has_come(provider: ModelProvider) -> None:
     seen: list[Delta] = []
 
     async def read_into_seen(request: Request) -> None:
@@ -227,7 +227,7 @@ async def test_nothing_is_sent_again_once_a_delta_has_come(provider: LiteLLMProv
     assert len(server.requests) == 1
 
 
-async def test_cancelling_closes_the_connection(provider: LiteLLMProvider) -> None:
+async def test_cancelling_closes_the_connection(provider: ModelProvider) -> None:
     async with OpenAIServer([Hang(Reply("one two"))]) as server:
         task = asyncio.create_task(_read(provider, _request(server)))
         await server.wait_hanging()
@@ -237,7 +237,7 @@ async def test_cancelling_closes_the_connection(provider: LiteLLMProvider) -> No
         await server.wait_disconnected()
 
 
-async def test_closing_the_iterator_closes_the_connection(provider: LiteLLMProvider) -> None:
+async def test_closing_the_iterator_closes_the_connection(provider: ModelProvider) -> None:
     async with OpenAIServer([Hang(Reply("one two"))]) as server:
         stream = provider.stream(_request(server))
         assert await anext(stream) == TextDelta("one ")
@@ -245,7 +245,7 @@ async def test_closing_the_iterator_closes_the_connection(provider: LiteLLMProvi
         await server.wait_disconnected()
 
 
-async def test_a_prompt_that_is_too_long_carries_the_servers_numbers(provider: LiteLLMProvider) -> None:
+async def test_a_prompt_that_is_too_long_carries_the_servers_numbers(provider: ModelProvider) -> None:
     async with OpenAIServer(window=100) as server:
         error = await _fail(provider, _request(server, Message("user", "word " * 500)))
 
@@ -265,7 +265,7 @@ async def test_a_wrong_key_is_never_shown(make_provider: MakeProvider) -> None:
     assert server.requests[0].headers["Authorization"] == f"Bearer {key}"
 
 
-async def test_a_server_of_ones_own_needs_no_key(provider: LiteLLMProvider) -> None:
+async def test_a_server_of_ones_own_needs_no_key(provider: ModelProvider) -> None:
     async with OpenAIServer() as server:
         await _read(provider, _request(server))
     assert server.requests[0].headers["Authorization"] == "Bearer no-key-needed"
@@ -287,7 +287,7 @@ async def test_a_server_of_ones_own_that_is_not_there_is_named_at_once(make_prov
     assert f"127.0.0.1:{server.port}" in str(error)
 
 
-async def test_a_session_key_goes_to_openai_alone(provider: LiteLLMProvider) -> None:
+async def test_a_session_key_goes_to_openai_alone(provider: ModelProvider) -> None:
     async with OpenAIServer() as server:
         await _read(provider, _request(server, session_id="s1"))
     assert "prompt_cache_key" not in server.requests[0].body
@@ -299,19 +299,19 @@ NONSENSE = ("", "<html>not a model</html>", "data: {broken json\n\n", "\x00\xff"
 
 
 @pytest.mark.parametrize("answer", NONSENSE, ids=["empty", "html", "broken json", "binary"])
-async def test_nonsense_from_a_server_is_an_error_on_one_line(provider: LiteLLMProvider, answer: str) -> None:
+async def test_nonsense_from_a_server_is_an_error_on_one_line(provider: ModelProvider, answer: str) -> None:
     async with OpenAIServer([Fail(200, answer)]) as server:
         error = await _fail(provider, _request(server))
     assert str(error).isprintable()
     assert f"127.0.0.1:{server.port}" in str(error)
 
 
-async def test_a_model_that_repeats_itself_is_not_cut_off(provider: LiteLLMProvider) -> None:
+async def test_a_model_that_repeats_itself_is_not_cut_off(provider: ModelProvider) -> None:
     async with OpenAIServer([Reply("haha " * 300)]) as server:
         assert _finished(await _read(provider, _request(server))).message.content == "haha " * 300
 
 
-async def test_requests_may_run_side_by_side(provider: LiteLLMProvider) -> None:
+async def test_requests_may_run_side_by_side(provider: ModelProvider) -> None:
     async with OpenAIServer(lambda body: Reply(body["messages"][-1]["content"])) as server:
         replies = await asyncio.gather(
             *(_read(provider, _request(server, Message("user", f"n{number}"))) for number in range(8))
@@ -332,7 +332,7 @@ async def test_a_404_says_the_servers_words_its_address_and_what_it_has(make_pro
     )
 
 
-async def test_a_404_of_a_server_that_lists_nothing_says_its_words(provider: LiteLLMProvider) -> None:
+async def test_a_404_of_a_server_that_lists_nothing_says_its_words(provider: ModelProvider) -> None:
     async with OpenAIServer([Fail(404, "no such page")]) as server:
         error = await _fail(provider, _request(server))
     assert str(error) == f'Unknown model "{MODEL}". {server.api_base} says: no such page'

@@ -5,20 +5,18 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import os
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from rolling_chat.messages import Json, Usage
-from rolling_chat.providers.addresses import hide_addresses, keep_loopback_direct, who_counts
+from rolling_chat.providers.addresses import who_counts
 from rolling_chat.providers.background_thread import in_background
 from rolling_chat.providers.known_providers import KEYLESS_ELSEWHERE, OWN_CREDENTIALS
-from rolling_chat.providers.litellm_loading import close_connections, load_litellm, timeouts, warm_up
+from rolling_chat.providers.litellm_way import LiteLLMWay
 from rolling_chat.providers.model_ref import ModelRef, find_provider
 from rolling_chat.providers.protocol import (
     Delta,
@@ -33,7 +31,6 @@ from rolling_chat.providers.retries import RetryPolicy, gave_up
 from rolling_chat.providers.usage import UsageReader, with_cost
 from rolling_chat.providers.wire import made_by, to_wire, tools_to_wire
 from rolling_chat.providers.wire_families import find_family
-from rolling_chat.redaction import secrets_in
 
 if TYPE_CHECKING:
     from rolling_chat.providers.exact_counts import ExactCounter
@@ -44,8 +41,8 @@ _log = logging.getLogger("rolling_chat.providers.litellm")
 _NO_KEY = "no-key-needed"
 
 
-class LiteLLMProvider:
-    """Sends prompts by way of litellm, which is imported at the first use and never before.
+class ModelProvider:
+    """Sends prompts to models, and tries again what failed for a while.
 
     `environ` is where keys are looked for. `log_file` takes what litellm has to say. `timeout` is in
     seconds, for the first byte and then for each further one. Failed requests are sent again by
@@ -65,15 +62,13 @@ class LiteLLMProvider:
     ) -> None:
         self._environ = environ
         self._catalog = catalog
-        self._log_file = log_file
         self._timeout = timeout
         self._retries = retries or RetryPolicy()
         self._sleep = sleep
         self._clock = clock
         self._reached: set[tuple[str, str | None]] = set()  # where a server has answered in this process
-        self._litellm: ModuleType | None = None
+        self._by_litellm = LiteLLMWay(environ, log_file, timeout)
         self._counter: ExactCounter | None = None
-        self._warm = False
 
     async def stream(self, request: Request) -> AsyncGenerator[Delta, None]:
         """Send `request`; yield deltas, at last `Finished`. Raises ProviderError.
@@ -89,13 +84,12 @@ class LiteLLMProvider:
                 async for delta in deltas:
                     yield delta
             return
-        litellm = await self._load()
         retries = self._retries.within(request.patience)
         attempt, started, waited = 1, self._clock(), 0.0
         while True:
             began = False
             try:
-                async with contextlib.aclosing(self._send(litellm, request)) as deltas:
+                async with contextlib.aclosing(self._send(request)) as deltas:
                     async for delta in deltas:
                         began = True
                         yield delta
@@ -132,7 +126,7 @@ class LiteLLMProvider:
         if not who:
             return 0
         if who != "server":
-            await self._load()
+            await self._by_litellm.load()
         if self._counter is None:
             from rolling_chat.providers.exact_counts import ExactCounter  # noqa: PLC0415  # not before first paint
 
@@ -149,65 +143,36 @@ class LiteLLMProvider:
         """Import litellm in a thread and make a request that stays here; not for the offline model."""
         if ModelRef.parse(model).is_demo:
             return
-        litellm = await self._load()
-        if not self._warm:
-            self._warm = True
-            await warm_up(litellm)
+        await self._by_litellm.warm_up()
 
     async def close(self) -> None:
         """Close the connections that were kept for the next request; a later request opens new ones."""
-        if self._litellm is not None:
-            await close_connections(self._litellm)
+        await self._by_litellm.close()
 
-    async def _load(self) -> ModuleType:
-        if self._litellm is None:
-            self._litellm = await in_background(self._load_all)
-        return self._litellm
-
-    def _load_all(self) -> ModuleType:
-        """Load litellm, and make the environment safe for it."""
-        litellm = load_litellm(self._log_file, secrets_in(self._environ))
-        hide_addresses(os.environ)
-        keep_loopback_direct(os.environ)
-        return litellm
-
-    async def _send(self, litellm: ModuleType, request: Request) -> AsyncGenerator[Delta, None]:
-        from rolling_chat.providers.answer_limits import watch_answer  # noqa: PLC0415  # httpx comes with litellm
+    async def _send(self, request: Request) -> AsyncGenerator[Delta, None]:
+        await self._by_litellm.load()
+        from rolling_chat.providers.answer_limits import watch_answer  # noqa: PLC0415  # imports httpx
         from rolling_chat.providers.errors import broken_off, unreadable  # noqa: PLC0415  # not before first paint
 
-        reply, figures, seen = ReplyBuilder(), UsageReader(), watch_answer()
-        response = await litellm.acompletion(**self._arguments(request))
-        self._reached.add(_server_of(request))
-        has_ended = False
-        try:
-            async for chunk in response:
-                has_ended |= _has_finish_reason(response)
-                figures.take(response.chunks)
-                response.chunks.clear()  # litellm keeps all that came, as objects of several kilobytes
+        reply, usage, seen = ReplyBuilder(), UsageReader(), watch_answer()
+        async with contextlib.aclosing(self._by_litellm.fragments(self._arguments(request))) as fragments:
+            async for fragment in fragments:
+                self._reached.add(_server_of(request))
                 size = reply.size
-                for delta in reply.add(chunk):
+                for delta in reply.add(fragment):
                     yield delta
                 if reply.size > size:
                     seen.idle = 0
-            figures.take(response.chunks)
-            if not (has_ended or _has_finish_reason(response) or seen.done):
-                raise broken_off() if reply.has_come else unreadable(request.model, request.api_base)
-        finally:
-            await response.aclose()
-        yield Finished(reply.message(made_by(request.model)), self._usage(request, figures.usage))
+                usage.add(fragment.usage)
+        if not (reply.has_ended or seen.done):
+            raise broken_off() if reply.has_come else unreadable(request.model, request.api_base)
+        yield Finished(reply.message(made_by(request.model)), self._usage(request, usage.usage))
 
     def _arguments(self, request: Request) -> dict[str, Any]:
         model = ModelRef.parse(request.model)
         arguments: dict[str, Any] = {
             "model": _litellm_name(model),
             "messages": to_wire(request),
-            "stream": True,
-            "stream_options": {"include_usage": True},
-            "timeout": timeouts(self._timeout),
-            "num_retries": 0,
-            "max_retries": 0,
-            # what a model does not take is left out by litellm instead of failing the request
-            "drop_params": True,
         }
         # to Ollama `tool_choice` is unknown: without tools it cannot call any
         tools = tools_to_wire(request)
@@ -271,14 +236,6 @@ class LiteLLMProvider:
             return error
         line = str(error).rstrip(".")
         return ProviderError(error.kind, f"{line}. It has: {listed(names)}.", detail=error.detail)
-
-
-def _has_finish_reason(response: Any) -> bool:
-    """Say whether the server gave a finish reason: at the end of any stream litellm makes one up.
-
-    Gemini's is kept as one that more may follow, until the next chunk.
-    """
-    return bool(response.received_finish_reason or response.intermittent_finish_reason)
 
 
 def _server_of(request: Request) -> tuple[str, str | None]:
