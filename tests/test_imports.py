@@ -80,7 +80,7 @@ def test_help_imports_nothing_but_the_parser(option: str, tmp_path: Path) -> Non
         ("sessions search word", _STORE),
         ("usage", _STORE),
         ("models", _PIPELINE | {"http.client"}),
-        ("doctor", _PIPELINE | {"asyncio", "http.client", "tiktoken"}),
+        ("doctor", _PIPELINE | {"asyncio", "http.client"}),
         ("doctor --tokens", _PIPELINE | {"rich"}),
         ("replay transcript.json --model openai/gpt-4o", _PIPELINE | {"asyncio", "rich", "tiktoken"}),
         ("-p hi --model demo/offline", _SOMETIMES - {"rich"}),

@@ -15,7 +15,7 @@ from rolling_chat.agent.request.model_limits import Knowledge, knowledge_of, off
 from rolling_chat.cli.configured import here, settings_of, trust_of
 from rolling_chat.cli.exits import Exit, Failure
 from rolling_chat.cli.options import Options
-from rolling_chat.context.encodings import ENCODINGS, find_encoding
+from rolling_chat.context.encodings import ENCODINGS, has_encoding
 from rolling_chat.programs import find_program
 from rolling_chat.providers.addresses import address_in, is_near, who_counts, without_credentials
 from rolling_chat.providers.discovery import choose_model
@@ -115,7 +115,7 @@ def _themes(settings: Settings, paths: Paths) -> Iterator[Fact]:
 
 def _counting(settings: Settings) -> Iterator[Fact]:
     for encoding in ENCODINGS:
-        is_there = find_encoding(encoding) is not None
+        is_there = has_encoding(encoding)
         yield encoding, "found" if is_there else "not found: counting by character class instead", is_there
     rolling = settings.context
     cap = rolling.max_history_tokens

@@ -1,16 +1,20 @@
 """Find OpenAI's token encodings on this machine; never use the network.
 
-tiktoken downloads an encoding that it cannot find, with no timeout. So its files are looked for first,
-where a user keeps them (`TIKTOKEN_CACHE_DIR`) or where litellm carries them, and an encoding that is
-in neither place is None.
+An encoding's file is looked for where a user keeps it (`TIKTOKEN_CACHE_DIR`) and where litellm carries it.
+What is not the published file to the byte is passed over; an encoding that is in neither place is None.
 """
 
 from __future__ import annotations
 
+import hashlib
 import importlib.util
+import io
 import logging
 import os
 import threading
+from binascii import a2b_base64
+from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,40 +22,57 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from tiktoken import Encoding
 
-# tiktoken names a cached file by the SHA-1 of its address.
-_FILES = {
-    "cl100k_base": "9b5ad71b2ce5302211f9c61530b329a4922fc6a4",
-    "o200k_base": "fb374d419588a4632f3f557e76b4b70aebbca790",
+
+@dataclass(frozen=True, slots=True)
+class _Published:
+    """An encoding as OpenAI published it: the file of its tokens, and the pattern that splits a text.
+
+    tiktoken names a file by the SHA-1 of its address.
+    """
+
+    file_name: str
+    sha256: str
+    pattern: str
+
+
+_CL100K_PATTERN = (
+    r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+"
+    r"|\s++$|\s*[\r\n]|\s+(?!\S)|\s"
+)
+_O200K_PATTERN = (
+    r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?"
+    r"|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?"
+    r"|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+)
+_PUBLISHED = {
+    "cl100k_base": _Published(
+        "9b5ad71b2ce5302211f9c61530b329a4922fc6a4",
+        "223921b76ee99bde995b7ff738513eef100fb51d18c93597a113bcffe865b2a7",
+        _CL100K_PATTERN,
+    ),
+    "o200k_base": _Published(
+        "fb374d419588a4632f3f557e76b4b70aebbca790",
+        "446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d",
+        _O200K_PATTERN,
+    ),
 }
-# The o200k pattern panics on some runs of a million characters, so text is encoded in items.
+# The o200k pattern panics on some runs of a million characters, so text is encoded in pieces.
 _PIECE_CHARS = 100_000
 _load_lock = threading.Lock()
 _log = logging.getLogger(__name__)
 
-ENCODINGS = tuple(_FILES)
+ENCODINGS = tuple(_PUBLISHED)
 
 
-@cache
 def find_encoding(name: str) -> Encoding | None:
-    """Return the encoding `name`, or None if its file is not on this machine."""
-    folder = _folder_with(_FILES.get(name, ""))
-    if folder is None:
-        return None
-    with _load_lock:
-        before = os.environ.get("TIKTOKEN_CACHE_DIR")
-        os.environ["TIKTOKEN_CACHE_DIR"] = str(folder)
-        try:
-            import tiktoken  # noqa: PLC0415  # 40 ms that a caller with another estimator never pays
+    """Return the encoding `name` for `encode_ordinary` alone, or None if its file is not on this machine."""
+    with _load_lock:  # whoever comes while it is loaded must not load it once more
+        return _encoding(name)
 
-            return tiktoken.get_encoding(name)
-        except (ImportError, OSError, ValueError) as error:
-            _log.warning("encoding %s cannot be loaded from %s: %s", name, folder, error)
-            return None
-        finally:
-            if before is None:
-                del os.environ["TIKTOKEN_CACHE_DIR"]
-            else:
-                os.environ["TIKTOKEN_CACHE_DIR"] = before
+
+def has_encoding(name: str) -> bool:
+    """Tell whether the file of the encoding `name` is on this machine, without loading it."""
+    return bool(_contents(name))
 
 
 def count_encoded(encoding: Encoding, text: str) -> int:
@@ -62,16 +83,53 @@ def count_encoded(encoding: Encoding, text: str) -> int:
     return sum(len(encoding.encode_ordinary(part)) for part in parts)
 
 
-def _folder_with(file_name: str) -> Path | None:
-    if not file_name:
+@cache
+def _encoding(name: str) -> Encoding | None:
+    contents = _contents(name)
+    if not contents:
         return None
+    try:
+        from tiktoken import Encoding  # noqa: PLC0415  # 40 ms that a caller with another estimator never pays
+
+        ranks = _ranks(contents)
+        encoding = Encoding(name, pat_str=_PUBLISHED[name].pattern, mergeable_ranks=ranks, special_tokens={})
+    except (ImportError, ValueError) as error:
+        _log.warning("encoding %s cannot be loaded: %s", name, error)
+        return None
+    ranks.clear()  # tiktoken holds on to the table, a third of its memory, and never reads it again
+    return encoding
+
+
+def _ranks(contents: bytes) -> dict[bytes, int]:
+    """Parse a file of tokens: on every line one in base64 and its rank."""
+    ranks = {}
+    for line in io.BytesIO(contents):  # a list of all parts would be as large as everything else together
+        token, _, rank = line.partition(b" ")
+        ranks[a2b_base64(token)] = int(rank)
+    return ranks
+
+
+def _contents(name: str) -> bytes:
+    """Read the file of an encoding; empty if there is none that is as published."""
+    published = _PUBLISHED.get(name)
+    if published is None:
+        return b""
+    for folder in _folders():
+        path = folder / published.file_name
+        try:
+            contents = path.read_bytes()
+        except OSError:
+            continue
+        if hashlib.sha256(contents).hexdigest() == published.sha256:
+            return contents
+        _log.warning("encoding %s: %s is not the file that OpenAI published", name, path)
+    return b""
+
+
+def _folders() -> Iterator[Path]:
     for variable in ("TIKTOKEN_CACHE_DIR", "CUSTOM_TIKTOKEN_CACHE_DIR"):
-        folder = os.environ.get(variable)
-        if folder and (Path(folder) / file_name).is_file():
-            return Path(folder)
+        if folder := os.environ.get(variable):
+            yield Path(folder)
     spec = importlib.util.find_spec("litellm")
     for location in (spec and spec.submodule_search_locations) or ():
-        folder_path = Path(location) / "litellm_core_utils" / "tokenizers"
-        if (folder_path / file_name).is_file():
-            return folder_path
-    return None
+        yield Path(location) / "litellm_core_utils" / "tokenizers"
