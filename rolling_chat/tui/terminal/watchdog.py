@@ -46,9 +46,9 @@ class Watchdog:
         self._restore = restore
         self._log_file = log_file
         self._beats = 0
-        self._beat_at = 0.0
         self._signaled = 0  # the first signal that came, as the thread saw it
         self._came_last = 0
+        self._beats_before = 0  # when it came; the first is counted at the start
         self._is_logged = False  # this stall
         self._stopped = False
         self._thread = Thread(target=self._watch, name="watchdog", daemon=True)
@@ -86,17 +86,19 @@ class Watchdog:
 
     def _beat(self) -> None:
         self._beats += 1
-        self._beat_at = time.monotonic()
         if not self._stopped:
             self._loop.call_later(_TICK, self._beat)
 
     def _came(self, number: int, _frame: FrameType | None) -> None:
         """Handle a signal in the main thread, even while the event loop is blocked."""
-        if number != _ALARM:
-            self._came_last = number
+        has_turned = self._beats != self._beats_before
+        if number == _ALARM:
+            # not by the clock: it goes on while the whole process is stopped
+            if not has_turned:
+                self._end(self._came_last, _STALLED)
+        elif has_turned:
+            self._came_last, self._beats_before = number, self._beats
             _set_alarm(STALL)  # no other thread may get its turn: a regular expression keeps the interpreter
-        if time.monotonic() - self._beat_at >= STALL:
-            self._end(self._came_last, _STALLED)
 
     # -- in the watching thread
 
