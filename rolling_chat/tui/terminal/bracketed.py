@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import codecs
 import re
+import select
 import sys
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator
@@ -51,7 +52,13 @@ def keep_pastes_whole() -> None:
     # they are made by these names amid a long method of Textual's, which has no other way in
     reader.XTermParser = PasteParser  # type: ignore[attr-defined]
     if sys.platform != "win32":
+        reader.XTermParser = partial(PasteParser, has_input=_has_input)  # type: ignore[assignment, attr-defined]
         reader.getincrementaldecoder = _lenient_decoder  # type: ignore[assignment, attr-defined]
+
+
+def _has_input() -> bool:
+    """Return whether the terminal has sent something that was not read yet."""
+    return sys.__stdin__ is not None and bool(select.select([sys.__stdin__], [], [], 0)[0])
 
 
 def _lenient_decoder(encoding: str) -> Callable[[], codecs.IncrementalDecoder]:
@@ -63,10 +70,12 @@ class PasteParser(XTermParser):
     """A parser of terminal input that keeps the content of a bracketed paste from Textual's parser.
 
     It sees the marks, for the first may come in parts, each of which could be a key. A paste ends at
-    the first end mark; NULs are left out, as Textual does.
+    the first end mark; NULs are left out, as Textual does. With `has_input` nothing is given up as
+    incomplete while more can be read: on a busy machine we may be late, and not the terminal.
     """
 
-    def __init__(self, debug: bool = False) -> None:
+    def __init__(self, debug: bool = False, *, has_input: Callable[[], bool] = lambda: False) -> None:
+        self._has_input = has_input
         self._pasted: list[str] | None = None
         self._sequences = Sequences()
         self._tail = ""  # of what was read, as much as may be the beginning of the mark that is awaited
@@ -90,7 +99,8 @@ class PasteParser(XTermParser):
 
     def tick(self) -> Iterable[Message]:
         """Yield the events of input that was held back for more, and got none in time."""
-        yield from self._overdue()
+        if not self._has_input():
+            yield from self._overdue()
         yield from super().tick()
 
     def _overdue(self, *, now: bool = False) -> Iterator[Message]:

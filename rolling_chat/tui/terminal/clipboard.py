@@ -26,7 +26,7 @@ MAX_BYTES = 74_994
 bytes, the most that hterm's osc52.sh sends, and terminals are known to take."""
 
 _PIECE_BYTES = 764  # screen 4.2.1 takes strings of 768 bytes, of which the wrapping is 4
-_TMUX_SECONDS = 1.0
+_TMUX_SECONDS = 3.0  # on a busy machine its client takes a while to start
 _ESC = "\x1b"
 
 
@@ -66,7 +66,7 @@ class Clipboard:
         return ""
 
     async def settle(self) -> None:
-        """Wait until the last copy has been sent, for a second or two at most."""
+        """Wait until the last copy has been sent, for a few seconds at most."""
         if self._telling is not None:
             await self._telling
 

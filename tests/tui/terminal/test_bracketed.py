@@ -186,6 +186,19 @@ def test_alt_with_what_may_begin_a_sequence_is_a_key_when_nothing_follows(key: s
     assert [_name(each) for each in keys][1:] == ["n"]
 
 
+def test_what_is_there_to_be_read_belongs_to_the_key_however_late_it_is_read() -> None:
+    waits = True
+    parser = PasteParser(has_input=lambda: waits)
+    keys = [*parser.feed("\x1b")]
+    parser._sequences._since = -math.inf
+    keys += [*parser.tick(), *parser.feed("[A")]
+    waits = False
+    keys += [*parser.feed("\x1b")]
+    parser._sequences._since = -math.inf
+    keys += [*parser.tick(), *parser.feed("[A")]
+    assert [_name(each) for each in keys] == ["up", "escape", "left_square_bracket", "A"]
+
+
 @given(st.lists(st.sampled_from([*PARTS, *STRINGS, *REPLIES, "\x1b[", "\x1bP", "\x1b]", "\udce9", ";", "1"])))
 def test_nothing_that_is_sent_ends_the_reading(parts: list[str]) -> None:
     read(*parts)

@@ -173,7 +173,10 @@ def tmux(tmp_path: Path) -> Iterator[Mapping[str, str]]:
 
 
 @pytest.mark.parametrize("text", ["copied", "two\n\tlines é中😀\n", "x" * 50_000])
-async def test_tmux_takes_it_as_it_is_set_up_by_default(tmux: Mapping[str, str], text: str) -> None:
+async def test_tmux_takes_it_as_it_is_set_up_by_default(
+    tmux: Mapping[str, str], text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(clipboard_module, "_TMUX_SECONDS", 60.0)
     written: list[str] = []
     clipboard = Clipboard(written.append, tmux, None)
     assert clipboard.put(text) == ""
