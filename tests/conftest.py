@@ -8,9 +8,12 @@ of the slow tests: `HYPOTHESIS_PROFILE=full pytest -m slow` runs them all, with 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import HealthCheck, is_hypothesis_test, settings
+
+from tests.support.orphans import no_orphans
 
 settings.register_profile(
     "fast",
@@ -22,6 +25,12 @@ settings.register_profile(
 settings.register_profile("full", settings.get_profile("fast"), max_examples=20_000, derandomize=False)
 _PROFILE = os.environ.get("HYPOTHESIS_PROFILE", "fast")
 settings.load_profile(_PROFILE)
+
+
+@pytest.fixture(autouse=True)
+def _no_orphans() -> Iterator[None]:
+    with no_orphans():
+        yield
 
 
 @pytest.hookimpl(tryfirst=True)

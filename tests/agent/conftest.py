@@ -6,9 +6,19 @@ from typing import Any
 
 import pytest
 
-from rolling_chat.agent import Chat, Runtime
+from rolling_chat.agent import Chat, Runtime, server_facts
+from rolling_chat.agent.request import prompt_counter
 from rolling_chat.settings.schema import AgentSettings, Settings
 from tests.support.agent import Opened, Script, ScriptedProvider, make_runtime
+from tests.support.patience import PATIENCE_SECONDS
+
+
+@pytest.fixture(autouse=True)
+def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wait for servers nearby as long as a busy machine takes."""
+    monkeypatch.setattr(server_facts, "_PATIENCE", PATIENCE_SECONDS)
+    monkeypatch.setattr(prompt_counter, "_PATIENCE", PATIENCE_SECONDS)
+    monkeypatch.setattr(prompt_counter, "_NEAR_PATIENCE", PATIENCE_SECONDS)
 
 
 @pytest.fixture

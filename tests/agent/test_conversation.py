@@ -15,6 +15,7 @@ from rolling_chat.messages import Ending, Message
 from rolling_chat.sessions.records import StoreError
 from rolling_chat.sessions.store import SessionStore
 from tests.support.agent import Opened, assert_well_formed, call, calls, collect, of_kind, says
+from tests.support.patience import PATIENCE_SECONDS
 
 ANSWER = "An answer that counts as long."
 
@@ -37,7 +38,7 @@ class SlowDisk:
 
         def seal_reply(*given: Any) -> Message:
             self._loop.call_soon_threadsafe(self.asked.set)
-            assert self.go.wait(30)
+            assert self.go.wait(PATIENCE_SECONDS)
             return self._seal(*given)
 
         return seal_reply

@@ -19,6 +19,7 @@ from rolling_chat.sessions.records import StoreDamaged, Stretch
 from rolling_chat.sessions.store import SessionStore
 from rolling_chat.text_compression import Packed
 from tests.support.agent import FEW_TOOLS, Opened, assert_well_formed, call, calls, collect, says
+from tests.support.patience import PATIENCE_SECONDS
 
 LONG = 60  # messages
 
@@ -83,7 +84,7 @@ async def test_a_turn_that_waits_for_the_report_can_be_stopped(
     chat, runtime = long
     go, planner = threading.Event(), chat.session.planner
     look = planner.look
-    monkeypatch.setattr(planner, "look", lambda messages: (go.wait(30), look(messages))[1])
+    monkeypatch.setattr(planner, "look", lambda messages: (go.wait(PATIENCE_SECONDS), look(messages))[1])
     await chat.session.preview.ready()
     warming = asyncio.create_task(chat.session.preview.warm())
     await asyncio.sleep(0)

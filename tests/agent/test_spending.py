@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from rolling_chat.settings.schema import AgentSettings, Settings
 from tests.support.agent import MODEL, ScriptedProvider, collect, make_runtime, of_kind
 
 ENTRY = {"mode": "chat", "litellm_provider": "openai", "max_input_tokens": 32_000}
+NOON = datetime(2026, 3, 14, 12).timestamp()  # noqa: DTZ001  # local: a day is the user's
 PRICED = ENTRY | {"input_cost_per_token": 1e-5, "output_cost_per_token": 1e-5}
 
 
@@ -25,6 +27,7 @@ def _chat(folder: Path, *, entry: object = PRICED, **limits: float) -> tuple[Cha
     provider = ScriptedProvider(answer)
     runtime = make_runtime(folder, provider, settings=Settings(agent=AgentSettings(**limits)))
     runtime.catalog = ModelCatalog({MODEL: entry})
+    runtime.clock = lambda: NOON
     return Chat.open(runtime), provider
 
 
@@ -81,6 +84,6 @@ async def test_the_days_limit_counts_every_session_of_the_day_and_no_other(tmp_p
     chat, _ = _chat(tmp_path, max_cost_day=0.5)
     await collect(chat.send("hello"))
     chat.close()
-    runtime = replace(chat._runtime, clock=lambda: 86_400.0 * 40_000)
+    runtime = replace(chat._runtime, clock=lambda: NOON + 86_400)
     assert Chat.open(runtime).session.spending.spent("max_cost_day") == 0.0
     assert Chat.open(chat._runtime).session.spending.spent("max_cost_day") == pytest.approx(0.3)

@@ -20,6 +20,7 @@ from rolling_chat.settings.load import load_settings
 from rolling_chat.settings.paths import find_paths
 from rolling_chat.tui.widgets.gauge import Gauge
 from tests.support.commands import PlainContext
+from tests.support.patience import PATIENCE_SECONDS
 from tests.support.program import Program
 from tests.support.servers import OpenAIServer, Raw, Reply
 from tests.support.tui import idle, make_app, screen_of, type_line, wait_until
@@ -166,7 +167,7 @@ class _Held:
     async def _write(
         self, request: web.Request, events: list[str], _whole: dict[str, Any]
     ) -> web.StreamResponse:
-        assert await asyncio.to_thread(self._looked.wait, 20), "nobody looked at the request"
+        assert await asyncio.to_thread(self._looked.wait, PATIENCE_SECONDS), "nobody looked at the request"
         response = web.StreamResponse(headers={"content-type": "text/event-stream"})
         await response.prepare(request)
         for event in events:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 import pytest
 
 from rolling_chat.messages import Usage
@@ -9,7 +11,8 @@ from rolling_chat.sessions.records import RequestRecord
 from rolling_chat.sessions.store import SessionStore
 from tests.support.program import Program
 
-DAY = 86_400.0
+# local noon: a day is the user's
+FIRST, SECOND = (datetime(2026, 4, day, 12).timestamp() for day in (11, 12))  # noqa: DTZ001
 
 
 @pytest.fixture
@@ -17,9 +20,9 @@ def sent(program: Program) -> Program:
     home = program.home / "rolling-chat"
     store = SessionStore.open(home / "sessions.db")
     for folder, model, at, usage, purpose in (
-        ("/src/a", "openai/x", 100 * DAY, Usage(1_000, 50, 800, cost=0.5), "answer"),
-        ("/src/a", "openai/x", 101 * DAY, Usage(2_000, 60, cost=0.25), "summary"),
-        ("/src/b", "nobody/y", 101 * DAY, Usage(10, 1), "answer"),
+        ("/src/a", "openai/x", FIRST, Usage(1_000, 50, 800, cost=0.5), "answer"),
+        ("/src/a", "openai/x", SECOND, Usage(2_000, 60, cost=0.25), "summary"),
+        ("/src/b", "nobody/y", SECOND, Usage(10, 1), "answer"),
     ):
         session = store.create_session(folder=folder, model=model, rolling=False)
         record = RequestRecord(
@@ -34,7 +37,7 @@ def sent(program: Program) -> Program:
 @pytest.mark.parametrize(
     ("by", "names", "costs"),
     [
-        ("day", ["1970-04-11", "1970-04-12"], [0.5, 0.25]),
+        ("day", ["2026-04-11", "2026-04-12"], [0.5, 0.25]),
         ("model", ["nobody/y", "openai/x"], [None, 0.75]),
         ("folder", ["/src/a", "/src/b"], [0.75, None]),
     ],

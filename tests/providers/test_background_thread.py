@@ -10,6 +10,7 @@ import threading
 import pytest
 
 from rolling_chat.providers.background_thread import in_background
+from tests.support.patience import PATIENCE_SECONDS
 
 
 async def test_the_result_comes_back_from_another_thread() -> None:
@@ -37,7 +38,7 @@ async def test_a_cancelled_wait_leaves_the_work_to_itself() -> None:
     with pytest.raises(asyncio.CancelledError):
         await task
     release.set()
-    assert finished.wait(timeout=30)
+    assert finished.wait(PATIENCE_SECONDS)
 
 
 def test_the_program_ends_though_the_work_never_does() -> None:

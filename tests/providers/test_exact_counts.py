@@ -18,6 +18,7 @@ from rolling_chat.providers.model_provider import ModelProvider
 from rolling_chat.providers.protocol import ProviderError, Request
 from tests.providers.conftest import MakeProvider
 from tests.support.json_server import JsonServer, json_server
+from tests.support.patience import PATIENCE_SECONDS as HANG_LIMIT
 from tests.support.servers import AnthropicServer
 
 KEYS = {"ANTHROPIC_API_KEY": "sk-ant-right", "GEMINI_API_KEY": "AIza-right", "OPENAI_API_KEY": "sk-right"}
@@ -64,7 +65,7 @@ async def test_claude_counts_the_very_body_that_is_sent(make_provider: MakeProvi
             "anthropic/claude-sonnet-4-5", server.api_base, max_tokens=8_000, effort="high",
             stable_system_chars=5, previous_length=2,
         )  # fmt: skip
-        counted = await provider.count_tokens(request, 3)
+        counted = await provider.count_tokens(request, HANG_LIMIT)
         async for _ in provider.stream(request):
             pass
     (question,), (sent,) = server.counted, server.requests
@@ -80,7 +81,7 @@ async def test_gemini_counts_the_very_body_that_is_sent(make_provider: MakeProvi
     provider = make_provider(KEYS)
     with json_server({f"/models/{name}:countTokens": {"totalTokens": 57}}) as server:
         request = _request(model, server.address, effort="high")
-        assert await provider.count_tokens(request, 3) == 57
+        assert await provider.count_tokens(request, HANG_LIMIT) == 57
         with pytest.raises(ProviderError):  # it only counts
             async for _ in provider.stream(request):
                 pass
@@ -92,7 +93,7 @@ async def test_gemini_counts_the_very_body_that_is_sent(make_provider: MakeProvi
 async def test_llama_cpp_counts_the_chat_request_itself(make_provider: MakeProvider) -> None:
     provider = make_provider(KEYS)
     with json_server({INPUT_TOKENS: {"input_tokens": 31}}) as server:
-        assert await provider.count_tokens(_own(server), 3) == 31
+        assert await provider.count_tokens(_own(server), HANG_LIMIT) == 31
     (_, _, word), (_, key, question) = server.asked
     assert json.loads(word) == WORD_ONLY
     body = json.loads(question)
@@ -106,7 +107,7 @@ async def test_an_older_llama_cpp_counts_the_text_of_its_template(make_provider:
     provider = make_provider()
     answers = {APPLY_TEMPLATE: {"prompt": "<|im_start|>Hello"}, TOKENIZE: {"tokens": [1, 2, 3]}}
     with json_server(answers) as server:
-        assert await provider.count_tokens(_own(server), 3) == 3
+        assert await provider.count_tokens(_own(server), HANG_LIMIT) == 3
     assert _paths(server)[-2:] == [APPLY_TEMPLATE, TOKENIZE]
     assert json.loads(server.asked[-1][2]) == {
         "content": "<|im_start|>Hello",
@@ -121,7 +122,7 @@ async def test_vllm_counts_messages_and_tools(make_provider: MakeProvider, model
     provider = make_provider()
     answer = {"count": 44, "max_model_len": 4_096, "tokens": list(range(44))}
     with json_server({TOKENIZE: answer}) as server:
-        assert await provider.count_tokens(_request(model, f"{server.address}/v1"), 3) == 44
+        assert await provider.count_tokens(_request(model, f"{server.address}/v1"), HANG_LIMIT) == 44
     path, _, question = server.asked[-1]
     assert path == TOKENIZE
     assert set(json.loads(question)) == {"model", "messages", "tools"}
@@ -130,7 +131,7 @@ async def test_vllm_counts_messages_and_tools(make_provider: MakeProvider, model
 async def test_what_was_counted_is_not_asked_again(make_provider: MakeProvider) -> None:
     provider = make_provider()
     with json_server({INPUT_TOKENS: {"input_tokens": 31}}) as server:
-        counts = [await provider.count_tokens(_own(server), 3) for _ in range(3)]
+        counts = [await provider.count_tokens(_own(server), HANG_LIMIT) for _ in range(3)]
     assert counts == [31, 31, 31]
     assert len(server.asked) == 2  # the word that looks for the endpoint, and the request
 
@@ -176,13 +177,13 @@ def test_a_server_is_near_on_this_machine_and_in_a_private_network(address: str 
 
 async def test_nothing_is_sent_past_a_proxy(make_provider: MakeProvider) -> None:
     provider = make_provider({**KEYS, "HTTPS_PROXY": "http://proxy.example:3128"})
-    assert await provider.count_tokens(_request("anthropic/claude-sonnet-4-5", None), 3) == 0
+    assert await provider.count_tokens(_request("anthropic/claude-sonnet-4-5", None), HANG_LIMIT) == 0
     with json_server({INPUT_TOKENS: {"input_tokens": 31}}) as server:  # but this machine needs none
-        assert await provider.count_tokens(_own(server), 3) == 31
+        assert await provider.count_tokens(_own(server), HANG_LIMIT) == 31
 
 
 async def test_the_demo_is_never_asked(provider: ModelProvider) -> None:
-    assert await provider.count_tokens(_request("demo/offline", None), 3) == 0
+    assert await provider.count_tokens(_request("demo/offline", None), HANG_LIMIT) == 0
 
 
 # -- what is no answer
@@ -199,7 +200,7 @@ async def test_an_odd_answer_is_no_count(make_provider: MakeProvider, answer: An
     provider = make_provider(KEYS)
     with json_server({INPUT_TOKENS: answer, "/v1/messages/count_tokens": answer}) as server:
         for request in (_own(server), _request("anthropic/claude-sonnet-4-5", server.address, max_tokens=9)):
-            counts = [await provider.count_tokens(request, 3) for _ in range(4)]
+            counts = [await provider.count_tokens(request, HANG_LIMIT) for _ in range(4)]
             assert counts == [0, 0, 0, 0]
         # after two failures, or once there is no endpoint, nothing is asked any more
         asked = _paths(server)
@@ -211,10 +212,10 @@ async def test_an_endpoint_that_is_not_there_is_looked_for_once(make_provider: M
     provider = make_provider(KEYS)
     with json_server({}) as server:
         for _ in range(3):
-            assert await provider.count_tokens(_own(server), 3) == 0
+            assert await provider.count_tokens(_own(server), HANG_LIMIT) == 0
         claude = _request("anthropic/claude-sonnet-4-5", server.address, max_tokens=9)
         for _ in range(3):
-            assert await provider.count_tokens(claude, 3) == 0
+            assert await provider.count_tokens(claude, HANG_LIMIT) == 0
     assert _paths(server) == [INPUT_TOKENS, TOKENIZE, APPLY_TEMPLATE, "/v1/messages/count_tokens"]
     # and what looked for it said nothing of the conversation
     assert all(json.loads(body) == WORD_ONLY for _, _, body in server.asked[:3])
@@ -225,9 +226,9 @@ async def test_no_redirect_is_followed(make_provider: MakeProvider) -> None:
     with json_server({INPUT_TOKENS: {"input_tokens": 31}}) as elsewhere:
         head = f"HTTP/1.1 307 Temporary Redirect\r\nlocation: {elsewhere.address}{INPUT_TOKENS}\r\n"
         with _raw_server(f"{head}content-length: 0\r\n\r\n".encode()) as address:
-            assert await provider.count_tokens(_request("openai/tiny", f"{address}/v1"), 3) == 0
+            assert await provider.count_tokens(_request("openai/tiny", f"{address}/v1"), HANG_LIMIT) == 0
             claude = _request("anthropic/claude-sonnet-4-5", address, max_tokens=9)
-            assert await provider.count_tokens(claude, 3) == 0
+            assert await provider.count_tokens(claude, HANG_LIMIT) == 0
     assert elsewhere.asked == []
 
 
@@ -238,28 +239,28 @@ async def test_no_redirect_is_followed(make_provider: MakeProvider) -> None:
 )
 async def test_a_connection_that_is_cut_is_no_count(make_provider: MakeProvider, answer: bytes) -> None:
     with _raw_server(answer) as address:
-        assert await make_provider().count_tokens(_request("openai/tiny", f"{address}/v1"), 3) == 0
+        assert await make_provider().count_tokens(_request("openai/tiny", f"{address}/v1"), HANG_LIMIT) == 0
 
 
 async def test_a_huge_answer_is_not_read_to_its_end(make_provider: MakeProvider) -> None:
     huge = b'{"input_tokens": 31, "more": "' + b"x" * 20_000_000
     with _raw_server(b"HTTP/1.1 200 OK\r\n\r\n" + huge) as address:
-        assert await make_provider().count_tokens(_request("openai/tiny", f"{address}/v1"), 5) == 0
+        assert await make_provider().count_tokens(_request("openai/tiny", f"{address}/v1"), HANG_LIMIT) == 0
 
 
 async def test_a_slow_server_is_left_after_its_time_and_keeps_nobody_waiting(
     make_provider: MakeProvider,
 ) -> None:
     with _raw_server(None) as address:
-        asking = asyncio.create_task(
-            make_provider().count_tokens(_request("openai/tiny", f"{address}/v1"), 0.2)
-        )
-        turns = 0
-        while not asking.done():  # the event loop goes on meanwhile
+        request = _request("openai/tiny", f"{address}/v1")
+        assert await make_provider().count_tokens(request, 0.2) == 0
+        asking = asyncio.create_task(make_provider().count_tokens(request, 10 * HANG_LIMIT))
+        for _ in range(5):  # the event loop goes on meanwhile
             await asyncio.sleep(0.005)
-            turns += 1
-        assert await asking == 0
-    assert turns > 5
+        assert not asking.done()
+        asking.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asking
 
 
 @contextmanager
@@ -291,6 +292,6 @@ def _raw_server(answer: bytes | None) -> Iterator[str]:
     finally:
         listener.shutdown(socket.SHUT_RDWR)
         listener.close()
-        thread.join(timeout=10)
+        thread.join(HANG_LIMIT)
         for connection in held:
             connection.close()

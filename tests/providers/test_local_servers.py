@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import pytest
+
+from rolling_chat.providers import local_servers
 from rolling_chat.providers.local_servers import UsualServer, find_servers
 from tests.support.json_server import json_server
+from tests.support.patience import PATIENCE_SECONDS
 
 
-def test_the_servers_that_answer_are_listed_with_their_windows_and_are_sent_no_key() -> None:
+def test_the_servers_that_answer_are_listed_with_their_windows_and_are_sent_no_key(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(local_servers, "_TIMEOUT", PATIENCE_SECONDS)
     ollama = {
         "/api/tags": {"models": [{"name": "llama3:8b"}, {"name": "nomic-embed-text"}]},
         "/api/show": {"model_info": {"llama.context_length": 8_192}},

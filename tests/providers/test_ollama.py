@@ -15,6 +15,7 @@ from rolling_chat.providers.model_provider import ModelProvider
 from rolling_chat.providers.ollama import ollama_base, probe_ollama
 from rolling_chat.providers.protocol import Finished, Request
 from tests.providers.conftest import MakeProvider
+from tests.support.patience import PATIENCE_SECONDS
 
 
 class OllamaServer:
@@ -79,11 +80,13 @@ async def test_the_first_model_that_can_chat_is_found() -> None:
     import asyncio
 
     async with OllamaServer(["nomic-embed-text:latest", "qwen3:8b"]) as server:
-        assert await asyncio.to_thread(probe_ollama, server.environ, 5.0) == "ollama/qwen3:8b"
+        assert await asyncio.to_thread(probe_ollama, server.environ, PATIENCE_SECONDS) == "ollama/qwen3:8b"
 
 
-def test_no_server_is_none(unused_tcp_port: int) -> None:
-    assert probe_ollama({"OLLAMA_HOST": f"127.0.0.1:{unused_tcp_port}"}) is None
+def test_no_server_is_none() -> None:
+    with socket.socket() as taken:  # and nobody listens
+        taken.bind(("127.0.0.1", 0))
+        assert probe_ollama({"OLLAMA_HOST": f"127.0.0.1:{taken.getsockname()[1]}"}) is None
 
 
 def test_a_server_that_never_answers_is_none(silent_port: int) -> None:

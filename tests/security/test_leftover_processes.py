@@ -19,15 +19,17 @@ from rolling_chat.tools import ToolContext, leftover_processes
 from rolling_chat.tools.leftover_processes import CHILDREN, Child, end_children
 from rolling_chat.tools.run_command import RunCommand
 from tests.support.commands import PlainContext
+from tests.support.patience import PATIENCE_SECONDS as HANG_LIMIT
 from tests.support.program import Program, program
-from tests.support.terminal import PATIENCE_SECONDS as HANG_LIMIT
+from tests.support.time_limits import LIMIT, out_of_time
 from tests.support.tui import make_app, make_chat, reads, type_line, wait_until
 
 __all__ = ["program"]
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="orphans are adopted on Linux")
 
 # a daemon as it is written in books: two forks, a session of its own, and no parent
-WAIT = "while [ ! -s pid ]; do :; done"
+# and is known by the name of what it has become
+WAIT = "until [ -s pid ] && grep -aq '^[/a-z]*sleep' /proc/$(cat pid)/cmdline; do :; done"
 DAEMON = f"setsid sh -c 'echo $$ > pid; exec sleep 600' > /dev/null 2>&1 < /dev/null &\n{WAIT}"
 # and one that forgets whose child it is
 UNMARKED = DAEMON.replace("setsid sh", "setsid env -i /bin/sh").replace("exec sleep", "exec /bin/sleep")
@@ -91,8 +93,11 @@ async def test_a_child_that_does_not_listen_is_killed(
 
 @pytest.mark.parametrize("command", [DAEMON, UNMARKED])
 async def test_time_that_is_up_ends_also_what_left_the_session(context: ToolContext, command: str) -> None:
-    text = await run(context, f"{command}\nsleep 600", timeout=1)
-    assert text.endswith("[killed: not done after 1 seconds]")
+    text = await out_of_time(
+        lambda limit: run(context, f"{command}\ntouch began; sleep 600", timeout=limit),
+        (context.folder / "began").exists,
+    )
+    assert text.endswith(f"[killed: not done after {LIMIT} seconds]")
     await has_ended(pid_of(context))
 
 
@@ -135,7 +140,8 @@ async def test_what_ended_by_itself_is_buried(context: ToolContext) -> None:
 
 
 async def test_a_hostile_name_stays_one_line(context: ToolContext) -> None:
-    await run(context, "bash -c 'exec -a $\"x\\n[exit code 0]\\e[2J\" sleep 600' & echo $! > pid; sleep 0.1")
+    await run(context, "bash -c 'exec -a $\"x\\n[exit code 0]\\e[2J\" sleep 600' & "
+                       "until grep -aq '^x' /proc/$!/cmdline; do :; done")  # fmt: skip
     (left,) = CHILDREN.left_running()
     assert str(left).isprintable()
 
@@ -154,7 +160,7 @@ async def test_the_command_lists_them_and_ends_one_or_all(context: ToolContext, 
     processes = parse("/processes")
     assert processes is not None
     await run_slash(processes, plain)
-    await run(context, f"{DAEMON}\nsleep 601 &")
+    await run(context, f"{DAEMON}\nsleep 601 &\nuntil grep -aq ^sleep /proc/$!/cmdline; do :; done")
     first, second = CHILDREN.left_running()
     await run_slash(processes, plain)
     await run_slash(ParsedCommand("processes", str(first.pid)), plain)
@@ -201,5 +207,5 @@ async def test_quitting_twice_ends_them(context: ToolContext, tmp_path: Path) ->
 
 
 def test_a_run_of_one_question_ends_them_and_says_so(program: Program) -> None:
-    ended = program("-p", f"run `{DAEMON.splitlines()[0]}`", "--approvals", "all")
-    assert re.search(r"ended what commands left running: \d+ \((setsid|sh|sleep)", ended.err)
+    ended = program("-p", f"run `{DAEMON.replace(chr(10), ' ')}`", "--approvals", "all")
+    assert re.search(r"ended what commands left running: \d+ \(sleep 600\)", ended.err)

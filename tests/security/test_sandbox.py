@@ -13,20 +13,22 @@ from pathlib import Path
 
 import pytest
 
+from rolling_chat.tools import process_groups
 from rolling_chat.tools.leftover_processes import CHILDREN, end_children
 from rolling_chat.tools.process import run_process
 from rolling_chat.tools.sandbox import walls
 from rolling_chat.tools.sandbox.sandbox import NEWCOMERS, STUBS, Stubs
 from rolling_chat.tools.write_file import WriteFile
+from tests.support.patience import PATIENCE_SECONDS as HANG_LIMIT
 from tests.support.sandbox import Confined
-from tests.support.terminal import PATIENCE_SECONDS as HANG_LIMIT
+from tests.support.time_limits import LIMIT, out_of_time
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="bubblewrap is of Linux")
 
 GIT = "git -c user.name=a -c user.email=a@b -c init.defaultBranch=main"
 DAEMON = (
     "setsid sh -c 'echo $$ > pid; exec sleep 600' > /dev/null 2>&1 < /dev/null &\n"
-    "while [ ! -s pid ]; do sleep 0.01; done"
+    "until [ -s pid ] && grep -aq ^sleep /proc/$(cat pid)/cmdline; do sleep 0.01; done"
 )
 
 
@@ -359,11 +361,16 @@ async def test_names_stay_taken_while_something_is_left_running(confined: Confin
     assert names(confined.folder) == ["done"]
 
 
-async def test_time_that_is_up_ends_all_of_it_politely(confined: Confined) -> None:
-    said = await confined.run(
-        f"{DAEMON}\n(trap 'echo ended > told; exit' TERM; while :; do sleep 0.02; done) &\nwait", timeout=1
+async def test_time_that_is_up_ends_all_of_it_politely(
+    confined: Confined, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(process_groups, "_GRACE", HANG_LIMIT)
+    listens = "(trap 'echo ended > told; exit' TERM; touch listens; while :; do sleep 0.02; done) &"
+    said = await out_of_time(
+        lambda limit: confined.run(f"{DAEMON}\n{listens}\nwait", timeout=limit),
+        (confined.folder / "listens").exists,
     )
-    assert said.endswith("[killed: not done after 1 seconds]")
+    assert said.endswith(f"[killed: not done after {LIMIT} seconds]")
     assert (confined.folder / "told").read_text() == "ended\n"
     assert CHILDREN.left_running() == ()
 

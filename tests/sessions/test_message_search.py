@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from rolling_chat.messages import Message
 from rolling_chat.sessions.records import SearchHit
 from rolling_chat.sessions.store import SessionStore
+from tests.support.patience import PATIENCE_SECONDS
 from tests.support.sessions import OFFLINE, new_session
-from tests.support.terminal import PATIENCE_SECONDS
 
 
 def test_the_words_of_a_message_find_it(store: SessionStore) -> None:

@@ -23,7 +23,7 @@ from rolling_chat.tui.dialogs.tables_screen import TablesScreen
 from rolling_chat.tui.dialogs.text_screen import TextScreen
 from rolling_chat.tui.keymap import Keymap
 from rolling_chat.tui.widgets.question import Answer, Question
-from tests.support.terminal import PATIENCE_SECONDS
+from tests.support.patience import PATIENCE_SECONDS
 from tests.support.tui import (
     ScriptedProvider,
     idle,

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -20,6 +21,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from tests.support.patience import PATIENCE_SECONDS
 
 _ROOT = Path(__file__).parents[2]
 _WIDTH, _LAYERS, _HEADS, _FEED_FORWARD = 64, 2, 4, 128
@@ -77,7 +80,7 @@ def llama_server(folder: Path, window: int = 2048, *, tools: bool = False) -> It
         yield LlamaServer(f"{address}/v1", window)
     finally:
         process.terminate()
-        process.communicate(timeout=30)
+        process.communicate(timeout=PATIENCE_SECONDS)
 
 
 def write_model(path: Path, *, tools: bool = False) -> None:
@@ -165,7 +168,7 @@ def _build_once(folder: Path, *, tools: bool) -> Path:
 
 
 def _wait_until_healthy(address: str, process: subprocess.Popen[str]) -> None:
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + PATIENCE_SECONDS
     while time.monotonic() < deadline:
         assert process.poll() is None, "the llama.cpp server ended"
         try:
@@ -182,9 +185,11 @@ def _serve(model: str, window: int) -> None:
 
     import xllamacpp
 
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    # below those that the system gives away: it may give one away again before the model is loaded
+    for port in random.Random(os.getpid()).sample(range(20_000, 32_000), 100):
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            break
     parameters = xllamacpp.CommonParams()
     parameters.model.path = model
     parameters.n_ctx = window

@@ -22,8 +22,8 @@ from typing import Self
 import pyte
 from wcwidth import wcwidth
 
-# How long anything may take before a test gives up; nothing waits this long when all is well.
-PATIENCE_SECONDS = 60.0
+from tests.support.patience import PATIENCE_SECONDS
+
 _MOST_AT_ONCE = 256  # bytes: what a terminal that is ready for any takes without blocking
 _LOOK_EVERY = 0.1  # seconds between looks at a condition while nothing is painted
 
@@ -79,15 +79,21 @@ class Terminal:
         self._undrawn: deque[tuple[float, bytes]] = deque()
         self._begun = b""  # of a paint that has not come whole
         self._ended = False
-        self.pid, self._master = pty.fork()
+        self._master, slave = pty.openpty()
+        # before the child is there: it may be quicker than we are
+        self._set_size(columns, rows)
+        if not echo:
+            settings = termios.tcgetattr(slave)
+            settings[3] &= ~termios.ECHO
+            termios.tcsetattr(slave, termios.TCSANOW, settings)
+        self.modes_before, self.line_settings_before = self.modes, self.line_settings
+        self.pid = os.fork()
         if self.pid == 0:
+            os.close(self._master)
+            os.login_tty(slave)
             os.chdir(folder)
             os.execvpe(argv[0], list(argv), {"TERM": "xterm-256color", "COLORTERM": "truecolor", **environ})
-        self.resize(columns, rows)
-        if not echo:
-            settings = termios.tcgetattr(self._master)
-            settings[3] &= ~termios.ECHO
-            termios.tcsetattr(self._master, termios.TCSANOW, settings)
+        os.close(slave)
 
     def __enter__(self) -> Self:
         return self
@@ -169,7 +175,12 @@ class Terminal:
     def resize(self, columns: int, rows: int) -> None:
         """Change the size of the window."""
         self._screen.resize(rows, columns)
-        fcntl.ioctl(self._master, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+        self._set_size(columns, rows)
+
+    def resize_blank(self, columns: int, rows: int) -> None:
+        """Change the size of the window to another; all that is seen then was painted afterwards."""
+        self._screen.erase_in_display(2)
+        self.resize(columns, rows)
 
     def see(self, *wanted: str, seconds: float = PATIENCE_SECONDS) -> str:
         """Wait until all of `wanted` stand on the screen; returns the screen."""
@@ -239,7 +250,14 @@ class Terminal:
 
     def wait_until_stopped(self) -> None:
         """Wait until the child is suspended, as by a shell's ctrl+z."""
-        _, status = os.waitpid(self.pid, os.WUNTRACED)
+        status = 0
+
+        def is_stopped() -> bool:
+            nonlocal status
+            pid, status = os.waitpid(self.pid, os.WUNTRACED | os.WNOHANG)
+            return pid == self.pid
+
+        self.wait_until(is_stopped, "the program was not suspended")
         assert os.WIFSTOPPED(status), self.text
 
     def go_on(self) -> None:
@@ -293,6 +311,9 @@ class Terminal:
         if self.raw.find(_ASKS_FOR_MARKS, max(0, len(self.raw) - len(data) - len(_ASKS_FOR_MARKS) + 1)) >= 0:
             self._answer(_HAS_MARKS)
         self._stream.feed(data)
+
+    def _set_size(self, columns: int, rows: int) -> None:
+        fcntl.ioctl(self._master, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
 
     def _row(self, number: int) -> str:
         """A row; half of a wide character whose other half was written over is a blank, as in a terminal.

@@ -27,6 +27,7 @@ from rolling_chat.tui.state.items import Item
 from rolling_chat.tui.widgets.prompt_box import PromptBox
 from rolling_chat.tui.widgets.question import Question
 from rolling_chat.tui.widgets.transcript import Transcript
+from tests.support.patience import PATIENCE_SECONDS
 from tests.support.styles import share_parsed_styles
 
 share_parsed_styles()
@@ -195,7 +196,9 @@ def shown(pilot: Pilot[None]) -> str:
     return "\n".join(strip.text[:width] for strip in lines[:height])
 
 
-async def wait_until(pilot: Pilot[None], predicate: Callable[[], object], seconds: float = 10.0) -> None:
+async def wait_until(
+    pilot: Pilot[None], predicate: Callable[[], object], seconds: float = PATIENCE_SECONDS
+) -> None:
     """Let the app run until `predicate` holds; fail with the screen as it stands if it never does."""
     deadline = asyncio.get_running_loop().time() + seconds
     while not predicate():

@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
+from tests.support.patience import PATIENCE_SECONDS
 from tests.support.program import program_environment
-from tests.support.terminal import PATIENCE_SECONDS
 from tests.terminal.conftest import Desk
 
 # the end of the interpreter never comes: as where a destructor waits for the lock of an import

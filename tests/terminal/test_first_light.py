@@ -107,7 +107,7 @@ def test_what_no_longer_fits_is_asked_about_once_and_goes_on_with_rolling_contex
 def test_a_terminal_too_small_says_so_and_comes_back(desk: Desk) -> None:
     terminal = desk.open(columns=30, rows=6)
     terminal.see("too small")
-    terminal.resize(100, 30)
+    terminal.resize_blank(100, 30)
     terminal.see("rolling: off")
     terminal.type("it takes keys again")
     terminal.see("❯ it takes keys again")

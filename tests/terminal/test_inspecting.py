@@ -21,7 +21,7 @@ def test_every_message_is_there_at_once_and_what_is_done_to_one_is_seen(desk: De
     terminal.see("Pin r1", "p or enter does it")
     terminal.type("p")
     terminal.see("◆ r1")
-    terminal.resize(60, 22)
+    terminal.resize_blank(60, 22)
     terminal.see("◆ r1", "esc close")
     row = next(at for at, line in enumerate(terminal.text.splitlines(), 1) if " r2 " in line)
     terminal.type(CLICK.format(row=row) + "x")

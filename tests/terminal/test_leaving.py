@@ -49,7 +49,7 @@ def test_a_polite_kill_leaves_the_terminal_as_it_was(desk: Desk, number: signal.
 @pytest.mark.parametrize("first", ["", _BREAKING_ON_QUIT], ids=["quit", "fault"])
 def test_quitting_and_a_fault_leave_the_terminal_as_it_was_found(desk: Desk, first: str) -> None:
     terminal = desk.open(first=first)
-    modes, settings = terminal.modes, terminal.line_settings
+    modes, settings = terminal.modes_before, terminal.line_settings_before
     terminal.see("rolling: off")
     assert terminal.modes - modes >= {1049, 1000, 1004, 1006, 2004}
     assert terminal.line_settings != settings
@@ -73,7 +73,7 @@ def test_a_hostile_answer_moves_nothing_of_the_terminals(desk: Desk) -> None:
         Message("assistant", "That is all."),
     )
     terminal = desk.open("--continue", rows=60)
-    modes, settings = terminal.modes, terminal.line_settings
+    modes, settings = terminal.modes_before, terminal.line_settings_before
     terminal.see("rolling: off", "That is all.")
     while_open = terminal.modes
     for _ in answers:

@@ -75,7 +75,7 @@ def test_ten_thousand_lines_are_one_word_and_are_sent_whole(desk: Desk) -> None:
     terminal.see("[paste 1: 10,000 lines")
     terminal.type(" is the log")
     terminal.see("] is the log", "+129k tokens")
-    terminal.resize(60, 24)
+    terminal.resize_blank(60, 24)
     terminal.see("[paste 1: 10,000 lines")
     terminal.type("\r")
     terminal.see("Cannot fit request within context limit", "129,0")

@@ -20,6 +20,7 @@ from rolling_chat.tui.screens.chat_screen import ChatScreen
 def spins():
     while True: pass
 def stalls_here(screen):
+    open("stalled", "w").close()
     {how}
 ChatScreen.action_help = stalls_here
 """
@@ -39,7 +40,7 @@ def test_a_stall_is_logged_once_and_a_signal_ends_it_with_the_terminal_restored(
     desk: Desk, how: str, number: signal.Signals
 ) -> None:
     terminal = desk.open(first=_STALL.format(how=how))
-    modes, settings = terminal.modes, terminal.line_settings
+    modes, settings = terminal.modes_before, terminal.line_settings_before
     terminal.see("rolling: off")
     terminal.type(_F1)
     terminal.wait_until(lambda: "in stalls_here" in _log(desk), "the stall was not logged")
@@ -52,10 +53,10 @@ def test_a_stall_is_logged_once_and_a_signal_ends_it_with_the_terminal_restored(
 
 def test_a_signal_ends_what_keeps_the_whole_interpreter(desk: Desk) -> None:
     terminal = desk.open(first=_STALL.format(how=_KEEPS_THE_INTERPRETER))
-    modes, settings = terminal.modes, terminal.line_settings
+    modes, settings = terminal.modes_before, terminal.line_settings_before
     terminal.see("rolling: off")
     terminal.type(_F1)
-    terminal.wait_until(lambda: not terminal.gather(0.5), "it still paints")
+    terminal.wait_until((desk.folder / "stalled").exists, "f1 did not stall it")
     terminal.signal(signal.SIGTERM)
     assert terminal.leave() == 128 + signal.SIGTERM
     terminal.drain()

@@ -45,7 +45,7 @@ def test_what_is_read_stays_put_while_the_answer_grows_and_the_window_changes(de
 
     # the text is wrapped anew, so the row may begin earlier; what was first is still in the first row
     first = next(row.split()[0] for row in rows if row.strip())
-    terminal.resize(64, 18)
+    terminal.resize_blank(64, 18)
     terminal.wait_until(
         lambda: first in terminal.lines[_HEADER] and "╮" in terminal.lines[-4],
         f"another row than that of {first!r} stands at the top",

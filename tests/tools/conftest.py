@@ -5,7 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from rolling_chat.tools import ToolContext
+from rolling_chat.tools import ToolContext, memory_grep
+from tests.support.patience import PATIENCE_SECONDS
+
+
+@pytest.fixture(autouse=True)
+def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wait for a process that searches as long as a busy machine takes to start it."""
+    monkeypatch.setattr(memory_grep, "_TIMEOUT", PATIENCE_SECONDS)
 
 
 @pytest.fixture

@@ -17,8 +17,8 @@ from rolling_chat.tools.command_output import CommandOutput
 from rolling_chat.tools.leftover_processes import CHILDREN, end_children
 from rolling_chat.tools.process import Output
 from rolling_chat.tools.run_command import RunCommand
+from tests.support.patience import PATIENCE_SECONDS as HANG_LIMIT
 from tests.support.sandbox import real_sandbox
-from tests.support.terminal import PATIENCE_SECONDS as HANG_LIMIT
 
 
 @pytest.fixture

@@ -10,6 +10,8 @@ import pytest
 from rolling_chat.messages import Ending
 from rolling_chat.tools import ToolContext, ToolError, ToolResult
 from rolling_chat.tools.run_command import RunCommand
+from tests.support.patience import PATIENCE_SECONDS as HANG_LIMIT
+from tests.support.time_limits import LIMIT, out_of_time
 
 
 async def run(context: ToolContext, command: object, **more: object) -> ToolResult:
@@ -25,12 +27,11 @@ def state_of(pid: int) -> str:
 
 
 async def is_gone(pid: int) -> bool:
-    """Wait until a process has ended; False after ten seconds."""
-    for _ in range(1_000):
-        if state_of(pid) in {"", "Z"}:
-            return True
-        await asyncio.sleep(0.01)
-    return False
+    """Wait until a process has ended; fails where it never does."""
+    async with asyncio.timeout(HANG_LIMIT):
+        while state_of(pid) not in {"", "Z"}:  # noqa: ASYNC110 - nothing tells but a look
+            await asyncio.sleep(0.01)
+    return True
 
 
 def read_if_whole(file: Path) -> str:
@@ -39,12 +40,17 @@ def read_if_whole(file: Path) -> str:
 
 
 async def pid_in(file: Path) -> int:
-    """Wait until a command has written its number there; fails after ten seconds."""
-    for _ in range(2_000):
-        if text := read_if_whole(file):
-            return int(text)
-        await asyncio.sleep(0.005)
-    raise AssertionError(f"nothing was written to {file}")
+    """Wait until a command has written its number there; fails where it never does."""
+    async with asyncio.timeout(HANG_LIMIT):
+        while not (text := read_if_whole(file)):  # noqa: ASYNC110 - made by another process
+            await asyncio.sleep(0.005)
+    return int(text)
+
+
+async def run_out_of_time(context: ToolContext, command: str) -> ToolResult:
+    """Run a command whose time is up once it has written its number into `pid`."""
+    file = context.folder / "pid"
+    return await out_of_time(lambda limit: run(context, command, timeout=limit), lambda: read_if_whole(file))
 
 
 def open_files() -> int:
@@ -77,8 +83,9 @@ async def test_a_flood_keeps_head_and_tail_in_bounded_memory(context: ToolContex
 
 
 async def test_a_command_out_of_time_is_killed_with_its_children(folder: Path, context: ToolContext) -> None:
-    result = await run(context, "echo begun; (echo $BASHPID > pid; exec sleep 600); echo never", timeout=1)
-    assert result == ToolResult("begun\n[killed: not done after 1 seconds]", Ending.FAILED)
+    command = "echo begun; (echo $BASHPID > pid; exec sleep 600); echo never"
+    result = await run_out_of_time(context, command)
+    assert result == ToolResult(f"begun\n[killed: not done after {LIMIT} seconds]", Ending.FAILED)
     assert await is_gone(await pid_in(folder / "pid"))
 
 
@@ -86,7 +93,7 @@ async def test_a_command_that_ignores_the_polite_request_is_killed(
     folder: Path, context: ToolContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("rolling_chat.tools.process_groups._GRACE", 0.1)
-    result = await run(context, "trap '' TERM; echo $$ > pid; while :; do sleep 0.05; done", timeout=1)
+    result = await run_out_of_time(context, "trap '' TERM; echo $$ > pid; while :; do sleep 0.05; done")
     assert result.ending is Ending.FAILED
     assert await is_gone(await pid_in(folder / "pid"))
 
@@ -182,8 +189,9 @@ async def test_no_pipe_is_left_open(context: ToolContext) -> None:
         await run(context, "echo hello")
     with pytest.raises(ToolError):
         await run(context, "x" * 3_000_000)
-    await asyncio.sleep(0)
-    assert open_files() <= before + 1
+    async with asyncio.timeout(HANG_LIMIT):
+        while open_files() > before + 1:  # noqa: ASYNC110 - other threads open and close some, too
+            await asyncio.sleep(0.01)
 
 
 def test_the_description_is_the_exact_command() -> None:

@@ -19,6 +19,7 @@ from rolling_chat.settings.themes import load_themes
 from rolling_chat.tui.screens.chat_screen import ChatScreen
 from rolling_chat.tui.screens.start_screen import StartScreen
 from rolling_chat.tui.start import StartingApp, run_app
+from tests.support.patience import PATIENCE_SECONDS
 from tests.support.tui import draft, idle, make_chat, make_paths, reads, says, tells, wait_until
 
 
@@ -30,7 +31,7 @@ class Slow:
         self._home = home
 
     def __call__(self) -> Chat:
-        assert self.go.wait(30)
+        assert self.go.wait(PATIENCE_SECONDS)
         return make_chat(self._home, says("fine"))
 
 

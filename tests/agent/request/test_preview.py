@@ -16,6 +16,7 @@ from rolling_chat.agent.request.builder import PlannedRequest
 from rolling_chat.agent.request.planner import Planner, Preview
 from rolling_chat.events import PromptPlanned, TurnEnded
 from rolling_chat.messages import Message
+from tests.support.patience import PATIENCE_SECONDS
 from tests.support.tui import make_chat, says
 
 
@@ -28,7 +29,7 @@ class Gate:
     def wait(self) -> None:
         assert threading.current_thread() is not threading.main_thread()
         self.reached.set()
-        assert self.go.wait(30)
+        assert self.go.wait(PATIENCE_SECONDS)
 
 
 @pytest.fixture
@@ -64,7 +65,7 @@ async def test_what_is_pinned_while_a_request_is_planned_is_in_it(
         return [event async for event in chat.send("and now?")]
 
     running = asyncio.create_task(turn())
-    await asyncio.to_thread(gate.reached.wait, 30)
+    await asyncio.to_thread(gate.reached.wait, PATIENCE_SECONDS)
     assert not chat.session.preview.is_ready
     chat.session.pins.make(PinChange.EXCLUDE, "r2")
     gate.go.set()
@@ -95,7 +96,7 @@ async def test_who_stops_while_a_request_is_planned_sends_nothing_and_can_go_on(
         return [event async for event in chat.send("and now?")]
 
     running = asyncio.create_task(turn())
-    await asyncio.to_thread(gate.reached.wait, 30)
+    await asyncio.to_thread(gate.reached.wait, PATIENCE_SECONDS)
     chat.stop()
     await running
     assert chat.session.planner.decisions is before
@@ -125,7 +126,7 @@ async def test_after_a_move_the_report_is_made_beside_the_loop_and_is_that_of_th
 
     monkeypatch.setattr(Planner, "look", slow)
     making = asyncio.create_task(chat.session.preview.ready())
-    await asyncio.to_thread(gate.reached.wait, 30)
+    await asyncio.to_thread(gate.reached.wait, PATIENCE_SECONDS)
     assert not chat.session.preview.is_ready
     gate.go.set()
     await making

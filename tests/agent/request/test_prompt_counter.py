@@ -27,6 +27,7 @@ from tests.support.agent import (
     of_kind,
     says,
 )
+from tests.support.patience import PATIENCE_SECONDS
 from tests.support.servers import AnthropicServer, Reply
 
 CONTEXT = ContextSettings(reserved_output_tokens=200, summarize="off")
@@ -197,7 +198,7 @@ async def test_a_stop_ends_the_wait_for_a_count(runtime: Runtime, provider: Coun
     provider.answers.clear()
     chat = Chat.open(runtime, rolling=False)
     turn = asyncio.create_task(collect(chat.send(DENSE * 2)))
-    await asyncio.wait_for(provider.asked.wait(), 10)
+    await asyncio.wait_for(provider.asked.wait(), PATIENCE_SECONDS)
     chat.stop()
     assert _end(await turn).outcome is Outcome.CANCELLED
     assert provider.requests == []
@@ -212,7 +213,7 @@ async def test_a_pin_set_while_the_provider_counts_is_counted_too(
     await collect(chat.send("Keep this."))
     provider.answers.clear()
     turn = asyncio.create_task(collect(chat.send(DENSE * 2)))
-    await asyncio.wait_for(provider.asked.wait(), 10)
+    await asyncio.wait_for(provider.asked.wait(), PATIENCE_SECONDS)
     chat.session.planner.read_summary()  # something that the next request may show
     provider.answers.set()
     assert _end(await turn).outcome is Outcome.DONE

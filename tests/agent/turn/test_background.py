@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from rolling_chat.tools.background import BACKGROUND, BackgroundCommand, unconfi
 from tests.agent.test_permissions import Answers
 from tests.support.agent import Opened, assert_well_formed, call, calls, collect, says
 from tests.support.commands import PlainContext
-from tests.support.terminal import PATIENCE_SECONDS as HANG_LIMIT
+from tests.support.patience import PATIENCE_SECONDS as HANG_LIMIT
 from tests.support.tui import make_app, make_chat, reads, wait_until
 
 
@@ -67,12 +68,20 @@ async def test_its_end_is_told_with_the_users_next_message_once(opened: Opened) 
 
 
 async def test_its_end_is_told_with_the_next_result(opened: Opened) -> None:
-    waits = calls(call("run_command", json.dumps({"command": "touch go; sleep 0.5"}), "c2"))
-    chat, _, provider = opened(
-        starts("while [ ! -e go ]; do sleep 0.01; done"), waits, says("ok"), approvals="all", sandbox="off"
-    )
-    await collect(chat.send("go"))
+    waits = "touch go; while [ ! -e over ]; do sleep 0.01; done"
+    chat, runtime, provider = opened(
+        starts("while [ ! -e go ]; do sleep 0.01; done"),
+        calls(call("run_command", json.dumps({"command": waits}), "c2")),
+        says("ok"), approvals="all", sandbox="off",
+    )  # fmt: skip
+    turn = asyncio.create_task(collect(chat.send("go")))
+    async with asyncio.timeout(HANG_LIMIT):
+        while not BACKGROUND.all():  # noqa: ASYNC110 - the turn starts it
+            await asyncio.sleep(0.01)
     (command,) = BACKGROUND.all()
+    await over(command)
+    (runtime.folder / "over").touch()
+    await turn
     assert provider.requests[2].messages[-1].text == (
         f"[no output]\n[exit code 0]\n[background command {command} is over: {command.state}]"
     )
@@ -88,7 +97,9 @@ async def test_the_user_lists_reads_and_ends_it(opened: Opened) -> None:
     plain = PlainContext(chat)
     for argument in ("", command.id, f"end {command.id}", f"end {command.id}"):
         await run_slash(ParsedCommand("processes", argument), plain)
-    assert list(plain.tables[0].rows) == [(command.id, "echo hello; sleep 600", "running for 0 s")]
+    ((*row, state),) = plain.tables[0].rows
+    assert row == [command.id, "echo hello; sleep 600"]
+    assert re.fullmatch(r"running for \d+ s", state)
     ((title, text),) = plain.shown
     assert (title.split(" · ")[0], text) == (command.id, "hello\n")
     assert plain.said[-2:] == [f"Ended {command}.", f"{command} is over: {command.state}."]

@@ -26,6 +26,7 @@ from rolling_chat.settings.paths import find_paths
 from rolling_chat.settings.schema import PermissionSettings
 from rolling_chat.tools.editing import PreparedEdit
 from tests.support.agent import Opened, assert_well_formed, call, calls, collect, of_kind, says
+from tests.support.patience import PATIENCE_SECONDS
 
 DIFF = "--- a/a.txt\n+++ b/a.txt\n@@ -1,2 +1,2 @@\n one\n-two\n+2"
 
@@ -307,14 +308,14 @@ async def test_a_stop_while_a_change_is_made_waits_for_it_and_reports_it(
 
     def slow(edit: PreparedEdit, context: object) -> object:
         begun.set()
-        go_on.wait(10)
+        go_on.wait(PATIENCE_SECONDS)
         return make(edit, context)
 
     monkeypatch.setattr(PreparedEdit, "make", slow)
     chat, runtime, _ = opened(calls(editing("c1"), editing("c2", old="one")), says("never"), approvals="all")
     file = _file(runtime.folder)
     turn = asyncio.create_task(collect(chat.send("go")))
-    assert await asyncio.to_thread(begun.wait, 10)
+    assert await asyncio.to_thread(begun.wait, PATIENCE_SECONDS)
     chat.stop()
     await asyncio.sleep(0)
     chat.stop()

@@ -12,6 +12,7 @@ from typing import Any, Self
 
 from aiohttp import web
 
+from tests.support.patience import PATIENCE_SECONDS
 from tests.support.servers.script import Break, Drop, Fail, Hang, Raw, Recorded, Reply, Script, Step
 
 
@@ -60,11 +61,11 @@ class ScriptedServer:
         """Add to the end of the script."""
         self._steps.extend(steps)
 
-    async def wait_hanging(self, seconds: float = 10) -> None:
+    async def wait_hanging(self, seconds: float = PATIENCE_SECONDS) -> None:
         """Return when a reply has sent its first piece and hangs."""
         assert await asyncio.to_thread(self._hanging.wait, seconds), "no reply began to stream"
 
-    async def wait_disconnected(self, seconds: float = 10) -> None:
+    async def wait_disconnected(self, seconds: float = PATIENCE_SECONDS) -> None:
         """Return when a client has gone away in mid-answer."""
         assert await asyncio.to_thread(self._disconnected.wait, seconds), "the client stayed connected"
 
@@ -107,12 +108,12 @@ class ScriptedServer:
         thread = threading.Thread(target=loop.run_forever, daemon=True)
         thread.start()
         try:
-            asyncio.run_coroutine_threadsafe(self.start(), loop).result(timeout=30)
+            asyncio.run_coroutine_threadsafe(self.start(), loop).result(PATIENCE_SECONDS)
             yield self
         finally:
-            asyncio.run_coroutine_threadsafe(self.stop(), loop).result(timeout=30)
+            asyncio.run_coroutine_threadsafe(self.stop(), loop).result(PATIENCE_SECONDS)
             loop.call_soon_threadsafe(loop.stop)
-            thread.join(timeout=30)
+            thread.join(PATIENCE_SECONDS)
             loop.close()
 
     # what a wire format fills in

@@ -17,6 +17,7 @@ from rolling_chat.messages import Message, pack_contents
 from rolling_chat.sessions.records import StoreDamaged, Stretch
 from rolling_chat.sessions.store import SessionStore
 from rolling_chat.tui.screens import chat_screen
+from tests.support.patience import PATIENCE_SECONDS
 from tests.support.tui import (
     draft,
     idle,
@@ -49,7 +50,7 @@ def gate(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
     read, opened = SessionStore.stretch, threading.Event()
 
     def slow(store: SessionStore, session: str, most: int, head: str | None = None) -> Stretch:
-        assert head is None or opened.wait(30)
+        assert head is None or opened.wait(PATIENCE_SECONDS)
         return read(store, session, most, head)
 
     monkeypatch.setattr(SessionStore, "stretch", slow)
@@ -128,7 +129,7 @@ async def test_keys_are_taken_while_the_report_of_another_branch_is_made(
 
     def slow(planner: Planner, branch: Sequence[Message]) -> Preview:
         assert threading.current_thread() is not threading.main_thread()
-        assert made.wait(30)
+        assert made.wait(PATIENCE_SECONDS)
         return look(planner, branch)
 
     async with make_app(chat, tmp_path).run_test() as pilot:

@@ -10,7 +10,7 @@ import pytest
 from rolling_chat.agent import Chat
 from rolling_chat.tui.dialogs.pickers import Picker
 from tests.support.keys import echoes
-from tests.support.terminal import PATIENCE_SECONDS
+from tests.support.patience import PATIENCE_SECONDS
 from tests.support.tui import draft, idle, make_app, make_chat, reads, says, shown, type_line, wait_until
 
 

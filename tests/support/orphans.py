@@ -1,0 +1,47 @@
+"""What a test leaves running is ended: the next one would take what this process adopts for its own."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from tests.support.patience import PATIENCE_SECONDS
+
+_THREADS = Path("/proc/self/task")
+
+
+@contextmanager
+def no_orphans() -> Iterator[None]:
+    """End the processes, each in a session of its own, that are our children only since the block began.
+
+    Among them are those that were started by a program which was killed, or by a server that ends by and by.
+    """
+    before = _children()
+    yield
+    until = time.monotonic() + PATIENCE_SECONDS
+    while left := [pid for pid in _children() - before if _runs_elsewhere(pid)]:
+        assert time.monotonic() < until, f"{left} cannot be ended"
+        for pid in left:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        time.sleep(0.001)
+
+
+def _children() -> set[int]:
+    found = set[int]()
+    for file in _THREADS.glob("*/children"):
+        with suppress(OSError):  # the thread has ended
+            found.update(map(int, file.read_text().split()))
+    return found
+
+
+def _runs_elsewhere(pid: int) -> bool:
+    """Whether a process runs, in another session than ours: as commands and servers do, and no fixture."""
+    with suppress(OSError, IndexError):
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+        return state not in "ZX" and os.getsid(pid) != os.getsid(0)
+    return False
