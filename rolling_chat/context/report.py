@@ -159,7 +159,10 @@ class PromptReport:
             or self.count(*left_out) > before.count(*left_out)
             or self.trim_at > before.trim_at + self.window // _OTHER_SETTINGS
         )
-        return self if is_freed or not known else replace(self, most_turns=before.turns_left)
+        if is_freed or not known or before.turns_left is None:
+            return self
+        is_above = self.turns_left is not None and self.turns_left > before.turns_left
+        return replace(self, most_turns=before.turns_left) if is_above else self
 
     def with_draft(self, tokens: int) -> PromptReport:
         """Return the report with a draft of `tokens` in the prompt box."""
