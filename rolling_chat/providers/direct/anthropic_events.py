@@ -1,0 +1,187 @@
+"""Read the events of a streamed answer of Anthropic's, as litellm reads them, without importing it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from rolling_chat.messages import Json, JsonObject, Usage
+from rolling_chat.providers.fragments import CallFragment, Fragment
+from rolling_chat.providers.whole_answers import MAX_TOKENS
+
+_BROKEN_STATUS = 500  # of an error within a stream, which comes without a status
+# Why a reply ended, in OpenAI's words; any other reason is no reason to say more than that it ended.
+_REASONS = {
+    "end_turn": "stop",
+    "stop_sequence": "stop",
+    "pause_turn": "stop",
+    "max_tokens": "length",
+    "compaction": "length",
+    "model_context_window_exceeded": "length",
+    "tool_use": "tool_calls",
+    "refusal": "content_filter",
+    "content_filtered": "content_filter",
+}
+_CALLS = frozenset({"tool_use", "server_tool_use"})
+
+
+class StreamError(Exception):
+    """An error that the server reported in the middle of a stream, its status spelled out.
+
+    `message` is the server's own text, `kind` its name for the error, and `body` the event as it came.
+    """
+
+    def __init__(self, message: str, kind: str, body: JsonObject) -> None:
+        super().__init__(message)
+        self.message = message
+        self.kind = kind
+        self.body = body
+        self.status_code = _BROKEN_STATUS
+
+
+class AnthropicEvents:
+    """Makes fragments of a reply from the events of one answer, given in their order.
+
+    What an event has that is not understood is passed over, whatever its type.
+    """
+
+    def __init__(self) -> None:
+        self._block = ""  # the type of the block that is open
+        self._thinking: list[str] = []  # of that block
+        self._arguments: list[str] = []  # of that block, in pieces
+        self._call = -1  # the index of the newest call
+        self._usage: dict[str, Json] = {}
+
+    def fragment(self, event: JsonObject) -> Fragment | None:
+        """Return what an event adds to the reply, None for nothing. Raises StreamError for an error."""
+        match event.get("type"):
+            case "content_block_delta":
+                return self._delta(_dict(event.get("delta")))
+            case "content_block_start":
+                return self._start(_dict(event.get("content_block")))
+            case "content_block_stop":
+                return self._stop()
+            case "message_start":
+                return self._reported(_dict(event.get("message")).get("usage"))
+            case "message_delta":
+                return self._end(event)
+            case "message_stop":
+                return Fragment(has_ended=True)
+            case "error":
+                raise _error(event)
+            case _:
+                return None
+
+    def _start(self, block: JsonObject) -> Fragment | None:
+        self._block, self._thinking, self._arguments = _text(block, "type"), [], []
+        match self._block:
+            case "text":
+                text = _text(block, "text")
+                return Fragment(text=text) if text else None
+            case "tool_use" | "server_tool_use":
+                self._call += 1
+                call = CallFragment(self._call, _text(block, "id"), _text(block, "name"))
+                return Fragment(calls=(call,))
+            case "redacted_thinking":
+                return Fragment(thinking=({"type": "redacted_thinking", "data": _text(block, "data")},))
+            case _:
+                return None
+
+    def _delta(self, delta: JsonObject) -> Fragment | None:
+        if text := _text(delta, "text"):
+            return Fragment(text=text)
+        if "partial_json" in delta:
+            return self._argument(_text(delta, "partial_json"))
+        return self._thought(_text(delta, "thinking"), _text(delta, "signature"))
+
+    def _argument(self, piece: str) -> Fragment | None:
+        self._arguments.append(piece)
+        if self._block not in _CALLS or not piece:
+            return None
+        return Fragment(calls=(CallFragment(self._call, arguments=piece),))
+
+    def _thought(self, thinking: str, signature: str) -> Fragment | None:
+        """Return a piece of reasoning, and the whole block with its signature, which comes last."""
+        if thinking:
+            self._thinking.append(thinking)
+        if not signature:
+            return Fragment(reasoning=thinking) if thinking else None
+        block = {"type": "thinking", "thinking": "".join(self._thinking), "signature": signature}
+        return Fragment(reasoning=thinking, thinking=(block,))
+
+    def _stop(self) -> Fragment | None:
+        """Close the block; a call whose arguments came as nothing at all has none."""
+        is_bare = self._block in _CALLS and self._arguments and not any(self._arguments)
+        self._block = ""
+        return Fragment(calls=(CallFragment(self._call, arguments="{}"),)) if is_bare else None
+
+    def _end(self, event: JsonObject) -> Fragment:
+        reason = _REASONS.get(_text(_dict(event.get("delta")), "stop_reason"), "stop")
+        return Fragment(finish_reason=reason, has_ended=True, usage=self._merged(event.get("usage")))
+
+    def _reported(self, usage: Json) -> Fragment | None:
+        merged = self._merged(usage)
+        return None if merged is None else Fragment(usage=merged)
+
+    def _merged(self, usage: Json) -> Usage | None:
+        """Return the usage so far: a later event repeats some of its figures, with what was added."""
+        if not isinstance(usage, dict):
+            return None
+        self._usage |= usage
+        return _usage(self._usage)
+
+
+def _usage(reported: JsonObject) -> Usage:
+    """Return usage in our form; that of a request which the server made of several is their sum."""
+    rounds: list[JsonObject] = [one for one in _list(reported.get("iterations")) if isinstance(one, dict)]
+    parts = rounds or [reported]
+    read = _sum(parts, "cache_read_input_tokens")
+    written = _sum(parts, "cache_creation_input_tokens")
+    output = _sum(parts, "output_tokens")
+    ran = _dict(reported.get("server_tool_use"))
+    return Usage(
+        input_tokens=_sum(parts, "input_tokens") + read + written,
+        output_tokens=output,
+        cached_read_tokens=read,
+        cached_write_tokens=written,
+        reasoning_tokens=min(_thought_tokens(parts, _thought_tokens([reported], 0)), output),
+        is_sum=len(rounds) > 1 or any(_count(ran, name) for name in ran),
+    )
+
+
+def _thought_tokens(parts: Iterable[JsonObject], default: int) -> int:
+    """Return the tokens of the reasoning, `default` where one part does not say them."""
+    details = [_dict(part.get("output_tokens_details")) for part in parts]
+    is_said = all(one.get("thinking_tokens") is not None for one in details)
+    return _sum(details, "thinking_tokens") if is_said else default
+
+
+def _sum(parts: Iterable[JsonObject], name: str) -> int:
+    return sum(_count(part, name) for part in parts)
+
+
+def _count(holder: JsonObject, name: str) -> int:
+    value = holder.get(name)
+    if not isinstance(value, int) or isinstance(value, bool):
+        return 0
+    return value if 0 < value < MAX_TOKENS else 0
+
+
+def _error(event: JsonObject) -> StreamError:
+    error = _dict(event.get("error"))
+    message = _text(error, "message") or json.dumps(event, ensure_ascii=False)
+    return StreamError(message, _text(error, "type"), event)
+
+
+def _text(holder: Mapping[str, Any], name: str) -> str:
+    value = holder.get(name)
+    return value if isinstance(value, str) else ""
+
+
+def _dict(value: Any) -> JsonObject:
+    return value if isinstance(value, dict) else {}
+
+
+def _list(value: Any) -> list[Json]:
+    return value if isinstance(value, list) else []

@@ -1,0 +1,389 @@
+"""Make requests to Anthropic's messages endpoint as litellm makes them, without importing it.
+
+A body is the very JSON that litellm sends, key by key in its order, so that a provider's prompt cache
+does not notice by which way a request went. What litellm would fetch, repair or look up in its table is not
+done a second time here: such a request has no body, and goes by litellm.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
+from typing import Any
+
+from rolling_chat.lenient_json import read_json
+from rolling_chat.messages import Json, JsonObject
+
+_HOST = "https://api.anthropic.com"
+_PATH = "/v1/messages"
+_VERSION = "2023-06-01"
+# a token of a subscription instead of a key, and what the endpoint wants to be told with one
+_SUBSCRIPTION = "sk-ant-oat"
+_SUBSCRIPTION_BETA = "oauth-2025-04-20"
+
+_UNDERSTOOD = frozenset(
+    {"model", "messages", "tools", "tool_choice", "reasoning_effort", "max_tokens", "api_base", "api_key"}
+)
+_TOOL_CHOICES = ("auto", "none")
+_COMPLETION_MODELS = frozenset({"claude-2", "claude-instant-1"})  # of another endpoint
+# Claudes that take a budget for thinking, as litellm's table has them
+_BUDGETED = frozenset(
+    {
+        "claude-haiku-4-5", "claude-haiku-4-5-20251001",
+        "claude-opus-4-5", "claude-opus-4-5-20251101",
+        "claude-sonnet-4-5", "claude-sonnet-4-5-20250929",
+    }
+)  # fmt: skip
+# Claudes that are told how hard to think, and find the budget themselves
+_ADAPTIVE_BELOW_XHIGH = frozenset({"claude-opus-4-6", "claude-opus-4-6-20260205", "claude-sonnet-4-6"})
+_ADAPTIVE = _ADAPTIVE_BELOW_XHIGH | {
+    "claude-fable-5", "claude-fable-5-1", "claude-haiku-5-5", "claude-mythos-5", "claude-mythos-5-1",
+    "claude-mythos-preview", "claude-opus-4-7", "claude-opus-4-7-20260416", "claude-opus-4-8",
+    "claude-opus-5", "claude-opus-5-5", "claude-sonnet-5", "claude-sonnet-5-5",
+}  # fmt: skip
+_BUDGETS = {"minimal": 1024, "low": 1024, "medium": 2048, "high": 4096, "xhigh": 8192, "max": 16384}
+_ANSWER_BESIDE_BUDGET = 4096  # tokens of output above the budget where no limit is given
+_EFFORTS = {
+    "minimal": "low",
+    "low": "low",
+    "medium": "medium",
+    "high": "high",
+    "xhigh": "xhigh",
+    "max": "max",
+}
+
+_EMPTY_TEXT = "[System: Empty message content sanitised to satisfy protocol]"
+_NOT_IN_IDS = re.compile(r"[^a-zA-Z0-9_-]")
+_TOOL_NAME = re.compile(r"[a-zA-Z0-9_-]{1,128}")
+_PICTURE = re.compile(r"data:image/[a-z0-9.+-]+")
+_SCHEMA_KEYS = frozenset({"type", "properties", "additionalProperties", "required", "$defs", "strict"})
+_OLD_DEFINITIONS = frozenset({"definitions", "components"})  # litellm puts them where they are used
+_DUMMY_TOOL: JsonObject = {
+    "name": "dummy_tool",
+    "input_schema": {"type": "object", "properties": {}},
+    "type": "custom",
+    "description": "This is a dummy tool call",
+}
+_ANOTHER_PROVIDERS_THINKING = "litellm_encrypted_reasoning:"
+
+
+class _NotUnderstoodError(Exception):
+    """A part of a request of which it is not certain what litellm makes of it."""
+
+
+def anthropic_url(arguments: Mapping[str, Any]) -> str:
+    """Return the address that a request goes to."""
+    base = str(arguments.get("api_base") or _HOST)
+    return base if base.endswith(_PATH) else f"{base}{_PATH}"
+
+
+def anthropic_headers(arguments: Mapping[str, Any]) -> dict[str, str]:
+    """Return the headers of a request that has a body."""
+    headers = {
+        "anthropic-version": _VERSION,
+        "accept": "application/json",
+        "content-type": "application/json",
+    }
+    key = str(arguments["api_key"])
+    if not key.startswith(_SUBSCRIPTION):
+        return {**headers, "x-api-key": key}
+    return {
+        **headers,
+        "authorization": f"Bearer {key}",
+        "anthropic-dangerous-direct-browser-access": "true",
+        "anthropic-beta": _SUBSCRIPTION_BETA,
+    }
+
+
+def anthropic_body(arguments: Mapping[str, Any], *, output_limit: int = 0) -> JsonObject | None:
+    """Return the body that litellm sends for its `arguments`; None where that is not certain.
+
+    `output_limit` is what the model can write at most by the catalog, 0 where that is unknown: Anthropic
+    wants a limit with every request. The parts of the arguments are shared with the body, and not changed.
+    """
+    try:
+        return _body(arguments, output_limit)
+    except _NotUnderstoodError:
+        return None
+
+
+def _body(arguments: Mapping[str, Any], output_limit: int) -> JsonObject:
+    if not arguments.keys() <= _UNDERSTOOD or not arguments.get("api_key"):
+        raise _NotUnderstoodError
+    name, messages = _name(arguments), list(_dicts(arguments.get("messages")))
+    start = 1 if messages and messages[0].get("role") == "system" else 0
+    conversation = _merged(messages[start:])
+    if not conversation:
+        raise _NotUnderstoodError
+    options = _options(arguments, name)
+    if "tools" not in options and any(message.get("tool_calls") is not None for message in messages):
+        options["tools"] = [_DUMMY_TOOL]  # without tools no calls are taken
+    if start:
+        system = list(_system(messages[0]))
+        options |= {"system": system} if system else {}
+    if "max_tokens" not in options:
+        if output_limit <= 0:
+            raise _NotUnderstoodError
+        options["max_tokens"] = output_limit
+    return {"model": name, "messages": conversation, **options, "stream": True}
+
+
+def _name(arguments: Mapping[str, Any]) -> str:
+    """Return the name by which Anthropic has the model."""
+    prefix, slash, name = str(arguments.get("model")).partition("/")
+    if not slash:  # litellm looks the provider up by name and address
+        prefix, name = ("anthropic", prefix) if prefix in _BUDGETED | _ADAPTIVE else ("", "")
+        prefix = "" if arguments.get("api_base") else prefix
+    if prefix != "anthropic" or not name or "/" in name or name in _COMPLETION_MODELS:
+        raise _NotUnderstoodError
+    return name
+
+
+def _options(arguments: Mapping[str, Any], name: str) -> dict[str, Json]:
+    options: dict[str, Json] = {}
+    limit = arguments.get("max_tokens")
+    if limit is not None:
+        if not isinstance(limit, int) or isinstance(limit, bool):
+            raise _NotUnderstoodError
+        options["max_tokens"] = limit
+    if "tools" in arguments:
+        options["tools"] = _tools(arguments["tools"])
+    if "tool_choice" in arguments:
+        if arguments["tool_choice"] not in _TOOL_CHOICES:
+            raise _NotUnderstoodError
+        options["tool_choice"] = {"type": arguments["tool_choice"]}
+    return options | _thinking(arguments.get("reasoning_effort"), name, limit)
+
+
+def _thinking(effort: Any, name: str, limit: int | None) -> dict[str, Json]:
+    """Return the options for an effort; there are none for a model that thinks as it likes."""
+    if effort is None or _string(effort) == "none":
+        return {}
+    if name in _BUDGETED and effort in _BUDGETS:
+        thinking = {"type": "enabled", "budget_tokens": _BUDGETS[effort]}
+        least = {} if limit is not None else {"max_tokens": _BUDGETS[effort] + _ANSWER_BESIDE_BUDGET}
+        return {"thinking": thinking, **least}
+    if name not in _ADAPTIVE or effort not in _EFFORTS:
+        raise _NotUnderstoodError
+    if effort == "xhigh" and name in _ADAPTIVE_BELOW_XHIGH:
+        raise _NotUnderstoodError  # litellm refuses it
+    return {
+        "thinking": {"type": "adaptive", "display": "summarized"},
+        "output_config": {"effort": _EFFORTS[effort]},
+    }
+
+
+def _tools(tools: Any) -> list[JsonObject]:
+    converted = [_tool(tool) for tool in _dicts(tools)]
+    if not converted:
+        raise _NotUnderstoodError
+    return converted
+
+
+def _tool(tool: JsonObject) -> JsonObject:
+    function = tool.get("function")
+    if tool.get("type") != "function" or not isinstance(function, dict):
+        raise _NotUnderstoodError
+    _allow(tool, "type", "function", "cache_control")
+    _allow(function, "name", "description", "parameters", "strict")
+    name, description = _string(function.get("name")), function.get("description")
+    if not _TOOL_NAME.fullmatch(name):
+        raise _NotUnderstoodError  # litellm sends it by another name
+    converted = {"name": name, "input_schema": _schema(function.get("parameters")), "type": "custom"}
+    if description is not None:
+        converted["description"] = description
+    return _marked(converted, tool)
+
+
+def _schema(parameters: Any) -> JsonObject:
+    """Return the schema of a tool's arguments: an object, with the keys that Anthropic takes."""
+    if parameters is not None and not isinstance(parameters, dict):
+        raise _NotUnderstoodError
+    schema = dict(parameters or {})
+    if schema.keys() & _OLD_DEFINITIONS:
+        raise _NotUnderstoodError
+    schema["type"] = "object"
+    schema.setdefault("properties", {})
+    return {key: value for key, value in schema.items() if key in _SCHEMA_KEYS}
+
+
+def _system(message: JsonObject) -> Iterator[JsonObject]:
+    _allow(message, "role", "content", "name")
+    content = message.get("content")
+    if isinstance(content, str):
+        content = [{"type": "text", "text": content}]
+    for part in _dicts(content):
+        if _string(part.get("text")):
+            yield _text(part)
+
+
+def _merged(messages: Sequence[JsonObject]) -> list[JsonObject]:
+    """Return the conversation with messages of one role in a row made one; results are the user's."""
+    merged: list[JsonObject] = []
+    for is_assistant, run in groupby(messages, lambda message: message.get("role") == "assistant"):
+        blocks = _replies if is_assistant else _prompts
+        content = list(blocks(run))
+        if content:
+            merged.append({"role": "assistant" if is_assistant else "user", "content": content})
+    if merged and merged[-1]["role"] == "assistant":
+        merged[-1] = {**merged[-1], "content": [_stripped(block) for block in merged[-1]["content"]]}
+    return merged
+
+
+def _stripped(block: JsonObject) -> JsonObject:
+    """Return a block of the last reply without the whitespace at its end, which is refused there."""
+    return {**block, "text": block["text"].rstrip()} if block["type"] == "text" else block
+
+
+def _prompts(messages: Iterable[JsonObject]) -> Iterator[JsonObject]:
+    """Yield the blocks of what the user said and of results."""
+    for message in messages:
+        match message.get("role"):
+            case "tool":
+                yield _result(message)
+            case "user":
+                yield from _user(message)
+            case _:
+                raise _NotUnderstoodError
+
+
+def _user(message: JsonObject) -> Iterator[JsonObject]:
+    _allow(message, "role", "content", "name")
+    content = message.get("content")
+    if isinstance(content, str):
+        yield {"type": "text", "text": content if content.strip() else _EMPTY_TEXT}
+        return
+    for part in _parts(content):
+        yield _picture(part) if part.get("type") == "image_url" else _text(part, blank=_EMPTY_TEXT)
+
+
+def _result(message: JsonObject) -> JsonObject:
+    _allow(message, "role", "content", "name", "tool_call_id", "cache_control")
+    content: Json = message.get("content")
+    if not isinstance(content, str):
+        content = [
+            _picture(part) if part.get("type") == "image_url" else _text(part) for part in _parts(content)
+        ]
+    called = _id(message.get("tool_call_id"))
+    return _marked({"type": "tool_result", "tool_use_id": called, "content": content}, message)
+
+
+def _replies(messages: Iterable[JsonObject]) -> Iterator[JsonObject]:
+    """Yield the blocks of replies in a row; of calls with one id only the first is sent."""
+    ids: set[str] = set()
+    for message in messages:
+        _allow(message, "role", "content", "name", "tool_calls", "thinking_blocks", "reasoning_content")
+        yield from filter(_is_signed, _dicts(message.get("thinking_blocks") or ()))
+        yield from _said(message.get("content"))
+        for call in map(_call, _dicts(message.get("tool_calls") or ())):
+            if call["id"] not in ids:
+                ids.add(call["id"])
+                yield call
+
+
+def _is_signed(block: JsonObject) -> bool:
+    """Return whether a block of thinking can go back: signed, and by Anthropic."""
+    match block.get("type"):
+        case "thinking":
+            sign = block.get("signature")
+            return isinstance(sign, str) and sign != "" and not sign.startswith(_ANOTHER_PROVIDERS_THINKING)
+        case "redacted_thinking":
+            return not str(block.get("data")).startswith(_ANOTHER_PROVIDERS_THINKING)
+        case _:
+            raise _NotUnderstoodError
+
+
+def _said(content: Any) -> Iterator[JsonObject]:
+    if isinstance(content, str):
+        yield {"type": "text", "text": content if content.strip() else _EMPTY_TEXT}
+    elif content is not None:
+        for part in _parts(content):
+            yield _text(part, blank=_EMPTY_TEXT)
+
+
+def _call(call: JsonObject) -> JsonObject:
+    function = call.get("function")
+    if call.get("type") != "function" or not isinstance(function, dict):
+        raise _NotUnderstoodError
+    _allow(call, "type", "id", "function")
+    _allow(function, "name", "arguments")
+    arguments = _string(function.get("arguments"))
+    try:
+        value = read_json(arguments) if arguments.strip() else {}
+    except ValueError:
+        raise _NotUnderstoodError from None  # litellm repairs some, and refuses the others
+    return {
+        "type": "tool_use",
+        "id": _id(call.get("id")),
+        "name": _string(function.get("name")),
+        "input": value,
+    }
+
+
+def _id(value: Any) -> str:
+    return _NOT_IN_IDS.sub("_", _string(value)) or "tool_use_id"
+
+
+def _text(part: JsonObject, *, blank: str = "") -> JsonObject:
+    """Return a part of text as a block; `blank` stands for one without any words."""
+    _allow(part, "type", "text", "cache_control")
+    text = _string(part.get("text"))
+    if part.get("type") != "text":
+        raise _NotUnderstoodError
+    return _marked({"type": "text", "text": text if text.strip() or not blank else blank}, part)
+
+
+def _picture(part: JsonObject) -> JsonObject:
+    """Return a picture as a block: one within the message, or the address of one."""
+    _allow(part, "type", "image_url", "cache_control")
+    picture = part.get("image_url")
+    if isinstance(picture, dict):
+        _allow(picture, "url", "detail")
+        picture = picture.get("url")
+    address = _string(picture)
+    if address.startswith("https://"):
+        return _marked({"type": "image", "source": {"type": "url", "url": address}}, part)
+    head, found, data = address.partition(";base64,")
+    if not found or not _PICTURE.fullmatch(head) or ";" in data or "data:" in data:
+        raise _NotUnderstoodError  # litellm fetches what is elsewhere, and refuses the rest
+    source = {"type": "base64", "media_type": head.removeprefix("data:"), "data": data}
+    return _marked({"type": "image", "source": source}, part)
+
+
+def _marked(block: dict[str, Json], original: JsonObject) -> JsonObject:
+    """Return the block with the cache mark of what it was made from, if it has one."""
+    mark = original.get("cache_control")
+    if mark is None:
+        return block
+    if not isinstance(mark, dict):
+        raise _NotUnderstoodError
+    return {**block, "cache_control": mark}
+
+
+def _parts(content: Any) -> list[JsonObject]:
+    parts = list(_dicts(content))
+    if not parts:
+        raise _NotUnderstoodError
+    return parts
+
+
+def _dicts(values: Any) -> Iterator[JsonObject]:
+    if not isinstance(values, list | tuple):
+        raise _NotUnderstoodError
+    for value in values:
+        if not isinstance(value, dict):
+            raise _NotUnderstoodError
+        yield value
+
+
+def _string(value: Any) -> str:
+    if not isinstance(value, str):
+        raise _NotUnderstoodError
+    return value
+
+
+def _allow(holder: JsonObject, *keys: str) -> None:
+    """Raise for any other key: what litellm makes of it is not known here."""
+    if not holder.keys() <= set(keys):
+        raise _NotUnderstoodError
