@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from rich.cells import cell_len
 from rich.segment import Segment
 from rich.style import Style
-from textual.cache import LRUCache
 from textual.color import Color
 from textual.filter import LineFilter
 from textual.strip import Strip
@@ -23,8 +23,7 @@ from rolling_chat.tui.transcript.selection import key_of
 _HIT = Style(bold=True, underline=True)
 _CURRENT = Style(bold=True, reverse=True)
 _NEWS = " ↓ new below "
-_KEPT_LINES = 1_000
-_KEPT_ROWS = 200
+_KEPT_ROWS = 500
 
 
 def cell_of(strip: Strip, place: int) -> int:
@@ -92,15 +91,13 @@ def marked(strip: Strip, marks: Sequence[Marked]) -> Strip:
     return Strip.join([*parts, strip.crop(at)]) if parts else strip
 
 
-@dataclass(frozen=True, slots=True)
-class Shown:
+class Shown(NamedTuple):
     """Everything besides its line that a row's look depends on.
 
     `selected` are the first character and the one after the last, -1 the end; `cursor` is the character
     under the reader's cursor.
     """
 
-    place: Place
     is_live: bool = False
     is_dimmed: bool = False
     has_news: bool = False
@@ -109,13 +106,15 @@ class Shown:
     cursor: int | None = None
 
 
+_PLAIN, _LIVE = Shown(), Shown(is_live=True)
+
+
 class RowDrawer:
     """Draws rows for one look and caches them; `begin` changes the look."""
 
     def __init__(self) -> None:
         self._filters: Sequence[LineFilter] = ()
-        self._lines: LRUCache[int, tuple[Line, Strip]] = LRUCache(_KEPT_LINES)
-        self._rows: LRUCache[int, tuple[Line, Shown, Strip, Strip]] = LRUCache(_KEPT_ROWS)
+        self._rows: OrderedDict[int, tuple[Line, Shown, Strip]] = OrderedDict()
         self.begin(Look(0, Palette()))
 
     def begin(
@@ -135,47 +134,53 @@ class RowDrawer:
         # in the plain text's color: no other can be read on the ground of what is selected
         self._selected = Style(color=palette.text, bgcolor=selected) if has_colors else Style(reverse=True)
         self._cursor_row = Style(bgcolor=palette.raised, underline=None if has_colors else True)
-        self._lines.clear()
         self._rows.clear()
 
     def line(self, line: Line) -> Strip:
         """Return a line in its colors, without marks, selection or cursor."""
-        kept = self._lines.get(id(line))
-        if kept is not None and kept[0] is line:
-            return kept[1]
-        strip = Strip(line.segments).apply_style(self._base)
-        self._lines.discard(id(line))  # setting a key that is there would keep what it had
-        self._lines[id(line)] = (line, strip)
-        return strip
+        return Strip(line.segments).apply_style(self._base)
 
-    def content(self, line: Line, shown: Shown) -> Strip:
-        """Return a row without the widget's padding."""
-        return self._row(line, shown)[0]
+    def content(self, line: Line, shown: Shown, place: Place) -> Strip:
+        """Return a row without the widget's padding, each character with its position, as the mouse asks."""
+        return self._content(line, shown).apply_offsets(0, key_of(place))
 
     def whole(self, line: Line, shown: Shown, left: int, width: int) -> Strip:
         """Return a row as it goes to the terminal, `left` cells from the widget's edge."""
-        content, whole = self._row(line, shown)
-        if whole.cell_length != width:
-            whole = self._finished(content, left, width)
-            self._keep(line, shown, content, whole)
-        return whole
+        kept = self._rows.get(id(line))
+        if kept is not None and kept[0] is line and kept[1] == shown and kept[2].cell_length == width:
+            self._rows.move_to_end(id(line))
+            return kept[2]
+        if shown in (_PLAIN, _LIVE):
+            drawn = self._plain(line, is_live=shown.is_live)
+        else:
+            drawn = list(self._content(line, shown))
+        strip = self._finished(drawn, left, width)
+        self._rows[id(line)] = (line, shown, strip)
+        if len(self._rows) > _KEPT_ROWS:
+            self._rows.popitem(last=False)
+        return strip
 
     def blank(self, width: int) -> Strip:
         """Return an empty row."""
-        return self._filtered(Strip.blank(width, self._base))
+        return self._finished([], 0, width)
 
-    def _row(self, line: Line, shown: Shown) -> tuple[Strip, Strip]:
-        kept = self._rows.get(id(line))
-        if kept is not None and kept[0] is line and kept[1] == shown:
-            return kept[2], kept[3]
-        content = self._over(self.line(line), line, shown).adjust_cell_length(self._width, self._base)
-        content = content.apply_offsets(0, key_of(shown.place))
-        self._keep(line, shown, content, Strip([]))
-        return content, Strip([])
+    def _plain(self, line: Line, *, is_live: bool) -> list[Segment]:
+        """Return a row with nothing laid over it: most of them, and all that stream in.
 
-    def _keep(self, line: Line, shown: Shown, content: Strip, whole: Strip) -> None:
-        self._rows.discard(id(line))
-        self._rows[id(line)] = (line, shown, content, whole)
+        In one pass, for every strip that is made on the way costs more than the row's text.
+        """
+        base = self._base
+        segments = [Segment(text, base + style if style else base) for text, style, _ in line.segments]
+        if not is_live:
+            return segments
+        if segments and len(segments[0].text) >= 2 and segments[0].text.isascii():
+            first = Segment(segments[0].text[2:], segments[0].style)
+            mark = Segment(LIVE_MARK, self._palette.style(self._palette.accent))
+            return [mark, first, *segments[1:]] if first.text else [mark, *segments[1:]]
+        return list(live(Strip(segments), self._palette))
+
+    def _content(self, line: Line, shown: Shown) -> Strip:
+        return self._over(self.line(line), line, shown).adjust_cell_length(self._width, self._base)
 
     def _over(self, strip: Strip, line: Line, shown: Shown) -> Strip:
         palette = self._palette
@@ -192,11 +197,11 @@ class RowDrawer:
             strip = with_cursor(strip, shown.cursor, self._width)
         return with_news(strip, self._width, palette) if shown.has_news else strip
 
-    def _finished(self, content: Strip, left: int, width: int) -> Strip:
-        around = Segment(" " * left, self._base)
-        return self._filtered(Strip([around, *content]).adjust_cell_length(width, self._base))
-
-    def _filtered(self, strip: Strip) -> Strip:
+    def _finished(self, content: Sequence[Segment], left: int, width: int) -> Strip:
+        room = width - left - sum(cell_len(segment.text) for segment in content)
+        segments = [*content, Segment(" " * room, self._base)] if room > 0 else list(content)
+        if left:
+            segments.insert(0, Segment(" " * left, self._base))
         for line_filter in self._filters:
-            strip = strip.apply_filter(line_filter, self._ground)
-        return strip
+            segments = line_filter.apply(segments, self._ground)
+        return Strip(segments, width) if room >= 0 else Strip(segments).crop(0, width)

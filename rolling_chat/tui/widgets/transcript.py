@@ -245,10 +245,11 @@ class Transcript(SelectableRows, can_focus=True):
             self._look_again()
 
     def render_line(self, y: int) -> Strip:
-        """Draw one row without the widget's padding."""
+        """Draw one row without the widget's padding, as Textual asks for where the mouse is."""
         if not 0 <= y < len(self._drawn):
             return self._drawer.blank(self._document.look.width)
-        return self._drawer.content(self._drawn[y][0].line, self._shown(y, self.text_selection))
+        row, item = self._drawn[y]
+        return self._drawer.content(row.line, self._shown(y, row, item, self.text_selection), row.place)
 
     def render_lines(self, crop: Region) -> list[Strip]:
         """Draw rows as they go to the terminal.
@@ -257,20 +258,19 @@ class Transcript(SelectableRows, can_focus=True):
         borders and opacity, which this widget has not.
         """
         width, left = self.size.width + self.scrollbar_size_vertical, self.styles.padding.left
-        selection, drawn = self.text_selection, self._drawn
+        selection, drawer, rows = self.text_selection, self._drawer, self._drawn[crop.y : crop.bottom]
         strips = [
-            self._drawer.whole(drawn[y][0].line, self._shown(y, selection), left, width)
-            if 0 <= y < len(drawn)
-            else self._drawer.blank(width)
-            for y in crop.line_range
+            drawer.whole(row.line, self._shown(y, row, item, selection), left, width)
+            for y, (row, item) in enumerate(rows, crop.y)
         ]
+        strips += [drawer.blank(width)] * (crop.height - len(strips))
+        if crop.column_span == (0, width):
+            return strips
         return [strip.crop(crop.x, crop.right) for strip in strips]
 
-    def _shown(self, y: int, selection: Selection | None) -> Shown:
-        row, item = self._drawn[y]
+    def _shown(self, y: int, row: Row, item: Item, selection: Selection | None) -> Shown:
         fate, cursor = self._document.fates.items.get(item.id), self.cursor
         return Shown(
-            row.place,
             is_live=item.kind is Kind.ASSISTANT and item.status is Status.LIVE and row.line.gutter > 0,
             # is nothing of it sent any more?
             is_dimmed=item.mark is Mark.EXCLUDED or (fate is not None and fate.dimmed),
