@@ -7,11 +7,12 @@ from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 
 from rolling_chat.providers.protocol import Delta, Finished, ReasoningDelta, TextDelta
 
-INTERVAL = 0.033
-"""Seconds between two batches at least: the screen paints 30 times a second."""
+INTERVAL = 0.038
+"""Seconds between two batches at least: the screen paints each, some 25 a second."""
 
 _MAX_WAITING = 10_000  # deltas; a stream whose batches nobody takes is read no further
-_MAX_READING = 0.01  # seconds without a pause: what a connection has buffered comes without one of its own
+_MAX_READING = 0.005  # seconds without a pause: what a connection has buffered comes without one of its own
+_PAUSE = 16  # rounds of the event loop: more than the steps from a batch or a key to its paint
 _CLOSING = 2.0  # seconds that a connection is given to close
 
 
@@ -59,19 +60,42 @@ def join(deltas: Sequence[Delta]) -> list[Delta]:
 async def _read(
     stream: AsyncIterator[Delta], waiting: list[Delta], came: asyncio.Event, taken: asyncio.Event
 ) -> None:
-    now = asyncio.get_running_loop().time
-    paused = now()
+    loop = asyncio.get_running_loop()
+    others = _Others(loop)
+    read, last = 0.0, loop.time()  # seconds of reading since the others had a pause
     async for delta in stream:
         waiting.append(delta)
         came.set()
         if isinstance(delta, Finished):
             return
-        if now() - paused > _MAX_READING:
-            await asyncio.sleep(0)
-            paused = now()
+        now = loop.time()
+        read += 0.0 if others.had_a_turn() else now - last
+        last = now
+        if read > _MAX_READING:
+            for _ in range(_PAUSE):
+                await asyncio.sleep(0)
+            read, last = 0.0, loop.time()
         if len(waiting) >= _MAX_WAITING:
             taken.clear()
             await taken.wait()
+
+
+class _Others:
+    """Tells whether the event loop has gone on to its other work since it was last asked."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._has_run = True
+
+    def had_a_turn(self) -> bool:
+        if not self._has_run:
+            return False
+        self._has_run = False
+        self._loop.call_soon(self._run)
+        return True
+
+    def _run(self) -> None:
+        self._has_run = True
 
 
 async def _close(reader: asyncio.Task[None], stream: AsyncIterator[Delta]) -> None:

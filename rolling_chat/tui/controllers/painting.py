@@ -34,8 +34,9 @@ if TYPE_CHECKING:
 Painted = TypeVar("Painted", bound=Widget)
 
 _FRAME = 1 / 25
+_BETWEEN = 0.6 * _FRAME  # seconds from the beginning of a paint to the next at least
 _ROWS_EVERY = 0.12  # seconds between two looks at what stands below the transcript while a turn runs
-_PAINT_SHARE = 4  # a paint is followed by at least so many times its own cost of nothing
+_PAINT_SHARE = 3  # a paint that takes long takes one of so many seconds
 
 
 class Canvas(Protocol):
@@ -82,7 +83,8 @@ class Canvas(Protocol):
 class Painter:
     """Redraws the screen whenever its state reports a change. `clock` is monotonic, in seconds.
 
-    While a turn runs changes are painted frame by frame, else once what made them is done.
+    What a turn streams is painted as it comes, as often as it can be afforded; all else once what made the
+    change is done.
     """
 
     def __init__(self, screen: Canvas, meter: Meter, clock: Callable[[], float]) -> None:
@@ -106,9 +108,14 @@ class Painter:
     def _changed(self) -> None:
         if self._keeps_painting(self._clock()) and self._frames is not None:
             self._frames.resume()
-        if not self._is_due and not self._screen.state.is_streaming:
+        if self._is_due:
+            return
+        if not self._screen.state.is_streaming:
             self._is_due = True
             self._screen.call_later(self.paint)
+        elif self._clock() >= self._paint_after:
+            self._is_due = True
+            self._screen.call_later(self._paint_streamed)
 
     def _keeps_painting(self, now: float) -> bool:
         """Return whether to redraw frame by frame."""
@@ -164,10 +171,10 @@ class Painter:
             self._screen.query_one(KeyBar).show(key_hints(self._screen.moment()))
 
     def _paint_transcript(self) -> None:
-        transcript = self._screen.transcript
+        began, transcript = self._clock(), self._screen.transcript
         transcript.show(self._screen.state.items)
         self._painted = self._screen.state.revision
-        self._paint_after = self._clock() + max(_FRAME, _PAINT_SHARE * transcript.paint_cost)
+        self._paint_after = began + max(_BETWEEN, _PAINT_SHARE * transcript.paint_cost)
         self._screen.finding.look_again()
 
     def _show_fates(self, transcript: Transcript) -> None:
@@ -183,10 +190,7 @@ class Painter:
             transcript.show_fates(item_fates(messages, report, self._places.of(messages)))
 
     def _frame(self) -> None:
-        """While a turn runs: the transcript as often as it can be afforded, the rest now and then.
-
-        Keys are answered between the two.
-        """
+        """Paint what waits for its time, and now and then what stands below the transcript."""
         now, screen = self._clock(), self._screen
         still = not self._keeps_painting(now) and screen.state.revision == self._painted
         if still and self._frames is not None:
@@ -195,7 +199,22 @@ class Painter:
             self.paint()
             return
         if screen.state.revision != self._painted and now >= self._paint_after:
+            self._paint_streamed()
+        elif now >= self._rows_after + _FRAME:
+            self._paint_rows_at(now)
+
+    def _paint_streamed(self) -> None:
+        """Redraw the transcript while a turn runs; what stands below it is drawn with it where it is time.
+
+        Textual then composes the screen once for both.
+        """
+        self._is_due = False
+        with suppress(NoMatches):  # the screen may be going already
             self._paint_transcript()
+        now = self._clock()
         if now >= self._rows_after:
-            self._rows_after = now + _ROWS_EVERY
-            screen.call_later(self._paint_around)
+            self._paint_rows_at(now)
+
+    def _paint_rows_at(self, now: float) -> None:
+        self._rows_after = now + _ROWS_EVERY
+        self._paint_around()

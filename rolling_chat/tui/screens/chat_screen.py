@@ -29,6 +29,7 @@ from rolling_chat.tui.controllers.painting import Painter
 from rolling_chat.tui.controllers.question_slot import Asking
 from rolling_chat.tui.controllers.turn_controller import TurnController
 from rolling_chat.tui.dialogs.help_screen import HelpScreen
+from rolling_chat.tui.screens.composing import CroppedCompositor
 from rolling_chat.tui.screens.reader import ReaderScreen
 from rolling_chat.tui.state.screen_state import ScreenState
 from rolling_chat.tui.transcript.render import warm_up
@@ -82,6 +83,7 @@ class ChatScreen(ReaderScreen):
         first_message: str = "",
     ) -> None:
         super().__init__()
+        self._compositor = CroppedCompositor()
         self.chat = chat
         self.state = ScreenState()
         self._clock = clock
