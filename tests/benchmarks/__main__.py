@@ -24,7 +24,7 @@ from tests.benchmarks import (
     transcripts,
     tree,
 )
-from tests.benchmarks.screen import burst, hostile, resume, start, streaming, working
+from tests.benchmarks.screen import beside, burst, hostile, resume, start, streaming, working
 from tests.benchmarks.screen import memory as screen_memory
 
 BENCHMARKS = {
@@ -46,6 +46,7 @@ BENCHMARKS = {
     "cold-start-counted": cold_start_counted.run,
     "real_tasks": real_tasks.run,
     "oneshot": oneshot.run,
+    "screen": beside.run,
     "start": start.run,
     "resume": resume.run,
     "streaming": streaming.run,

@@ -16,6 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tests.benchmarks.peers import CannotBeHadError, install
 from tests.benchmarks.screen.sessions import build_session
 from tests.benchmarks.screen.windows import Desk, desk
 from tests.support.program import program_environment
@@ -25,7 +26,6 @@ _ROUNDS = 7
 _SESSIONS, _MESSAGES = 20, 30
 _QUESTION = "What is a context window?"
 _ANSWER = "The tokens that a model takes in one request. " * 20
-_INSTALLING = 300.0  # seconds
 _BARE, _HTTPX, _LLM = "python -c pass", "import httpx", "llm, OpenAI wire"
 
 
@@ -101,20 +101,15 @@ def _commands(place: Desk, api_base: str) -> dict[str, Command]:
 
 def _install_llm(place: Desk, api_base: str, commands: dict[str, Command]) -> str:
     """Add `llm` to the commands, from a virtual environment; return why not, if so."""
-    folder, user = place.home / "llm-venv", place.home / "llm"
-    python = folder / "bin" / "python"
-    steps = ([sys.executable, "-m", "venv", str(folder)], [str(python), "-m", "pip", "install", "-q", "llm"])
-    for step in steps:
-        try:
-            done = subprocess.run(step, capture_output=True, text=True, timeout=_INSTALLING, check=False)
-        except (OSError, subprocess.TimeoutExpired) as error:
-            return f"it cannot be installed: {type(error).__name__}"
-        if done.returncode:
-            return f"it cannot be installed: {(done.stderr.strip() or 'no reason given').splitlines()[-1]}"
+    user = place.home / "llm"
+    try:
+        programs = install("llm", place.home / "peers")
+    except CannotBeHadError as error:
+        return str(error)
     user.mkdir()
     model = {"model_id": "scripted", "model_name": "scripted", "api_base": api_base}
     (user / "extra-openai-models.yaml").write_text(json.dumps([model]))  # JSON is YAML
-    argv = [str(python), "-m", "llm", "-m", "scripted", _QUESTION]
+    argv = [str(programs / "python"), "-m", "llm", "-m", "scripted", _QUESTION]
     commands[_LLM] = Command(argv, {"LLM_USER_PATH": str(user)})
     return ""
 

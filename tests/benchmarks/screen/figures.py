@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import statistics
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 _TICKS = os.sysconf("SC_CLK_TCK")
@@ -20,6 +21,24 @@ def megabytes(pid: int, what: str = "VmRSS") -> float:
     """Memory of a process as /proc/PID/status names it: VmRSS now, VmHWM at most."""
     lines = Path(f"/proc/{pid}/status").read_text().splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith(f"{what}:")) / 1_024
+
+
+def family(pid: int) -> Iterator[int]:
+    """A process and all that it started, as far as they still run."""
+    yield pid
+    for tasks in Path(f"/proc/{pid}/task").glob("*/children"):
+        with suppress(OSError):
+            for child in tasks.read_text().split():
+                yield from family(int(child))
+
+
+def total(pid: int, figure: Callable[[int], float]) -> float:
+    """The sum of a figure over a process and all that it started."""
+    summed = 0.0
+    for one in family(pid):
+        with suppress(OSError, StopIteration):  # it has just ended
+            summed += figure(one)
+    return summed
 
 
 def percentile(values: Sequence[float], share: float) -> float:

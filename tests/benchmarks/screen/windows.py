@@ -6,7 +6,7 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +21,7 @@ COLUMNS, ROWS = 120, 40
 READY = "rolling:"
 _PATIENCE = 60.0  # seconds
 _A_WHILE, _STILL = 1.0, 0.05  # seconds; seconds of processor in them when there is nothing to do
+_NO_ENVIRONMENT: Mapping[str, str] = {}
 _ROOT = Path(tests.__file__).parents[1]
 _HERE = Path(__file__).parent
 
@@ -32,9 +33,9 @@ class Desk:
     folder: Path
     home: Path
 
-    def program(self, *argv: str) -> Terminal:
-        """The program, with the offline model."""
-        return self._open(["-m", "rolling_chat", *argv])
+    def program(self, *argv: str, key: str = "") -> Terminal:
+        """The program, with the offline model unless `argv` names another; `key` is OpenAI's."""
+        return self._open(["-m", "rolling_chat", *argv], environ={"OPENAI_API_KEY": key} if key else {})
 
     def bare_prompt(self) -> Terminal:
         """The floor: a text area and a footer."""
@@ -49,7 +50,9 @@ class Desk:
         """Textual's own stream of Markdown."""
         return self._open(["-m", "tests.benchmarks.screen.bare_stream"], script)
 
-    def _open(self, argv: list[str], script: Path | None = None) -> Terminal:
+    def _open(
+        self, argv: list[str], script: Path | None = None, environ: Mapping[str, str] = _NO_ENVIRONMENT
+    ) -> Terminal:
         for kept in self.home.rglob("drafts"):  # a draft that comes back would be taken for what is typed
             shutil.rmtree(kept)
         scripted = {} if script is None else {
@@ -57,7 +60,7 @@ class Desk:
         }  # fmt: skip
         return Terminal(
             [sys.executable, *argv],
-            environ=program_environment(self.home, **scripted),
+            environ=program_environment(self.home, **scripted, **environ),
             folder=self.folder,
             columns=COLUMNS,
             rows=ROWS,
