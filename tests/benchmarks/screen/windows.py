@@ -41,9 +41,9 @@ class Desk:
         """The floor: a text area and a footer."""
         return self._open([str(_HERE / "bare_prompt.py")])
 
-    def paced_chat(self, script: Path) -> Terminal:
-        """The program over a scripted model, whose window is as large as any."""
-        module = ["-m", "tests.benchmarks.screen.paced_chat", "--model", "openai/gpt-4o-mini"]
+    def paced_chat(self, script: Path, model: str = "openai/gpt-4o-mini") -> Terminal:
+        """The program over a scripted model; by default its window is as large as any."""
+        module = ["-m", "tests.benchmarks.screen.paced_chat", "--model", model]
         return self._open(module, script)
 
     def bare_stream(self, script: Path) -> Terminal:
