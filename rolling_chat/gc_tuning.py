@@ -9,7 +9,9 @@ from contextlib import contextmanager
 from functools import cache
 
 # Objects made before the youngest are looked through, and how often the older are. By default the
-# imports of a start are looked through again and again for nothing, a tenth of its time.
+# imports of a start are looked through again and again for nothing, a tenth of its time. A command that runs
+# once makes few more; on a screen each look must be short, also while it starts.
+_FOR_ONE_RUN = (100_000, 50, 20)
 _AT_THE_START = (20_000, 50, 20)
 # Then a look must be short: some 20,000 of the objects that a screen is painted with take 10 to 50 ms,
 # and a full look 60 to 200 ms. By default that comes every few seconds of streaming; here it waits until
@@ -24,9 +26,14 @@ _MMAP_THRESHOLD, _MMAP_BYTES = -3, 262_144
 
 def look_seldom() -> None:
     """Make Python's garbage collector run less often, and let freed memory go back to the system."""
-    gc.set_threshold(*_AT_THE_START)
+    gc.set_threshold(*_FOR_ONE_RUN)
     if (mallopt := _of_libc("mallopt")) is not None:
         mallopt(_MMAP_THRESHOLD, _MMAP_BYTES)
+
+
+def look_briefly() -> None:
+    """Make each garbage collection short, for a screen that starts."""
+    gc.set_threshold(*_AT_THE_START)
 
 
 def spare_what_is_loaded() -> None:

@@ -1,9 +1,13 @@
-"""Values that are made when they are read: sequences whose entries are, and texts that stay elsewhere."""
+"""Values that are made when they are read: sequences whose entries are, texts that stay elsewhere, and the
+public names of a package.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import Protocol, TypeVar, overload
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from importlib import import_module
+from typing import Any, Protocol, TypeVar, overload
 
 Entry = TypeVar("Entry")
 
@@ -65,3 +69,19 @@ class LazyText:
 
     def __hash__(self) -> int:
         return hash(str(self))
+
+
+def public_names(package: str, modules: Mapping[str, str]) -> Callable[[str], Any]:
+    """Return a `__getattr__` for `package` that imports a public name when it is first used.
+
+    `modules` are the modules of the names, below the package if they begin with a dot.
+    """
+
+    def get(name: str) -> Any:
+        if name not in modules:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        value = getattr(import_module(modules[name], package), name)
+        setattr(sys.modules[package], name, value)
+        return value
+
+    return get

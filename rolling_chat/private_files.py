@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from contextlib import suppress
 from logging import FileHandler
-from logging.handlers import RotatingFileHandler
 from pathlib import Path
 from typing import Any
 
@@ -18,16 +17,10 @@ def open_private(path: str, flags: int) -> int:
     return descriptor
 
 
-class _Private(FileHandler):
+class PrivateFileHandler(FileHandler):
+    """Logs to a file of mode 0600."""
+
     def _open(self) -> Any:
         return open(
             self.baseFilename, self.mode, encoding=self.encoding, errors=self.errors, opener=open_private
         )
-
-
-class PrivateFileHandler(_Private):
-    """Logs to a file of mode 0600."""
-
-
-class PrivateRotatingFileHandler(_Private, RotatingFileHandler):
-    """Logs to a file of mode 0600, and begins another when it has grown large."""

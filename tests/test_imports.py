@@ -9,11 +9,12 @@ import sys
 from collections.abc import Iterator, Mapping, Set
 from functools import cache
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
 import rolling_chat
-from rolling_chat import agent
+from rolling_chat import agent, context
 from tests.support.program import program_environment
 
 PACKAGE = Path(rolling_chat.__file__).parent
@@ -46,16 +47,27 @@ _SOMETIMES = {
     "asyncio",
     "http.client",
     "logging",
+    "logging.handlers",
     "rich",
+    "rolling_chat.agent",
     "rolling_chat.agent.chat",
-    "rolling_chat.context",
+    "rolling_chat.context.prompt",
+    "rolling_chat.context.tokens",
+    "rolling_chat.providers",
     "rolling_chat.settings",
+    "rolling_chat.settings.schema",
     "rolling_chat.tools.registry",
     "sqlite3",
     "tiktoken",
 }
 _STORE = {"logging", "rolling_chat.settings", "sqlite3"}
-_PIPELINE = _STORE | {"rolling_chat.context"}
+_MODELS = _STORE | {
+    "rolling_chat.agent",
+    "rolling_chat.context.tokens",
+    "rolling_chat.providers",
+    "rolling_chat.settings.schema",
+}
+_PIPELINE = _MODELS | {"rolling_chat.context.prompt"}
 _SCRIPT = """
 import sys
 from rolling_chat.cli import run
@@ -79,10 +91,11 @@ def test_help_imports_nothing_but_the_parser(option: str, tmp_path: Path) -> Non
         ("sessions list", _STORE),
         ("sessions search word", _STORE),
         ("usage", _STORE),
-        ("models", _PIPELINE | {"http.client"}),
-        ("doctor", _PIPELINE | {"asyncio", "http.client"}),
+        ("models", _MODELS | {"http.client"}),
+        ("doctor", _MODELS | {"asyncio", "http.client"}),
         ("doctor --tokens", _PIPELINE | {"rich"}),
-        ("replay transcript.json --model openai/gpt-4o", _PIPELINE | {"asyncio", "rich", "tiktoken"}),
+        ("replay transcript.json --model openai/gpt-4o", _PIPELINE | {"tiktoken"}),
+        ("replay transcript.json --model openai/gpt-4o --format table", _PIPELINE | {"rich", "tiktoken"}),
         ("-p hi --model demo/offline", _SOMETIMES - {"rich"}),
     ],
 )
@@ -94,9 +107,17 @@ def test_a_command_imports_nothing_that_only_another_needs(
     assert not _imported(tmp_path, *line.split()) & (_NEVER | _SOMETIMES) - needed
 
 
-def test_the_agents_public_names_are_found_and_no_others() -> None:
-    assert all(hasattr(agent, name) for name in agent.__all__)
-    assert not hasattr(agent, "Chats")
+def test_a_request_is_shown_without_what_only_sending_needs(tmp_path: Path) -> None:
+    _imported(tmp_path, "-p", "hi", "--model", "demo/offline")
+    assert not _imported(tmp_path, "inspect", "q1") & (_NEVER | _SOMETIMES) - _PIPELINE - {"rich", "tiktoken"}
+    listed = _imported(tmp_path, "inspect", "q1", "--json")
+    assert not listed & (_NEVER | _SOMETIMES) - _PIPELINE - {"tiktoken"}
+
+
+@pytest.mark.parametrize("package", [agent, context])
+def test_a_packages_public_names_are_found_and_no_others(package: ModuleType) -> None:
+    assert all(hasattr(package, name) for name in package.__all__)
+    assert not hasattr(package, "Chats")
 
 
 def _imported(folder: Path, *argv: str) -> set[str]:

@@ -6,8 +6,9 @@ does not wait for the loop and every tool.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from rolling_chat.lazily import public_names
 
 if TYPE_CHECKING:
     from rolling_chat.agent.chat import Chat
@@ -57,35 +58,29 @@ __all__ = [
 
 _MODULES = {
     "EXPORT_FORMATS": "rolling_chat.sessions.export",
-    "AttachmentRefusedError": "rolling_chat.agent.turn.attaching",
-    "Chat": "rolling_chat.agent.chat",
-    "ChatError": "rolling_chat.agent.errors",
+    "AttachmentRefusedError": ".turn.attaching",
+    "Chat": ".chat",
+    "ChatError": ".errors",
     "FileIndex": "rolling_chat.tools.file_index",
-    "FileMove": "rolling_chat.agent.file_undo",
-    "FileState": "rolling_chat.agent.file_states",
+    "FileMove": ".file_undo",
+    "FileState": ".file_states",
     "LeftBranch": "rolling_chat.sessions.records",
-    "MentionedFile": "rolling_chat.agent.mentioned_files",
-    "PinChange": "rolling_chat.agent.memory.pins",
-    "PinEntry": "rolling_chat.agent.memory.pins",
-    "PinPrice": "rolling_chat.agent.memory.pins",
-    "PinScope": "rolling_chat.agent.memory.pin_scope",
-    "Policy": "rolling_chat.agent.permissions",
-    "Proposal": "rolling_chat.agent.memory.summaries",
-    "Runtime": "rolling_chat.agent.runtime",
-    "SaidTurn": "rolling_chat.agent.history",
+    "MentionedFile": ".mentioned_files",
+    "PinChange": ".memory.pins",
+    "PinEntry": ".memory.pins",
+    "PinPrice": ".memory.pins",
+    "PinScope": ".memory.pin_scope",
+    "Policy": ".permissions",
+    "Proposal": ".memory.summaries",
+    "Runtime": ".runtime",
+    "SaidTurn": ".history",
     "SearchHit": "rolling_chat.sessions.records",
     "SessionInfo": "rolling_chat.sessions.records",
     "StoredSummary": "rolling_chat.sessions.records",
-    "StreamedReply": "rolling_chat.agent.request.size_estimates",
-    "WaitingMessage": "rolling_chat.agent.turn.waiting",
-    "WaitingMessages": "rolling_chat.agent.turn.waiting",
-    "as_typed": "rolling_chat.agent.mentioned_files",
+    "StreamedReply": ".request.size_estimates",
+    "WaitingMessage": ".turn.waiting",
+    "WaitingMessages": ".turn.waiting",
+    "as_typed": ".mentioned_files",
 }
 
-
-def __getattr__(name: str) -> Any:
-    """Import a public name; Python asks here for what is not in the module yet."""
-    if name not in _MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = globals()[name] = getattr(import_module(_MODULES[name]), name)
-    return value
+__getattr__ = public_names(__name__, _MODULES)

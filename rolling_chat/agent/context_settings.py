@@ -13,8 +13,9 @@ from rolling_chat.agent.runtime import Runtime
 from rolling_chat.agent.session_state import SessionState
 from rolling_chat.context import ContextPlan, PromptReport
 from rolling_chat.providers.background_thread import in_background
+from rolling_chat.settings.errors import SettingsError
 from rolling_chat.settings.load import read_setting, shown
-from rolling_chat.settings.schema import ContextSettings, SettingsError, ToolContextSettings
+from rolling_chat.settings.schema import ContextSettings, ToolContextSettings
 from rolling_chat.settings.write import save_setting
 from rolling_chat.text import printable
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from rolling_chat.providers.protocol import ProviderError
 from rolling_chat.sessions.records import StoreError
-from rolling_chat.settings.schema import SettingsError
+from rolling_chat.settings.errors import SettingsError
 from rolling_chat.tools import ToolError
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from rolling_chat.agent.errors import ChatError
 from rolling_chat.agent.request.model_limits import is_window_assumed, window_of
-from rolling_chat.agent.runtime import Runtime
 from rolling_chat.providers.addresses import (
     PROVIDERS_OWN,
     address_in,
@@ -21,6 +21,9 @@ from rolling_chat.providers.discovery import ModelChoice, check_model, choose_mo
 from rolling_chat.providers.model_ref import ModelRef, missing_keys
 from rolling_chat.sessions.records import SessionInfo
 from rolling_chat.setting_rules import is_address
+
+if TYPE_CHECKING:
+    from rolling_chat.agent.runtime import Runtime
 
 
 def pick_model(

@@ -21,8 +21,9 @@ from rolling_chat.permissions.rules import (
     opens,
     parse_rule,
 )
+from rolling_chat.settings.errors import SettingsError
 from rolling_chat.settings.folders import FolderRecord, change_record, read_record
-from rolling_chat.settings.schema import Settings, SettingsError
+from rolling_chat.settings.schema import Settings
 from rolling_chat.settings.write import add_to_setting
 from rolling_chat.text import one_line
 from rolling_chat.tools.base import Tool

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from rolling_chat.cli.configured import here, settings_of, trust_of
 from rolling_chat.cli.exits import Exit, Failure
 from rolling_chat.cli.options import Options
+from rolling_chat.gc_tuning import look_briefly
 from rolling_chat.settings.paths import Paths
 from rolling_chat.settings.themes import find_theme, load_themes
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 def run_chat(options: Options, paths: Paths) -> int:
     """Open the chat on the screen; on the way out, print the command that comes back to it."""
+    look_briefly()
     if not _has_terminal():
         raise Failure('the chat needs a terminal; in scripts use rolling-chat -p "text"', Exit.USAGE)
     if os.environ.get("TERM") == "dumb":

@@ -6,8 +6,6 @@ import logging
 import os
 from pathlib import Path
 
-from rolling_chat.private_files import PrivateRotatingFileHandler
-
 _MAX_BYTES = 2_000_000
 _FORMAT = "%(asctime)s %(process)d %(levelname)s %(name)s: %(message)s"
 
@@ -20,17 +18,9 @@ def start_logging(log_file: Path) -> Path:
     handler: logging.Handler
     try:
         log_file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        handler = PrivateRotatingFileHandler(
-            log_file,
-            maxBytes=_MAX_BYTES,
-            backupCount=1,
-            encoding="utf-8",
-            errors="backslashreplace",
-            delay=True,
-        )
+        handler = _LogFile(log_file)
     except OSError:
         handler = logging.NullHandler()
-    handler.setFormatter(logging.Formatter(_FORMAT))
     handler.addFilter(_Redacting())
     logging.captureWarnings(True)
     logging.raiseExceptions = False
@@ -43,6 +33,36 @@ def start_logging(log_file: Path) -> Path:
         logger.propagate = False
     logging.getLogger("rolling_chat").setLevel(logging.INFO)
     return log_file
+
+
+class _LogFile(logging.Handler):
+    """Writes to the log file, which is opened at the first record: a short command has nothing to log."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self._path = path
+        self._file: logging.Handler | None = None
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if self._file is None:
+            # brings sockets and pickle along
+            from rolling_chat.cli.log_file import PrivateRotatingFileHandler
+
+            self._file = PrivateRotatingFileHandler(
+                self._path,
+                maxBytes=_MAX_BYTES,
+                backupCount=1,
+                encoding="utf-8",
+                errors="backslashreplace",
+                delay=True,
+            )
+            self._file.setFormatter(logging.Formatter(_FORMAT))
+        self._file.handle(record)
+
+    def close(self) -> None:
+        if self._file is not None:
+            self._file.close()
+        super().close()
 
 
 class _Redacting(logging.Filter):

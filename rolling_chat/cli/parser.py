@@ -227,9 +227,9 @@ def _add_sessions(commands: argparse._SubParsersAction[_Parser]) -> None:
     listing.add_argument("--json", action="store_true", help="as a JSON array")
     listing.set_defaults(run=_LIST_SESSIONS)
     for name, run, what in (
-        ("show", "rolling_chat.cli.saved_sessions:show_session", "what is known of one session"),
-        ("export", "rolling_chat.cli.saved_sessions:export_session", "one session as a document, to stdout"),
-        ("delete", "rolling_chat.cli.saved_sessions:delete_session", "one session, for good"),
+        ("show", "rolling_chat.cli.one_session:show_session", "what is known of one session"),
+        ("export", "rolling_chat.cli.one_session:export_session", "one session as a document, to stdout"),
+        ("delete", "rolling_chat.cli.one_session:delete_session", "one session, for good"),
     ):
         action = actions.add_parser(name, help=what)
         action.add_argument("session", metavar="ID", help="any unique start of the session's id")

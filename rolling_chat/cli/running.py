@@ -11,8 +11,8 @@ from rolling_chat.cli.exits import Exit, Failure, complain
 from rolling_chat.cli.logs import start_logging
 from rolling_chat.cli.options import Options
 from rolling_chat.cli.parser import command_of
+from rolling_chat.settings.errors import SettingsError
 from rolling_chat.settings.paths import find_paths
-from rolling_chat.settings.schema import SettingsError
 
 log = logging.getLogger(__name__)
 

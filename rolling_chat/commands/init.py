@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rolling_chat.commands.base import Command, CommandContext
-from rolling_chat.settings.schema import SettingsError
+from rolling_chat.settings.errors import SettingsError
 
 _WHAT = """\
 Look at the files first: what the project is, how it is laid out, how it is built, tested and checked, and \

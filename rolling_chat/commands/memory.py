@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from rolling_chat import figures
 from rolling_chat.commands.base import Choice, Command, CommandContext
-from rolling_chat.settings.schema import SettingsError
+from rolling_chat.settings.errors import SettingsError
 from rolling_chat.text import exact, one_line
 from rolling_chat.tools.sandbox.sandbox import NEWCOMERS
 

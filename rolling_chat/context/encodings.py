@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import io
+import itertools
 import logging
 import os
 import threading
@@ -58,6 +59,8 @@ _PUBLISHED = {
 }
 # The o200k pattern panics on some runs of a million characters, so text is encoded in pieces.
 _PIECE_CHARS = 100_000
+# All parts of a file as a list would take as much memory as everything else together.
+_BYTES_AT_ONCE = 65_536
 _load_lock = threading.Lock()
 _log = logging.getLogger(__name__)
 
@@ -101,11 +104,12 @@ def _encoding(name: str) -> Encoding | None:
 
 
 def _ranks(contents: bytes) -> dict[bytes, int]:
-    """Parse a file of tokens: on every line one in base64 and its rank."""
-    ranks = {}
-    for line in io.BytesIO(contents):  # a list of all parts would be as large as everything else together
-        token, _, rank = line.partition(b" ")
-        ranks[a2b_base64(token)] = int(rank)
+    """Parse a published file: on every line a token in base64, and its rank, which is the line's number."""
+    ranks: dict[bytes, int] = {}
+    lines, numbers = io.BytesIO(contents), itertools.count()
+    while some := lines.read(_BYTES_AT_ONCE):
+        tokens = (some + lines.readline()).split()[::2]
+        ranks.update(zip(map(a2b_base64, tokens), numbers, strict=False))
     return ranks
 
 

@@ -36,6 +36,9 @@ class Summarized(NamedTuple):
     original_tokens: int
 
 
+Summarised = Summarized  # the name of an earlier version
+
+
 class MadeSummary(NamedTuple):
     """Hold a summary; `refused` says why a model's answer was rejected and the rule-based one taken."""
 

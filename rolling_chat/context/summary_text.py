@@ -55,6 +55,9 @@ def max_summary_tokens(window: int) -> int:
     return max(1, min(MAX_SUMMARY_TOKENS, window // 16))
 
 
+most_summary_tokens = max_summary_tokens  # the name of an earlier version
+
+
 @dataclass(frozen=True, slots=True)
 class SystemNotice:
     """Tell the model how many messages are missing, and give the summary of the rest.

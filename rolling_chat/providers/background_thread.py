@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import threading
 from collections.abc import Callable
 from functools import partial
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    import asyncio
 
 Result = TypeVar("Result")
 
@@ -18,6 +20,8 @@ async def in_background(work: Callable[[], Result]) -> Result:
     Unlike asyncio.to_thread it leaves nothing that the end of the loop, or of the program, waits for:
     an import of seconds must not keep a user who quits.
     """
+    import asyncio  # noqa: PLC0415  # there is a loop; commands without one import this module as well
+
     loop = asyncio.get_running_loop()
     future: asyncio.Future[Result] = loop.create_future()
 

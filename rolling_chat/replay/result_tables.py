@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
-
-from rich.table import Table
-from rich.text import Text
+from typing import TYPE_CHECKING, Literal
 
 from rolling_chat.context import Fate
 from rolling_chat.figures import plural
@@ -16,6 +13,9 @@ from rolling_chat.messages import Json
 from rolling_chat.replay.run import Replayed
 from rolling_chat.replay.transcripts import Transcript
 from rolling_chat.text import one_line
+
+if TYPE_CHECKING:
+    from rich.table import Table
 
 _LONGEST_ID = 48
 _COLUMNS = (
@@ -137,6 +137,8 @@ class Tally:
 
 def draw_table(tallies: Sequence[Tally]) -> Table:
     """Draw a table with one line per conversation, and one for all if there are several."""
+    from rich.table import Table  # noqa: PLC0415  # JSON needs none
+
     table = Table(box=None, pad_edge=False)
     for column in _COLUMNS:
         is_name = column == "conversation"
@@ -152,6 +154,8 @@ def draw_table(tallies: Sequence[Tally]) -> Table:
 
 
 def _add_line(table: Table, tally: Tally, style: str = "") -> None:
+    from rich.text import Text  # noqa: PLC0415  # as above
+
     figures = (
         tally.requests, tally.most_tokens, tally.trims, tally.dropped, tally.masked, tally.truncated,
     )  # fmt: skip

@@ -20,10 +20,9 @@ _MAX_WORDS = 32
 _MAX_LETTERS = 64
 _MIN_BEGINNING = 3  # letters; fewer begin too many words
 _TERM = re.compile(r'"([^"]+)"|[^\s"]+')
-# scripts written without spaces begin here (CJK radicals): the index takes a whole run for a word
-_UNSPACED = re.compile(
-    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\ud7ff\uf900-\ufaff\U00020000-\U0003ffff]"
-)
+# scripts written without spaces begin here (CJK radicals): the index takes a whole run for a word. It is
+# compiled when somebody searches: that takes as long as opening the store.
+_UNSPACED = "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\ud7ff\uf900-\ufaff\U00020000-\U0003ffff]"
 
 # the rows of the messages of `:session`: those that it made and those that it shares with the session it
 # forked
@@ -56,7 +55,7 @@ def search(
     if not found or limit < 1:
         return []
     rows: Sequence[sqlite3.Row] = []
-    if not any(_UNSPACED.search(word) for word in found) and text_index.is_kept(connection):
+    if not any(re.search(_UNSPACED, word) for word in found) and text_index.is_kept(connection):
         rows = _by_index(connection, wanted, session, limit)
     rows = rows or _scanned(connection, found, session, limit)
     turns = _Turns(connection)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from rolling_chat.lenient_json import read_json
 from rolling_chat.messages import Json, JsonObject
-from rolling_chat.settings.schema import SettingsError
+from rolling_chat.settings.errors import SettingsError
 from rolling_chat.settings.toml_file import replace_file
 
 _log = logging.getLogger("rolling_chat.settings.catalog")

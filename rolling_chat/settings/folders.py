@@ -16,8 +16,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from rolling_chat.settings.errors import SettingsError
 from rolling_chat.settings.paths import Paths
-from rolling_chat.settings.schema import SettingsError
 from rolling_chat.settings.toml_file import read_toml, replace_file
 from rolling_chat.text import printable
 

@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from rolling_chat.setting_rules import Rule
+from rolling_chat.settings.errors import SettingsError
 from rolling_chat.settings.paths import HOME_VARIABLE, Paths
-from rolling_chat.settings.schema import ANY, RULES, KeyPath, Settings, SettingsError, build
+from rolling_chat.settings.schema import ANY, RULES, KeyPath, Settings, build
 from rolling_chat.settings.toml_file import decode_toml, parse_toml, read_toml
 from rolling_chat.settings.trust import FolderTrust, ProjectSettings
 from rolling_chat.text import printable

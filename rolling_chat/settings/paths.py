@@ -8,7 +8,7 @@ from pathlib import Path
 
 import platformdirs
 
-from rolling_chat.settings.schema import SettingsError
+from rolling_chat.settings.errors import SettingsError
 
 HOME_VARIABLE = "ROLLING_CHAT_HOME"
 _PROGRAM = "rolling-chat"

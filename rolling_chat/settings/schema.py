@@ -23,10 +23,6 @@ CATALOG_ADDRESS = f"{_LITELLM}/model_prices_and_context_window.json"
 """Where `rolling-chat models --refresh` fetches a catalog: litellm's own table, as it is today."""
 
 
-class SettingsError(Exception):
-    """A setting that cannot be used; `str()` is the one line for the user."""
-
-
 def _table(of: type) -> Any:
     return field(default_factory=lambda: MappingProxyType({}), metadata={"table_of": of})
 

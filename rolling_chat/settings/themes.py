@@ -9,8 +9,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from rolling_chat.settings.errors import SettingsError
 from rolling_chat.settings.load import Faults, nearest, shown
-from rolling_chat.settings.schema import SettingsError
 from rolling_chat.settings.toml_file import read_toml
 from rolling_chat.text import printable
 

@@ -11,7 +11,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from rolling_chat.settings.schema import SettingsError
+from rolling_chat.settings.errors import SettingsError
 from rolling_chat.text import printable
 
 # a settings file is a page or two; what is far larger is not one

@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rolling_chat.confined_files import is_file_inside, read_inside
+from rolling_chat.settings.errors import SettingsError
 from rolling_chat.settings.folders import FolderRecord, TrustedContent, change_record, read_record
 from rolling_chat.settings.paths import Paths
-from rolling_chat.settings.schema import SettingsError
 from rolling_chat.text import exact, printable
 
 INSTRUCTION_NAMES = ("AGENTS.md", "CLAUDE.md")

@@ -9,9 +9,10 @@ from typing import Any
 
 import tomli_w
 
+from rolling_chat.settings.errors import SettingsError
 from rolling_chat.settings.load import check_setting, dotted, split_key
 from rolling_chat.settings.paths import Paths
-from rolling_chat.settings.schema import KeyPath, SettingsError
+from rolling_chat.settings.schema import KeyPath
 from rolling_chat.settings.toml_file import parse_toml, read_text, replace_file
 from rolling_chat.text import printable
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import logging
 import os
 import stat
-from logging.handlers import RotatingFileHandler
 from pathlib import Path
 
 import pytest
 
+from rolling_chat.cli import logs
 from rolling_chat.cli.logs import start_logging
 
 
@@ -30,15 +30,15 @@ def test_no_key_of_the_environment_gets_into_the_log(tmp_path: Path, monkeypatch
 
 
 @pytest.mark.skipif(os.name != "posix", reason="modes are of POSIX")
-def test_the_log_is_its_owners_alone_also_one_that_was_not(tmp_path: Path) -> None:
+def test_the_log_is_its_owners_alone_also_one_that_was_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(logs, "_MAX_BYTES", 200)
     file = tmp_path / "logs" / "rolling-chat.log"
     start_logging(file)
     file.touch(mode=0o644)
-    for handler in logging.getLogger("rolling_chat").handlers:
-        logging.getLogger("rolling_chat").warning("something")
-        assert isinstance(handler, RotatingFileHandler)
-        handler.doRollover()
-        logging.getLogger("rolling_chat").warning("more")
+    for _ in range(4):
+        logging.getLogger("rolling_chat").warning("something that fills a part of the log file")
     assert [stat.S_IMODE(path.stat().st_mode) for path in sorted(file.parent.iterdir())] == [0o600, 0o600]
     assert stat.S_IMODE(file.parent.stat().st_mode) == 0o700
 

@@ -12,9 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rolling_chat.context.config import ContextConfig
+from rolling_chat.settings.errors import SettingsError
 from rolling_chat.settings.load import load_settings, shown
 from rolling_chat.settings.paths import Paths, find_paths
-from rolling_chat.settings.schema import ContextSettings, ModelSettings, Settings, SettingsError
+from rolling_chat.settings.schema import ContextSettings, ModelSettings, Settings
 from rolling_chat.settings.trust import PROJECT_FILE, FolderTrust
 
 Load = Callable[..., Settings]

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from rolling_chat.settings.errors import SettingsError
 from rolling_chat.settings.paths import find_paths
-from rolling_chat.settings.schema import SettingsError
 
 
 def test_one_variable_moves_all_of_it(tmp_path: Path) -> None:

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from rolling_chat.settings.schema import Settings, SettingsError
+from rolling_chat.settings.errors import SettingsError
+from rolling_chat.settings.schema import Settings
 from rolling_chat.settings.themes import COLORS, find_theme, load_themes, shipped_dir
 from tests.support.colors import READABLE, contrast
 

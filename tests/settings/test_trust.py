@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from rolling_chat.settings.errors import SettingsError
 from rolling_chat.settings.folders import change_record, read_record, record_file
 from rolling_chat.settings.load import load_settings
-from rolling_chat.settings.schema import SettingsError
 from rolling_chat.settings.trust import PROJECT_FILE, FolderTrust
 from tests.support.tui import make_paths
 

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rolling_chat.settings.errors import SettingsError
 from rolling_chat.settings.load import load_settings
 from rolling_chat.settings.paths import Paths, find_paths
-from rolling_chat.settings.schema import SettingsError
 from rolling_chat.settings.write import save_setting
 
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from rolling_chat.settings.errors import SettingsError
 from rolling_chat.settings.load import load_settings
 from rolling_chat.settings.paths import find_paths
-from rolling_chat.settings.schema import SettingsError
 from rolling_chat.tui.dialogs.help_screen import HelpScreen
 from rolling_chat.tui.keymap import ACTIONS, KEYS, Keymap
 from tests.support.tui import idle, make_app, make_chat, screen_of, shown, transcript, wait_until

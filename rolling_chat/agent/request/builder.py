@@ -6,13 +6,12 @@ import json
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from rolling_chat.agent.models import call_address
 from rolling_chat.agent.request.cache_misses import NO_PREFIX, PromptPrefix
 from rolling_chat.agent.request.inputs import RequestInputs, canonical, digest, wire_hash
 from rolling_chat.agent.request.model_limits import cache_ttl_of, output_limit
-from rolling_chat.agent.runtime import Runtime
 from rolling_chat.context import (
     ContextConfig,
     ContextOverflowError,
@@ -28,6 +27,9 @@ from rolling_chat.messages import JsonObject, MadeBy
 from rolling_chat.providers import wire
 from rolling_chat.providers.protocol import Request
 from rolling_chat.sessions.records import RequestRecord
+
+if TYPE_CHECKING:  # it brings the way to models along, which nobody needs who builds a request again
+    from rolling_chat.agent.runtime import Runtime
 
 PIPELINE_VERSION = 2
 """Grows when the same conversation, settings and plan would make another prompt."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
 from rolling_chat.agent import ChatError
 from rolling_chat.commands import ParsedCommand, run_command
-from rolling_chat.settings.schema import SettingsError
+from rolling_chat.settings.errors import SettingsError
 from rolling_chat.settings.write import save_setting
 from rolling_chat.tui.dialogs.confirm_screen import ConfirmScreen
 from rolling_chat.tui.dialogs.editor_screen import EditorScreen

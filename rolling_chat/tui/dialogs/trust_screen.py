@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from textual import events, on
 from textual.containers import Vertical
 
-from rolling_chat.settings.schema import SettingsError
+from rolling_chat.settings.errors import SettingsError
 from rolling_chat.tui.dialogs.framed import FramedScreen
 from rolling_chat.tui.dialogs.text_screen import TextScreen
 from rolling_chat.tui.widgets.question import Answer, Question

@@ -16,7 +16,7 @@ from typing import Any
 
 from rolling_chat.messages import Message
 from rolling_chat.process_identity import Process, this_process
-from rolling_chat.settings.schema import SettingsError
+from rolling_chat.settings.errors import SettingsError
 from rolling_chat.settings.toml_file import replace_file
 from rolling_chat.tui.drafts.pastes import Draft, restored
 

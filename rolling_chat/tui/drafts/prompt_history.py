@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rolling_chat.mentions import plain
-from rolling_chat.settings.schema import SettingsError
+from rolling_chat.settings.errors import SettingsError
 from rolling_chat.tui.drafts.draft_files import PasteFiles
 from rolling_chat.tui.drafts.pastes import Draft
 

@@ -1,0 +1,94 @@
+"""`rolling-chat sessions show`, `export` and `delete`: one session, by any unique start of its id."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from rolling_chat.agent.attachments import delete_attachments
+from rolling_chat.cli.exits import Exit, Failure
+from rolling_chat.cli.options import Options
+from rolling_chat.cli.saved_sessions import when
+from rolling_chat.cli.stored import open_store
+from rolling_chat.providers.addresses import place_of
+from rolling_chat.redaction import secrets_in
+from rolling_chat.sessions.export import export
+from rolling_chat.sessions.records import SessionAmbiguous, SessionInfo, SessionNotFound, StoreError
+from rolling_chat.sessions.store import SessionStore
+from rolling_chat.settings.paths import Paths
+from rolling_chat.text import one_line
+
+
+def show_session(options: Options, paths: Paths) -> int:
+    """Print the facts of one saved session: title, folder, model, dates, usage."""
+    store = open_store(paths)
+    info = _find(store, options.session)
+    requests = store.requests(info.id)
+    facts = {
+        "id": info.id,
+        "title": info.title or "(no title)",
+        "folder": info.folder,
+        "model": info.model,
+        "address": _address(info),
+        "messages": str(info.messages),
+        "rolling": "on" if info.rolling else "off",
+        "summary": "yes" if info.has_summary else "no",
+        "begun": when(info.created_at),
+        "last used": when(info.updated_at),
+        "requests": str(len(requests)),
+        "tokens in": f"{sum(request.usage.input_tokens for request in requests):,}",
+        "tokens out": f"{sum(request.usage.output_tokens for request in requests):,}",
+        "resume": f"rolling-chat --resume {info.id}",
+    }
+    width = max(map(len, facts))
+    for name, value in facts.items():
+        print(f"{name:<{width}}  {one_line(value)}")
+    return Exit.DONE
+
+
+def export_session(options: Options, paths: Paths) -> int:
+    """Write one session's whole branch to stdout."""
+    store = open_store(paths)
+    info = _find(store, options.session)
+    try:
+        branch, summary = store.branch(info.id), store.summary(info.id)
+    except StoreError as error:
+        raise Failure(str(error)) from error
+    secrets = secrets_in(os.environ)
+    sys.stdout.write(export(info, branch, options.format or "markdown", summary, secrets))
+    return Exit.DONE
+
+
+def delete_session(options: Options, paths: Paths) -> int:
+    """Delete one session for good, after the user has confirmed it."""
+    store = open_store(paths)
+    info = _find(store, options.session)
+    if not options.yes and not _confirmed(info):
+        return Exit.FAILED
+    try:
+        store.delete(info.id)
+    except StoreError as error:
+        raise Failure(str(error)) from error
+    delete_attachments(paths.attachments_dir, info.id, store)
+    print(f"Deleted {info.id}.")
+    return Exit.DONE
+
+
+def _confirmed(info: SessionInfo) -> bool:
+    if sys.stdin is None or not sys.stdin.isatty():
+        raise Failure(f"say --yes to delete {info.id} without being asked", Exit.USAGE)
+    question = f"Delete {info.id} ({one_line(info.title)}, {info.messages} messages) for good? [y/N] "
+    return input(question).strip().lower() in {"y", "yes"}
+
+
+def _find(store: SessionStore, id_start: str) -> SessionInfo:
+    try:
+        return store.session(id_start)
+    except (SessionNotFound, SessionAmbiguous) as error:
+        raise Failure(str(error), Exit.USAGE) from error
+    except StoreError as error:
+        raise Failure(str(error)) from error
+
+
+def _address(info: SessionInfo) -> str:
+    return "unknown" if info.api_base is None else place_of(info.model, info.api_base) or "none"
