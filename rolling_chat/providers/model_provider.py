@@ -120,20 +120,19 @@ class ModelProvider:
         """Return the tokens of `request` by the provider's own count; 0 where it says none in time.
 
         The question goes where the request itself would go, with the same key. The time runs once litellm is
-        loaded, which Anthropic and Gemini need for it as for the request.
+        loaded, where it is needed for it.
         """
-        who = who_counts(request.model, request.api_base)
-        if not who:
+        if not who_counts(request.model, request.api_base):
             return 0
-        if who != "server":
-            await self._by_litellm.load()
-        if self._counter is None:
-            from rolling_chat.providers.exact_counts import ExactCounter  # noqa: PLC0415  # not before first paint
+        from rolling_chat.providers.exact_counts import ExactCounter  # noqa: PLC0415  # not before first paint
+        from rolling_chat.providers.native_requests import needs_litellm  # noqa: PLC0415
 
-            self._counter = ExactCounter(self._environ)
-        counter = self._counter
+        counter = self._counter = self._counter or ExactCounter(self._environ)
+        arguments = await in_background(lambda: self._arguments(request))
+        if await in_background(lambda: needs_litellm(arguments)):
+            await self._by_litellm.load()
         try:
-            ask = in_background(lambda: counter.count(self._arguments(request), seconds))
+            ask = in_background(lambda: counter.count(arguments, seconds))
             return await asyncio.wait_for(ask, seconds)
         except TimeoutError:
             _log.info("%s did not count in %s seconds", request.model, seconds)

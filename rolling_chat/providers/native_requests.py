@@ -1,6 +1,7 @@
-"""Requests to Anthropic and Gemini in their own forms, made by litellm as it would send them.
+"""Requests to Anthropic and Gemini in their own forms, as they would be sent.
 
-A count is only right for the very body that will be sent, so nothing is converted a second time here.
+A count is only right for the very body that will be sent, so nothing is converted a second time here: it is
+made by what makes the request.
 """
 
 from __future__ import annotations
@@ -12,9 +13,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from rolling_chat.messages import JsonObject
+from rolling_chat.providers.addresses import who_counts
+from rolling_chat.providers.direct.anthropic_request import anthropic_body, anthropic_headers, anthropic_url
 from rolling_chat.providers.model_ref import ModelRef
 
-_ANTHROPIC = "https://api.anthropic.com"
 _OPTIONS = ("tools", "tool_choice", "reasoning_effort", "max_tokens")
 # what count_tokens takes of a request, by its documentation
 _COUNTED_BY_ANTHROPIC = ("model", "messages", "system", "tools", "tool_choice", "thinking", "output_config")
@@ -29,25 +31,32 @@ class NativeQuestion:
     body: JsonObject
 
 
+def needs_litellm(arguments: Mapping[str, Any]) -> bool:
+    """Return whether only litellm can make the question for the count of a request with its `arguments`."""
+    match who_counts(arguments["model"], arguments.get("api_base")):
+        case "anthropic":
+            return _direct_body(arguments) is None
+        case "gemini":
+            return True
+        case _:
+            return False
+
+
 def anthropic_question(arguments: Mapping[str, Any]) -> NativeQuestion:
     """Return the question for Anthropic's `count_tokens` from the arguments of a litellm request.
 
-    Imports litellm. Raises whatever litellm raises for a request that it cannot convert.
+    Imports litellm where it is needed. Raises whatever litellm raises for a request that it cannot convert.
     """
-    name, messages = _name(arguments), copy.deepcopy(arguments["messages"])
-    options = _options(arguments, "anthropic")
-    config = importlib.import_module("litellm.llms.anthropic.chat.transformation").AnthropicConfig()
-    base = str(arguments.get("api_base") or _ANTHROPIC)
-    headers = config.validate_environment(
-        headers={}, model=name, messages=messages, optional_params=options, litellm_params={},
-        api_key=arguments.get("api_key"), api_base=base,
-    )  # fmt: skip
-    body = config.transform_request(
-        model=name, messages=messages, optional_params=options, litellm_params={}, headers=headers
-    )
-    url = base if base.endswith("/v1/messages") else f"{base}/v1/messages"
+    body = _direct_body(arguments)
+    headers: Mapping[str, str]
+    if body is None:
+        headers, body = _made_by_litellm(arguments)
+    else:
+        headers = anthropic_headers(arguments)
     return NativeQuestion(
-        f"{url}/count_tokens", headers, {key: body[key] for key in _COUNTED_BY_ANTHROPIC if key in body}
+        f"{anthropic_url(arguments)}/count_tokens",
+        headers,
+        {key: body[key] for key in _COUNTED_BY_ANTHROPIC if key in body},
     )
 
 
@@ -71,6 +80,24 @@ def gemini_question(arguments: Mapping[str, Any]) -> NativeQuestion:
         url = f"{chat.rpartition(':')[0]}:countTokens"
     headers = {"content-type": "application/json", "x-goog-api-key": str(arguments.get("api_key") or "")}
     return NativeQuestion(url, headers, {"generateContentRequest": {"model": f"models/{name}", **body}})
+
+
+def _direct_body(arguments: Mapping[str, Any]) -> JsonObject | None:
+    return anthropic_body(arguments, output_limit=1)  # any limit will do: it is not counted
+
+
+def _made_by_litellm(arguments: Mapping[str, Any]) -> tuple[Mapping[str, str], JsonObject]:
+    name, messages = _name(arguments), copy.deepcopy(arguments["messages"])
+    options = _options(arguments, "anthropic")
+    config = importlib.import_module("litellm.llms.anthropic.chat.transformation").AnthropicConfig()
+    headers = config.validate_environment(
+        headers={}, model=name, messages=messages, optional_params=options, litellm_params={},
+        api_key=arguments.get("api_key"), api_base=anthropic_url(arguments),
+    )  # fmt: skip
+    body = config.transform_request(
+        model=name, messages=messages, optional_params=options, litellm_params={}, headers=headers
+    )
+    return headers, body
 
 
 def _name(arguments: Mapping[str, Any]) -> str:

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from rolling_chat.messages import Json, Message, ToolCall
+from rolling_chat.providers import native_requests
 from rolling_chat.providers.addresses import is_near, who_counts
 from rolling_chat.providers.model_provider import ModelProvider
 from rolling_chat.providers.protocol import ProviderError, Request
@@ -73,6 +74,32 @@ async def test_claude_counts_the_very_body_that_is_sent(make_provider: MakeProvi
     assert {**question.body, "max_tokens": 8_000, "stream": True} == sent.body
     for header in ("x-api-key", "anthropic-version"):
         assert question.headers[header] == sent.headers[header]
+
+
+async def test_claude_counts_without_litellm(
+    make_provider: MakeProvider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    provider, asked = make_provider(KEYS), list[str]()
+
+    async def load() -> None:
+        asked.append("litellm")
+
+    monkeypatch.setattr(provider._by_litellm, "load", load)
+    monkeypatch.setattr(native_requests, "_made_by_litellm", asked.append)
+    async with AnthropicServer(key="sk-ant-right") as server:
+        request = _request("anthropic/claude-sonnet-4-5", server.api_base)
+        assert await provider.count_tokens(request, HANG_LIMIT) == server.counted[0].tokens
+    assert asked == []
+
+
+async def test_what_only_litellm_converts_is_counted_by_it(make_provider: MakeProvider) -> None:
+    provider = make_provider(KEYS)
+    tool = {**TOOL, "function": {**TOOL["function"], "name": "server.read"}}
+    async with AnthropicServer(key="sk-ant-right") as server:
+        request = Request("anthropic/claude-sonnet-4-5", MESSAGES, (tool,), api_base=server.api_base)
+        assert await provider.count_tokens(request, HANG_LIMIT) == server.counted[0].tokens
+    (question,) = server.counted
+    assert question.body["tools"][0]["name"] == "server_read"
 
 
 @pytest.mark.parametrize("model", ["gemini/gemini-2.5-pro", "gemini/gemini-3-pro-preview"])
