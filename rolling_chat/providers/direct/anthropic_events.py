@@ -49,7 +49,8 @@ class AnthropicEvents:
     def __init__(self) -> None:
         self._block = ""  # the type of the block that is open
         self._thinking: list[str] = []  # of that block
-        self._arguments: list[str] = []  # of that block, in pieces
+        self._is_signed = False  # that block
+        self._arguments: str | None = None  # the first letter of that block's, None where no piece came
         self._call = -1  # the index of the newest call
         self._usage: dict[str, Json] = {}
 
@@ -74,7 +75,8 @@ class AnthropicEvents:
                 return None
 
     def _start(self, block: JsonObject) -> Fragment | None:
-        self._block, self._thinking, self._arguments = _text(block, "type"), [], []
+        self._block = _text(block, "type")
+        self._thinking, self._is_signed, self._arguments = [], False, None
         match self._block:
             case "text":
                 text = _text(block, "text")
@@ -96,23 +98,24 @@ class AnthropicEvents:
         return self._thought(_text(delta, "thinking"), _text(delta, "signature"))
 
     def _argument(self, piece: str) -> Fragment | None:
-        self._arguments.append(piece)
+        self._arguments = self._arguments or piece[:1]
         if self._block not in _CALLS or not piece:
             return None
         return Fragment(calls=(CallFragment(self._call, arguments=piece),))
 
     def _thought(self, thinking: str, signature: str) -> Fragment | None:
-        """Return a piece of reasoning, and the whole block with its signature, which comes last."""
+        """Return a piece of reasoning, and the whole block with its signature, which comes last and once."""
         if thinking:
             self._thinking.append(thinking)
-        if not signature:
+        if self._is_signed or not signature:
             return Fragment(reasoning=thinking) if thinking else None
+        self._is_signed = True
         block = {"type": "thinking", "thinking": "".join(self._thinking), "signature": signature}
         return Fragment(reasoning=thinking, thinking=(block,))
 
     def _stop(self) -> Fragment | None:
         """Close the block; a call whose arguments came as nothing at all has none."""
-        is_bare = self._block in _CALLS and self._arguments and not any(self._arguments)
+        is_bare = self._block in _CALLS and self._arguments == ""
         self._block = ""
         return Fragment(calls=(CallFragment(self._call, arguments="{}"),)) if is_bare else None
 

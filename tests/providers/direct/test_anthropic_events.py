@@ -225,6 +225,16 @@ def test_the_last_event_ends_a_reply_that_gave_no_reason() -> None:
     assert in_sum(read(events))[2]
 
 
+def test_a_block_that_is_signed_over_and_over_is_kept_once() -> None:
+    events = [
+        start(0, {"type": "thinking", "thinking": ""}),
+        delta(0, "thinking_delta", thinking="long " * 1000),
+    ]
+    events += [delta(0, "signature_delta", signature="s")] * 1000
+    (block,) = (block for fragment in read(events) for block in fragment.thinking)
+    assert block == {"type": "thinking", "thinking": "long " * 1000, "signature": "s"}
+
+
 def test_the_cached_tokens_are_a_part_of_the_input() -> None:
     reported = {"input_tokens": 5, "cache_read_input_tokens": 20, "cache_creation_input_tokens": 300}
     events: list[Event] = [
