@@ -40,6 +40,35 @@ class IndexRanges:
             for index in range(start, stop):
                 yield index, layer
 
+    def gaps(self, first: int, stop: int) -> Iterator[tuple[int, int]]:
+        """Yield what is in no range of the indexes from `first` to `stop`, each as its start and its end."""
+        for start, end, _ in self.parts:
+            if end <= first:
+                continue
+            if start >= stop:
+                break
+            if start > first:
+                yield first, start
+            first = end
+        if first < stop:
+            yield first, stop
+
+    def filled(self, first: int, stop: int, layer: str, without: Set[int]) -> IndexRanges:
+        """Return the ranges with all that is in none of them from `first` to `stop` given to `layer`.
+
+        The indexes `without` stay out.
+        """
+        added: list[Range] = []
+        for start, end in self.gaps(first, stop):
+            kept = sorted(index for index in without if start <= index < end)
+            stops = (*kept, end)
+            added += (
+                (start, stop, layer)
+                for start, stop in zip((start, *(one + 1 for one in kept)), stops, strict=True)
+            )
+        parts = sorted((*self.parts, *(part for part in added if part[0] < part[1])))
+        return IndexRanges(tuple(_joined(parts)))
+
     def of(self, layer: str) -> int:
         """Count the indexes that `layer` omitted."""
         return sum(stop - start for start, stop, taker in self.parts if taker == layer)

@@ -42,6 +42,7 @@ class PlanIndex:
     task: int
     unfit: tuple[int, ...]
     todo: int = -1  # the index of the newest call that sets a to-do list
+    unseen: int = 0  # the messages below this index were not looked at, where none could be omitted
 
     def holds(
         self,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from rolling_chat.context.branch_parts import Inferred
 from rolling_chat.context.budget import Budget
 from rolling_chat.context.pins import PinEffects
 from rolling_chat.context.plan import ContextPlan, PlanIndex, SentPrompt, fingerprint
@@ -24,7 +25,8 @@ class AssembledPrompt:
 
     `history` and `current` are what is sent after the system message, in order; `unfit` are the indexes
     of messages that no prompt can carry; `before` are the decisions that the plan came with; `pin_effects`
-    is what the user pinned and excluded, `summary` the active one.
+    is what the user pinned and excluded, `summary` the active one, `inferred` what is history too and was
+    not looked at.
     """
 
     given: Sequence[Message | JsonObject]
@@ -36,6 +38,7 @@ class AssembledPrompt:
     unfit: Sequence[int]
     pin_effects: PinEffects
     summary: Summary | None
+    inferred: Inferred
 
     @property
     def items(self) -> list[PromptItem]:
@@ -59,7 +62,7 @@ class AssembledPrompt:
         return {
             "system prompt": budget.system,
             "tools": budget.tools,
-            "history": sum(item.bound for item in self.history) - self.pinned,
+            "history": sum(item.bound for item in self.history) - self.pinned + self.inferred.bound,
             "pinned messages": self.pinned,
             "current message": users,
             "tool work of this turn": sum(item.bound for item in self.current) - users,
@@ -84,6 +87,7 @@ def assemble(inputs: PromptInputs, walked: Walked, outcome: Outcome) -> Assemble
         unfit=tuple(index for index in walked.index.unfit if index not in omitted),
         pin_effects=inputs.pin_effects,
         summary=outcome.notice.summary,
+        inferred=walked.inferred,
     )
 
 

@@ -35,7 +35,7 @@ class _Deciding:
 
     def __init__(self, inputs: PromptInputs, walked: Walked) -> None:
         self._inputs = inputs
-        self._before = walked.before
+        self._given_decisions, self._before = walked.before, walked.base
         self._task = walked.index.task
         self._todo = walked.index.todo
         self._tells_todo = True
@@ -55,10 +55,15 @@ class _Deciding:
                 active = next(self._shorter(ready))
                 trimmer = self._trimmer(active)
         early = plan is not None and plan.is_cold and trimmer.is_over(inputs.config.usage_threshold)
-        if early or self._is_over(trimmer, active):
+        if early or self._has_omitted or self._is_over(trimmer, active):
             trimmer, active = self._trim(ready, early=early)
         decisions = self._carrying(_relabeled(trimmer.decisions, active))
         return Outcome(decisions, trimmer.turns, self._notice(decisions, active))
+
+    @property
+    def _has_omitted(self) -> bool:
+        """Has anything been omitted before it was looked at?"""
+        return self._before is not self._given_decisions
 
     def _trim(self, ready: Summary | None, *, early: bool) -> tuple[Trimmer, Summary | None]:
         """Trim with the summary that is ready; if nothing else helps, it and the to-do list give way."""
@@ -141,7 +146,7 @@ class _Deciding:
         It is the newest where its call has left. One that is told already stays, although a newer call is
         sent, until the notice changes anyway: the beginning of the prompt keeps still.
         """
-        before = self._before
+        before = self._given_decisions
         if not self._tells_todo or self._todo < 0:
             return replace(decisions, carried=-1)
         if (decisions.omitted, decisions.arguments) == (before.omitted, before.arguments):

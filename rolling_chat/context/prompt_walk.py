@@ -1,15 +1,27 @@
-"""Walk the branch: the first stage of a prompt, which looks at every message once.
+"""Walk the branch: the first stage of a prompt, which looks at every message that may be sent once.
 
-What the plan has seen before is taken over; only newer messages are repaired, shaped and sized.
+What the plan has seen before is taken over; only newer messages are repaired, shaped and sized, and of many
+only those that a prompt can have room for: see `branch_parts`.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from rolling_chat.context.branch_parts import (
+    NOTHING_INFERRED,
+    Inferred,
+    first_request,
+    is_far_beyond,
+    newest_beyond,
+    newest_turns,
+    parts_with_gaps,
+)
 from rolling_chat.context.config import ContextConfig
 from rolling_chat.context.count_memo import CountMemo
+from rolling_chat.context.index_ranges import IndexRanges
 from rolling_chat.context.pins import EXCLUDED_RESULT, PinEffects, Pins, request_of, resolve_pins
 from rolling_chat.context.plan import ContextPlan, PlanIndex
 from rolling_chat.context.prompt_items import Decisions, PromptItem, Sizes
@@ -21,6 +33,11 @@ from rolling_chat.context.turns import opens_with_system
 from rolling_chat.message_validation import normalize_message
 from rolling_chat.messages import JsonObject, Message
 from rolling_chat.todo_list import list_of
+
+# With rolling off so many new messages are looked at in any case...
+_MANY = 1_000
+# ...and of more the newest that have so many windows of tokens together: no such prompt ever fits.
+_FAR_BEYOND = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +60,11 @@ class PromptInputs:
     takes_summary: bool
     is_settled: bool
     system: Message | None
+
+    @property
+    def decides(self) -> bool:
+        """Return whether messages may be omitted for the first time."""
+        return self.config.enabled and not self.is_settled
 
     @classmethod
     def of(
@@ -85,14 +107,17 @@ class PromptInputs:
 class Walked:
     """Hold the branch as prompt items, before this prompt takes decisions of its own.
 
-    `before` are the decisions that the plan came with. `items` are the branch, `closing` the invented
-    messages that only close it for this prompt; `index` is what the next plan need not look at again.
+    `before` are the decisions that the plan came with, `base` the same and what was omitted unseen. `items`
+    are the branch, without what is `inferred`, `closing` the invented messages that only close it for this
+    prompt; `index` is what the next plan need not look at again.
     """
 
     before: Decisions
+    base: Decisions
     items: Sequence[PromptItem]
     closing: Sequence[PromptItem]
     index: PlanIndex
+    inferred: Inferred
 
     @property
     def turns(self) -> list[list[PromptItem]]:
@@ -108,33 +133,105 @@ class Walked:
 def walk(inputs: PromptInputs) -> Walked:
     """Repair and shape what is new of the branch, and take over what the plan has seen."""
     before, index = _decisions_before(inputs), _resume(inputs)
-    omitted, shape = before.omitted, inputs.sizes.shape
-    repairer = index.repairer.copy()
-    fresh, unfit = _repair_new(inputs, index, repairer, before)
-    requests = (one.index for one in fresh if one.opens_turn and one.index >= 0)
-    task = index.task if index.task >= 0 else next(requests, -1)
+    base, omitted = before, _omitted_unseen(inputs, index, before)
+    if omitted is not before.omitted:
+        base = replace(before, omitted=omitted)
+    unseen = _unseen(inputs, index, omitted)
+    parts = parts_with_gaps(inputs.given, unseen, omitted)
+    fresh, unfit, repairer = _repaired(inputs, index, parts, base)
+    task = index.task if index.task >= 0 else _task(inputs, index, parts, fresh)
     todos = (one.index for one in reversed(fresh) if list_of(one.message) is not None)
-    todo = next(todos, index.todo) if inputs.config.todo else -1
+    todo = next(todos, max(index.todo, before.carried)) if inputs.config.todo else -1
     # what follows what the plan has seen was never omitted, and may begin amid a turn
     kept = fresh if omitted.end <= index.seen else list(surviving_of(fresh, omitted))
     if kept is not fresh:
         unfit += without_their_call(fresh, kept, omitted)
-    items = [*index.items, *(shape(one, before) for one in kept)]
-    index = replace(index, repairer=repairer.copy(), task=task, unfit=(*index.unfit, *unfit), todo=todo)
+    shape = inputs.sizes.shape
+    items = [*index.items, *(shape(one, base) for one in kept)]
+    unseen = unseen if unseen > index.seen else index.unseen
+    index = replace(
+        index, repairer=repairer.copy(), task=task, unfit=(*index.unfit, *unfit), todo=todo, unseen=unseen
+    )
     closing = repairer.finish() if inputs.given and repairer.last not in omitted else ()
-    return Walked(before, items, [shape(one, before) for one in closing], index)
+    inferred = _inferred(inputs, items, unseen)
+    return Walked(before, base, items, [shape(one, base) for one in closing], index, inferred)
+
+
+def _task(
+    inputs: PromptInputs, index: PlanIndex, parts: Sequence[range], fresh: Sequence[NormalizedMessage]
+) -> int:
+    """The index of the branch's first request, -1 where it has none yet."""
+    if parts and parts[0].start > index.seen:  # it may have been omitted
+        return first_request(inputs.given, index.seen, inputs.pin_effects.excluded)
+    return next((one.index for one in fresh if one.opens_turn and one.index >= 0), -1)
+
+
+def _omitted_unseen(inputs: PromptInputs, index: PlanIndex, before: Decisions) -> IndexRanges:
+    """What is omitted before anything is counted: what was, and turns far beyond the history window."""
+    given, first, effects = inputs.given, index.seen, inputs.pin_effects
+    count = inputs.sizes.budget(None).history_count
+    if not inputs.decides or not is_far_beyond(given, first, before.omitted, count):
+        return before.omitted
+    staying = {*effects.pinned, *effects.excluded}
+    if inputs.config.trim_strategy != "oldest-first":
+        staying.add(index.task if index.task >= 0 else first_request(given, first, effects.excluded))
+    low = int(count * inputs.config.trim_to)
+    return before.omitted.filled(first, newest_turns(given, first, before.omitted, low), "1", staying)
+
+
+def _unseen(inputs: PromptInputs, index: PlanIndex, omitted: IndexRanges) -> int:
+    """Where to begin to look at what is new, if nothing may be omitted: after that it is far too much."""
+    first = index.seen
+    if inputs.decides or omitted.end > first or len(inputs.given) - first <= _MANY:
+        return first
+
+    def size(one: Message | JsonObject) -> int:
+        message = one if isinstance(one, Message) else Message.from_dict(normalize_message(one))
+        capped = inputs.config.max_tool_result_tokens if message.role == "tool" else math.inf
+        return int(min(inputs.sizes.estimated(message)[0], capped))
+
+    return newest_beyond(inputs.given, first, size, _FAR_BEYOND * inputs.window)
+
+
+def _inferred(inputs: PromptInputs, items: Sequence[PromptItem], unseen: int) -> Inferred:
+    """What was not looked at, as large as the same number of those that were."""
+    first = int(opens_with_system(inputs.given))
+    if unseen <= first or not items:
+        return NOTHING_INFERRED
+    count = unseen - first - sum(index < unseen for index in inputs.pin_effects.excluded)
+    tokens, bound = sum(item.tokens for item in items), sum(item.bound for item in items)
+    share = count / len(items)
+    turns = sum(item.opens_turn for item in items)
+    return Inferred(first, unseen, count, int(tokens * share), math.ceil(bound * share), round(turns * share))
+
+
+def _repaired(
+    inputs: PromptInputs, index: PlanIndex, parts: Sequence[range], decisions: Decisions
+) -> tuple[list[NormalizedMessage], list[int], Repairer]:
+    """What the plan has not seen of these parts, repaired; the indexes of what cannot be sent."""
+    fresh, unfit, repairer = list[NormalizedMessage](), list[int](), index.repairer.copy()
+    for part in parts:
+        if part.start > index.seen:  # a turn that follows one that is over, whatever that was
+            repairer = Repairer("assistant", last=part.start - 1)
+        new, bad = _repair_new(inputs, part, repairer, decisions)
+        fresh, unfit = [*fresh, *new], [*unfit, *bad]
+    return fresh, unfit, repairer
 
 
 def _repair_new(
-    inputs: PromptInputs, index: PlanIndex, repairer: Repairer, before: Decisions
+    inputs: PromptInputs, part: range, repairer: Repairer, before: Decisions
 ) -> tuple[list[NormalizedMessage], list[int]]:
-    """The messages that the plan has not seen, repaired, and the indexes of those that cannot be sent."""
+    """A part of the messages, repaired, and the indexes of those that cannot be sent."""
     fresh, unfit = list[NormalizedMessage](), list[int]()
     # what is invented for a message that was omitted says nothing: only the user's excluding all that
     # came after it can let a message be omitted before that is known
-    follows_omitted = index.repairer.last in before.omitted
-    messages, odd = _messages_from(inputs.given, index.seen)
-    for one in repairer.walk(messages, index.seen, inputs.pin_effects.excluded):
+    follows_omitted = repairer.last in before.omitted
+    # the request that comes next tells what closes the turn before it
+    stop = min(part.stop + 1, len(inputs.given))
+    messages, odd = _messages_from(inputs.given, range(part.start, stop))
+    for one in repairer.walk(messages, part.start, inputs.pin_effects.excluded):
+        if one.index == part.stop:
+            break
         if one.is_unsendable:
             unfit.append(one.index)
             continue
@@ -152,6 +249,8 @@ def _resume(inputs: PromptInputs) -> PlanIndex:
     plan = inputs.plan if inputs.config.enabled else inputs.given_plan
     index = plan.index if plan is not None else None
     sizes, given = inputs.sizes, inputs.given
+    if index is not None and inputs.decides and index.unseen:
+        index = None
     if index is not None and index.holds(given, sizes.model, inputs.config, inputs.pin_effects):
         return index if index.config == inputs.config else _measured_anew(inputs, index)
     # a system message that says nothing is refused by some: it is left out and reported
@@ -192,10 +291,10 @@ def _decisions_before(inputs: PromptInputs) -> Decisions:
     return replace(decisions, omitted=omitted)
 
 
-def _messages_from(given: Sequence[Message | JsonObject], first: int) -> tuple[list[Message], set[int]]:
-    """The messages from index `first` on, and the indexes of those that cannot go out as they were given."""
+def _messages_from(given: Sequence[Message | JsonObject], part: range) -> tuple[list[Message], set[int]]:
+    """The messages of a part, and the indexes of those that cannot go out as they were given."""
     messages, odd = [], set()
-    for index, one in enumerate(given[first:], first):
+    for index, one in zip(part, given[part.start : part.stop], strict=True):
         if isinstance(one, Message):
             messages.append(one)
             continue

@@ -35,9 +35,10 @@ def draw_report(assembled: AssembledPrompt, sizes: Sizes) -> PromptReport:
     fixed = sizes.fixed(assembled.system)
     system, tools = fixed.system, fixed.tools
     summary = min(system, sizes.estimate.count_text(assembled.summary.block)) if assembled.summary else 0
-    history = sum(item.tokens for item in assembled.history)
+    inferred = assembled.inferred
+    history = sum(item.tokens for item in assembled.history) + inferred.tokens
     current = sum(item.tokens for item in assembled.current)
-    tested = bound = budget.system + budget.tools + sum(item.bound for item in assembled.items)
+    tested = bound = _tested(assembled, budget)
     if sizes.is_unproven:
         bound = _upper_bound(assembled, sizes.proven)
     count = system + tools + history + current
@@ -66,10 +67,10 @@ def draw_report(assembled: AssembledPrompt, sizes: Sizes) -> PromptReport:
         fates=_fates(assembled),
         trimmed=assembled.decisions != assembled.before,
         exact=sizes.confirmed is not None,
-        below=band.below,
-        above=band.above,
+        below=band.below + inferred.tokens // 2,
+        above=band.above + inferred.tokens,
         spread=band.spread,
-        turns=sum(item.opens_turn for item in assembled.items),
+        turns=sum(item.opens_turn for item in assembled.items) + inferred.turns,
         until_trim=min(until_full, _until_cap(cap, history + current, pace)) if cap > 0 else until_full,
         pace=pace,
         stand_ins=sum(item.tokens for item in takewhile(_is_invented, reversed(assembled.current))),
@@ -77,10 +78,16 @@ def draw_report(assembled: AssembledPrompt, sizes: Sizes) -> PromptReport:
     )
 
 
+def _tested(assembled: AssembledPrompt, budget: Budget) -> int:
+    said = sum(item.bound for item in assembled.items) + assembled.inferred.bound
+    return budget.system + budget.tools + said
+
+
 def _upper_bound(assembled: AssembledPrompt, sizes: Sizes) -> int:
     """The upper bound of a prompt that was planned by something else."""
     budget = sizes.budget(assembled.system)
-    return budget.system + budget.tools + sum(sizes.measure_again(item).bound for item in assembled.items)
+    said = sum(sizes.measure_again(item).bound for item in assembled.items) + assembled.inferred.bound
+    return budget.system + budget.tools + said
 
 
 def _at_window(budget: Budget, count: int, bound: int, sizes: Sizes) -> int:
@@ -148,7 +155,7 @@ def _fates(assembled: AssembledPrompt) -> Mapping[Fate, int]:
     fates[Fate.OMITTED] += len(assembled.decisions.omitted) - assembled.summarized
     fates[Fate.REPAIRED] += len(assembled.unfit)
     fates[Fate.EXCLUDED] += len(assembled.pin_effects.excluded)
-    fates[Fate.SENT] += _has_system(assembled)
+    fates[Fate.SENT] += _has_system(assembled) + assembled.inferred.count
     return MappingProxyType(dict(fates))
 
 
@@ -180,6 +187,8 @@ class _Drawing:
             is_told = layer == SUMMARIZED and assembled.summarized > 0
             fate = Fate.SUMMARIZED if is_told else Fate.OMITTED
             return Row(index, message.id, message.role, fate, layer, before, 0, _REASONS[layer])
+        if index in assembled.inferred:
+            return Row(index, message.id, message.role, Fate.SENT, "", before, before)
         item = self._items[index]
         return Row(index, message.id, message.role, item.fate, item.layer, before, item.tokens, item.reason)
 

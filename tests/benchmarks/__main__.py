@@ -24,7 +24,7 @@ from tests.benchmarks import (
     transcripts,
     tree,
 )
-from tests.benchmarks.screen import beside, burst, hostile, resume, start, streaming, working
+from tests.benchmarks.screen import beside, burst, hostile, resume, resume_100k, start, streaming, working
 from tests.benchmarks.screen import memory as screen_memory
 
 BENCHMARKS = {
@@ -49,6 +49,7 @@ BENCHMARKS = {
     "screen": beside.run,
     "start": start.run,
     "resume": resume.run,
+    "resume-100k": resume_100k.run,
     "streaming": streaming.run,
     "burst": burst.run,
     "screen-memory": screen_memory.run,

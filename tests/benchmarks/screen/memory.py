@@ -66,7 +66,9 @@ def _stages(place: Desk) -> Iterator[str]:
     yield f"{'empty session, scripted model':<42}{'at rest':>10}{'at most':>12}"
     yield _at_rest("a bare Textual app", place.bare_prompt)
     # of such a model nobody has the tokenizer
-    yield _at_rest("open, no encoding needed", lambda: place.paced_chat(path, "openai/scripted"), goal="80")
+    yield _at_rest(
+        "open, no encoding needed", lambda: place.paced_chat(path, model="openai/scripted"), goal="80"
+    )
     with place.paced_chat(path) as terminal:
         terminal.see(READY)
         settle(terminal)

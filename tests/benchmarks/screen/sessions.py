@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from rolling_chat.messages import MadeBy, Message, ToolCall
 from rolling_chat.sessions.store import SessionStore
@@ -20,15 +20,22 @@ _KINDS = 200  # different texts; a session says them again and again
 _CHUNK = 5_000  # messages a transaction
 
 
-def build_session(place: Desk, messages: int) -> str:
-    """A session of so many messages, some 600 characters each, one in five with a tool; returns its id."""
+def build_session(
+    place: Desk, messages: int, said: Iterable[Message] | None = None, *, rolling: bool = True
+) -> str:
+    """A session of so many messages, some 600 characters each, one in five with a tool; returns its id.
+
+    `said` are other messages to put into it.
+    """
     paths = find_paths(program_environment(place.home))
     paths.data_dir.mkdir(parents=True, exist_ok=True)
     store = SessionStore.open(paths.database)
     try:
         title = f"{messages:,} messages"
-        made = store.create_session(folder=str(place.folder), model=_MADE_BY.model, rolling=True, title=title)
-        whole = list(conversation(messages))
+        made = store.create_session(
+            folder=str(place.folder), model=_MADE_BY.model, rolling=rolling, title=title
+        )
+        whole = list(conversation(messages) if said is None else said)
         for at in range(0, messages, _CHUNK):
             store.append_all(made.id, whole[at : at + _CHUNK])
         return made.id

@@ -41,10 +41,10 @@ class Desk:
         """The floor: a text area and a footer."""
         return self._open([str(_HERE / "bare_prompt.py")])
 
-    def paced_chat(self, script: Path, model: str = "openai/gpt-4o-mini") -> Terminal:
+    def paced_chat(self, script: Path, *argv: str, model: str = "openai/gpt-4o-mini") -> Terminal:
         """The program over a scripted model; by default its window is as large as any."""
         module = ["-m", "tests.benchmarks.screen.paced_chat", "--model", model]
-        return self._open(module, script)
+        return self._open([*module, *argv], script)
 
     def bare_stream(self, script: Path) -> Terminal:
         """Textual's own stream of Markdown."""
