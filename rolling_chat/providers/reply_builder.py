@@ -47,6 +47,7 @@ class ReplyBuilder:
         self._text: list[str] = []
         self._reasoning: list[str] = []
         self._thinking: list[Json] = []
+        self._unsigned = 0  # characters of reasoning that no block has as a whole yet
         self._calls: dict[int, _Call] = {}
         self._places: dict[int, int] = {}  # a fragment's index -> the place of the call it belongs to now
         self._text_signatures: list[str] = []
@@ -63,6 +64,7 @@ class ReplyBuilder:
         self._has_ended = self._has_ended or fragment.has_ended
         if fragment.reasoning:
             self._reasoning.append(fragment.reasoning)
+            self._unsigned += len(fragment.reasoning)
             self._grow(len(fragment.reasoning))
             yield ReasoningDelta(fragment.reasoning)
         for block in fragment.thinking:
@@ -124,7 +126,9 @@ class ReplyBuilder:
         if not signature:
             return
         text = str(block.get("thinking") or "")
-        self._grow(len(signature))  # the text came in pieces before
+        came_before = min(len(text), self._unsigned)
+        self._unsigned -= came_before
+        self._grow(len(signature) + len(text) - came_before)
         self._thinking.append({"type": "thinking", "thinking": text, "signature": signature})
 
     def _add_call(self, piece: CallFragment) -> ToolCallDelta:

@@ -99,12 +99,20 @@ def test_only_signed_thinking_is_kept_for_the_provider() -> None:
         Fragment(text="x" * 100_000),
         Fragment(reasoning="x" * 100_000),
         _calls(CallFragment(0, "a", "read", "x" * 100_000)),
+        Fragment(thinking=({"type": "thinking", "thinking": "x" * 100_000, "signature": "s"},)),
     ],
-    ids=["text", "thinking", "arguments"],
+    ids=["text", "thinking", "arguments", "signed thinking"],
 )
 def test_a_reply_without_an_end_is_stopped(fragment: Fragment) -> None:
     with pytest.raises(ProviderError, match="The reply was stopped"):
         _build(*[fragment] * (MAX_CHARACTERS // 100_000 + 1))
+
+
+def test_thinking_that_came_in_pieces_counts_once() -> None:
+    text = "x" * (MAX_CHARACTERS - 1)
+    block = {"type": "thinking", "thinking": text, "signature": "s"}
+    message, _deltas = _build(Fragment(reasoning=text), Fragment(thinking=(block,)))
+    assert message.extras == {"reasoning_content": text, "thinking_blocks": [block]}
 
 
 def test_a_reply_of_endless_calls_is_stopped() -> None:

@@ -54,7 +54,7 @@ class AnthropicEvents:
         self._call = -1  # the index of the newest call
         self._usage: dict[str, Json] = {}
 
-    def fragment(self, event: JsonObject) -> Fragment | None:
+    def read(self, event: JsonObject) -> Fragment | None:
         """Return what an event adds to the reply, None for nothing. Raises StreamError for an error."""
         match event.get("type"):
             case "content_block_delta":

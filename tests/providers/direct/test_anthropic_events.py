@@ -45,7 +45,7 @@ def read_by_litellm() -> Read:
 
 def read(events: Iterable[Event]) -> list[Fragment]:
     parser = AnthropicEvents()
-    return [fragment for fragment in map(parser.fragment, events) if fragment is not None]
+    return [fragment for fragment in map(parser.read, events) if fragment is not None]
 
 
 def in_sum(fragments: Iterable[Fragment]) -> tuple[Message, Usage, bool]:
