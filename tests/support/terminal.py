@@ -89,10 +89,15 @@ class Terminal:
         self.modes_before, self.line_settings_before = self.modes, self.line_settings
         self.pid = os.fork()
         if self.pid == 0:
-            os.close(self._master)
-            os.login_tty(slave)
-            os.chdir(folder)
-            os.execvpe(argv[0], list(argv), {"TERM": "xterm-256color", "COLORTERM": "truecolor", **environ})
+            try:
+                os.close(self._master)
+                os.login_tty(slave)
+                os.chdir(folder)
+                os.execvpe(
+                    argv[0], list(argv), {"TERM": "xterm-256color", "COLORTERM": "truecolor", **environ}
+                )
+            finally:  # what cannot be started is no second run of the tests
+                os._exit(127)
         os.close(slave)
 
     def __enter__(self) -> Self:

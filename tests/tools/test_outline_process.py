@@ -12,6 +12,7 @@ import pytest
 from rolling_chat.tools import outline as tool
 from rolling_chat.tools import outline_process
 from rolling_chat.tools.outline_process import outline
+from tests.support.patience import PATIENCE_SECONDS
 
 SOURCES = {
     "py": (
@@ -117,7 +118,7 @@ def test_a_hostile_source_costs_neither_much_time_nor_the_program(
     file = tmp_path / "sources"
     file.write_text(json.dumps([[suffix, text], ["md", "# end"]]))
     command = [sys.executable, "-I", "-W", "ignore", outline_process.__file__, str(file)]
-    done = subprocess.run(command, capture_output=True, timeout=20, check=False)
+    done = subprocess.run(command, capture_output=True, timeout=PATIENCE_SECONDS, check=False)
     if not done.returncode:
         entries = json.loads(done.stdout)
         assert entries[1] == [[1, 0, "# end"]]

@@ -9,12 +9,14 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from textual.pilot import Pilot
 
 from rolling_chat.agent import Chat, PinChange
 from rolling_chat.agent.request.preview import RequestPreview
+from rolling_chat.agent.turn import tool_calls
 from rolling_chat.context.report import PromptReport
 from rolling_chat.messages import Usage
 from rolling_chat.tui.controllers.meter import Meter
@@ -159,6 +161,8 @@ def _draw(
         await pilot.pause()
 
     with pytest.MonkeyPatch.context() as patch:
+        # how long a call took is shown where it took a second: on a busy machine any may
+        patch.setattr(tool_calls, "time", SimpleNamespace(monotonic=lambda: 0.0))
         if look == NO_COLOR:
             patch.setenv("NO_COLOR", "1")
         app = make_app(chat, tmp_path, clock=clock or Clock())

@@ -328,7 +328,7 @@ class TestCtrlC:
             await tells(pilot, "■ stopped here")
 
     async def test_twice_quits(self, tmp_path: Path) -> None:
-        async with make_app(make_chat(tmp_path), tmp_path).run_test() as pilot:
+        async with make_app(make_chat(tmp_path), tmp_path, clock=Clock()).run_test() as pilot:
             await pilot.press("ctrl+c")
             await reads(pilot, "ctrl+c again quits")
             await pilot.press("ctrl+c")
