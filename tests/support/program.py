@@ -18,11 +18,11 @@ from rolling_chat.cli import run
 
 def program_environment(home: Path, **more: str) -> dict[str, str]:
     """An environment with nothing of the person's in it: no key, no settings, a home of its own."""
-    keep = {
-        key: value for key, value in os.environ.items() if key in {"PATH", "LANG", "LC_ALL", "SYSTEMROOT"}
-    }
+    keep = {key: value for key, value in os.environ.items() if key in {"PATH", "SYSTEMROOT"}}
     return {
         **keep,
+        # less and tmux show nothing else as it is
+        "LC_ALL": "C.UTF-8",
         "HOME": str(home),
         "ROLLING_CHAT_HOME": str(home / "rolling-chat"),
         "ROLLING_CHAT_OFFLINE_DELAY": "0",

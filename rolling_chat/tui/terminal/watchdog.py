@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from threading import Thread
+from threading import RLock, Thread
 from types import FrameType
 
 STALL = 3.0  # seconds in which the loop has not turned
@@ -50,6 +50,7 @@ class Watchdog:
         self._came_last = 0
         self._beats_before = 0  # when it came; the first is counted at the start
         self._is_logged = False  # this stall
+        self._writing = RLock()
         self._stopped = False
         self._thread = Thread(target=self._watch, name="watchdog", daemon=True)
 
@@ -132,9 +133,15 @@ class Watchdog:
                     self._loop.call_soon_threadsafe(self._actions[number])
 
     def _log_stacks(self) -> None:
-        if not self._is_logged:
-            self._is_logged = True
-            self._log(f"{_STALLED} for {STALL:.0f} s; every thread's stack:", stacks=True)
+        # both threads may come here at once, and the second ends the process: not amid what the first writes
+        is_mine = self._writing.acquire(timeout=STALL)
+        try:
+            if not self._is_logged:
+                self._is_logged = True
+                self._log(f"{_STALLED} for {STALL:.0f} s; every thread's stack:", stacks=True)
+        finally:
+            if is_mine:
+                self._writing.release()
 
     def _end(self, number: int, why: str) -> None:
         try:

@@ -46,6 +46,26 @@ async def test_each_stall_is_logged_once(tmp_path: Path, monkeypatch: pytest.Mon
         watch.stop()
 
 
+def test_who_ends_the_process_lets_the_other_thread_write_the_stacks_first(tmp_path: Path) -> None:
+    log, amid, go = tmp_path / "log", threading.Event(), threading.Event()
+    watch = Watchdog({}, lambda: None, log)
+    write = watch._log
+
+    def slow(line: str, *, stacks: bool) -> None:
+        amid.set()
+        assert go.wait(PATIENCE_SECONDS)
+        write(line, stacks=stacks)
+
+    watch._log = slow  # type: ignore[method-assign]
+    first = threading.Thread(target=watch._log_stacks)
+    first.start()
+    assert amid.wait(PATIENCE_SECONDS)
+    threading.Timer(0.01, go.set).start()
+    watch._log_stacks()
+    assert "test_who_ends_the_process" in log.read_text()
+    first.join()
+
+
 @pytest.mark.skipif(not watchdog._ALARM, reason="the system has no alarm")
 async def test_a_signal_after_a_long_stop_of_the_process_is_no_stall(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
