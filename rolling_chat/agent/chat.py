@@ -6,6 +6,7 @@ import logging
 import threading
 from collections.abc import AsyncGenerator, Sequence
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 
 from rolling_chat.agent.errors import ChatError, in_words
@@ -20,6 +21,7 @@ from rolling_chat.context import count_tokens
 from rolling_chat.events import AskPermission, Event, Listener, Noticed, Outcome, TurnEnded, TurnStarted
 from rolling_chat.messages import Ending, Usage
 from rolling_chat.providers.background_thread import in_background
+from rolling_chat.providers.model_ref import ModelRef
 from rolling_chat.sessions.records import SearchHit, SessionInfo
 from rolling_chat.settings.schema import Settings
 from rolling_chat.settings.trust import INSTRUCTION_NAMES, FolderTrust
@@ -235,8 +237,8 @@ class Chat:
         return [one.name for one in listed if one.reached_by]
 
     async def warm_counting(self) -> None:
-        """Load the token encoding that the first report needs, in a thread; 0.3 seconds the first time."""
-        await in_background(partial(count_tokens, "warm", self.session.model))
+        """Load what the first report needs, in a thread; 0.3 seconds the first time."""
+        await in_background(partial(_load_counting, self.session.model))
 
     async def remove_leftovers(self) -> None:
         """Remove temporary files that a killed process left where tools changed files of this folder."""
@@ -315,6 +317,13 @@ class Chat:
         session.gate.idle.set()
         if outcome is Outcome.DONE:
             session.summaries.begin_due()
+
+
+def _load_counting(model: str) -> None:
+    """Load the encoding of a model, and what asks its provider for counts; for the demo what answers."""
+    count_tokens("warm", model)
+    is_demo = ModelRef.parse(model).is_demo
+    import_module(f"rolling_chat.providers.{'offline.offline_provider' if is_demo else 'exact_counts'}")
 
 
 def _remove_leftovers(runtime: Runtime) -> None:

@@ -7,6 +7,7 @@ and logs to the terminal, all of which environment variables set before the impo
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import importlib
 import logging
 import os
@@ -19,6 +20,7 @@ from typing import Any
 
 from rolling_chat.gc_tuning import kept_to_the_end
 from rolling_chat.private_files import PrivateFileHandler
+from rolling_chat.providers.http_stack import load_http_stack
 from rolling_chat.redaction import RedactingFilter
 
 _BEFORE_IMPORT = {
@@ -33,6 +35,15 @@ _NEIGHBORS = ("httpx", "httpcore", "openai", "aiohttp", "asyncio", "botocore", "
 
 # a host that does not answer a connection within this is not there
 _CONNECT_SECONDS = 15.0
+
+# What litellm would import at its first request, for more than half a second, on the event loop.
+_LATE_PARTS = (
+    "openai.resources",
+    "litellm._service_logger",
+    "litellm.integrations.prometheus_services",
+    "litellm.llms.litellm_proxy.chat.transformation",
+    "litellm.llms.openai_like.dynamic_config",
+)
 
 _lock = threading.Lock()
 _loaded: ModuleType | None = None
@@ -57,7 +68,8 @@ def load_litellm(log_file: Path | None, secrets: Iterable[str] = ()) -> ModuleTy
                 _make_quiet(module)
                 _limit_answers()
                 _build_models(module)
-                importlib.import_module("openai.resources")  # else half a second, on the event loop, later
+                load_http_stack()
+                _load_late_parts()
             _loaded = module
     return _loaded
 
@@ -124,6 +136,12 @@ def _build_models(litellm: Any) -> None:
         for name in ("Delta", "StreamingChoices", "ModelResponseStream", "ModelResponse", "Usage"):
             getattr(types, name).model_rebuild()
         litellm.Message()
+
+
+def _load_late_parts() -> None:
+    for name in _LATE_PARTS:
+        with contextlib.suppress(ImportError):  # another version may have it elsewhere
+            importlib.import_module(name)
 
 
 def _route_logs(log_file: Path | None, secrets: Iterable[str]) -> None:
