@@ -6,6 +6,7 @@ Python, from a virtual environment of its own. Runs are interleaved, so that a b
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import statistics
@@ -19,6 +20,7 @@ from pathlib import Path
 from tests.benchmarks.peers import CannotBeHadError, install
 from tests.benchmarks.screen.sessions import build_session
 from tests.benchmarks.screen.windows import Desk, desk
+from tests.support.json_server import json_server
 from tests.support.program import program_environment
 from tests.support.servers import OpenAIServer, Reply
 
@@ -26,12 +28,13 @@ _ROUNDS = 7
 _SESSIONS, _MESSAGES = 20, 30
 _QUESTION = "What is a context window?"
 _ANSWER = "The tokens that a model takes in one request. " * 20
+FRESH = "FRESH"
 _BARE, _HTTPX, _LLM = "python -c pass", "import httpx", "llm, OpenAI wire"
 
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A command line, and what its environment has beside the usual."""
+    """A command line, and what its environment has beside the usual; `FRESH` is a session made for it."""
 
     argv: Sequence[str]
     environ: Mapping[str, str] = field(default_factory=dict)
@@ -54,10 +57,26 @@ def run() -> Iterator[str]:
         arrived.append(time.perf_counter())
         return Reply(_ANSWER)
 
-    with desk() as place, OpenAIServer(answer, models=("scripted",)).in_thread() as server:
-        for _ in range(_SESSIONS):
-            build_session(place, _MESSAGES)
-        commands = _commands(place, server.api_base)
+    catalog = json.loads(_litellms_table().read_text(encoding="utf-8"))
+    with (
+        desk() as place,
+        json_server({"/table": catalog}) as tables,
+        OpenAIServer(answer, models=("scripted",)).in_thread() as server,
+    ):
+        *_, session = (build_session(place, _MESSAGES) for _ in range(_SESSIONS))
+        script = place.folder / "transcript.json"
+        roles = ("user", "assistant") * 20
+        script.write_text(json.dumps([{"role": role, "content": _ANSWER} for role in roles]))
+        lines = command_lines(session, str(script), server.api_base)
+        environ = {"OPENAI_API_KEY": "sk-none", "ROLLING_CHAT_CATALOG_ADDRESS": f"{tables.address}/table"}
+        commands = {
+            _BARE: Command([sys.executable, "-c", "pass"]),
+            _HTTPX: Command([sys.executable, "-c", "import httpx"]),
+            **{
+                name: Command([sys.executable, "-m", "rolling_chat", *line], environ)
+                for name, line in lines.items()
+            },
+        }
         why_not = _install_llm(place, server.api_base, commands)
         runs = {name: Runs() for name in commands}
         for command in commands.values():
@@ -70,33 +89,39 @@ def run() -> Iterator[str]:
         yield f"{_LLM}: skipped, {why_not}"
 
 
-def _commands(place: Desk, api_base: str) -> dict[str, Command]:
-    script = place.folder / "transcript.json"
-    roles = ("user", "assistant") * 20
-    script.write_text(json.dumps([{"role": role, "content": _ANSWER} for role in roles]))
-    python = sys.executable
-    ours = {
+def command_lines(session: str, transcript: str, api_base: str) -> dict[str, Sequence[str]]:
+    """Command lines of every command by a name; the first request of all is that of the demo."""
+    asking = ["-p", _QUESTION, "--model"]
+    return {
+        "-p, demo model": [*asking, "demo/offline"],
+        "-p, OpenAI wire": [*asking, "openai/scripted", "--api-base", api_base],
         "--help": ["--help"],
         "--version": ["--version"],
         "sessions list": ["sessions", "list"],
         "sessions search": ["sessions", "search", "question"],
+        "sessions show": ["sessions", "show", session],
+        "sessions export": ["sessions", "export", session],
+        "sessions import": ["sessions", "import", transcript],
+        "sessions delete": ["sessions", "delete", FRESH, "--yes"],
         "usage": ["usage"],
         "models": ["models"],
         "models WORD": ["models", "gpt-4o"],
+        "models --refresh": ["models", "--refresh"],
         "doctor": ["doctor"],
         "doctor --tokens": ["doctor", "--tokens"],
-        "replay": ["replay", str(script), "--model", "openai/gpt-4o"],
-        "-p, demo model": ["-p", _QUESTION, "--model", "demo/offline"],
-        "-p, OpenAI wire": ["-p", _QUESTION, "--model", "openai/scripted", "--api-base", api_base],
+        "replay": ["replay", transcript, "--model", "openai/gpt-4o"],
+        "replay, table": ["replay", transcript, "--model", "openai/gpt-4o", "--format", "table"],
+        "inspect SESSION": ["inspect", session],
+        "inspect": ["inspect", "q1"],
+        "inspect --verify": ["inspect", "q1", "--verify"],
     }
-    return {
-        _BARE: Command([python, "-c", "pass"]),
-        _HTTPX: Command([python, "-c", "import httpx"]),
-        **{
-            name: Command([python, "-m", "rolling_chat", *argv], {"OPENAI_API_KEY": "sk-none"})
-            for name, argv in ours.items()
-        },
-    }
+
+
+def _litellms_table() -> Path:
+    spec = importlib.util.find_spec("litellm")
+    if spec is None or spec.origin is None:
+        raise RuntimeError("litellm is not installed")
+    return Path(spec.origin).parent / "model_prices_and_context_window_backup.json"
 
 
 def _install_llm(place: Desk, api_base: str, commands: dict[str, Command]) -> str:
@@ -117,11 +142,12 @@ def _install_llm(place: Desk, api_base: str, commands: dict[str, Command]) -> st
 def _time(place: Desk, command: Command, into: Runs, arrived: list[float]) -> None:
     environ = program_environment(place.home, **command.environ)
     output = place.folder / "output"
+    argv = [build_session(place, _MESSAGES) if word == FRESH else word for word in command.argv]
     arrived.clear()
     with output.open("wb") as out:
         began = time.perf_counter()
         child = subprocess.Popen(
-            command.argv, cwd=place.folder, env=environ, stdin=subprocess.DEVNULL, stdout=out, stderr=out
+            argv, cwd=place.folder, env=environ, stdin=subprocess.DEVNULL, stdout=out, stderr=out
         )
         _, status, used = os.wait4(child.pid, 0)
         ended = time.perf_counter()

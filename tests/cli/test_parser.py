@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import argparse
+from collections.abc import Iterator
+
 import pytest
 
+from rolling_chat.cli import parser
 from rolling_chat.cli.parser import command_of, read_options
+from tests.benchmarks.oneshot import command_lines
 
 
 @pytest.mark.parametrize(
@@ -31,3 +36,21 @@ from rolling_chat.cli.parser import command_of, read_options
 )
 def test_a_command_is_found(argv: list[str], function: str) -> None:
     assert command_of(read_options(argv)).__name__ == function
+
+
+def test_a_benchmark_measures_every_command_that_runs_once() -> None:
+    lines = command_lines("s1", "file", "http://127.0.0.1:9").values()
+    measured = {read_options(line).run for line in lines if line not in (["--help"], ["--version"])}
+    there_are = set(_functions(parser._parser(with_commands=True)))
+    assert measured == there_are - {"rolling_chat.cli.interactive:run_chat"} | {
+        parser._SCRIPT,
+        parser._TOKEN_LOG,
+    }
+
+
+def _functions(of: argparse.ArgumentParser) -> Iterator[str]:
+    yield of.get_default("run")
+    for action in of._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for command in action.choices.values():
+                yield from _functions(command)
