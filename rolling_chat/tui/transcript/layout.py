@@ -6,7 +6,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from rolling_chat.text import visible, waits
 from rolling_chat.tui.state.items import FOLDED_KINDS, Item, Kind, Status
@@ -15,6 +15,9 @@ from rolling_chat.tui.transcript.colors import Look
 from rolling_chat.tui.transcript.heights import Fenwick
 from rolling_chat.tui.transcript.lines import Line, fitted
 from rolling_chat.tui.transcript.render import body_lines, foot_lines, head_lines, lead_lines
+
+if TYPE_CHECKING:
+    from rolling_chat.tui.transcript.growing import Growing
 
 KEPT_LINES = 8_000
 _FED_CHARS = 16_384  # characters made fit for the terminal at a time
@@ -132,6 +135,7 @@ class ItemLayout:
         self._settled = 0  # blocks of the flow that are pieces
         self._is_behind = False  # the flow has more to settle
         self._body = 0  # where the body's pieces begin
+        self._growing: Growing | None = None
         self._begin()
 
     @property
@@ -249,6 +253,7 @@ class ItemLayout:
         item = self.item
         self._source = _source(item, is_open=self.is_open)
         self._shown, self._held, self._above, self._settled = 0, "", "", 0
+        self._growing = _growing_of(item)
         self._flow = _flow_of(item)
         self._append(Piece(Part.LEAD))
         if item.kind in FOLDED_KINDS:
@@ -347,7 +352,10 @@ class ItemLayout:
             case Part.FOOT:
                 return foot_lines(item, look)
             case Part.BODY if piece.block is not None:
-                lines = body_lines(item, piece.block, look, self._flow.links, is_first=at == self._body)
+                growing = self._growing if at >= self._body + self._settled else None
+                lines = body_lines(
+                    item, piece.block, look, self._flow.links, is_first=at == self._body, growing=growing
+                )
                 return [Line(()), *lines] if piece.block.gap else lines
         return []
 
@@ -359,6 +367,14 @@ def _flow_of(item: Item) -> _Flow:
     from rolling_chat.tui.transcript.splitter import Splitter  # noqa: PLC0415
 
     return Splitter()
+
+
+def _growing_of(item: Item) -> Growing | None:
+    if item.kind is not Kind.ASSISTANT or item.status is not Status.LIVE:
+        return None
+    from rolling_chat.tui.transcript.growing import Growing  # noqa: PLC0415  # as the parser
+
+    return Growing()
 
 
 def rows_about(text: str, width: int) -> int:

@@ -75,6 +75,15 @@ def wrapped(spans: Spans, width: int) -> list[Line]:
     return [Line(tuple(_cut(segments, start, end)), joint=joint) for start, end, joint in breaks]
 
 
+def wrapped_on(spans: Spans, width: int) -> tuple[list[Line], StyledLine]:
+    """Wrap a line of text that will go on; return its rows but the last, and the spans of that one."""
+    segments = list(_segments(spans))
+    text = "".join(segment.text for segment in segments)
+    *breaks, last = _breaks(text, max(1, width))
+    rows = [Line(tuple(_cut(segments, start, end)), joint=joint) for start, end, joint in breaks]
+    return rows, [(one.text, one.style or Style()) for one in _cut(segments, last[0], len(text))]
+
+
 def folded(spans: Spans, width: int) -> list[Line]:
     """Fold a line of code into rows of at most `width` cells, keeping every character."""
     segments = list(_segments(spans))

@@ -64,6 +64,12 @@ PARSER = _whole_parser()
 """Reads what one block holds, links and emphasis included."""
 
 
+def paragraph_in(text: str, environment: dict[str, Any]) -> str | None:
+    """Return the inline text of Markdown that is a single paragraph; None for any other."""
+    tokens = _BLOCK_PARSER.parse(text, environment)
+    return tokens[1].content if len(tokens) == 3 and tokens[0].type == "paragraph_open" else None
+
+
 @dataclass(frozen=True, slots=True)
 class Top:
     """A top-level block as the parser found it, with the positions of its items if it is a list."""

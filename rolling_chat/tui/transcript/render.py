@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
 from rich.segment import Segment
@@ -15,6 +16,9 @@ from rolling_chat.tui.state.items import Item, Kind, Status
 from rolling_chat.tui.transcript.blocks import Block, BlockKind, Links
 from rolling_chat.tui.transcript.colors import Look, Palette, diff_lines, is_diff
 from rolling_chat.tui.transcript.lines import Line, cells, folded, framed, padded, wrapped
+
+if TYPE_CHECKING:
+    from rolling_chat.tui.transcript.growing import Growing
 
 GUTTER = 2
 LIVE_MARK = "▍ "
@@ -40,7 +44,7 @@ _REPLY_WORD = {
 
 def warm_up() -> None:
     """Import what drawing the first answer needs, which takes some 60 ms; may be called in any thread."""
-    from rolling_chat.tui.transcript import splitter  # noqa: F401, PLC0415
+    from rolling_chat.tui.transcript import growing, splitter  # noqa: F401, PLC0415
     from rolling_chat.tui.transcript.markdown import block_lines  # noqa: PLC0415
 
     block_lines(Block(BlockKind.CODE, "x = 1", 0, info="python"), 40, Palette(), {})
@@ -82,16 +86,23 @@ def head_lines(item: Item, look: Look, *, is_open: bool, note: str) -> list[Line
             return []
 
 
-def body_lines(item: Item, block: Block, look: Look, links: Links, *, is_first: bool) -> list[Line]:
-    """Return the lines of one block of an item's text, at most `look.width` cells wide."""
+def body_lines(
+    item: Item, block: Block, look: Look, links: Links, *, is_first: bool, growing: Growing | None = None
+) -> list[Line]:
+    """Return the lines of one block of an item's text, at most `look.width` cells wide.
+
+    `growing` remembers what is drawn of a block that streams in.
+    """
     palette, ground = look.palette, look.palette.style(look.palette.text)
     match item.kind:
         case Kind.ASSISTANT:
             from rolling_chat.tui.transcript.markdown import block_lines  # noqa: PLC0415  # not before an answer
 
-            lines = block_lines(block, min(_PROSE_CELLS, max(1, look.width - GUTTER)), palette, links)
-            front = Segment("  ", ground)
-            return framed(lines, front, front, is_text=False)
+            width, front = min(_PROSE_CELLS, max(1, look.width - GUTTER)), Segment("  ", ground)
+            grown = growing.lines(block, width, palette, links, front) if growing is not None else None
+            if grown is not None:
+                return grown
+            return framed(block_lines(block, width, palette, links), front, front, is_text=False)
         case Kind.USER:
             raised = palette.style(palette.text, bold=True, raised=True)
             mark = Segment("❯ " if is_first else "  ", palette.style(palette.accent, bold=True, raised=True))
