@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from textual import work
-from textual.geometry import Offset, Size
+from textual.geometry import Offset, Region, Size
 from textual.scroll_view import ScrollView
 from textual.scrollbar import ScrollBar
 from textual.selection import Selection
@@ -38,7 +38,7 @@ class RowScroller(ScrollView):
     """A base class that turns wheel, scroll bar and Textual's own scrolling into moves by lines or rows."""
 
     _is_settling = False
-    _thumb: tuple[object, ...] = ()
+    _thumb: _Thumb | None = None
 
     def move_lines(self, lines: int) -> None:
         """Scroll by a number of lines."""
@@ -101,15 +101,34 @@ class RowScroller(ScrollView):
             self._is_settling = False
 
     def _move_thumb(self, height: int, top: int, total: int) -> None:
-        """Redraw the scroll bar only if its thumb would look different, in eighths of a row."""
+        """Redraw the scroll bar only where its thumb looks different, in eighths of a row."""
         bar, scale = self.vertical_scrollbar, 8 * height / max(1, total)
-        thumb = (height, total > height, round(top * scale), round((top + height) * scale))
-        if thumb != self._thumb:
-            self._thumb = thumb
+        thumb = _Thumb(height, total > height, round(top * scale), round((top + height) * scale))
+        before, self._thumb = self._thumb, thumb
+        if before is None or before[:2] != thumb[:2]:
             bar.window_virtual_size, bar.window_size, bar.position = total, height, top
             return
         for name, value in (("window_virtual_size", total), ("window_size", height), ("position", top)):
             bar.set_reactive(getattr(ScrollBar, name), value)
+        if thumb != before:
+            bar.refresh(*(Region(0, row, bar.size.width, 1) for row in _changed_rows(before, thumb)))
+
+
+class _Thumb(NamedTuple):
+    """What a scroll bar shows: its height, whether there is a thumb, and its ends in eighths of a row."""
+
+    height: int
+    is_shown: bool
+    start: int
+    end: int
+
+
+def _changed_rows(before: _Thumb, after: _Thumb) -> set[int]:
+    """Return the rows around both ends of a thumb that moved; Textual draws one of a row at least."""
+    rows: set[int] = set()
+    for one, other in ((before.start, after.start), (before.end, after.end)):
+        rows |= set(range(min(one, other) // 8 - 1, max(one, other) // 8 + 3))
+    return rows & set(range(after.height))
 
 
 class SelectableRows(RowScroller):
