@@ -266,6 +266,14 @@ class Document:
             self._heights.set(ordinal, layout.height)
             self.revision += 1
 
+    def advance_above(self, place: Place) -> bool:
+        """Lay out more of the item above a position; return whether it was unfinished."""
+        ordinal = place.ordinal - 1
+        if ordinal not in self.ordinals or self._layout(ordinal).is_whole:
+            return False
+        self.advance(ordinal, SLICE)
+        return True
+
     def _layout(self, ordinal: int) -> ItemLayout:
         layout = self._layouts.get(ordinal)
         if layout is not None:

@@ -114,6 +114,9 @@ class Viewport:
             return
         if lines < 0:
             above = self.document.backward(self.anchor, -lines)
+            # what took long may have been another program's turn: nobody is to stand still for that
+            if not above and self.document.advance_above(self.anchor):
+                above = self.document.backward(self.anchor, -lines)
             if not above:
                 return
             self._go(above[0].place)

@@ -280,3 +280,24 @@ def test_who_moves_before_the_paint_moves_over_what_is_there(
     for row in viewport.rows:
         assert row.place.ordinal in items.ordinals
         assert row.line.text in ("", items.at(row.place.ordinal).text)
+
+
+def test_who_goes_up_is_not_held_by_an_item_whose_laying_out_was_interrupted() -> None:
+    now, is_busy = 0.0, False
+
+    def clock() -> float:
+        nonlocal now
+        now += is_busy
+        return now
+
+    items = ItemList([Item(f"i{n}", Kind.ASSISTANT, f"message {n}\n\nand more") for n in range(60)])
+    viewport = Viewport(Document(items, Look(40, Palette()), clock=clock), 10)
+    viewport.update()
+    is_busy = True
+    for _ in range(3):
+        viewport.move(-10)
+    held = viewport.anchor
+    is_busy = False
+    for _ in range(3):
+        viewport.move(-10)
+    assert viewport.anchor.ordinal < held.ordinal - 5
