@@ -121,8 +121,10 @@ def _contents(name: str) -> bytes:
     for folder in _folders():
         path = folder / published.file_name
         try:
-            contents = path.read_bytes()
+            contents = path.read_bytes() if path.is_file() else b""
         except OSError:
+            continue
+        if not contents:
             continue
         if hashlib.sha256(contents).hexdigest() == published.sha256:
             return contents

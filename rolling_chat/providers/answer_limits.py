@@ -17,8 +17,11 @@ from typing import Any
 
 import httpx
 
+from rolling_chat.providers.http_stack import load_http_stack
 from rolling_chat.providers.protocol import ErrorKind, ProviderError
 from rolling_chat.providers.whole_answers import as_events, clean_line
+
+load_http_stack()  # a thread imports this module, an event loop makes the first connection
 
 MAX_STREAM_BYTES = 128_000_000
 """Of a streamed answer: 128,000 tokens, each an event of its own, come to some 50 MB."""

@@ -5,8 +5,15 @@ from __future__ import annotations
 from contextlib import suppress
 from importlib import import_module
 
-# httpx imports the first two at its first connection, we the third at the first error.
-_AT_FIRST_USE = ("httpcore", "anyio._backends._asyncio", "rolling_chat.providers.errors")
+# httpx and what is below it import all but the last at the first connection, we the last at the first error.
+_AT_FIRST_USE = (
+    "httpcore",
+    "sniffio",
+    "anyio.to_thread",
+    "anyio._core._synchronization",
+    "anyio._backends._asyncio",
+    "rolling_chat.providers.errors",
+)
 
 
 def load_http_stack() -> None:

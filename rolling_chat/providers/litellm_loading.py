@@ -20,7 +20,6 @@ from typing import Any
 
 from rolling_chat.gc_tuning import kept_to_the_end
 from rolling_chat.private_files import PrivateFileHandler
-from rolling_chat.providers.http_stack import load_http_stack
 from rolling_chat.redaction import RedactingFilter
 
 _BEFORE_IMPORT = {
@@ -68,7 +67,6 @@ def load_litellm(log_file: Path | None, secrets: Iterable[str] = ()) -> ModuleTy
                 _make_quiet(module)
                 _limit_answers()
                 _build_models(module)
-                load_http_stack()
                 _load_late_parts()
             _loaded = module
     return _loaded
