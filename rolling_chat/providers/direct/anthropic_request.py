@@ -109,7 +109,7 @@ def anthropic_body(arguments: Mapping[str, Any], *, output_limit: int = 0) -> Js
 
 
 def _body(arguments: Mapping[str, Any], output_limit: int) -> JsonObject:
-    if not arguments.keys() <= _UNDERSTOOD or not arguments.get("api_key"):
+    if not arguments.keys() <= _UNDERSTOOD or not _string(arguments.get("api_key")):
         raise _NotUnderstoodError
     name, messages = _name(arguments), list(_dicts(arguments.get("messages")))
     start = 1 if messages and messages[0].get("role") == "system" else 0
@@ -131,10 +131,11 @@ def _body(arguments: Mapping[str, Any], output_limit: int) -> JsonObject:
 
 def _name(arguments: Mapping[str, Any]) -> str:
     """Return the name by which Anthropic has the model."""
-    prefix, slash, name = str(arguments.get("model")).partition("/")
+    prefix, slash, name = _string(arguments.get("model")).partition("/")
     if not slash:  # litellm looks the provider up by name and address
         prefix, name = ("anthropic", prefix) if prefix in _BUDGETED | _ADAPTIVE else ("", "")
         prefix = "" if arguments.get("api_base") else prefix
+    _string(arguments.get("api_base") or "")
     if prefix != "anthropic" or not name or "/" in name or name in _COMPLETION_MODELS:
         raise _NotUnderstoodError
     return name
@@ -274,9 +275,9 @@ def _replies(messages: Iterable[JsonObject]) -> Iterator[JsonObject]:
     ids: set[str] = set()
     for message in messages:
         _allow(message, "role", "content", "name", "tool_calls", "thinking_blocks", "reasoning_content")
-        yield from filter(_is_signed, _dicts(message.get("thinking_blocks") or ()))
+        yield from filter(_is_signed, _dicts(message.get("thinking_blocks", ())))
         yield from _said(message.get("content"))
-        for call in map(_call, _dicts(message.get("tool_calls") or ())):
+        for call in map(_call, _dicts(message.get("tool_calls", ()))):
             if call["id"] not in ids:
                 ids.add(call["id"])
                 yield call

@@ -282,6 +282,8 @@ def test_the_headers_and_the_address_are_those_that_litellm_sends(
     "changes",
     [
         {"api_key": ""},
+        {"api_key": ["sk-ant-key"]},
+        {"messages": [{"role": "user", "content": "hi"}, {"role": "assistant", "tool_calls": False}]},
         {"model": "anthropic/claude-2"},
         {"model": "anthropic/invoke/claude-opus-5"},
         {"model": "claude-of-tomorrow"},
