@@ -23,6 +23,7 @@ from rolling_chat.messages import (
     pack_contents,
     user_message,
 )
+from rolling_chat.partly_read import PartlyRead
 from rolling_chat.providers.background_thread import in_background
 from rolling_chat.sessions.records import StoreError, Stretch
 from rolling_chat.sessions.store import SessionStore
@@ -34,6 +35,8 @@ _FIRST = 300  # messages that are read at once: more than any screen shows
 _PLAIN = 2_000  # newest messages whose texts are kept as they are: what prompts are mostly made of
 _MAX_PACKED = 1_000  # messages a turn: more than a turn has
 _SLICE = 250  # messages that are read at a time afterwards, and shown: a few milliseconds
+_SOON = 2_000  # messages that are read without being asked for: in a tenth of a second
+_AROUND = 16  # messages before and after one that is missing: a turn, mostly
 _MAX_SHOWN = 100_000  # characters of what the screen shows instead of a result
 _LONG_REPLY = 300_000  # characters: stored and indexed in some 5 ms
 
@@ -58,7 +61,9 @@ class Conversation:
         self.version = 0  # grows with every change
         self._listener = listener
         self._counts = counts
-        self._messages, self._above, stored = store.stretch(session_id, _FIRST)
+        self._found: dict[int, Message] = {}  # read from among what was not read
+        self._line: Sequence[int] = ()  # where those are stored that were not read
+        self._messages, self._above, stored, self._unread = store.stretch(session_id, _FIRST)
         counts.load(self._messages, stored)
         self._open: _OpenReply | None = None
         self._reading = asyncio.Lock()
@@ -77,6 +82,40 @@ class Conversation:
     def recent(self) -> Sequence[Message]:
         """The part of the branch read so far, its newest messages; never empty for a branch that has any."""
         return self._messages
+
+    @property
+    def branch(self) -> Sequence[Message]:
+        """The branch as far as it was read: of what is missing NotReadError is raised. It does not change."""
+        if not self._above:
+            return tuple(self._messages)
+        return PartlyRead(self._unread, dict(self._found), tuple(self._messages))
+
+    @property
+    def is_long(self) -> bool:
+        """Whether so much has not been read that it is read only when somebody asks for it."""
+        return self._unread > _SOON
+
+    async def read_missing(self, index: int) -> None:
+        """Read the messages around an index that were not read, off the event loop. Raises StoreError."""
+        async with self._reading:
+            if self._unread - index > _SLICE:
+                await in_background(partial(self._read_around, index))
+            elif above := self._above:
+                self._put_before(await in_background(partial(self._read_up_from, above)), above)
+
+    async def read_up(self) -> None:
+        """Read the messages that stand above those that were read. Raises StoreError."""
+        await self.read_missing(self._unread - 1)
+
+    def _read_around(self, index: int) -> None:
+        above, unread = self._above, self._unread
+        if len(self._line) != unread:
+            self._line = self.store.line(self.session_id, above)
+        first = max(0, index - _AROUND)
+        found = self.store.some(self._line[first : min(unread, index + _AROUND)])
+        if self._above == above:
+            self._counts.load(found.messages, found.counts)
+            self._found.update(enumerate(found.messages, first))
 
     @property
     def is_whole(self) -> bool:
@@ -107,7 +146,7 @@ class Conversation:
         if self._above != above:
             return
         self._messages[:0] = older.messages
-        self._above = older.above
+        self._set_above(older.above, older.before)
         self._counts.load(older.messages, older.counts)
         if self._listener.on_older is not None:
             self._listener.on_older(older.messages)
@@ -118,16 +157,18 @@ class Conversation:
 
     def reload(self) -> bool:
         """Read the newest messages of the branch again; return whether they had changed."""
-        fresh, above, stored = self.store.stretch(self.session_id, _FIRST)
+        fresh, above, stored, before = self.store.stretch(self.session_id, _FIRST)
         # what stands above a message never changes: what was read of that stays
         at = _place_of(fresh[0].id, self._messages) if fresh else 0
         if at is None:
-            self._messages, self._above = fresh, above
+            self._messages, self._found, self._line = fresh, {}, ()
+            self._set_above(above, before)
         elif fresh == self._messages[at:]:
             return False
         else:
             self._messages[at:] = fresh
-            self._above = self._above if at else above
+            if not at:
+                self._set_above(above, before)
         self._counts.load(fresh, stored)
         self.version += 1
         return True
@@ -137,10 +178,16 @@ class Conversation:
         ids = [message.id for message in self._messages]
         if not head or head in ids:
             del self._messages[ids.index(head) + 1 if head else 0 :]
-            self._above = self._above if head else ""
+            if not head:
+                self._set_above("", 0)
             self.version += 1
         else:
             self.reload()
+
+    def _set_above(self, above: str, unread: int) -> None:
+        """Note what was not read, where what was found of it may be of another branch."""
+        self._found = {index: one for index, one in self._found.items() if index < unread} if above else {}
+        self._above, self._unread, self._line = above, unread, self._line[:unread]
 
     def save_counts(self) -> None:
         """Store the token counts made since the last time, so that no later process repeats them."""

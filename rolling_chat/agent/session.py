@@ -134,6 +134,11 @@ class Session:
         with in_words():
             return self.conversation.messages
 
+    async def read_up(self, *, whole: bool) -> None:
+        """Read the messages above those that were read, the next ones or all. Raises ChatError."""
+        with in_words():
+            await (self.conversation.read_rest() if whole else self.conversation.read_up())
+
     @property
     def model(self) -> str:
         """The model that answers; in an outage of the session's own (`chosen`) one of its fallbacks."""
@@ -310,16 +315,16 @@ class Session:
         return window_line(self._runtime, model, address)
 
     async def _ready_to_plan(self, emit: Emit) -> None:
-        """Wait until the summarizer has freed the server, the window is known, and the branch is read."""
+        """Wait until the summarizer has freed the server, the window is known, and a report is made."""
         await self.summarizer.has_yielded()
         if line := await self.ask_server():
             await emit(Noticed(line))
-        await self.preview.whole()
+        await self.preview.settled()
 
     async def count_beginning(self) -> None:
         """Have the next request counted as far as it stands, if a server nearby counts, for the gauge."""
         if self.gate.idle.is_set() and not self.state.is_followed:
-            await self._counter.count_beginning(self.messages)
+            await self._counter.count_beginning(self.conversation.branch)
 
     def refresh(self) -> bool:
         """Read what another process wrote to the session that it has open; return whether there was anything.

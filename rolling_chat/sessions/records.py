@@ -87,12 +87,14 @@ class LeftBranch:
 class Stretch(NamedTuple):
     """A part of a branch, oldest first; `above` is the message before its first, empty at the root.
 
-    `counts` are the token counts that were stored with the messages, by id and by name.
+    `counts` are the token counts that were stored with the messages, by id and by name. `before` counts the
+    messages of the branch that stand before its first.
     """
 
     messages: list[Message]
     above: str
     counts: Counts
+    before: int = 0
 
 
 class SessionChanges(TypedDict, total=False):

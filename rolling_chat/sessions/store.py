@@ -6,7 +6,7 @@ import contextlib
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Unpack
 
@@ -210,6 +210,16 @@ class SessionStore:
             session = directory.exact(connection, session_id)
             tip = directory.info(connection, session).head if head is None else head
             return tree.stretch(connection, tree.require_message(connection, tip) if tip else None, most)
+
+    def line(self, session_id: str, head: str) -> Sequence[int]:
+        """Return where each message of the branch down to `head` is stored, for `some`, from the root on."""
+        with _naming(session_id), self._database.read() as connection:
+            return tree.numbers(connection, tree.require_message(connection, head))
+
+    def some(self, numbers: Sequence[int]) -> Stretch:
+        """Return the messages that are stored at some places of a `line`, oldest first."""
+        with self._database.read() as connection:
+            return tree.some(connection, numbers)
 
     def append(self, session_id: str, message: Message, touched: Iterable[FileTouch] = ()) -> Message:
         """Add `message` below the head and move the head; return it with its id and time.

@@ -43,6 +43,15 @@ _BRANCH = f"""
     SELECT {", ".join(MESSAGE_COLUMNS)} FROM branch JOIN message USING (number)
 """  # noqa: S608 - our own names
 
+_NUMBERS = """
+    WITH RECURSIVE branch (number) AS (
+        SELECT ?
+        UNION ALL
+        SELECT message.parent FROM branch JOIN message USING (number) WHERE message.parent IS NOT NULL
+    )
+    SELECT number FROM branch
+"""
+_ABOVE = "SELECT parent, depth FROM message WHERE number = ?"
 
 _ALL = -1
 
@@ -55,13 +64,30 @@ def branch(connection: sqlite3.Connection, head: int | None) -> list[Message]:
 def stretch(connection: sqlite3.Connection, head: int | None, most: int | None) -> Stretch:
     """Return the newest of a branch, some `most` of its messages: results are never without their call."""
     messages, counts = list[Message](), dict[str, Mapping[str, int]]()
+    before = 0
     while head is not None and (not messages or messages[0].role == "tool"):
         rows = _newest(connection, head, 1 if messages else _ALL if most is None else most)
         messages[:0] = _messages(connection, rows)
         counts |= {message_id(row[0]): found for row in rows if (found := read_counts(row))}
         first = message_number(messages[0].id)
-        head = connection.execute("SELECT parent FROM message WHERE number = ?", (first,)).fetchone()[0]
-    return Stretch(messages, "" if head is None else message_id(head), counts)
+        head, depth = connection.execute(_ABOVE, (first,)).fetchone()
+        before = depth - 1
+    return Stretch(messages, "" if head is None else message_id(head), counts, before)
+
+
+def numbers(connection: sqlite3.Connection, head: int) -> list[int]:
+    """Return the row numbers of a branch from the root to `head`."""
+    return sorted(row[0] for row in connection.execute(_NUMBERS, (head,)))
+
+
+def some(connection: sqlite3.Connection, wanted: Sequence[int]) -> Stretch:
+    """Return the messages in some rows, oldest first, as if nothing stood above them."""
+    marks = ", ".join("?" * len(wanted))
+    columns = ", ".join(MESSAGE_COLUMNS)
+    statement = f"SELECT {columns} FROM message WHERE number IN ({marks}) ORDER BY number"  # noqa: S608 - our own
+    rows = connection.execute(statement, tuple(wanted)).fetchall()
+    counts = {message_id(row[0]): found for row in rows if (found := read_counts(row))}
+    return Stretch(_messages(connection, rows), "", counts)
 
 
 def _newest(connection: sqlite3.Connection, head: int, most: int) -> list[sqlite3.Row]:

@@ -245,6 +245,7 @@ class Summaries:
         has_begun, self._notice = False, ""
         try:
             while self._is_wanted():
+                await self._state.conversation.read_rest()
                 source, expected = self._source(), self._generation
                 if (due := await source.due()) is None:
                     break

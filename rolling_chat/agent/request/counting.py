@@ -19,6 +19,7 @@ from rolling_chat.context.measured_sizes import (
 )
 from rolling_chat.context.tokens import bounding_estimator
 from rolling_chat.messages import Ending, Message, Usage
+from rolling_chat.partly_read import read_parts
 from rolling_chat.providers import wire
 from rolling_chat.providers.background_thread import in_background
 from rolling_chat.sessions.records import Counts
@@ -122,12 +123,12 @@ class SessionCounts:
         if reported is None:
             return MeasuredSizes(model)
         sizes, replies = dict[SizeKey, int](), dict[SizeKey, int]()
-        for index, (message, given) in enumerate(zip(planned[1:], branch, strict=True), 1):
+        for index, given in read_parts(branch):
             for characters, tokens in reported.sizes.get(given.id, {}).items():
-                sizes[index, characters] = tokens
+                sizes[index + 1, characters] = tokens
             characters, tokens = reported.replies.get(given.id, (0, 0))
-            if tokens and characters == characters_of(message):
-                replies[index, characters] = tokens
+            if tokens and characters == characters_of(planned[index + 1]):
+                replies[index + 1, characters] = tokens
         return MeasuredSizes(model).add(sizes).add_replies(replies)
 
     def confirmed(self, branch: Sequence[Message], measured: MeasuredSizes) -> Confirmed | None:
@@ -143,21 +144,27 @@ class SessionCounts:
         return None
 
     def measure(
-        self, branch: Sequence[Message], sizes: TokensByKey, model: str, confirmed: Confirmed | None = None
+        self,
+        branch: Sequence[Message],
+        sizes: TokensByKey,
+        model: str,
+        confirmed: Confirmed | None = None,
+        end: int | None = None,
     ) -> None:
-        """Add sizes that `model` reported of the messages of `branch`, whose first has index 1.
+        """Add sizes that `model` reported of the messages of `branch` before `end`, whose first has index 1.
 
         `confirmed` is its count of the prompt that ended with the last of them.
         """
-        reported = self._reported[model]
+        reported, end = self._reported[model], len(branch) if end is None else end
         for (index, characters), tokens in sizes.items():
-            if 0 < index <= len(branch):
+            if 0 < index <= end:
                 message = branch[index - 1]
                 reported.sizes[message.id][characters] = tokens
                 self._unsaved[message.id] = message
-        if confirmed is not None and branch:
-            reported.fixed[branch[-1].id] = (confirmed.estimate, confirmed.fixed)
-            self._unsaved[branch[-1].id] = branch[-1]
+        if confirmed is not None and end:
+            last = branch[end - 1]
+            reported.fixed[last.id] = (confirmed.estimate, confirmed.fixed)
+            self._unsaved[last.id] = last
 
     def forget(self, branch: Sequence[Message], model: str) -> None:
         """Forget what `model` reported of messages, those of `branch` in the store as well."""

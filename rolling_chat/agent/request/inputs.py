@@ -7,10 +7,12 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
 from threading import Lock
+from typing import overload
 
 from rolling_chat.context import Calibration, ContextConfig
 from rolling_chat.context.tokens import Tools
 from rolling_chat.messages import Json, JsonObject, Message
+from rolling_chat.partly_read import PartlyRead
 from rolling_chat.providers import wire
 from rolling_chat.providers.text_calls import describe_tools
 
@@ -26,8 +28,10 @@ class SeenBranch:
 
     def below(
         self, system: Message, branch: Sequence[Message], model: str, *, pictures: bool
-    ) -> list[Message]:
+    ) -> Sequence[Message]:
         """Return `system` and the messages of `branch` as `model` may see them, see `wire.for_model`."""
+        if isinstance(branch, PartlyRead):
+            return _ShownParts(system, branch, model, pictures)
         with self._lock:
             count = _common(self._given, branch) if self._kind == (model, pictures) else 0
             new = branch[count:]
@@ -35,6 +39,33 @@ class SeenBranch:
             self._given[count:] = new
             self._shown[count:] = wire.for_model(new, model, pictures=pictures)
             return [system, *self._shown]
+
+
+class _ShownParts(Sequence[Message]):
+    """A system message and a branch as a model may see it, of which only what is asked for is made."""
+
+    def __init__(self, system: Message, branch: PartlyRead, model: str, pictures: bool) -> None:
+        self._system, self._branch = system, branch
+        self._model, self._pictures = model, pictures
+
+    @overload
+    def __getitem__(self, at: int) -> Message: ...
+
+    @overload
+    def __getitem__(self, at: slice) -> Sequence[Message]: ...
+
+    def __getitem__(self, at: int | slice) -> Message | Sequence[Message]:
+        places = range(len(self))[at]
+        return self._at(places) if isinstance(places, int) else tuple(map(self._at, places))
+
+    def __len__(self) -> int:
+        return len(self._branch) + 1
+
+    def _at(self, index: int) -> Message:
+        if not index:
+            return self._system
+        (shown,) = wire.for_model((self._branch[index - 1],), self._model, pictures=self._pictures)
+        return shown
 
 
 def _common(one: Sequence[Message], other: Sequence[Message]) -> int:
@@ -65,7 +96,9 @@ class RequestInputs:
         """The tools in the form in which they take room: schemas, or a part of the system prompt."""
         return describe_tools(self.tools) if self.text_tools else self.tools
 
-    def prompt(self, branch: Sequence[Message], model: str, seen: SeenBranch | None = None) -> list[Message]:
+    def prompt(
+        self, branch: Sequence[Message], model: str, seen: SeenBranch | None = None
+    ) -> Sequence[Message]:
         """Return the messages to plan: the system prompt, then the branch as `model` may see it.
 
         `seen` remembers what it was made of before, for a branch that grows.

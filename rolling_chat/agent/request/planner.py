@@ -154,7 +154,7 @@ class Planner:
         self.summary = self._runtime.store.summary(self._session_id)
         self._revision += 1
 
-    def planned(self, branch: Sequence[Message]) -> list[Message]:
+    def planned(self, branch: Sequence[Message]) -> Sequence[Message]:
         """Return the messages to plan the next request from: the system prompt, then the branch."""
         setup = self.setup
         return setup.inputs(setup.config).prompt(branch, setup.model, self._seen_branch)
@@ -288,8 +288,8 @@ class Planner:
         plan = self._plan
         if not sizes or plan is None or plan.index is None:
             return
-        counted = branch[: plan.index.seen - 1]  # the system message is no part of the branch
-        self.counts.measure(counted, sizes, self.setup.model, plan.confirmed)
+        end = min(len(branch), plan.index.seen - 1)  # the system message is no part of the branch
+        self.counts.measure(branch, sizes, self.setup.model, plan.confirmed, end)
 
     def succeed(self, usage: Usage, reply: Message, branch: Sequence[Message]) -> None:
         """Learn from an answered request, whose reply is in `branch`; discard a learned limit below it."""
@@ -482,7 +482,7 @@ class Planner:
 
     def _given(
         self, inputs: RequestInputs, branch: Sequence[Message], plan: ContextPlan | None
-    ) -> tuple[list[Message], ContextPlan]:
+    ) -> tuple[Sequence[Message], ContextPlan]:
         """The messages to plan, and the plan with what the model has counted of them."""
         model, plan = self.setup.model, plan or ContextPlan()
         messages = inputs.prompt(branch, model, self._seen_branch)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Sequence
 from functools import partial
+from typing import TypeVar
 
 from rolling_chat.agent.errors import in_words
 from rolling_chat.agent.request.builder import PlannedRequest, ToolChoice
@@ -12,13 +14,19 @@ from rolling_chat.agent.request.prompt_counter import PromptCounter
 from rolling_chat.agent.session_state import SessionState
 from rolling_chat.context import ContextOverflowError, PromptReport
 from rolling_chat.messages import Message
+from rolling_chat.partly_read import NotReadError, with_last
 from rolling_chat.providers.background_thread import in_background
+
+Made = TypeVar("Made")
+
+_MAX_MISSING = 40  # parts that are read one by one before all is read: old messages that are still sent
 
 
 class RequestPreview:
     """Reports what the next request of a session would be, reusing a report until something changes.
 
-    A request that is too long has a report as well. Methods raise ChatError where the branch cannot be read.
+    Of a long branch that has just been opened the newest part is enough for it, mostly. A request that is
+    too long has a report as well. Methods raise ChatError where the branch cannot be read.
     """
 
     def __init__(self, state: SessionState, counter: PromptCounter) -> None:
@@ -32,32 +40,32 @@ class RequestPreview:
     @property
     def is_ready(self) -> bool:
         """Whether the report can be made at once: the branch is read, and little is left to count."""
-        if not self._conversation.is_whole or self._making.locked():
+        if self._making.locked() or not (self._conversation.is_whole or self._conversation.is_long):
             return False
         if self._report is not None and self._report[0] == self._revision:
             return True
-        messages = self._conversation.messages
-        return not self._planner.counts.uncounted(messages) and self._planner.is_quick(messages)
+        is_counted = not self._planner.counts.uncounted(self._conversation.recent)
+        return is_counted and self._planner.is_quick(self._conversation.branch)
 
     @property
     def can_vary(self) -> bool:
         """Whether the report of a varied request can be made at once."""
         with in_words():
-            return self._planner.is_quick(self._conversation.messages)
+            return self._planner.is_quick(self._conversation.branch)
 
     def report(self) -> PromptReport:
         """Return the report of the next request, making it if there is none."""
         revision = self._revision
         if self._report is None or self._report[0] != revision:
             with in_words():
-                return self._keep(revision, self._planner.look(self._conversation.messages))
+                return self._keep(revision, self._on_branch(self._planner.look))
         return self._report[1]
 
     def report_with(self, draft: str) -> PromptReport:
         """Return the report of the next request as if `draft` was sent; nothing is changed."""
+        said = Message("user", draft)
         with in_words():
-            branch = self._conversation.messages
-        return self._planner.preview([*branch, Message("user", draft)])
+            return self._on_branch(lambda branch: self._planner.preview(with_last(branch, said)))
 
     async def ready(self) -> None:
         """Wait until the report can be had at once, made off the event loop where that takes long."""
@@ -67,14 +75,22 @@ class RequestPreview:
             await self.warm()
 
     async def warm(self) -> None:
-        """Read the rest of the branch and make the report, off the event loop.
+        """Make the report, off the event loop; read the rest of the branch for it, unless that is long.
 
         What is counted for it is stored, so that no later process counts it again.
         """
         with in_words():
-            await self._conversation.read_rest()
+            if not self._conversation.is_long:
+                await self._conversation.read_rest()
             async with self._making:
                 await self._make()
+
+    async def settled(self) -> None:
+        """Wait until no report is being made, and the branch is read unless it is long. Raises StoreError."""
+        if self._conversation.is_long:
+            async with self._making:
+                return
+        await self.whole()
 
     async def whole(self) -> None:
         """Wait until the branch is read and no report is being made. Raises StoreError."""
@@ -90,27 +106,30 @@ class RequestPreview:
         """
         planner = self._planner
         planner.notice_idleness()
-        await self._counter.count_uncertain(self._conversation.messages, tool_choice)
+        await self._counter.count_uncertain(self._conversation.branch, tool_choice)
         try:
             planned = await self._plan(tool_choice, most)
         except ContextOverflowError:
-            if most or not await self._counter.settle(self._conversation.messages, tool_choice):
+            if most or not await self._counter.settle(self._conversation.branch, tool_choice):
                 raise
             planned = await self._plan(tool_choice, most)
         else:
             report = planned.report
             gave_way = report.trimmed or report.reduced_reserve or report.bound > report.room
-            if gave_way and not most and await self._counter.settle(self._conversation.messages, tool_choice):
+            if gave_way and not most and await self._counter.settle(self._conversation.branch, tool_choice):
                 planned = await self._plan(tool_choice, most)
         planner.take(planned)
         return planned
 
     async def _plan(self, tool_choice: ToolChoice, most: int) -> PlannedRequest:
         planner, conversation = self._planner, self._conversation
-        planner.remember_sizes(conversation.messages)
-        if not planner.is_quick(conversation.messages):
+        planner.remember_sizes(conversation.branch)
+        if not planner.is_quick(conversation.branch):
             return await self._plan_in_background(tool_choice, most)
-        planned = planner.plan(conversation.messages, tool_choice=tool_choice, most=most)
+        try:
+            planned = planner.plan(conversation.branch, tool_choice=tool_choice, most=most)
+        except NotReadError:
+            return await self._plan_in_background(tool_choice, most)
         conversation.save_counts()
         return planned
 
@@ -118,9 +137,8 @@ class RequestPreview:
         planner, conversation = self._planner, self._conversation
         async with self._making:
             while True:
-                branch, revision = tuple(conversation.messages), planner.revision
-                plan = partial(planner.plan, branch, tool_choice=tool_choice, most=most)
-                planned = await in_background(plan)
+                revision = planner.revision
+                planned = await self._in_background(partial(planner.plan, tool_choice=tool_choice, most=most))
                 await in_background(conversation.save_counts)
                 if planner.revision == revision:
                     return planned
@@ -129,12 +147,32 @@ class RequestPreview:
     async def _make(self) -> None:
         if self._state.is_closed:
             return
-        revision, branch = self._revision, tuple(self._conversation.messages)
-        self._planner.remember_sizes(branch)
+        self._planner.remember_sizes(self._conversation.branch)
+        revision = self._revision
         if self._report is None or self._report[0] != revision:
-            self._keep(revision, await in_background(partial(self._planner.look, branch)))
+            preview = await self._in_background(self._planner.look)
+            self._keep(revision, preview)
         if not self._state.is_followed and not self._state.is_closed:
             await in_background(self._conversation.save_counts)
+
+    async def _in_background(self, work: Callable[[Sequence[Message]], Made]) -> Made:
+        """Work on as much of the branch as is needed, off the event loop; read what is missing for it."""
+        if self._planner.pins:  # they may be on any message
+            await self._conversation.read_rest()
+        for _ in range(_MAX_MISSING):
+            try:
+                return await in_background(partial(work, self._conversation.branch))
+            except NotReadError as missing:
+                await self._conversation.read_missing(missing.index)
+        await self._conversation.read_rest()
+        return await in_background(partial(work, self._conversation.branch))
+
+    def _on_branch(self, work: Callable[[Sequence[Message]], Made]) -> Made:
+        """Work on as much of the branch as was read, or on all of it where that is not enough."""
+        try:
+            return work(self._conversation.branch)
+        except NotReadError:
+            return work(self._conversation.messages)
 
     def _keep(self, revision: object, preview: Preview) -> PromptReport:
         self._planner.keep(preview)
@@ -144,4 +182,11 @@ class RequestPreview:
     @property
     def _revision(self) -> object:
         planner = self._planner
-        return (self._conversation.version, planner.revision, planner.setup.model, planner.setup.rolling)
+        is_whole = self._conversation.is_whole  # else rows cannot be read that may be asked for now
+        return (
+            self._conversation.version,
+            is_whole,
+            planner.revision,
+            planner.setup.model,
+            planner.setup.rolling,
+        )

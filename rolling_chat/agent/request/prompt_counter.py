@@ -10,6 +10,7 @@ from rolling_chat.agent.request.planner import Planner
 from rolling_chat.agent.runtime import Runtime
 from rolling_chat.context import FinalPrompt
 from rolling_chat.messages import Message
+from rolling_chat.partly_read import NotReadError, PartlyRead
 from rolling_chat.providers.addresses import is_near, who_counts
 from rolling_chat.providers.background_thread import in_background
 
@@ -80,12 +81,17 @@ class PromptCounter:
         seconds: float,
     ) -> bool | None:
         """Return whether the prompt is measured now; None where the provider did not count it."""
-        planner, branch = self._planner, tuple(branch)
+        planner = self._planner
+        if not isinstance(branch, PartlyRead):
+            branch = tuple(branch)
         if not who_counts(*self._place) or planner.setup.measurements.is_miscounted:
             return False
         for _ in range(_ATTEMPTS):
             revision, since = planner.revision, planner.decisions
-            planned = await in_background(partial(planner.untrimmed, branch, tool_choice, wanted))
+            try:
+                planned = await in_background(partial(planner.untrimmed, branch, tool_choice, wanted))
+            except NotReadError:
+                planned = None  # what is so long is not sent as it stands
             if planned is None:
                 return False
             tokens = await self._runtime.provider.count_tokens(planned.request, seconds)

@@ -140,6 +140,7 @@ class AgentLoop:
                 await self._take_waiting()
                 continue
             note = self._reply.note if self._reply is not None else ""
+            await self.conversation.read_rest()  # calls may be about any part of it
             await self.calls.answer_all(message, cut=is_cut, note=note)
             await self._take_waiting()
         raise AssertionError  # the count never ends
@@ -221,7 +222,7 @@ class AgentLoop:
         """Return the reply; a request refused as too long is planned and sent again, at most twice."""
         advice, refused = OverflowAdvice(), 0
         for attempt in itertools.count():
-            await self.planner.counts.count_long(self.conversation.messages, self.planner.setup.model)
+            await self.planner.counts.count_long(self.conversation.recent, self.planner.setup.model)
             planned = await self._plan_below(advice.most, refused, tool_choice)
             await self.emit(PromptPlanned(planned.report))
             await self._say_reserve(planned.report.reduced_reserve)
@@ -302,7 +303,7 @@ class AgentLoop:
         started, error = time.monotonic(), "cancelled"
         try:
             message = await reply.receive()
-            await self.planner.counts.count_long(self.conversation.messages, self.planner.setup.model)
+            await self.planner.counts.count_long(self.conversation.recent, self.planner.setup.model)
             error = ""
         except Exception as failure:
             error = str(failure) or type(failure).__name__
@@ -313,7 +314,7 @@ class AgentLoop:
             if miss is not None:
                 self.misses.append(miss)
         if not reply.was_retried:  # some servers report the sum of what was tried
-            self.planner.succeed(reply.usage, message, self.conversation.messages)
+            self.planner.succeed(reply.usage, message, self.conversation.branch)
             with contextlib.suppress(StoreError):  # they are stored with the next request
                 self.conversation.save_counts()
         return message

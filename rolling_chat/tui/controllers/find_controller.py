@@ -109,6 +109,7 @@ class FindController:
             rows = self._view.viewport.rows
             self._origin = rows[0].place.ordinal if rows else 0
             self._bar.open()
+            self._view.post_message(Transcript.OlderWanted(whole=True))
             self.look_for(self._bar.words)
         else:
             self._bar.open()

@@ -38,6 +38,8 @@ class Following:
         self._fault = ""
         self._unread = ""  # why the report could not be made
         self._catching_up = Coalesced(self.catch_up)
+        self._reading_up = Coalesced(self._read_up)
+        self._wants_all = False
         chat.listener.on_older = self._put_above
 
     def load(self) -> None:
@@ -116,6 +118,24 @@ class Following:
         """Run `catch_up` in the background, if the report of the next request is not ready."""
         if not self._chat.session.preview.is_ready and not self._unread:
             self._catching_up.ask(self._stage)
+
+    def read_up_in_background(self, *, whole: bool) -> None:
+        """Read the messages above those that are shown, the next ones or all, in the background."""
+        if self._chat.session.conversation.is_whole:
+            return
+        self._wants_all = self._wants_all or whole
+        self._reading_up.ask(self._stage)
+
+    async def _read_up(self) -> None:
+        wants_all, self._wants_all = self._wants_all, False
+        try:
+            await self._chat.session.read_up(whole=wants_all)
+        except ChatError as error:
+            self._state.notice(str(error), warning=True)
+        self._stage.transcript.show(self._state.items)
+        self._stage.transcript.take_older()
+        self.mark()
+        self._state.changed()
 
     def _put_above(self, older: Sequence[Message]) -> None:
         self._state.prepend(older, self._chat.session.result_tokens(older))

@@ -173,7 +173,7 @@ class Meter:
     def _streamed(self) -> int:
         reply = self._reply
         if reply is None or any(
-            message.id == reply.reply_id for message in self._chat.session.messages[-_NEWEST:]
+            message.id == reply.reply_id for message in self._chat.session.conversation.recent[-_NEWEST:]
         ):
             return 0
         return reply.tokens

@@ -92,7 +92,7 @@ class Painter:
         self._meter = meter
         self._clock = clock
         self._painted = -1
-        self._fated: PromptReport | None = None
+        self._fated: tuple[PromptReport, int] | None = None
         self._places = Places()
         self._paint_after = 0.0
         self._rows_after = 0.0
@@ -180,14 +180,15 @@ class Painter:
     def _show_fates(self, transcript: Transcript) -> None:
         """Show in the transcript what the newest report says of each message."""
         report = self._meter.report
-        if (
-            report is not self._fated
-            and report is not None
-            and self._screen.chat.session.conversation.is_whole
-        ):
-            self._fated = report
-            messages = self._screen.chat.session.messages
-            transcript.show_fates(item_fates(messages, report, self._places.of(messages)))
+        conversation = self._screen.chat.session.conversation
+        if report is None or not (conversation.is_whole or conversation.is_long):
+            return
+        # what is read above has a fate as well
+        read = 0 if conversation.is_whole else len(conversation.recent)
+        if self._fated is not None and self._fated[0] is report and self._fated[1] == read:
+            return
+        self._fated, messages = (report, read), conversation.branch
+        transcript.show_fates(item_fates(messages, report, self._places.of_parts(messages)))
 
     def _frame(self) -> None:
         """Paint what waits for its time, and now and then what stands below the transcript."""

@@ -381,6 +381,10 @@ class ChatScreen(ReaderScreen):
         is_written = self.prompt.text or self.prompt.searching or self._asking.takes_words
         return question if question is not None and not is_written else self.prompt
 
+    @on(Transcript.OlderWanted)
+    def _older_wanted(self, event: Transcript.OlderWanted) -> None:
+        self._following.read_up_in_background(whole=event.whole)
+
     @on(Question.HintsChanged)
     @on(Transcript.Moved)
     def _repaint(self) -> None:

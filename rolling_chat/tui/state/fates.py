@@ -15,6 +15,7 @@ from rolling_chat.commands.context import size_of
 from rolling_chat.context.report import Fate, PromptReport, Row
 from rolling_chat.context.turns import opens_turn
 from rolling_chat.messages import Message
+from rolling_chat.partly_read import NotReadError, PartlyRead
 from rolling_chat.tui.state.items import call_id, file_id, items_of, reasoning_id
 
 _GONE = frozenset({Fate.SUMMARIZED, Fate.OMITTED})
@@ -70,6 +71,13 @@ class Places:
         self._known = len(messages)
         return self._places
 
+    def of_parts(self, messages: Sequence[Message]) -> Mapping[str, int]:
+        """Return the index of every message of a branch that has been read, by message id."""
+        if not isinstance(messages, PartlyRead):
+            return self.of(messages)
+        self._known = 0
+        return {message.id: place for place, message in messages.read_parts()}
+
 
 def item_fates(
     messages: Sequence[Message], report: PromptReport, places: Mapping[str, int] | None = None
@@ -92,7 +100,8 @@ class _BranchRows:
     def __init__(self, messages: Sequence[Message], report: PromptReport) -> None:
         self.messages = messages
         self.report = report
-        begins = bool(messages) and messages[0].role == "system"
+        # a branch that was read in part is a session's, which has no system message of its own
+        begins = not isinstance(messages, PartlyRead) and bool(messages) and messages[0].role == "system"
         self._shift = int(bool(report.rows) and report.rows[0].role == "system" and not begins)
 
     def __len__(self) -> int:
@@ -102,8 +111,11 @@ class _BranchRows:
         """Return the row of the message at index `place`; None if the report does not know it."""
         if not 0 <= place < len(self):
             return None
-        row = self.report.rows[place + self._shift]
-        return row if row.id == self.messages[place].id else None
+        try:
+            row = self.report.rows[place + self._shift]
+            return row if row.id == self.messages[place].id else None
+        except NotReadError:
+            return None
 
     def fate(self, place: int) -> Fate | None:
         row = self.get(place)

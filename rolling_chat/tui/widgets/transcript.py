@@ -33,6 +33,9 @@ if TYPE_CHECKING:
 _SLICE_EVERY = 0.02  # seconds
 
 
+_NEAR_TOP = 40  # items: what stands above them is wanted before they are passed
+
+
 class Transcript(SelectableRows, can_focus=True):
     """A scrolling view of a list of items that follows the end until the user scrolls up.
 
@@ -62,8 +65,16 @@ class Transcript(SelectableRows, can_focus=True):
     class Moved(Message):
         """Posted when following the end starts or stops, or when "new below" appears or goes."""
 
+    class OlderWanted(Message):
+        """Posted when what stands above the first item is wanted: what comes next, or all of it."""
+
+        def __init__(self, *, whole: bool) -> None:
+            super().__init__()
+            self.whole = whole
+
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
+        self._wants_start = False
         self.paint_cost = 0.0
         self._document = Document(ItemList(), Look(0, Palette()))
         self.viewport = Viewport(self._document)
@@ -147,6 +158,14 @@ class Transcript(SelectableRows, can_focus=True):
         """Scroll to the first item."""
         self.viewport.to_start()
         self._moved()
+        self._wants_start = True
+        self.post_message(self.OlderWanted(whole=True))
+
+    def take_older(self) -> None:
+        """Go up to the first item again, if the reader went there before more came in above it."""
+        if self._wants_start:
+            self.viewport.to_start()
+            self._settle()
 
     def scroll_to_newest(self) -> None:
         """Scroll to the end and follow it."""
@@ -200,6 +219,9 @@ class Transcript(SelectableRows, can_focus=True):
     def _moved(self) -> None:
         """Move the reader's cursor into sight after the user scrolled, and redraw."""
         rows = self.viewport.rows
+        self._wants_start = False
+        if rows and rows[0].place.ordinal - self._document.ordinals.start < _NEAR_TOP:
+            self.post_message(self.OlderWanted(whole=False))
         if self.cursor is not None and rows:
             place = self.cursor.point.place
             if not rows[0].place <= place <= rows[-1].place:

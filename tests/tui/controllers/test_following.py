@@ -17,6 +17,7 @@ from rolling_chat.messages import Message, pack_contents
 from rolling_chat.sessions.records import StoreDamaged, Stretch
 from rolling_chat.sessions.store import SessionStore
 from rolling_chat.tui.screens import chat_screen
+from rolling_chat.tui.widgets import transcript as transcripts
 from tests.support.patience import PATIENCE_SECONDS
 from tests.support.tui import (
     draft,
@@ -214,3 +215,21 @@ async def test_what_is_packed_is_shown_and_found_as_what_is_not(
     )
     assert await walk_through(tmp_path / "packed") == plain
     assert len(packed) == LONG - 30
+
+
+async def test_of_a_long_session_what_stands_above_is_read_when_the_reader_comes_near(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(conversation, "_FIRST", 30)
+    monkeypatch.setattr(conversation, "_SLICE", 20)
+    monkeypatch.setattr(conversation, "_SOON", 10)
+    monkeypatch.setattr(transcripts, "_NEAR_TOP", 4)
+    chat = long_chat(tmp_path)
+    async with make_app(chat, tmp_path).run_test() as pilot:
+        await reads(pilot, "answer 44.")
+        screen_of(pilot).transcript.move_lines(-1_000)
+        await wait_until(pilot, lambda: len(items(pilot)) > 40)
+        assert items(pilot) == SAID[-len(items(pilot)) :]
+        screen_of(pilot).transcript.scroll_to_start()
+        await reads(pilot, "question 0.")
+        assert items(pilot) == SAID

@@ -1,0 +1,178 @@
+"""A long session that is gone on with before all of it was read."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rolling_chat.agent import Chat, Runtime, conversation
+from rolling_chat.agent.memory.pins import PinChange
+from rolling_chat.context import Fate, branch_parts
+from rolling_chat.messages import Message
+from rolling_chat.partly_read import NotReadError, PartlyRead, read_parts, with_last
+from tests.support.agent import (
+    FEW_TOOLS,
+    Opened,
+    ScriptedProvider,
+    assert_well_formed,
+    call,
+    calls,
+    collect,
+    says,
+)
+
+LONG = 400  # messages
+WINDOW = 6_000
+
+
+@pytest.fixture(autouse=True)
+def short_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(conversation, "_FIRST", 20)
+    monkeypatch.setattr(conversation, "_SLICE", 10)
+    monkeypatch.setattr(conversation, "_SOON", 50)
+    monkeypatch.setattr(branch_parts, "MIN_SKIPPED", 0)
+
+
+@pytest.fixture
+def runtime(opened: Opened) -> Runtime:
+    """A store with one session of LONG messages, rolling on, which nobody has counted."""
+    chat, runtime, _ = opened(says("fine"))
+    for turn in range(LONG // 2):
+        runtime.store.append(chat.session.info.id, Message("user", f"question {turn} " * 20))
+        runtime.store.append(chat.session.info.id, Message("assistant", f"answer {turn} " * 20))
+    runtime.store.update_session(chat.session.info.id, rolling=True)
+    chat.close()
+    context = replace(runtime.settings.context, max_context_tokens=WINDOW)
+    agent = replace(runtime.settings.agent, tools=FEW_TOOLS)
+    return replace(runtime, settings=replace(runtime.settings, context=context, agent=agent))
+
+
+def reopened(runtime: Runtime) -> Chat:
+    (info,) = runtime.store.sessions()
+    return Chat.open(runtime, session=runtime.store.session(info.id))
+
+
+def sent(runtime: Runtime) -> list[str]:
+    provider = runtime.provider
+    assert isinstance(provider, ScriptedProvider)
+    return [message.text for message in provider.requests[-1].messages[1:]]
+
+
+async def test_the_report_needs_the_newest_part_and_the_task(runtime: Runtime) -> None:
+    chat = reopened(runtime)
+    await chat.session.preview.warm()
+    assert chat.session.preview.is_ready
+    assert not chat.session.conversation.is_whole
+    partly = chat.session.preview.report()
+    assert len(partly.rows) == LONG + 1
+    await chat.session.preview.ready()
+    assert chat.session.conversation.is_whole
+    whole = chat.session.preview.report()
+    assert whole == partly
+    assert [row.fate for row in whole.rows].count(Fate.OMITTED) == partly.count(Fate.OMITTED) > LONG / 2
+
+
+@pytest.mark.parametrize("turns", [1, 3])
+async def test_the_same_is_sent_whether_or_not_all_was_read(
+    runtime: Runtime, monkeypatch: pytest.MonkeyPatch, turns: int
+) -> None:
+    monkeypatch.setattr("rolling_chat.agent.memory.summaries.Summaries.begin_due", lambda _: None)
+    chat = reopened(runtime)
+    chat.session.setup.note_try()  # from a first answer on more may have to leave
+    head, requests = chat.session.head, []
+    for _ in range(turns):
+        await collect(chat.send("and now?"))
+        requests.append(sent(runtime))
+        assert not chat.session.conversation.is_whole
+    planned = chat.session.planner.preview(chat.session.conversation.branch)
+    runtime.store.move_head(chat.session.info.id, head, chat.session.model)
+    chat.close()
+    monkeypatch.setattr(conversation, "_SOON", 10 * LONG)
+    chat = reopened(runtime)
+    for request in requests:
+        await collect(chat.send("and now?"))
+        assert chat.session.conversation.is_whole
+        assert sent(runtime) == request
+    assert chat.session.planner.preview(chat.session.messages).fates == planned.fates
+    assert_well_formed(chat, runtime)
+
+
+async def test_reopened_after_a_trim_it_goes_on_where_it_was(runtime: Runtime) -> None:
+    chat = reopened(runtime)
+    await collect(chat.send("and now?"))
+    await chat.session.summaries.settled()
+    await chat.session.preview.ready()
+    foreseen = chat.session.preview.report()
+    chat.close()
+    again = reopened(runtime)
+    await again.session.preview.warm()
+    assert not again.session.conversation.is_whole
+    assert again.session.preview.report().fates == foreseen.fates
+    assert again.session.preview.report().token_count == foreseen.token_count
+
+
+async def test_calls_find_the_whole_branch(runtime: Runtime) -> None:
+    provider = runtime.provider
+    assert isinstance(provider, ScriptedProvider)
+    provider.scripts = [calls(call("recall", '{"search": "question 3"}')), says("found")]
+    chat = reopened(runtime)
+    await collect(chat.send("what was it?"))
+    assert chat.session.conversation.is_whole
+    assert "question 3" in chat.session.messages[-2].text
+
+
+async def test_with_rolling_off_it_is_refused_without_reading_all(runtime: Runtime) -> None:
+    chat = reopened(runtime)
+    chat.session.overrides.set_rolling(False)
+    await chat.session.preview.warm()
+    report = chat.session.preview.report()
+    assert not report.within_budget
+    assert report.count(Fate.SENT) == LONG + 1
+    await collect(chat.send("and now?"))
+    assert not runtime.provider.requests  # type: ignore[attr-defined]
+
+
+async def test_what_is_pinned_far_above_is_sent(runtime: Runtime) -> None:
+    chat = reopened(runtime)
+    pinned = chat.session.messages[101]
+    chat.session.pins.make(PinChange.PIN, "r102")
+    chat.close()
+    again = reopened(runtime)
+    await collect(again.send("and now?"))
+    assert pinned.text in sent(runtime)
+
+
+async def test_another_branch_has_nothing_of_what_was_found_on_the_one_before(runtime: Runtime) -> None:
+    chat = reopened(runtime)
+    await chat.session.preview.warm()
+    first = chat.session.conversation.branch[0]
+    runtime.store.move_head(chat.session.info.id, "", chat.session.model)
+    chat.session.conversation.move_to("")
+    assert list(chat.session.conversation.branch) == []
+    said = runtime.store.append(chat.session.info.id, Message("user", "anew"))
+    chat.session.conversation.reload()
+    assert [message.id for message in chat.session.conversation.branch] == [said.id] != [first.id]
+
+
+@given(st.integers(0, 20), st.sets(st.integers(0, 19)), st.integers(1, 10), st.data())
+def test_a_part_is_the_whole_where_it_was_read(
+    unread: int, found: set[int], newest: int, data: st.DataObject
+) -> None:
+    whole = [Message("user", str(number)) for number in range(unread + newest)]
+    kept = {index: whole[index] for index in found if index < unread}
+    part = PartlyRead(unread, kept, whole[unread:])
+    assert len(part) == len(whole)
+    assert dict(read_parts(part)) == {**kept, **dict(enumerate(whole[unread:], unread))}
+    start, stop = data.draw(st.integers(-30, 30)), data.draw(st.none() | st.integers(-30, 30))
+    missing = [index for index in range(len(whole))[start:stop] if index < unread and index not in kept]
+    if missing:
+        with pytest.raises(NotReadError) as raised:
+            part[start:stop]
+        assert raised.value.index == missing[0]
+    else:
+        assert list(part[start:stop]) == whole[start:stop]
+    more = with_last(part, Message("user", "more"))
+    assert (len(more), more[-1].text, part[-1]) == (len(whole) + 1, "more", whole[-1])
