@@ -169,8 +169,10 @@ def _task(
 def _omitted_unseen(inputs: PromptInputs, index: PlanIndex, before: Decisions) -> IndexRanges:
     """What is omitted before anything is counted: what was, and turns far beyond the history window."""
     given, first, effects = inputs.given, index.seen, inputs.pin_effects
+    if not inputs.decides or not is_far_beyond(given, first, before.omitted, 0):
+        return before.omitted
     count = inputs.sizes.budget(None).history_count
-    if not inputs.decides or not is_far_beyond(given, first, before.omitted, count):
+    if not is_far_beyond(given, first, before.omitted, count):
         return before.omitted
     staying = {*effects.pinned, *effects.excluded}
     if inputs.config.trim_strategy != "oldest-first":
