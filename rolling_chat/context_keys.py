@@ -12,6 +12,7 @@ TrimStrategy: TypeAlias = Literal["priority", "priority-based", "oldest-first"]
 Summarize: TypeAlias = Literal["off", "extract", "model"]
 Masking: TypeAlias = Literal["auto", "exact", "steps"]
 CacheTtl: TypeAlias = Literal["5m", "1h"]
+Direct: TypeAlias = Literal["auto", "off"]
 
 TRUNCATIONS: tuple[str, ...] = get_args(Truncation)
 ESTIMATORS = ("auto", "ratio", "chars", "bytes", "cl100k_base", "o200k_base")

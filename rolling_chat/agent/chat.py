@@ -11,7 +11,7 @@ from pathlib import Path
 
 from rolling_chat.agent.errors import ChatError, in_words
 from rolling_chat.agent.model_list import ListedModel, list_all_models
-from rolling_chat.agent.models import pick_model
+from rolling_chat.agent.models import call_address, pick_model
 from rolling_chat.agent.retention import delete_old_sessions
 from rolling_chat.agent.runtime import Runtime
 from rolling_chat.agent.session import Session
@@ -245,8 +245,10 @@ class Chat:
         await in_background(partial(_remove_leftovers, self._runtime))
 
     async def warm_up(self) -> None:
-        """Import what the first request needs, in a thread; some 3 seconds the first time."""
-        await self._runtime.provider.warm_up(self.session.model)
+        """Import what the first request needs, in a thread; some 3 seconds where litellm is needed."""
+        session = self.session
+        address = call_address(self._runtime, session.model, session.address)
+        await self._runtime.provider.warm_up(session.model, address)
 
     async def disconnect(self) -> None:
         """Close the connections to the model's server, before the event loop ends."""

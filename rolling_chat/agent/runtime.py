@@ -80,6 +80,7 @@ class Runtime:
                 environ=environ,
                 catalog=catalog,
                 log_file=paths.log_file,
+                direct=settings.providers.direct,
                 retries=RetryPolicy(minutes=settings.agent.retry_minutes),
             ),
             folder=folder.resolve(),

@@ -101,7 +101,8 @@ def hide_addresses(environ: MutableMapping[str, str]) -> None:
 def keep_loopback_direct(environ: MutableMapping[str, str]) -> None:
     """Add this machine to the proxy exceptions in `environ`, so that local requests use no proxy."""
     spared = environ.get("no_proxy") or environ.get("NO_PROXY") or ""
-    environ["no_proxy"] = ",".join([*filter(None, [spared.strip(" ,")]), *_LOOPBACK])
+    missing = [host for host in _LOOPBACK if host not in spared.split(",")]
+    environ["no_proxy"] = ",".join([*filter(None, [spared.strip(" ,")]), *missing])
 
 
 def is_same_provider(model: str, other: str) -> bool:

@@ -158,9 +158,13 @@ def classify(
     context = ErrorContext(model, api_base, environ, nearest, timeout, began, reached)
     secrets = secrets_in(environ or {})
     names = frozenset(type(link).__name__ for link in chain)
-    status = _status(chain)
     text = "\n".join(dict.fromkeys(filter(None, map(_text, chain))))
     body = read_body(text)
+    status = _status(chain)
+    if status is None or "APIConnectionError" in names:  # then litellm made the status up
+        named = (body.numbers or {}).get("code", 0)
+        if 400 <= named <= 599:
+            status, names = named, names - {"APIConnectionError"}
     failure = _unsendable(context, names) or _decide(context, body, status, names)
     detail = redact(f"{type(error).__name__} (status {status}): {text}", secrets)
     kind_of_error = PassingError if failure.passes else ProviderError
@@ -203,7 +207,7 @@ def _decide(context: ErrorContext, body: ErrorBody, status: int | None, names: f
     is_passing = status is not None and status >= 500 and not is_lasting
     if is_passing and "APIConnectionError" not in names:
         return _passing(context, ErrorKind.OVERLOADED, f"{provider} is overloaded or broken ({status}).")
-    if is_answered or (status is not None and is_lasting):
+    if is_answered or is_lasting:
         return _Failure(ErrorKind.BAD_REQUEST, f"{provider} refused the request: {_quote(body)}")
     return _Failure(
         ErrorKind.UNKNOWN, f"The request to {provider} failed: {_quote(body)} (the log file has more)"

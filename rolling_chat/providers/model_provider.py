@@ -12,9 +12,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from rolling_chat.context_keys import Direct
 from rolling_chat.messages import Json, Usage
 from rolling_chat.providers.addresses import who_counts
 from rolling_chat.providers.background_thread import in_background
+from rolling_chat.providers.direct.choice import DirectRequest, direct_request
+from rolling_chat.providers.direct.direct_way import DirectWay
 from rolling_chat.providers.known_providers import KEYLESS_ELSEWHERE, OWN_CREDENTIALS
 from rolling_chat.providers.litellm_way import LiteLLMWay
 from rolling_chat.providers.model_ref import ModelRef, find_provider
@@ -36,7 +39,7 @@ if TYPE_CHECKING:
     from rolling_chat.providers.exact_counts import ExactCounter
     from rolling_chat.settings.catalog import ModelCatalog
 
-_log = logging.getLogger("rolling_chat.providers.litellm")
+_log = logging.getLogger("rolling_chat.providers")
 # Servers on one's own machine ask for no key, but the client asks for a string.
 _NO_KEY = "no-key-needed"
 
@@ -44,8 +47,9 @@ _NO_KEY = "no-key-needed"
 class ModelProvider:
     """Sends prompts to models, and tries again what failed for a while.
 
-    `environ` is where keys are looked for. `log_file` takes what litellm has to say. `timeout` is in
-    seconds, for the first byte and then for each further one. Failed requests are sent again by
+    `environ` is where keys are looked for. `log_file` takes what litellm has to say. With `direct` "auto"
+    requests in the forms of OpenAI and Anthropic go without litellm; with "off" all go by it. `timeout` is
+    in seconds, for the first byte and then for each further one. Failed requests are sent again by
     `retries`, each wait announced as `Retrying`; `sleep` waits for them, and `clock` tells how long it took.
     """
 
@@ -55,6 +59,7 @@ class ModelProvider:
         environ: Mapping[str, str],
         catalog: ModelCatalog,
         log_file: Path | None = None,
+        direct: Direct = "auto",
         timeout: float = 600.0,
         retries: RetryPolicy | None = None,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
@@ -67,6 +72,8 @@ class ModelProvider:
         self._sleep = sleep
         self._clock = clock
         self._reached: set[tuple[str, str | None]] = set()  # where a server has answered in this process
+        self._direct = direct
+        self._directly = DirectWay(timeout)
         self._by_litellm = LiteLLMWay(environ, log_file, timeout)
         self._counter: ExactCounter | None = None
 
@@ -138,23 +145,30 @@ class ModelProvider:
             _log.info("%s did not count in %s seconds", request.model, seconds)
             return 0
 
-    async def warm_up(self, model: str) -> None:
-        """Import litellm in a thread and make a request that stays here; not for the offline model."""
+    async def warm_up(self, model: str, api_base: str | None) -> None:
+        """Import what the first request to `model` needs in a thread; nothing for the offline model."""
         if ModelRef.parse(model).is_demo:
             return
-        await self._by_litellm.warm_up()
+        if self._direct_request(self._arguments(Request(model, (), api_base=api_base))) is not None:
+            await self._directly.load()
+        else:
+            await self._by_litellm.warm_up()
 
     async def close(self) -> None:
         """Close the connections that were kept for the next request; a later request opens new ones."""
+        await self._directly.close()
         await self._by_litellm.close()
 
     async def _send(self, request: Request) -> AsyncGenerator[Delta, None]:
-        await self._by_litellm.load()
+        arguments = self._arguments(request)
+        direct = self._direct_request(arguments)
+        await (self._by_litellm if direct is None else self._directly).load()
         from rolling_chat.providers.answer_limits import watch_answer  # noqa: PLC0415  # imports httpx
         from rolling_chat.providers.errors import broken_off, unreadable  # noqa: PLC0415  # not before first paint
 
         reply, usage, seen = ReplyBuilder(), UsageReader(), watch_answer()
-        async with contextlib.aclosing(self._by_litellm.fragments(self._arguments(request))) as fragments:
+        answer = self._by_litellm.fragments(arguments) if direct is None else self._directly.fragments(direct)
+        async with contextlib.aclosing(answer) as fragments:
             async for fragment in fragments:
                 self._reached.add(_server_of(request))
                 size = reply.size
@@ -167,7 +181,11 @@ class ModelProvider:
             raise broken_off() if reply.has_come else unreadable(request.model, request.api_base)
         yield Finished(reply.message(made_by(request.model)), self._usage(request, usage.usage))
 
+    def _direct_request(self, arguments: Mapping[str, Any]) -> DirectRequest | None:
+        return direct_request(arguments, self._environ) if self._direct == "auto" else None
+
     def _arguments(self, request: Request) -> dict[str, Any]:
+        """Return a request as litellm takes it."""
         model = ModelRef.parse(request.model)
         arguments: dict[str, Any] = {
             "model": _litellm_name(model),

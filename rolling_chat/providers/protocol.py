@@ -152,8 +152,8 @@ class Provider(Protocol):
         """Return the tokens of `request` by the provider's own count; 0 where it says none in time."""
         ...
 
-    async def warm_up(self, model: str) -> None:
-        """Import what the first request to `model` needs, in a thread, so that it is not slow."""
+    async def warm_up(self, model: str, api_base: str | None) -> None:
+        """Import what the first request to `model` at `api_base` needs, in a thread."""
         ...
 
     async def close(self) -> None:

@@ -20,7 +20,7 @@ _DEFAULT_PORTS = {"http": 80, "https": 443}
 
 def refuse_redirects() -> None:
     """Make all HTTP clients created from now on refuse redirects to another server."""
-    _add_hook(httpx.AsyncClient, _check_later)
+    _add_hook(httpx.AsyncClient, check_later)
     _add_hook(httpx.Client, _check)
     _refuse_in_aiohttp()
 
@@ -41,7 +41,7 @@ def _check(response: httpx.Response) -> None:
         check_redirect(str(response.request.url), response.headers["location"])
 
 
-async def _check_later(response: httpx.Response) -> None:
+async def check_later(response: httpx.Response) -> None:
     _check(response)
 
 

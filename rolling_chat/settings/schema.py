@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Literal, TypeAlias, get_args
 
-from rolling_chat.context_keys import TRUNCATIONS, CacheTtl, ContextKeys
+from rolling_chat.context_keys import TRUNCATIONS, CacheTtl, ContextKeys, Direct
 from rolling_chat.permissions.rules import parse_rule
 from rolling_chat.setting_rules import Rule, key, size
 
@@ -105,6 +105,13 @@ class AgentSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class ProvidersSettings:
+    """The settings of `[providers]`: which way requests go; "off" sends all of them by litellm."""
+
+    direct: Direct = key("auto", str, choices=get_args(Direct))
+
+
+@dataclass(frozen=True, slots=True)
 class SessionsSettings:
     """The settings of `[sessions]`: how long saved sessions are kept; 0 days: forever."""
 
@@ -134,6 +141,9 @@ class Settings:
     agent: AgentSettings = field(default_factory=AgentSettings, metadata={"group": AgentSettings})
     # by the actions of `rolling_chat.tui.keymap`
     keys: Mapping[str, tuple[str, ...]] = _by_name(tuple, one=True)
+    providers: ProvidersSettings = field(
+        default_factory=ProvidersSettings, metadata={"group": ProvidersSettings}
+    )
     sessions: SessionsSettings = field(default_factory=SessionsSettings, metadata={"group": SessionsSettings})
     origins: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}), compare=False)
     warnings: tuple[str, ...] = field(default=(), compare=False)

@@ -55,7 +55,7 @@ def test_a_session_with_every_kind_of_failure_prints_nothing(tmp_path: Path) -> 
                 environ=os.environ, catalog=load_catalog(), log_file=Path("log.txt"),
                 retries=RetryPolicy(minutes=0),
             )
-            await provider.warm_up("openai/x")
+            await provider.warm_up("openai/x", None)
             steps = [Reply("hi"), Fail(401, "no sk-secret-0123456789abcdef"), Fail(400, "bad"), Fail(500, ""),
                      Fail(500, ""), Break(Reply("a b c"))]
             async with OpenAIServer(steps, window=500) as server:

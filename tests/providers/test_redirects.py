@@ -104,7 +104,7 @@ async def test_one_within_the_same_server_is_followed(provider: ModelProvider) -
 
 
 async def test_clients_made_by_others_refuse_as_well(provider: ModelProvider) -> None:
-    await provider.warm_up("openai/x")  # from here on
+    await provider.warm_up("gemini/x", None)  # from here on
     async with _listening() as (elsewhere, bodies), _redirecting(elsewhere, 307) as here:
         async with httpx.AsyncClient(follow_redirects=True) as client:
             with pytest.raises(ProviderError):

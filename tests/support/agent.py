@@ -83,7 +83,7 @@ class ScriptedProvider:
         self.counted.append(request)
         return 0
 
-    async def warm_up(self, model: str) -> None:
+    async def warm_up(self, model: str, api_base: str | None) -> None:
         await asyncio.sleep(0)
 
     async def close(self) -> None:

@@ -84,7 +84,7 @@ class ScriptedProvider:
     async def count_tokens(self, request: Request, seconds: float) -> int:
         return 0
 
-    async def warm_up(self, model: str) -> None:
+    async def warm_up(self, model: str, api_base: str | None) -> None:
         self.warmed += 1
 
 

@@ -55,7 +55,7 @@ async def test_the_provider_is_warmed_after_the_first_paint(tmp_path: Path) -> N
 
 async def test_a_provider_that_cannot_be_warmed_leaves_the_screen_alone(tmp_path: Path) -> None:
     class Broken(ScriptedProvider):
-        async def warm_up(self, model: str) -> None:
+        async def warm_up(self, model: str, api_base: str | None) -> None:
             raise RuntimeError("no such module")
 
     provider = Broken([says("fine")])

@@ -1,0 +1,1 @@
+"""The short way to the wires that carry most traffic, without litellm."""

@@ -31,7 +31,7 @@ class PacedProvider:
         """It does not say."""
         return 0
 
-    async def warm_up(self, model: str) -> None:
+    async def warm_up(self, model: str, api_base: str | None) -> None:
         """Nothing is needed."""
 
     async def close(self) -> None:

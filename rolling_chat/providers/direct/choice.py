@@ -1,0 +1,44 @@
+"""Which requests take the direct way, and in which form."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from rolling_chat.messages import JsonObject
+from rolling_chat.providers.direct.openai_events import OpenAIEvents
+from rolling_chat.providers.direct.openai_request import openai_body, openai_headers, openai_url
+from rolling_chat.providers.fragments import Fragment
+
+# settings of litellm's for connections, which httpx does not know
+_CONNECTION_SETTINGS = ("SSL_VERIFY", "SSL_CERTIFICATE", "SSL_SECURITY_LEVEL", "SSL_ECDH_CURVE")
+
+
+class EventReader(Protocol):
+    """Reads the events of one stream, each decoded from JSON."""
+
+    def read(self, event: JsonObject) -> Fragment | None:
+        """Return what an event adds to the reply. Raises AnswerError for one that reports an error."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class DirectRequest:
+    """A request as it goes over the wire, and what reads its answer."""
+
+    url: str
+    headers: Mapping[str, str]
+    body: JsonObject
+    reader: Callable[[], EventReader]
+
+
+def direct_request(arguments: Mapping[str, Any], environ: Mapping[str, str]) -> DirectRequest | None:
+    """Return the request that litellm would send for its `arguments`; None where it has to go by litellm."""
+    if any(environ.get(name) for name in _CONNECTION_SETTINGS):
+        return None
+    url = openai_url(arguments)
+    if not url:
+        return None
+    headers, body = openai_headers(arguments, environ), openai_body(arguments)
+    return None if headers is None or body is None else DirectRequest(url, headers, body, OpenAIEvents)

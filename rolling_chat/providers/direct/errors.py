@@ -1,0 +1,34 @@
+"""Errors that a server answers with."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from rolling_chat.messages import Json
+
+_NO_HEADERS: Mapping[str, str] = MappingProxyType({})
+
+
+class AnswerError(Exception):
+    """A server's refusal: its status, what it said, and the headers that came with it.
+
+    `status_code` is None for one in the middle of a stream that names none.
+    """
+
+    def __init__(
+        self, message: str, status_code: int | None = None, headers: Mapping[str, str] = _NO_HEADERS
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.status_code = status_code
+        self.litellm_response_headers = headers
+
+
+def error_in_stream(error: Json) -> AnswerError:
+    """Return the error for what stands below `error` in an event of a stream."""
+    code = error.get("code") if isinstance(error, dict) else None
+    status = int(code) if isinstance(code, int | str) and str(code).isdigit() else None
+    text = error if isinstance(error, str) else json.dumps({"error": error}, ensure_ascii=False)
+    return AnswerError(text, status)

@@ -1,0 +1,148 @@
+"""Requests in the form of OpenAI's chat completions, for OpenAI and the servers that speak it.
+
+What is sent is what litellm would send: a test compares the two. A request that litellm would change in a
+way that is not known here goes by litellm.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+from rolling_chat.messages import Json, JsonObject
+from rolling_chat.providers.model_ref import ModelRef
+
+
+@dataclass(frozen=True, slots=True)
+class _Server:
+    """A provider that takes OpenAI's form as it is.
+
+    `base` is its own address, empty where the user gives one; `key` the variable of its key that litellm
+    reads besides those of `KNOWN_PROVIDERS`; `text_only`: litellm changes messages with parts;
+    `needs_key`: without one litellm says what is missing.
+    """
+
+    base: str = ""
+    key: str = ""
+    text_only: bool = False
+    needs_key: bool = True
+    more: tuple[tuple[str, Json], ...] = ()
+
+
+# the addresses are litellm's
+_SERVERS: Mapping[str, _Server] = {
+    "openai": _Server("https://api.openai.com/v1"),
+    "custom_openai": _Server(),
+    "litellm_proxy": _Server(),
+    "hosted_vllm": _Server(key="HOSTED_VLLM_API_KEY", needs_key=False),
+    "lm_studio": _Server(key="LM_STUDIO_API_KEY", needs_key=False),
+    "llamafile": _Server("http://127.0.0.1:8080/v1", key="LLAMAFILE_API_KEY", needs_key=False),
+    "groq": _Server("https://api.groq.com/openai/v1"),
+    "openrouter": _Server("https://openrouter.ai/api/v1", more=(("usage", {"include": True}),)),
+    "deepseek": _Server("https://api.deepseek.com/beta", text_only=True),
+    "dashscope": _Server("https://dashscope.aliyuncs.com/compatible-mode/v1"),
+    "zai": _Server("https://api.z.ai/api/paas/v4"),
+    "together_ai": _Server("https://api.together.ai/v1"),
+    "novita": _Server("https://api.novita.ai/v3/openai"),
+}
+# OpenAI's reasoning models have rules of their own, by name; the newest are served by another interface
+_REASONING_NAME = re.compile(
+    r"(?:^|/)(?:gpt-?(?:[5-9]|\d\d)|o\d|responses/|codex|computer-use)", re.IGNORECASE
+)
+_KNOWN_FIELDS = frozenset({"role", "content", "tool_calls", "tool_call_id", "name", "reasoning_content"})
+# of the arguments that a request may have; `api_base` and `api_key` say where it goes
+_SENT = ("tools", "tool_choice", "max_tokens", "prompt_cache_key")
+_ARGUMENTS = frozenset({"model", "messages", "api_base", "api_key", *_SENT})
+# below a tool's parameters litellm rewrites these for some servers
+_REWRITTEN = frozenset({"oneOf", "anyOf", "allOf", "enum", "const", "not"})
+
+
+def openai_url(arguments: Mapping[str, Any]) -> str:
+    """Return where a request of these arguments goes in OpenAI's form; empty if that is not known."""
+    server = _SERVERS.get(ModelRef.parse(arguments["model"]).provider)
+    base = str(arguments.get("api_base") or (server.base if server else ""))
+    if server is None or not base or urlsplit(base).query or not base.startswith(("http://", "https://")):
+        return ""
+    return base if base.endswith("/chat/completions") else f"{base.rstrip('/')}/chat/completions"
+
+
+def openai_headers(arguments: Mapping[str, Any], environ: Mapping[str, str]) -> dict[str, str] | None:
+    """Return the headers that say who asks; None where a key is missing."""
+    server = _SERVERS[ModelRef.parse(arguments["model"]).provider]
+    key = arguments.get("api_key") or environ.get(server.key, "").strip()
+    if server.needs_key and not key:
+        return None
+    named = {
+        "authorization": f"Bearer {key}" if key else "",
+        "openai-organization": environ.get("OPENAI_ORGANIZATION") or environ.get("OPENAI_ORG_ID") or "",
+        "openai-project": environ.get("OPENAI_PROJECT_ID", ""),
+    }
+    return {name: value for name, value in named.items() if value}
+
+
+def openai_body(arguments: Mapping[str, Any]) -> JsonObject | None:
+    """Return the body of a request of these arguments; None where litellm would make another of it."""
+    ref = ModelRef.parse(arguments["model"])
+    server = _SERVERS[ref.provider]
+    if _REASONING_NAME.search(ref.name) or not _ARGUMENTS.issuperset(arguments):
+        return None
+    if not all(_is_plain(message, text_only=server.text_only) for message in arguments["messages"]):
+        return None
+    if not all(map(_is_plain_tool, arguments.get("tools") or ())):
+        return None
+    sent = {name: arguments[name] for name in _SENT if name in arguments}
+    return {
+        "model": ref.name,
+        # an assistant's calls may come without content: then litellm leaves the field out
+        "messages": [
+            {name: value for name, value in message.items() if value is not None}
+            for message in arguments["messages"]
+        ],
+        "stream": True,
+        "stream_options": {"include_usage": True},
+        **sent,
+        **dict(server.more),
+    }
+
+
+def _is_plain(message: JsonObject, *, text_only: bool) -> bool:
+    """Return whether a message goes as it is: no marks, no parts but a user's text and pictures."""
+    if not _KNOWN_FIELDS.issuperset(message):
+        return False
+    content = message.get("content")
+    if isinstance(content, str) or content is None:
+        return all(set(call) == {"id", "type", "function"} for call in message.get("tool_calls") or ())
+    return not text_only and message.get("role") == "user" and all(map(_is_plain_part, content))
+
+
+def _is_plain_part(part: JsonObject) -> bool:
+    if part.get("type") == "text":
+        return set(part) == {"type", "text"}
+    picture = part.get("image_url")
+    return (
+        set(part) == {"type", "image_url"} and isinstance(picture, dict) and {"url", "detail"} >= set(picture)
+    )
+
+
+def _is_plain_tool(tool: JsonObject) -> bool:
+    """Return whether a tool goes as it is: no marks, and no schema that litellm rewrites for a server."""
+    if set(tool) != {"type", "function"}:
+        return False
+    parameters = tool["function"].get("parameters") or {}
+    return not _REWRITTEN & set(parameters) and not _has_pattern(parameters)
+
+
+def _has_pattern(schema: Json) -> bool:
+    """Return whether a schema has a regular expression; a property may be named `pattern` as well."""
+    match schema:
+        case {"pattern": str()}:
+            return True
+        case dict():
+            return any(map(_has_pattern, schema.values()))
+        case list():
+            return any(map(_has_pattern, schema))
+        case _:
+            return False
