@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from rolling_chat.context_keys import Direct
-from rolling_chat.messages import Json, Usage
+from rolling_chat.messages import Json, Message, Usage
 from rolling_chat.providers.addresses import who_counts
 from rolling_chat.providers.background_thread import in_background
 from rolling_chat.providers.direct.choice import DirectRequest, direct_request
@@ -149,7 +149,8 @@ class ModelProvider:
         """Import what the first request to `model` needs in a thread; nothing for the offline model."""
         if ModelRef.parse(model).is_demo:
             return
-        if self._direct_request(self._arguments(Request(model, (), api_base=api_base))) is not None:
+        opening = Request(model, (Message("user", "."),), max_tokens=1, api_base=api_base)
+        if self._direct_request(self._arguments(opening)) is not None:
             await self._directly.load()
         else:
             await self._by_litellm.warm_up()

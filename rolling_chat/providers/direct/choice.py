@@ -7,9 +7,16 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from rolling_chat.messages import JsonObject
+from rolling_chat.providers.direct.anthropic_events import AnthropicEvents
+from rolling_chat.providers.direct.anthropic_request import (
+    anthropic_body,
+    anthropic_headers,
+    anthropic_url,
+)
 from rolling_chat.providers.direct.openai_events import OpenAIEvents
 from rolling_chat.providers.direct.openai_request import openai_body, openai_headers, openai_url
 from rolling_chat.providers.fragments import Fragment
+from rolling_chat.providers.model_ref import ModelRef
 
 # settings of litellm's for connections, which httpx does not know
 _CONNECTION_SETTINGS = ("SSL_VERIFY", "SSL_CERTIFICATE", "SSL_SECURITY_LEVEL", "SSL_ECDH_CURVE")
@@ -37,8 +44,17 @@ def direct_request(arguments: Mapping[str, Any], environ: Mapping[str, str]) -> 
     """Return the request that litellm would send for its `arguments`; None where it has to go by litellm."""
     if any(environ.get(name) for name in _CONNECTION_SETTINGS):
         return None
+    if ModelRef.parse(arguments["model"]).provider == "anthropic":
+        body = anthropic_body(arguments)
+        if body is None or not _is_plain(anthropic_url(arguments)):
+            return None
+        return DirectRequest(anthropic_url(arguments), anthropic_headers(arguments), body, AnthropicEvents)
     url = openai_url(arguments)
-    if not url:
-        return None
-    headers, body = openai_headers(arguments, environ), openai_body(arguments)
+    headers = openai_headers(arguments, environ) if _is_plain(url) else None
+    body = None if headers is None else openai_body(arguments)
     return None if headers is None or body is None else DirectRequest(url, headers, body, OpenAIEvents)
+
+
+def _is_plain(url: str) -> bool:
+    """Return whether a request can go to `url` as it is; litellm takes an address with a query apart."""
+    return url.startswith(("http://", "https://")) and "?" not in url

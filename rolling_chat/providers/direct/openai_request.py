@@ -10,7 +10,6 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urlsplit
 
 from rolling_chat.messages import Json, JsonObject
 from rolling_chat.providers.model_ref import ModelRef
@@ -64,7 +63,7 @@ def openai_url(arguments: Mapping[str, Any]) -> str:
     """Return where a request of these arguments goes in OpenAI's form; empty if that is not known."""
     server = _SERVERS.get(ModelRef.parse(arguments["model"]).provider)
     base = str(arguments.get("api_base") or (server.base if server else ""))
-    if server is None or not base or urlsplit(base).query or not base.startswith(("http://", "https://")):
+    if server is None or not base:
         return ""
     return base if base.endswith("/chat/completions") else f"{base.rstrip('/')}/chat/completions"
 
