@@ -17,7 +17,8 @@ def main() -> int:
     options = _options()
     root = Path(options.log or tempfile.mkdtemp(prefix="soak-"))
     without = frozenset(filter(None, options.without.split(",")))
-    plan = Plan(options.actions, options.turns, without, 6.0 if options.turns else 0.0, options.tell)
+    patience = 6.0 if options.turns else 0.0
+    plan = Plan(options.actions, options.turns, without, patience, options.tell, options.direct)
     seeds = range(options.seed, options.seed + options.episodes)
     alone = len(seeds) == 1
     failed, totals, seconds = 0, Counter[str](), 0.0
@@ -51,6 +52,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--without", default="", help="actions and faults to leave out, with commas between")
     parser.add_argument("--log", default="", help="an empty folder for journals, homes and stores")
+    parser.add_argument("--direct", default="", help='"auto" or "off"; else by turns, even seeds "auto"')
     parser.add_argument("--tell", action="store_true", help="print every action")
     return parser.parse_args()
 

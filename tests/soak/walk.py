@@ -52,7 +52,8 @@ class Plan:
     """What a walk is to do: `actions` steps, or as many as it takes to send `turns` messages.
 
     `without` names actions and faults to leave out. An answer is waited for `patience` seconds, or
-    without that as long as chance will have it. With `tell` every action is printed.
+    without that as long as chance will have it. With `tell` every action is printed. `direct` is the
+    setting of that name; empty: "auto" for even seeds.
     """
 
     actions: int = 60
@@ -60,6 +61,7 @@ class Plan:
     without: frozenset[str] = frozenset()
     patience: float = 0.0
     tell: bool = False
+    direct: str = ""
 
 
 def run_walk(seed: int, root: Path, plan: Plan) -> Result:
@@ -315,6 +317,8 @@ class Walk:
                 "max_output_tokens = 2000",
                 f'api_base = "{server.api_base}"',
             ]
+        way = self._plan.direct or ("auto", "off")[self.seed % 2]
+        config += ["[providers]", f'direct = "{way}"']
         home = self._home / "rolling-chat"
         home.mkdir()
         (home / "config.toml").write_text("\n".join(config))
