@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from rolling_chat.messages import Json, JsonObject, Usage
+from rolling_chat.providers.direct.errors import AnswerError
 from rolling_chat.providers.fragments import CallFragment, Fragment
 from rolling_chat.providers.whole_answers import MAX_TOKENS
 
@@ -26,20 +27,6 @@ _REASONS = {
 _CALLS = frozenset({"tool_use", "server_tool_use"})
 
 
-class StreamError(Exception):
-    """An error that the server reported in the middle of a stream, its status spelled out.
-
-    `message` is the server's own text, `kind` its name for the error, and `body` the event as it came.
-    """
-
-    def __init__(self, message: str, kind: str, body: JsonObject) -> None:
-        super().__init__(message)
-        self.message = message
-        self.kind = kind
-        self.body = body
-        self.status_code = _BROKEN_STATUS
-
-
 class AnthropicEvents:
     """Makes fragments of a reply from the events of one answer, given in their order.
 
@@ -55,7 +42,7 @@ class AnthropicEvents:
         self._usage: dict[str, Json] = {}
 
     def read(self, event: JsonObject) -> Fragment | None:
-        """Return what an event adds to the reply, None for nothing. Raises StreamError for an error."""
+        """Return what an event adds to the reply, None for nothing. Raises AnswerError for an error."""
         match event.get("type"):
             case "content_block_delta":
                 return self._delta(_dict(event.get("delta")))
@@ -171,10 +158,9 @@ def _count(holder: JsonObject, name: str) -> int:
     return value if 0 < value < MAX_TOKENS else 0
 
 
-def _error(event: JsonObject) -> StreamError:
-    error = _dict(event.get("error"))
-    message = _text(error, "message") or json.dumps(event, ensure_ascii=False)
-    return StreamError(message, _text(error, "type"), event)
+def _error(event: JsonObject) -> AnswerError:
+    message = _text(_dict(event.get("error")), "message") or json.dumps(event, ensure_ascii=False)
+    return AnswerError(message, _BROKEN_STATUS, body=event)
 
 
 def _text(holder: Mapping[str, Any], name: str) -> str:

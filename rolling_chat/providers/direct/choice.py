@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -18,8 +19,11 @@ from rolling_chat.providers.direct.openai_request import openai_body, openai_hea
 from rolling_chat.providers.fragments import Fragment
 from rolling_chat.providers.model_ref import ModelRef
 
-# settings of litellm's for connections, which httpx does not know
-_CONNECTION_SETTINGS = ("SSL_VERIFY", "SSL_CERTIFICATE", "SSL_SECURITY_LEVEL", "SSL_ECDH_CURVE")
+# variables by which litellm connects, or makes requests, in another way than by itself
+_LITELLM_SETTINGS = re.compile(
+    r"SSL_(?:VERIFY|CERTIFICATE|SECURITY_LEVEL|ECDH_CURVE)|DEFAULT_MAX_TOKENS"
+    r"|DEFAULT_REASONING_EFFORT_\w+|LITELLM_ANTHROPIC_DISABLE_URL_SUFFIX"
+)
 
 
 class EventReader(Protocol):
@@ -42,7 +46,7 @@ class DirectRequest:
 
 def direct_request(arguments: Mapping[str, Any], environ: Mapping[str, str]) -> DirectRequest | None:
     """Return the request that litellm would send for its `arguments`; None where it has to go by litellm."""
-    if any(environ.get(name) for name in _CONNECTION_SETTINGS):
+    if any(value and _LITELLM_SETTINGS.fullmatch(name) for name, value in environ.items()):
         return None
     if ModelRef.parse(arguments["model"]).provider == "anthropic":
         body = anthropic_body(arguments)

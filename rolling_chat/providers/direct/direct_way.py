@@ -66,7 +66,7 @@ class DirectWay:
         async with sending as response:
             if response.status_code >= 300:
                 said = (await response.aread()).decode("utf-8", "replace")
-                raise AnswerError(said, response.status_code, response.headers)
+                raise AnswerError(said, response.status_code, headers=response.headers)
             yield Fragment()  # the server has answered
             async with contextlib.aclosing(_fragments(response.aiter_raw(), request.reader())) as fragments:
                 async for fragment in fragments:

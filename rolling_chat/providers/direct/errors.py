@@ -14,15 +14,22 @@ _NO_HEADERS: Mapping[str, str] = MappingProxyType({})
 class AnswerError(Exception):
     """A server's refusal: its status, what it said, and the headers that came with it.
 
-    `status_code` is None for one in the middle of a stream that names none.
+    `status_code` is None for one in the middle of a stream that names none; `body` is the event that it came
+    in, where `message` is only a part of that.
     """
 
     def __init__(
-        self, message: str, status_code: int | None = None, headers: Mapping[str, str] = _NO_HEADERS
+        self,
+        message: str,
+        status_code: int | None = None,
+        *,
+        headers: Mapping[str, str] = _NO_HEADERS,
+        body: Json = None,
     ) -> None:
         super().__init__(message)
         self.message = message
         self.status_code = status_code
+        self.body = body
         self.litellm_response_headers = headers
 
 

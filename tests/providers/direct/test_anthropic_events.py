@@ -13,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rolling_chat.messages import Ending, Json, MadeBy, Message, Usage
-from rolling_chat.providers.direct.anthropic_events import AnthropicEvents, StreamError
+from rolling_chat.providers.direct.anthropic_events import AnthropicEvents
+from rolling_chat.providers.direct.errors import AnswerError
 from rolling_chat.providers.errors import classify
 from rolling_chat.providers.fragments import CallFragment, Fragment
 from rolling_chat.providers.litellm_chunks import fragments_of, usage_of
@@ -259,9 +260,9 @@ def test_an_error_within_the_stream_is_what_litellm_makes_of_it(
     event = {"type": "error", "error": {"type": kind, "message": message}}
     with pytest.raises(Exception, match=message) as theirs:
         read_by_litellm([event])
-    with pytest.raises(StreamError, match=message) as ours:
+    with pytest.raises(AnswerError, match=message) as ours:
         read([event])
-    assert (ours.value.kind, ours.value.message, ours.value.status_code) == (kind, message, 500)
+    assert (ours.value.body, ours.value.message, ours.value.status_code) == (event, message, 500)
     for error in (ours.value, theirs.value):
         assert classify(error, "anthropic/claude-sonnet-4-5").kind is expected
     assert str(classify(ours.value, "anthropic/claude-sonnet-4-5")) == str(
@@ -270,5 +271,5 @@ def test_an_error_within_the_stream_is_what_litellm_makes_of_it(
 
 
 def test_an_error_without_words_is_quoted_as_it_came() -> None:
-    with pytest.raises(StreamError, match="odd"):
+    with pytest.raises(AnswerError, match="odd"):
         read([{"type": "error", "error": ["odd"]}])
