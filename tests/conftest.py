@@ -7,6 +7,7 @@ of the slow tests: `HYPOTHESIS_PROFILE=full pytest -m slow` runs them all, with 
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Iterator
 
@@ -31,6 +32,23 @@ settings.load_profile(_PROFILE)
 def _no_orphans() -> Iterator[None]:
     with no_orphans():
         yield
+
+
+@pytest.fixture(autouse=True)
+def _same_log() -> Iterator[None]:
+    """A run of the program in this process takes the log to a file: the next test has it as it was."""
+    loggers = [logging.getLogger(name) for name in ("rolling_chat", "asyncio", "py.warnings")]
+    before = [(logger, logger.handlers[:], logger.propagate, logger.level) for logger in loggers]
+    raises = logging.raiseExceptions
+    yield
+    logging.captureWarnings(False)
+    logging.raiseExceptions = raises
+    for logger, handlers, propagate, level in before:
+        for handler in logger.handlers:
+            if handler not in handlers:
+                handler.close()
+        logger.handlers[:], logger.propagate = handlers, propagate
+        logger.setLevel(level)
 
 
 @pytest.hookimpl(tryfirst=True)
