@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from rolling_chat import figures
 from rolling_chat.commands.base import Arguments, Choice, Command, CommandContext
 from rolling_chat.commands.pinning import message_choices
-from rolling_chat.tools.memory import index_named, piece_text, speaker_of
+from rolling_chat.message_lines import piece_text, speaker_of
+from rolling_chat.tools.memory import index_named
 
 if TYPE_CHECKING:
     from rolling_chat.messages import Message

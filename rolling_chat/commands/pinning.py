@@ -9,7 +9,7 @@ from rolling_chat import figures
 from rolling_chat.agent import PinChange
 from rolling_chat.commands.base import Choice, CommandContext
 from rolling_chat.commands.context import preview
-from rolling_chat.tools.memory import speaker_of
+from rolling_chat.message_lines import speaker_of
 
 if TYPE_CHECKING:
     from rolling_chat.agent import PinEntry, PinPrice

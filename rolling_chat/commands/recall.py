@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from rolling_chat.commands.base import Choice, Command, CommandContext
-from rolling_chat.tools.memory import index_named, piece_lines, piece_text, speaker_of
+from rolling_chat.message_lines import piece_lines, piece_text, speaker_of
+from rolling_chat.tools.memory import index_named
 from rolling_chat.tools.memory_search import search_branch
 
 if TYPE_CHECKING:

@@ -1,20 +1,12 @@
-"""What a tool may see of the conversation it runs in, and a message of it as numbered lines."""
+"""What a tool may see of the conversation it runs in, and the ids by which its messages are named."""
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Protocol
 
-from rolling_chat.lenient_json import read_json
-from rolling_chat.messages import Content, JsonObject, Message, ToolCall
-from rolling_chat.text import one_line
-
-RECALL = "recall"
-"""The name of the tool that reads the conversation back."""
-
-LONGEST_LINE = 500  # characters; a longer line is several, so that every part of a text can be asked for
+from rolling_chat.messages import Message
 
 
 class Counter(Protocol):
@@ -63,66 +55,3 @@ def index_named(text: str) -> int | None:
     """Parse a message's index from what a user types (`r17`, `[recall: r17]`); None for other words."""
     match = _ID.fullmatch(text.strip())
     return int(match[1]) if match else None
-
-
-def speaker_of(message: Message) -> str:
-    """Return who wrote a message: `user`, `assistant calling read_file`, `result of read_file`."""
-    if message.role == "tool":
-        return f"result of {one_line(message.name or 'a tool', 60)}"
-    if message.tool_calls:
-        names = ", ".join(dict.fromkeys(one_line(call.name, 60) for call in message.tool_calls))
-        return f"{message.role} calling {names}"
-    return message.role
-
-
-def piece_text(message: Message) -> str:
-    """Return all text of a message: its content, then its tool calls with their arguments.
-
-    Arguments that are text of several lines stand as lines; images and other parts are named.
-    """
-    parts = [*_content(message.content), *(_call(call) for call in message.tool_calls)]
-    return "\n".join(part for part in parts if part)
-
-
-def piece_lines(message: Message) -> list[str]:
-    """Return `piece_text` by lines; one longer than LONGEST_LINE characters is broken into several."""
-    return list(_folded(piece_text(message)))
-
-
-def _folded(text: str) -> Iterator[str]:
-    for line in text.split("\n"):
-        kept = line.removesuffix("\r")
-        yield kept[:LONGEST_LINE]
-        for start in range(LONGEST_LINE, len(kept), LONGEST_LINE):
-            yield kept[start : start + LONGEST_LINE]
-
-
-def _content(content: Content) -> Iterator[str]:
-    if isinstance(content, str):
-        yield content
-        return
-    for part in content:
-        text = part.get("text")
-        yield text if part.get("type") == "text" and isinstance(text, str) else _no_text(part)
-
-
-def _no_text(part: JsonObject) -> str:
-    kind = str(part.get("type") or "part").removesuffix("_url")
-    size = len(json.dumps(part, default=str))
-    return f"[{kind}, {size:,} bytes as sent: no text that could be shown here]"
-
-
-def _call(call: ToolCall) -> str:
-    head = f"[call of {call.name}]"
-    try:
-        arguments = read_json(call.arguments)
-    except ValueError:
-        return f"{head}\n{call.arguments}"
-    if not isinstance(arguments, dict):
-        return f"{head}\n{call.arguments}"
-    return "\n".join([head, *(_argument(str(name), value) for name, value in arguments.items())])
-
-
-def _argument(name: str, value: object) -> str:
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    return f"{name}:\n{text}" if "\n" in text else f"{name}: {text}"

@@ -9,17 +9,19 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from rolling_chat.figures import plural
+from rolling_chat.message_lines import RECALL, piece_lines, speaker_of
 from rolling_chat.messages import Json, JsonObject, Message
 from rolling_chat.text import one_line
 from rolling_chat.tools.base import ToolContext, ToolError, ToolResult, function_schema, read_count, read_text
-from rolling_chat.tools.memory import RECALL, Memory, piece_lines, speaker_of
+from rolling_chat.tools.memory import Memory
 from rolling_chat.tools.memory_grep import matching_lines
 from rolling_chat.tools.memory_search import search_branch
+from rolling_chat.tools.recall_hits import Hits
 
 _MODES = ("head", "tail", "lines", "grep")
 _MAX_FOUND = 8  # messages that a search names
+_MAX_RANKED = 3 * _MAX_FOUND  # of which some are shown beside another
 _MAX_RANGES = 200  # of one id that are read; a notice may name many
-_SHOWN = 400  # characters of a line that a search shows
 _BEGINS = 70  # characters of a message in a listing
 _FRAMING = 24  # tokens left for what stands around the lines
 _MAX_CHARACTERS_PER_TOKEN = 24  # more are white space: nothing longer is counted to see what fits
@@ -184,16 +186,17 @@ class _Reader:
         return "\n".join(lines)
 
     def search(self, words: str, within: Sequence[range] = ()) -> str:
-        """Return the messages that hold the words, best first, each with the line that holds most."""
+        """Return the messages that hold the words, best first, each with the lines that hold most."""
         where = within or [range(1, len(self.branch) + 1)]
-        found = search_branch(self.branch, words, list(self._searched(where)), _MAX_FOUND)
+        searched = list(self._searched(where))
+        found = search_branch(self.branch, words, searched, _MAX_RANKED)
         if not found:
             raise ToolError(
                 f"Nothing that was said or done earlier holds {one_line(words, 60)!r}: try other words or "
                 f"fewer, or list messages by id ({self.known})."
             )
-        entries = [self._found(one.index, one.line) for one in found]
-        kept = self._fitting(entries, self._room(""))
+        hits = Hits(self.branch, frozenset(searched), self.memory.estimator)
+        kept = self._fitting(hits.shown(found, _MAX_FOUND), self._room(""))
         note = "[best first; recall with id reads the whole of one]"
         return "\n".join((*kept, note))
 
@@ -206,13 +209,6 @@ class _Reader:
         for index in itertools.chain.from_iterable(within):
             if index != last_request and self.branch[index - 1].id not in excluded:
                 yield index
-
-    def _found(self, index: int, line: int) -> str:
-        message = self.branch[index - 1]
-        lines = piece_lines(message)
-        around = range(max(0, line - 1), min(len(lines), line + 2))
-        shown = (f"  {at + 1}: {one_line(lines[at], _SHOWN)}" for at in around if lines[at].strip())
-        return "\n".join((f"r{index} {speaker_of(message)}, line {line + 1} of {len(lines)}", *shown))
 
     def _entry(self, index: int) -> str:
         message = self.branch[index - 1]

@@ -20,10 +20,10 @@ from typing import Literal, TypeAlias
 
 from rolling_chat.agent import Chat, Runtime
 from rolling_chat.events import ReplyEnded, ToolStarted, TurnEnded
+from rolling_chat.message_lines import RECALL
 from rolling_chat.providers.offline.offline_provider import DELAY_VARIABLE
 from rolling_chat.settings.paths import find_paths
 from rolling_chat.settings.schema import AgentSettings, ContextSettings, Settings
-from rolling_chat.tools.memory import RECALL
 from rolling_chat.tools.registry import all_tools
 
 MODEL = "demo/offline-32k"

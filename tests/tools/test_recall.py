@@ -14,9 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rolling_chat.context import count_tokens, estimate_tokens
+from rolling_chat.message_lines import LONGEST_LINE, piece_lines
 from rolling_chat.messages import Json, Message, ToolCall
 from rolling_chat.tools import ToolContext, ToolError
-from rolling_chat.tools.memory import LONGEST_LINE, piece_lines
 from rolling_chat.tools.recall import Recall
 
 

@@ -12,10 +12,10 @@ from itertools import islice
 from pathlib import Path
 
 from rolling_chat.confined_files import is_file_inside, read_inside
+from rolling_chat.message_lines import RECALL
 from rolling_chat.settings.trust import FolderTrust
 from rolling_chat.text import printable
 from rolling_chat.tools import Tool
-from rolling_chat.tools.memory import RECALL
 
 MAX_BYTES = 32_768
 """Of all instruction files together; the same cap as Codex's."""

@@ -13,6 +13,7 @@ from rolling_chat.context.budget import window_budget
 from rolling_chat.context.calibration import NOT_CALIBRATED, safety_margin
 from rolling_chat.context.families import knows_context_limit
 from rolling_chat.context_keys import CacheTtl, ContextKeys, Truncation
+from rolling_chat.message_lines import RECALL
 from rolling_chat.messages import JsonObject
 from rolling_chat.providers import wire
 from rolling_chat.providers.model_ref import ModelRef
@@ -23,7 +24,6 @@ from rolling_chat.sessions.store import SessionStore
 from rolling_chat.settings.catalog import ModelCatalog, ModelInfo
 from rolling_chat.settings.schema import ContextSettings, Settings
 from rolling_chat.todo_list import TODO
-from rolling_chat.tools.memory import RECALL
 
 # What litellm lets a model think for each effort, in tokens, where the provider takes a budget; above "high"
 # twice as much each.

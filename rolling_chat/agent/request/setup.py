@@ -17,11 +17,11 @@ from rolling_chat.agent.request.model_limits import (
 from rolling_chat.agent.runtime import Runtime
 from rolling_chat.context import ContextConfig, Measurements
 from rolling_chat.context.calibration import Group
+from rolling_chat.message_lines import RECALL
 from rolling_chat.messages import JsonObject
 from rolling_chat.sessions.records import Learned
 from rolling_chat.settings.schema import ContextSettings, Effort, ToolCalls
 from rolling_chat.tools import Tool
-from rolling_chat.tools.memory import RECALL
 from rolling_chat.tools.read_file import READ_FILE
 
 
