@@ -515,13 +515,15 @@ class Planner:
         Its wire form is taken for as much longer than the plan as that of the last request.
         """
         report, made = self._planned_as(config, messages, plan, pins)
-        if not self._wire_tokens:
+        longer = self._wire_tokens
+        if not longer:
             return report, made
-        if report.within_budget and report.bound + self._wire_tokens > report.room:
-            config = replace(config, input_limit=max(report.room - self._wire_tokens, 1))
+        if report.within_budget and report.tested + longer > report.room:
+            config = replace(config, input_limit=max(report.room - longer, 1))
             report, made = self._planned_as(config, messages, plan, pins)
-        bound = report.bound + self._wire_tokens
-        return replace(report, bound=bound, within_budget=report.within_budget and bound <= report.room), made
+        unproven = report.unproven and report.unproven + longer
+        grown = replace(report, bound=report.bound + longer, unproven=unproven)
+        return replace(grown, within_budget=report.within_budget and grown.tested <= grown.room), made
 
     def _planned_as(
         self,

@@ -85,6 +85,17 @@ def runtime(tmp_path: Path, provider: CountingProvider) -> Iterator[Runtime]:
     made.store.close()
 
 
+def test_a_preview_goes_by_what_decides_also_after_a_request_that_failed_on_its_way(
+    runtime: Runtime, provider: CountingProvider
+) -> None:
+    provider.characters = 0
+    chat = Chat.open(runtime, rolling=False)
+    chat.session.planner._wire_tokens = 50  # by which the wire form of that request was longer than planned
+    report = chat.session.preview.report_with(DENSE * 2)
+    assert report.unproven <= report.room < report.bound
+    assert report.within_budget
+
+
 def _answered(runtime: Runtime) -> Chat:
     """A chat whose model has answered once without a count: nothing goes on the estimate alone any more."""
     chat = Chat.open(runtime, rolling=False)
