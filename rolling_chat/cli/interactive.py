@@ -16,10 +16,15 @@ from rolling_chat.settings.themes import find_theme, load_themes
 if TYPE_CHECKING:
     from rolling_chat.agent import Chat
 
+# Seconds for which a thread that imports or plans may keep the one that takes keys waiting. It waits several
+# times for each key: with Python's 5 ms a key took twice as long while litellm was being imported.
+_SWITCH_INTERVAL = 0.0005
+
 
 def run_chat(options: Options, paths: Paths) -> int:
     """Open the chat on the screen; on the way out, print the command that comes back to it."""
     look_briefly()
+    sys.setswitchinterval(_SWITCH_INTERVAL)
     if not _has_terminal():
         raise Failure('the chat needs a terminal; in scripts use rolling-chat -p "text"', Exit.USAGE)
     if os.environ.get("TERM") == "dumb":
