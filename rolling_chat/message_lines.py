@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from rolling_chat.lenient_json import read_json
 from rolling_chat.messages import Content, JsonObject, Message, ToolCall
@@ -25,6 +26,13 @@ def speaker_of(message: Message) -> str:
     return message.role
 
 
+def without_recall(message: Message) -> Message:
+    """Return the message as it is searched: what it asked of `recall` are the words of a question."""
+    if all(call.name != RECALL for call in message.tool_calls):
+        return message
+    return replace(message, tool_calls=tuple(call for call in message.tool_calls if call.name != RECALL))
+
+
 def piece_text(message: Message) -> str:
     """Return all text of a message: its content, then its tool calls with their arguments.
 
@@ -36,11 +44,15 @@ def piece_text(message: Message) -> str:
 
 def piece_lines(message: Message) -> list[str]:
     """Return `piece_text` by lines; one longer than LONGEST_LINE characters is broken into several."""
-    return list(_folded(piece_text(message)))
+    text = piece_text(message)
+    lines = text.split("\n")
+    if "\r" not in text and max(map(len, lines)) <= LONGEST_LINE:
+        return lines
+    return list(_folded(lines))
 
 
-def _folded(text: str) -> Iterator[str]:
-    for line in text.split("\n"):
+def _folded(lines: Iterable[str]) -> Iterator[str]:
+    for line in lines:
         kept = line.removesuffix("\r")
         yield kept[:LONGEST_LINE]
         for start in range(LONGEST_LINE, len(kept), LONGEST_LINE):

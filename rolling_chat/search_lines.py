@@ -5,17 +5,17 @@ from __future__ import annotations
 import heapq
 import re
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 from typing import TypeAlias
 
-from rolling_chat.search_terms import content_stems, fold, words_of
+from rolling_chat.search_terms import content_stems, fold, is_short, words_of
 
 _MAX_STEMS = 24  # of a question that count
 _MAX_HITS = 200  # occurrences of one word in one message that are looked at
 _MAX_LINES = 30  # lines of one message that are weighed
-_SHORT = 3  # characters; a word so short is looked for as a word, longer ones inside words too
 
 # How much a word counts: as itself, at the beginning of another, inside of one.
 _SAME, _BEGINS, _INSIDE = 1.0, 0.7, 0.4
@@ -46,41 +46,46 @@ class Query:
         return cls(tuple(content_stems(question)[:_MAX_STEMS]), names)
 
 
-def best_lines(lines: Sequence[str], query: Query, weights: Mapping[str, float]) -> list[tuple[float, int]]:
-    """Return the lines that hold words of the question with their scores, best first, numbered from 0."""
-    hits = _hits(lines, weights)
+@dataclass(frozen=True, slots=True)
+class BestLines:
+    """The lines that answer best, best first, by their numbers from 0, and the stems that any line has."""
+
+    numbers: tuple[int, ...]
+    score: float
+    stems: Collection[str]
+
+
+def best_lines(lines: Sequence[str], query: Query, weights: Mapping[str, float]) -> BestLines:
+    """Score the lines that hold words of a question."""
+    words: dict[int, tuple[str, ...]] = {}  # of lines, by their numbers
+    hits = _hits(lines, weights, words)
     weighed: dict[int, float] = {}
     for stem, (held_at, shares) in hits.items():
         for at, share in zip(held_at, shares, strict=True):
             weighed[at] = weighed.get(at, 0.0) + share * weights[stem]
     most = heapq.nlargest(_MAX_LINES, weighed, key=weighed.__getitem__)
-    scored = ((_score_line(at, hits, weights) + _bonus(lines[at], query, weights), at) for at in most)
-    return sorted(scored, key=lambda one: (-one[0], one[1]))
-
-
-def count_of(text: str, stem: str) -> int:
-    """Count how often a folded text has a stem; a short one only at the beginning of a word."""
-    if len(stem) > _SHORT or not stem.isascii():
-        return text.count(stem)
-    return sum(1 for _ in _places_of(text, stem))
+    scores = {
+        at: _score_line(at, hits, weights) + _bonus(lines[at], words[at], query, weights) for at in most
+    }
+    numbers = sorted(scores, key=lambda at: (-scores[at], at))
+    return BestLines(tuple(numbers), scores[numbers[0]] if numbers else 0.0, hits.keys())
 
 
 def _places_of(text: str, stem: str) -> Iterator[int]:
     """Yield where `stem` stands; a short one only at the beginning of a word."""
-    is_short = len(stem) <= _SHORT and stem.isascii()
+    begins = is_short(stem)
     at = text.find(stem)
     while at >= 0:
-        if not is_short or not at or not text[at - 1].isalnum():
+        if not begins or not at or not text[at - 1].isalnum():
             yield at
         at = text.find(stem, at + len(stem))
 
 
-def _hits(lines: Sequence[str], weights: Mapping[str, float]) -> _Hits:
+def _hits(lines: Sequence[str], weights: Mapping[str, float], words: dict[int, tuple[str, ...]]) -> _Hits:
     """By stem, the lines that hold it and how well: as the word itself, at the beginning of one, inside."""
     text = fold("\n".join(lines))
     ends = [match.start() for match in re.finditer("\n", text)]
     hits: _Hits = {}
-    words: dict[int, frozenset[str]] = {}
     for stem in weights:
         by_line: dict[int, float] = {}
         for number, at in enumerate(_places_of(text, stem)):
@@ -90,14 +95,20 @@ def _hits(lines: Sequence[str], weights: Mapping[str, float]) -> _Hits:
             if line in by_line:
                 continue
             if line not in words:
-                words[line] = frozenset(words_of(lines[line]))
+                words[line] = _words_on(lines[line])
             by_line[line] = _likeness(stem, words[line])
         if by_line:
             hits[stem] = tuple(by_line), tuple(by_line.values())
     return hits
 
 
-def _likeness(stem: str, words: frozenset[str]) -> float:
+@lru_cache(maxsize=4_096)
+def _words_on(line: str) -> tuple[str, ...]:
+    # the same lines are candidates again and again: who searches once asks for the like soon
+    return tuple(words_of(line))
+
+
+def _likeness(stem: str, words: Sequence[str]) -> float:
     if stem in words:
         return _SAME
     return _BEGINS if any(word.startswith(stem) for word in words) else _INSIDE
@@ -107,23 +118,30 @@ def _score_line(at: int, hits: _Hits, weights: Mapping[str, float]) -> float:
     score = 0.0
     for stem, (lines, shares) in hits.items():
         after = bisect_left(lines, at)
-        nearest = range(max(0, after - 1), min(len(lines), after + 2))
-        score += weights[stem] * max(shares[one] * _nearness(abs(lines[one] - at)) for one in nearest)
+        best = 0.0
+        for one in range(max(0, after - 1), min(len(lines), after + 2)):
+            best = max(best, shares[one] * (1.0 if lines[one] == at else _nearness(abs(lines[one] - at))))
+        score += weights[stem] * best
     return score
 
 
 def _nearness(lines: int) -> float:
-    return next((share for most, share in _NEAR if lines <= most), _FAR)
+    for most, share in _NEAR:
+        if lines <= most:
+            return share
+    return _FAR
 
 
-def _bonus(line: str, query: Query, weights: Mapping[str, float]) -> float:
+def _bonus(line: str, words: Sequence[str], query: Query, weights: Mapping[str, float]) -> float:
     """For words that stand side by side as in the question, and names written as there."""
-    following = set(pairwise(words_of(line)))
+    following = set(pairwise(words))
     adjacent = sum(
         min(weights.get(one, 0.0), weights.get(other, 0.0))
         for one, other in pairwise(query.stems)
         if (one, other) in following
     )
+    if not query.names:
+        return _ADJACENT * adjacent
     folded = fold(line)
     verbatim = sum(_weigh(name, weights) for name in query.names if name in folded)
     return _ADJACENT * adjacent + _VERBATIM * verbatim

@@ -92,7 +92,7 @@ class Ranking:
 
     by_line: float = 0.5  # the share of the best line; the rest is the message's
     neighbors: tuple[float, ...] = (0.5, 0.25)  # of the scores of those next to it, and of those beyond
-    candidates: int = 200  # messages that are read line by line, of each of the two orders
+    candidates: int = 160  # messages that are read line by line, and half as many for their neighbors
 
     def rank(
         self, query: Query, held: Mapping[int, Held], statistics: Statistics, messages: Messages
@@ -106,7 +106,7 @@ class Ranking:
         }
         spread = self._spread(own, messages)
         covering = {index: self._coverage(index, held, weights, messages) for index in held}
-        chosen = {*_largest(spread, self.candidates), *_largest(covering, self.candidates)}
+        chosen = {*_largest(spread, self.candidates // 2), *_largest(covering, self.candidates)}
         lines = {index: _lines_of(index, query, weights, messages) for index in chosen}
         return self._combined(spread, lines, messages)
 
@@ -179,20 +179,14 @@ def _bm25(held: Held, weights: Mapping[str, float], usual: float) -> float:
 def _lines_of(
     index: int, query: Query, weights: Mapping[str, float], messages: Messages
 ) -> tuple[float, tuple[int, ...]]:
-    """Return the score of the best line and the numbers of the best ones."""
+    """Return the score of the best line, with the words that only what it answers has, and the best lines."""
     best = best_lines(messages.lines(index), query, weights)
-    score = best[0][0] if best else 0.0
-    text, share = messages.title(index)
-    if text and share:
+    score = best.score
+    if len(best.stems) < len(weights):
+        text, share = messages.title(index)
         words = _title_words(text)
-        have = _words_on(messages.lines(index), weights) if best else frozenset()
-        score += share * sum(weight for stem, weight in weights.items() if stem in words and stem not in have)
-    return score, tuple(number for _, number in best)
-
-
-def _words_on(lines: Sequence[str], weights: Mapping[str, float]) -> frozenset[str]:
-    text = fold("\n".join(lines))
-    return frozenset(stem for stem in weights if stem in text)
+        score += share * sum(weights[one] for one in weights.keys() & words if one not in best.stems)
+    return score, best.numbers
 
 
 @lru_cache(maxsize=1024)

@@ -32,7 +32,9 @@ _JOINERS = re.compile(
     "[的了吗呢吧啊是在和与就都也不我你您他她它们这那哪谁么什怎几个はがをにのでともへやかねよ]+"
 )
 
+_ASCII_WORD = re.compile(r"[a-z0-9]+")
 _MIN_STEM = 3
+_SHORT = 3  # characters
 # What a word may lose at its end, the longest first: a stem is always the beginning of its word.
 _SUFFIXES = (
     "isations", "izations", "isation", "ization", "ations", "ation", "ements", "ement", "ments", "ment",
@@ -60,11 +62,26 @@ def words_of(text: str) -> Iterator[str]:
 
     Identifiers give their parts, scripts written without spaces give pairs of characters.
     """
+    yield from map(stem, split_words(text))
+
+
+def split_words(text: str) -> list[str]:
+    """Return the words of `text` in order, unstemmed, and split as `words_of` does."""
+    if text.isascii():
+        lower = text.lower()
+        return _ASCII_WORD.findall(lower if lower == text else _CAMEL.sub(" ", text).lower())
+    words: list[str] = []
     for token in _tokens(text):
         if _IS_UNSPACED.match(token):
-            yield from _pairs(token)
+            words += _pairs(token)
         else:
-            yield stem(token)
+            words.append(token)
+    return words
+
+
+def is_short(stem: str) -> bool:
+    """Whether a stem is looked for only at the beginning of words, since inside of them it is by chance."""
+    return len(stem) <= _SHORT and stem.isascii()
 
 
 def content_stems(text: str) -> list[str]:
@@ -111,8 +128,8 @@ def _may_lose(word: str, suffix: str) -> bool:
 
 
 def _tokens(text: str) -> Iterator[str]:
-    for match in _TOKEN.finditer(_CAMEL.sub(" ", text)):
-        yield fold(match.group())
+    for match in _TOKEN.finditer(fold(_CAMEL.sub(" ", text))):
+        yield match.group()
 
 
 def _pairs(run: str) -> Iterator[str]:

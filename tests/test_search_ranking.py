@@ -11,7 +11,7 @@ FILLER = [Message("user", f"Nothing of note on day {number}, only rain.") for nu
 
 def order(branch: list[Message], question: str, ranking: Ranking | None = None) -> list[int]:
     everywhere = range(1, len(branch) + 1)
-    return [one.index for one in search_branch(branch, question, everywhere, 9, ranking or Ranking())]
+    return [one.index for one in search_branch(branch, question, everywhere, 9, ranking=ranking or Ranking())]
 
 
 def test_of_equal_messages_the_one_whose_neighbor_has_the_other_word_comes_first() -> None:

@@ -1,26 +1,26 @@
-"""Finding the messages of a branch that answer a question, by its words.
-
-Without an index it is one pass over the text: a branch is in memory anyway, there is nothing that could be
-out of step with it, and every script, path and identifier is found that holds the word.
-"""
+"""Finding the messages of a branch that answer a question, by its words."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+import threading
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
-from rolling_chat.message_lines import RECALL, piece_lines, piece_text
+from rolling_chat.message_lines import piece_lines, without_recall
 from rolling_chat.messages import Message
-from rolling_chat.search_lines import Query, count_of
+from rolling_chat.search_lines import Query
 from rolling_chat.search_ranking import Found, Held, Ranking, Statistics, distinct
-from rolling_chat.search_terms import fold
+from rolling_chat.tools.branch_index import BranchIndex, best_covered, bitmap_of
 
 _LOOK_BACK = 100  # messages from a reply to its request
 _TITLE = 300  # characters of what a message answers that are read with it
 _IN_CALL, _IN_REQUEST = 0.6, 0.4  # in the call that a result answers, in the request that a reply answers
-_LETTERS = 6  # of a word, with the space after it
+_MAX_RESULTS = 16  # of one reply that are found by its calls
 _DEFAULT = Ranking()
+
+# That of the branch which was searched last: it is made in seconds for the longest and followed in no time.
+_INDEX = BranchIndex()
+_INDEX_LOCK = threading.Lock()
 
 
 def search_branch(
@@ -28,20 +28,68 @@ def search_branch(
     question: str,
     indexes: Iterable[int],
     most: int,
+    *,
     ranking: Ranking = _DEFAULT,
+    hidden: Collection[int] = (),
 ) -> list[Found]:
     """Rank the messages at the given indexes (from 1) by how well they answer a question, best first.
 
-    Of several messages with the same line only the newest comes, and what `recall` was asked and
-    brought is left out: it is a copy.
+    Those `hidden` are left out. Of several messages with the same line only the newest comes, and what
+    `recall` was asked and brought is left out: it is a copy.
     """
     query = Query.of(question)
-    searched = [index for index in indexes if not _is_recall(branch[index - 1])]
-    held, statistics = _first_pass(branch, query.stems, searched)
+    with _INDEX_LOCK:
+        _INDEX.follow(branch)
+        searched = bitmap_of(indexes) & ~bitmap_of(hidden) & ~_INDEX.copies
+        having = {one: bits for one in query.stems if (bits := _INDEX.having(one) & searched)}
+        holders = {one: bits.bit_count() for one, bits in having.items()}
+        statistics = Statistics(holders, max(1, searched.bit_count()), _INDEX.usual_length)
+        chosen = _candidates(having, statistics, _INDEX.results & searched, _INDEX.calls, ranking.candidates)
+        held = _held(having, chosen, _INDEX, [at for at in chosen if branch[at - 1].role != "tool"])
     if not held:
         return []
-    messages = _Searched(branch, frozenset(searched))
+    messages = _Searched(branch)
     return distinct(ranking.rank(query, held, statistics, messages), messages, most)
+
+
+def _candidates(
+    having: Mapping[str, int], statistics: Statistics, results: int, calls: int, most: int
+) -> list[int]:
+    """Return the messages that have most of the question themselves, and those that have with a neighbor."""
+    weights = statistics.weights(having)
+    answered = {one: _answering(bits & calls, results) for one, bits in having.items()}
+    anything = 0
+    for bits in having.values():
+        anything |= bits & ~results
+    alone = [(weights[one], bits | answered[one]) for one, bits in having.items()]
+    together = [(weights[one], (bits | bits << 1 | bits >> 1) & anything) for one, bits in having.items()]
+    return list(dict.fromkeys(best_covered(alone, most) + best_covered(together, most // 2)))
+
+
+def _answering(calls: int, results: int) -> int:
+    """Return the bitmap of the results that come right after calls."""
+    found, following = 0, calls
+    for _ in range(_MAX_RESULTS):
+        following = following << 1 & results
+        if not following:
+            break
+        found |= following
+    return found
+
+
+def _held(
+    having: Mapping[str, int], chosen: Sequence[int], index: BranchIndex, prose: Sequence[int]
+) -> dict[int, Held]:
+    """Return which words the chosen messages have, and those around the prose among them."""
+    size = index.messages // 8 + 1
+    bitmaps = {one: bits.to_bytes(size, "little") for one, bits in having.items()}
+    held = dict.fromkeys(chosen, Held({}, 0))
+    around = {*chosen}
+    around |= {one for at in prose for one in range(max(1, at - 2), min(index.messages, at + 2) + 1)}
+    for at in around:
+        if counts := {stem: 1 for stem, bits in bitmaps.items() if bits[at >> 3] >> (at & 7) & 1}:
+            held[at] = Held(counts, index.length(at))
+    return held
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +97,11 @@ class _Searched:
     """The messages of a branch that may be found (`search_ranking.Messages`)."""
 
     branch: Sequence[Message]
-    indexes: frozenset[int]
     split: dict[int, list[str]] = field(default_factory=dict)
 
     def lines(self, index: int) -> Sequence[str]:
         if index not in self.split:
-            self.split[index] = piece_lines(_without_recall(self.branch[index - 1]))
+            self.split[index] = piece_lines(without_recall(self.branch[index - 1]))
         return self.split[index]
 
     def title(self, index: int) -> tuple[str, float]:
@@ -80,41 +127,8 @@ class _Searched:
         return self.branch[index - 1].role != "tool"
 
     def neighbor(self, index: int, distance: int) -> int | None:
-        return index + distance if index + distance in self.indexes else None
+        other = index + distance
+        return other if 1 <= other <= len(self.branch) else None
 
     def age(self, index: int) -> float:
         return index / len(self.branch)
-
-
-def _first_pass(
-    branch: Sequence[Message], stems: Sequence[str], indexes: Iterable[int]
-) -> tuple[dict[int, Held], Statistics]:
-    """Return what each message holds of the question, and how common its stems are."""
-    held: dict[int, Held] = {}
-    holders: Counter[str] = Counter()
-    total = letters = 0
-    is_asked = False  # whether the calls hold something, for the results that answer them
-    for index in indexes:
-        message = branch[index - 1]
-        text = fold(piece_text(_without_recall(message)))
-        total += 1
-        letters += len(text)
-        counts = {one: count for one in stems if (count := count_of(text, one))}
-        holders.update(counts.keys())
-        if message.role != "tool":
-            is_asked = bool(counts and message.tool_calls)
-        if counts or (is_asked and message.role == "tool"):
-            held[index] = Held(counts, len(text) / _LETTERS)
-    return held, Statistics(holders, total, letters / _LETTERS / max(total, 1))
-
-
-def _without_recall(message: Message) -> Message:
-    """Return the message as it is searched: what it asked of `recall` are the words of a question."""
-    if all(call.name != RECALL for call in message.tool_calls):
-        return message
-    others = tuple(call for call in message.tool_calls if call.name != RECALL)
-    return replace(message, tool_calls=others)
-
-
-def _is_recall(message: Message) -> bool:
-    return message.role == "tool" and message.name == RECALL

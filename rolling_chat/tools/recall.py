@@ -187,28 +187,27 @@ class _Reader:
 
     def search(self, words: str, within: Sequence[range] = ()) -> str:
         """Return the messages that hold the words, best first, each with the lines that hold most."""
-        where = within or [range(1, len(self.branch) + 1)]
-        searched = list(self._searched(where))
-        found = search_branch(self.branch, words, searched, _MAX_RANKED)
+        everything = range(1, len(self.branch) + 1)
+        where = set(itertools.chain.from_iterable(within)) if within else everything
+        hidden = self._hidden()
+        found = search_branch(self.branch, words, where, _MAX_RANKED, hidden=hidden)
         if not found:
             raise ToolError(
                 f"Nothing that was said or done earlier holds {one_line(words, 60)!r}: try other words or "
                 f"fewer, or list messages by id ({self.known})."
             )
-        hits = Hits(self.branch, frozenset(searched), self.memory.estimator)
+        hits = Hits(self.branch, hidden, self.memory.estimator)
         kept = self._fitting(hits.shown(found, _MAX_FOUND), self._room(""))
         note = "[best first; recall with id reads the whole of one]"
         return "\n".join((*kept, note))
 
-    def _searched(self, within: Sequence[range]) -> Iterator[int]:
-        """Yield all but what the user excluded and the request that is being answered."""
-        last_request = max(
-            (at for at, message in enumerate(self.branch, start=1) if message.role == "user"), default=0
-        )
-        excluded = self.memory.excluded
-        for index in itertools.chain.from_iterable(within):
-            if index != last_request and self.branch[index - 1].id not in excluded:
-                yield index
+    def _hidden(self) -> frozenset[int]:
+        """Return what the user excluded, and the request that is being answered."""
+        backwards = range(len(self.branch), 0, -1)
+        request = next((at for at in backwards if self.branch[at - 1].role == "user"), 0)
+        if not (excluded := self.memory.excluded):
+            return frozenset((request,))
+        return frozenset((request, *(at for at in backwards if self.branch[at - 1].id in excluded)))
 
     def _entry(self, index: int) -> str:
         message = self.branch[index - 1]

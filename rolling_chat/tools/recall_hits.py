@@ -21,10 +21,10 @@ _MIN_NEIGHBOR = 12  # tokens; less says nothing
 
 @dataclass(frozen=True, slots=True)
 class Hits:
-    """Writes the hits of a search in a branch; only messages at `indexes` are shown."""
+    """Writes the hits of a search in a branch; beside them only messages that are not hidden are shown."""
 
     branch: Sequence[Message]
-    indexes: frozenset[int]
+    hidden: frozenset[int]
     counter: Counter
 
     def shown(self, found: Iterable[Found], most: int) -> list[str]:
@@ -83,7 +83,7 @@ class Hits:
 
     def _neighbor(self, index: int, room: int) -> tuple[str, bool]:
         """Return what was said right before or after a hit in `room` tokens, and whether it is whole."""
-        if index not in self.indexes or room < _MIN_NEIGHBOR:
+        if not 1 <= index <= len(self.branch) or index in self.hidden or room < _MIN_NEIGHBOR:
             return "", False
         message = self.branch[index - 1]
         text = message.prose.strip()

@@ -5,6 +5,9 @@ remembers: other forms of the words, another order, words between them that mean
 made here: hundreds of messages of chat, command output, JSON, code and listings out of the same vocabulary
 as the facts that are hidden in them. Half of the questions were looked at while the ranking was made; the
 other half, of which only the figure was read, is reported on its own.
+
+Then two dialogues of `recall_dialogues`, with what the parts of the ranking are worth: the share of the
+answers among the first five, and of those that can be read in what is shown of these five.
 """
 
 from __future__ import annotations
@@ -18,13 +21,25 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rolling_chat.messages import Message, ToolCall
+from rolling_chat.search_ranking import Found, Ranking
 from rolling_chat.tools.memory_search import search_branch
+from rolling_chat.tools.recall_hits import Hits
+from tests.benchmarks.recall_dialogues import KINDS, Dialogue, dialogues
 
 FACTS: dict[str, list[tuple[str, str]]] = json.loads(
     Path(__file__).with_name("recall_facts.json").read_text(encoding="utf-8")
 )
 TOP = 5
 SIZES = (600, 3_000, 10_000)
+SIZES_TIMED = (10_000, 100_000)
+SEEDS = (7, 8, 9)
+VARIANTS = {
+    "as it is": Ranking(),
+    "without neighbors": Ranking(neighbors=()),
+    "message alone": Ranking(by_line=0.0, neighbors=()),
+    "message, neighbors": Ranking(by_line=0.0),
+    "line alone": Ranking(by_line=1.0, neighbors=()),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,21 +53,80 @@ class Question:
 
 
 def run() -> Iterator[str]:
-    """A line a session size; by kind for the smallest of them."""
+    """A line a session size; by kind for the smallest of them; then the dialogues and the times."""
     for size in SIZES:
         branch, questions = make_session(size)
-        started = time.perf_counter()
         ranks = [rank(branch, question) for question in questions]
-        seconds = (time.perf_counter() - started) / len(questions)
         yield (
             f"{len(branch):>6,} messages: {_share(ranks)} in the first {TOP}; looked at "
             f"{_share([r for r, q in zip(ranks, questions, strict=True) if not q.held_out])}, held out "
             f"{_share([r for r, q in zip(ranks, questions, strict=True) if q.held_out])}; "
-            f"first {sum(r == 1 for r in ranks)}; {1000 * seconds:.0f} ms a search"
+            f"first {sum(r == 1 for r in ranks)}"
         )
         for kind in FACTS:
             mine = [r for r, q in zip(ranks, questions, strict=True) if q.kind == kind]
             yield f"        {kind:<12} {_share(mine)}"
+    for made in zip(*(dialogues(seed) for seed in SEEDS), strict=True):
+        size = f"{len(made[0].branch):,} messages, {len(SEEDS)} seeds"
+        yield f"{made[0].name}: {size}; found / visible in the first {TOP}"
+        for name, ranking in VARIANTS.items():
+            yield f"        {name:<20} {_seen(made, ranking)}"
+        for kind in KINDS[:-1]:
+            yield f"            {kind:<16} {_seen(made, Ranking(), kind)}"
+        silent = [
+            not _first(one, asked.text) for one in made for asked in one.questions if not asked.evidence
+        ]
+        yield f"            {KINDS[-1]:<16} {100 * sum(silent) / len(silent):.0f} % answered with nothing"
+    for size in SIZES_TIMED:
+        yield _times(size)
+
+
+def _seen(made: Sequence[Dialogue], ranking: Ranking, kind: str = "") -> str:
+    found, visible = list[float](), list[float]()
+    for one in made:
+        for asked in one.questions:
+            if not asked.evidence or (kind and asked.kind != kind):
+                continue
+            hits = _first(one, asked.text, ranking)
+            first = {hit.index for hit in hits[:TOP]}
+            text = "\n".join(Hits(one.branch, frozenset(), _Letters()).shown(hits, TOP))
+            said = [one.branch[at - 1].text.split(". ")[0][:80] for at in asked.evidence]
+            found.append(sum(at in first for at in asked.evidence) / len(said))
+            visible.append(sum(part in text for part in said) / len(said))
+    return f"{100 * sum(found) / len(found):5.1f} % / {100 * sum(visible) / len(visible):5.1f} %"
+
+
+def _first(dialogue: Dialogue, question: str, ranking: Ranking | None = None) -> list[Found]:
+    everywhere = range(1, len(dialogue.branch) + 1)
+    return search_branch(dialogue.branch, question, everywhere, 3 * TOP, ranking=ranking or Ranking())
+
+
+def _times(size: int) -> str:
+    """The processor time of the first search, which makes the index, and of those after it."""
+    branch, questions = make_session(size)
+    started = time.process_time()
+    rank(branch, questions[0])
+    first, each = time.process_time() - started, list[float]()
+    for question in questions:
+        started = time.process_time()
+        rank(branch, question)
+        each.append(1000 * (time.process_time() - started))
+    each.sort()
+    middle, late = each[len(each) // 2], each[len(each) * 95 // 100]
+    return (
+        f"{len(branch):>7,} messages: first search {first:.2f} s; then {middle:.1f} ms in the middle, "
+        f"{late:.1f} ms at 95 %, {each[-1]:.1f} ms at most"
+    )
+
+
+class _Letters:
+    """Counts four letters for a token."""
+
+    def count_text(self, text: str) -> int:
+        return len(text) // 4
+
+    def count_message(self, message: Message) -> int:
+        return self.count_text(message.text)
 
 
 def rank(branch: Sequence[Message], question: Question) -> int:

@@ -23,9 +23,8 @@ class Counter:
 
 
 def shown(branch: Sequence[Message], question: str, hidden: Sequence[int] = ()) -> list[str]:
-    everywhere = [index for index in range(1, len(branch) + 1) if index not in hidden]
-    found = search_branch(branch, question, everywhere, 20)
-    return Hits(branch, frozenset(everywhere), Counter()).shown(found, 5)
+    found = search_branch(branch, question, range(1, len(branch) + 1), 20, hidden=hidden)
+    return Hits(branch, frozenset(hidden), Counter()).shown(found, 5)
 
 
 ANSWERED = [
