@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from rolling_chat import figures
 from rolling_chat.agent.memory.summaries import refused_line
 from rolling_chat.commands.base import Command, CommandContext
+from rolling_chat.commands.summary import covers
 
 if TYPE_CHECKING:
     from rolling_chat.agent import Proposal
@@ -35,12 +36,12 @@ def _undo(context: CommandContext) -> None:
         context.say("Went back: no summary stands for older messages now.")
     else:
         context.say(
-            f"Went back to the summary before; it stands for {figures.plural(before.place, 'message')}."
+            f"Went back to the summary before; it stands for {figures.plural(before.covers, 'message')}."
         )
 
 
 def _covers(proposal: Proposal) -> str:
-    return f"The summary stands for the first {figures.plural(proposal.covers, 'message')} of this session"
+    return f"The summary stands for {covers(proposal.summary)} of this session"
 
 
 def _saves(proposal: Proposal) -> str:

@@ -15,6 +15,12 @@ _NONE = "There is no summary yet: one is made when older messages have to leave,
 _MAKERS = {"extract": "extracted by rule", "you": "edited by you"}
 
 
+def covers(summary: StoredSummary) -> str:
+    """Return which messages a summary stands for."""
+    first = f"the first {figures.plural(summary.place, 'message')}"
+    return first if not summary.skipped else f"{summary.covers:,} of {first}"
+
+
 def describe(chat: Chat, summary: StoredSummary) -> str:
     """Return what the summary covers, who made it and when, and whether the next request has it."""
     at = datetime.fromtimestamp(summary.created_at).astimezone()
@@ -25,8 +31,8 @@ def describe(chat: Chat, summary: StoredSummary) -> str:
         state = "ready; it comes in when something has to leave"
     else:
         state = "laid aside while rolling context is off"
-    covers = f"stands for the first {figures.plural(summary.place, 'message')}"
-    return f"{covers} · ~{summary.tokens_after:,} tokens · {made}, {at:%d %B %H:%M} · {state}"
+    which = covers(summary)
+    return f"stands for {which} · ~{summary.tokens_after:,} tokens · {made}, {at:%d %B %H:%M} · {state}"
 
 
 async def _run(context: CommandContext, _argument: str) -> None:

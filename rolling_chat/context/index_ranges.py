@@ -73,14 +73,16 @@ class IndexRanges:
         """Count the indexes that `layer` omitted."""
         return sum(stop - start for start, stop, taker in self.parts if taker == layer)
 
-    def relabeled(self, end: int, layer: str) -> IndexRanges:
-        """Return the same indexes, with those before `end` assigned to `layer`."""
+    def relabeled(self, first: int, end: int, layer: str) -> IndexRanges:
+        """Return the same indexes, with those from `first` to `end` assigned to `layer`."""
         parts: list[Range] = []
         for start, stop, taker in self.parts:
-            if start < end:
-                parts.append((start, min(stop, end), layer))
-            if stop > end:
-                parts.append((max(start, end), stop, taker))
+            inside = max(start, first), min(stop, end)
+            if inside[0] >= inside[1]:
+                parts.append((start, stop, taker))
+                continue
+            cut = ((start, inside[0], taker), (*inside, layer), (inside[1], stop, taker))
+            parts += (part for part in cut if part[0] < part[1])
         return IndexRanges(tuple(_joined(parts)))
 
     def without(self, indexes: Set[int]) -> IndexRanges:

@@ -169,10 +169,14 @@ class ContextPlan:
                 data.get("carried", -1),
             ),
             pins=Pins(frozenset(data["pinned"]), frozenset(data["excluded"])),
-            summary=Summary(**data["summary"]) if data["summary"] else None,
+            summary=_summary(data["summary"]) if data["summary"] else None,
             confirmed=Confirmed(**data["confirmed"]) if data.get("confirmed") else None,
             measured=_measured_sizes(*data.get("measured") or ("",)),
         )
+
+
+def _summary(data: JsonObject) -> Summary:
+    return Summary(**{**data, "skipped": tuple((start, stop) for start, stop in data.get("skipped", ()))})
 
 
 def _measured_sizes(model: str, *sizes: Sequence[int]) -> MeasuredSizes:

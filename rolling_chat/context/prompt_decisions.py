@@ -86,7 +86,7 @@ class _Deciding:
         pinned = inputs.pin_effects.pinned
         trimmer = Trimmer(self._turns, budget, inputs.sizes, before, task=self._task, pinned=pinned)
         if summary is not None:
-            trimmer.cover(summary.through)
+            trimmer.cover(summary)
         if self._masks_exactly:
             trimmer.mask_current_turn()
         return trimmer
@@ -107,15 +107,18 @@ class _Deciding:
         untold = _untold(_relabeled(self._before, active), active)
         return (
             self._inputs.takes_summary
-            or any(start <= ready.through for start, _, _ in untold)
-            or self._has_left(ready.through)
+            or any(_overlap(part, covered) for part in untold for covered in ready.covered)
+            or self._has_left(ready)
         )
 
-    def _has_left(self, through: int) -> bool:
+    def _has_left(self, summary: Summary) -> bool:
         """Is nothing sent of what a summary covers, except what stays in any case?"""
-        stays = {*self._inputs.pin_effects.pinned, self._task}
+        stays, covered = {*self._inputs.pin_effects.pinned, self._task}, summary.covered
         return not any(
-            0 <= item.index <= through and item.index not in stays for turn in self._turns for item in turn
+            start <= item.index < stop and item.index not in stays
+            for turn in self._turns
+            for item in turn
+            for start, stop in covered
         )
 
     def _shorter(self, summary: Summary | None) -> Iterator[Summary | None]:
@@ -183,4 +186,11 @@ def _relabeled(decisions: Decisions, summary: Summary | None) -> Decisions:
     """The same decisions, where what `summary` covers has left for its sake."""
     if summary is None:
         return decisions
-    return replace(decisions, omitted=decisions.omitted.relabeled(summary.through + 1, SUMMARIZED))
+    omitted = decisions.omitted
+    for start, stop in summary.covered:
+        omitted = omitted.relabeled(start, stop, SUMMARIZED)
+    return replace(decisions, omitted=omitted)
+
+
+def _overlap(part: tuple[int, int, str], covered: tuple[int, int]) -> bool:
+    return part[0] < covered[1] and covered[0] < part[1]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from rolling_chat.context.index_ranges import IndexRanges
 from rolling_chat.context.tool_results import recall_line
 from rolling_chat.context.turns import opens_turn, opens_with_system
 from rolling_chat.messages import JsonObject, Message
@@ -25,12 +26,24 @@ _LONGEST_COUNT = 999_999
 class Summary:
     """Hold text that stands for every message up to index `through`, which ends a turn.
 
-    Of two summaries the one of the later `generation` is newer.
+    It stands for none of the messages in `skipped`, ranges of indexes below that, in order: they were too
+    many. Of two summaries the one of the later `generation` is newer.
     """
 
     text: str
     through: int
     generation: int = 0
+    skipped: tuple[tuple[int, int], ...] = ()
+
+    @property
+    def covered(self) -> tuple[tuple[int, int], ...]:
+        """Return the ranges of indexes that this summary stands for, each as its start and its end."""
+        skipped = IndexRanges(tuple((start, stop, "") for start, stop in self.skipped))
+        return tuple(skipped.gaps(0, self.through + 1))
+
+    def covers(self, first: int, last: int) -> bool:
+        """Return whether this summary stands for every message from index `first` to index `last`."""
+        return any(start <= first and last < stop for start, stop in self.covered)
 
     def is_newer_than(self, other: Summary | None) -> bool:
         """Return whether this summary replaces `other`."""

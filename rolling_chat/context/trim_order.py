@@ -33,6 +33,7 @@ from rolling_chat.context.config import ContextConfig
 from rolling_chat.context.prompt_items import SUMMARIZED, Decisions, PromptItem, Sizes
 from rolling_chat.context.report import Fate
 from rolling_chat.context.stale_reads import FileUse, file_uses, is_read, reads_of_edited_files, stale_reads
+from rolling_chat.context.summary_text import Summary
 from rolling_chat.context.surviving import is_answer
 from rolling_chat.context.tool_results import level
 from rolling_chat.context.working_prompt import (
@@ -133,14 +134,14 @@ class Trimmer:
         """Return whether the prompt fits the window, however much of it is history."""
         return self._working.totals.bound <= self._budget.available
 
-    def cover(self, through: int) -> None:
-        """Omit the turns that end at or before index `through`: a summary stands for them.
+    def cover(self, summary: Summary) -> None:
+        """Omit the turns that a summary stands for.
 
         The task stays, as its request alone.
         """
         for turn in range(self._current):
             indexes = [item.index for item in self._working.of(turn) if item.index >= 0]
-            if indexes and indexes[-1] <= through:
+            if indexes and summary.covers(indexes[0], indexes[-1]):
                 is_task = self._is_task(turn)
                 (self._omit_all_but_task if is_task else self._drop)(turn, SUMMARIZED)
 

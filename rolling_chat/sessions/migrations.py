@@ -265,6 +265,11 @@ _ELEVENTH = (
     "ALTER TABLE request ADD COLUMN missed_tokens INTEGER NOT NULL DEFAULT 0",
 )
 
+_TWELFTH = (
+    # what a summary does not stand for of the messages before its last: places as JSON, empty for nothing
+    "ALTER TABLE summary ADD COLUMN skipped TEXT NOT NULL DEFAULT ''",
+)
+
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
     _FIRST,
     _SECOND,
@@ -277,6 +282,7 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
     _NINTH,
     _TENTH,
     _ELEVENTH,
+    _TWELFTH,
 )
 """Step n brings a database of version n to version n + 1; steps are added, never changed."""
 

@@ -122,8 +122,9 @@ class StoredSummary:
 
     `generation` counts from 1 in a session, and the store gives it; `made_from` is that of the
     summary which this one extends or replaces, 0 for none. An empty text takes back what was before.
-    `place` counts the messages up to `through`; `digest` is of what is covered, ids and contents;
-    `made_by` is a model, "extract" or "you"; the tokens are those of what went in and of the text.
+    `place` counts the messages up to `through`, those in `skipped` included, for which it does not stand:
+    ranges of places, each as its first and the one after its last. `digest` is of what is covered, ids and
+    contents; `made_by` is a model, "extract" or "you"; the tokens are those of what went in and of the text.
     """
 
     text: str
@@ -136,6 +137,12 @@ class StoredSummary:
     generation: int = 0
     place: int = 0
     created_at: float = 0.0
+    skipped: tuple[tuple[int, int], ...] = ()
+
+    @property
+    def covers(self) -> int:
+        """The number of messages that the summary stands for."""
+        return self.place - sum(stop - start for start, stop in self.skipped)
 
 
 @dataclass(frozen=True, slots=True)

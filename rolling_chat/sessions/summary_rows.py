@@ -6,6 +6,7 @@ of a message, None for before the first.
 
 from __future__ import annotations
 
+import json
 import sqlite3
 
 from rolling_chat.sessions.ancestry import is_on_branch
@@ -20,9 +21,10 @@ _SELECT = """
 _COPY = """
     INSERT INTO summary (
         session, generation, made_from, through, text, digest, made_by, tokens_before, tokens_after,
-        created_at
+        created_at, skipped
     )
-    SELECT ?, generation, made_from, through, text, digest, made_by, tokens_before, tokens_after, created_at
+    SELECT ?, generation, made_from, through, text, digest, made_by, tokens_before, tokens_after, created_at,
+        skipped
     FROM summary WHERE number = ?
 """
 
@@ -60,6 +62,7 @@ def publish(
         "tokens_before": whole(summary.tokens_before),
         "tokens_after": whole(summary.tokens_after),
         "created_at": real(summary.created_at) or now,
+        "skipped": json.dumps(summary.skipped) if summary.skipped else "",
     }
     insert(connection, "summary", columns)
     return newest(connection, session, head)
@@ -93,4 +96,5 @@ def _stored(row: sqlite3.Row) -> StoredSummary:
         generation=row["generation"],
         place=row["depth"],
         created_at=row["created_at"],
+        skipped=tuple((start, stop) for start, stop in json.loads(row["skipped"] or "[]")),
     )

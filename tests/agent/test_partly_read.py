@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from rolling_chat.agent import Chat, Runtime, conversation
 from rolling_chat.agent.memory.pins import PinChange
-from rolling_chat.context import Fate, branch_parts
+from rolling_chat.agent.memory.summarizer import EXTRACT
+from rolling_chat.context import Fate, branch_parts, summary_due
 from rolling_chat.messages import Message
 from rolling_chat.partly_read import NotReadError, PartlyRead, read_parts, with_last
 from tests.support.agent import (
@@ -112,6 +113,41 @@ async def test_reopened_after_a_trim_it_goes_on_where_it_was(runtime: Runtime) -
     assert not again.session.conversation.is_whole
     assert again.session.preview.report().fates == foreseen.fates
     assert again.session.preview.report().token_count == foreseen.token_count
+
+
+@pytest.mark.parametrize("summarize", ["extract", "model"])
+async def test_a_first_summary_reads_and_takes_up_the_newest_part_only(
+    runtime: Runtime, monkeypatch: pytest.MonkeyPatch, summarize: str
+) -> None:
+    monkeypatch.setattr(summary_due, "MAX_BACKLOG_MESSAGES", 40)
+    runtime.settings = replace(
+        runtime.settings, context=replace(runtime.settings.context, summarize=summarize)
+    )
+    chat = reopened(runtime)
+    await collect(chat.send("and now?"))
+    await chat.session.summaries.settled()
+    session = chat.session
+    assert not session.conversation.is_whole
+    current = session.summaries.current
+    assert current is not None
+    assert current.made_by == EXTRACT  # what the model says is about something else
+    ((start, stop),) = current.skipped
+    assert (start, current.covers) == (1, current.place - stop + 1)
+    assert 40 <= current.covers <= 42
+    passes = -(-current.covers // 30)
+    assert len(runtime.store.summaries(session.info.id)) == passes
+    await collect(chat.send("and then?"))
+    await session.summaries.settled()
+    assert not session.conversation.is_whole
+    report = session.preview.report()
+    assert report.count(Fate.SUMMARIZED) >= 40
+    assert report.count(Fate.OMITTED) >= stop - 2  # the task stays
+    await session.preview.ready()
+    rows = session.preview.report().rows
+    assert {row.fate for row in rows[2:stop]} == {Fate.OMITTED}
+    assert {row.fate for row in rows[stop : current.place + 1]} == {Fate.SUMMARIZED}
+    assert sum(session.preview.report().fates.values()) == len(rows)
+    assert_well_formed(chat, runtime)
 
 
 async def test_calls_find_the_whole_branch(runtime: Runtime) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import Any
 
@@ -13,6 +14,7 @@ from rolling_chat.context import (
     ContextConfig,
     ContextOverflowError,
     ContextPlan,
+    DuePass,
     Fate,
     FinalPrompt,
     Summary,
@@ -20,6 +22,7 @@ from rolling_chat.context import (
     due_pass,
     max_summary_tokens,
 )
+from rolling_chat.context.summary_due import MAX_BACKLOG_MESSAGES
 from rolling_chat.context.tokens import estimator_for
 from rolling_chat.context.turns import opens_turn
 from rolling_chat.messages import Message
@@ -200,6 +203,66 @@ def test_a_pass_takes_thirty_messages_at_most_but_never_less_than_a_turn() -> No
     assert due.through == 81
 
 
+@pytest.mark.parametrize("turns", [300, 3_000])
+def test_of_a_long_past_the_newest_part_is_summarized_and_the_rest_skipped(turns: int) -> None:
+    messages, summary, passes, looked_at = _asked(turns), None, list[DuePass](), set[int]()
+
+    class Watched(list[Message]):
+        def __getitem__(self, at: Any) -> Any:
+            looked_at.add(at)
+            return super().__getitem__(at)
+
+    while due := due_pass(Watched(messages), CONFIG, model="gpt-4o", summary=summary):
+        passes.append(due)
+        summary = Summary("x", due.through, len(passes))
+    first, *later = passes
+    assert first.skipped == (1, first.first)
+    assert [one.skipped for one in later] == [None] * len(later)
+    assert [one.first for one in later] == [one.through + 1 for one in passes[:-1]]
+    assert MAX_BACKLOG_MESSAGES <= passes[-1].through + 1 - first.first <= MAX_BACKLOG_MESSAGES + 1
+    assert len(passes) <= 11
+    assert looked_at <= {0, *range(first.first - 3, len(messages))}
+
+
+def test_what_gathered_since_a_summary_is_skipped_as_well() -> None:
+    due = due_pass(_asked(600), CONFIG, model="gpt-4o", summary=TOLD)
+    assert due is not None
+    assert due.skipped == (7, due.first)
+    assert due.first > 600
+
+
+def test_many_small_messages_that_history_has_room_for_are_all_summarized() -> None:
+    messages = [Message("system", "s"), *[Message("user", "hi"), Message("assistant", "ho")] * 600]
+    config = ContextConfig(max_context_tokens=200_000, max_history_tokens=8_000)
+    due = due_pass(messages, config, model="gpt-4o", early=True)
+    assert due is not None
+    assert (due.first, due.skipped) == (1, None)
+
+
+def test_what_a_summary_skips_is_omitted_and_counted_and_what_fits_of_it_is_sent() -> None:
+    told = replace(TOLD, through=20, skipped=((1, 11),))
+    prompt = build([*branch(20), user("now")], summary=told)
+    fates = [row.fate for row in prompt.report.rows]
+    assert fates[1:21] == [Fate.SENT] + [Fate.OMITTED] * 9 + [Fate.SUMMARIZED] * 10
+    assert f"{prompt.report.count(Fate.OMITTED)} older messages omitted" in system_of(prompt)
+    assert "They looked at a lexer." in system_of(prompt)
+    stored = ContextPlan.from_json(json.loads(json.dumps(prompt.plan.to_json())))
+    assert stored is not None
+    assert stored.summary == prompt.plan.summary
+    at_once = build([*branch(3), user("now")], summary=replace(TOLD, skipped=((1, 5),)), take_summary=True)
+    fates = [row.fate for row in at_once.report.rows]
+    assert fates[1:] == [Fate.SENT] * 4 + [Fate.SUMMARIZED] * 2 + [Fate.SENT]
+
+
+def test_what_a_summary_skips_does_not_bring_the_next_one_in_early() -> None:
+    told = replace(TOLD, through=24, skipped=((1, 11),))
+    first = build([*branch(20), user("now")], summary=told)
+    assert first.report.rows[25].fate is Fate.SENT
+    longer = replace(told, text="They looked again.", through=26, generation=2)
+    kept = build([*branch(20), user("now")], plan=first.plan, summary=longer)
+    assert kept.messages == first.messages
+
+
 def test_asked_for_a_pass_takes_all_but_the_newest_turn() -> None:
     due = due_pass(_asked(5), CONFIG, model="gpt-4o", early=True)
     assert due is not None
@@ -240,7 +303,10 @@ def test_with_any_summaries_every_message_has_one_fate_and_every_prompt_fits(
     for generation, end in enumerate(sorted(data.draw(st.lists(st.integers(0, len(messages)), max_size=3)))):
         given_messages = messages[:end]
         text = data.draw(st.sampled_from(["", "short", "They looked at a line.\n" * 30]))
-        told = Summary(text, data.draw(st.sampled_from(_ends_of_turns(given_messages))), generation)
+        ends = _ends_of_turns(given_messages)
+        through, *skipped = sorted(data.draw(st.lists(st.sampled_from(ends), min_size=1, max_size=3)))[::-1]
+        parts = ((skipped[-1] + 1, skipped[0] + 1),) if skipped else ()
+        told = Summary(text, through, generation, parts)
         summary = data.draw(st.sampled_from([None, told]))
         try:
             prompt = build_final_prompt(given_messages, config, model=model, plan=plan, summary=summary)

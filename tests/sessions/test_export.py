@@ -158,7 +158,7 @@ def test_json_carries_the_summary_and_where_it_ends() -> None:
     made = StoredSummary("They asked why.", "m9", made_by="extract", place=2, created_at=5.0)
     written = json.loads(export(INFO, SAID, "json", made))
     assert written["summary"] == {
-        "text": "They asked why.", "through": 2, "made_by": "extract", "created_at": 5.0,
+        "text": "They asked why.", "through": 2, "skipped": [], "made_by": "extract", "created_at": 5.0,
     }  # fmt: skip
     for none in (None, StoredSummary("", "m9")):
         assert json.loads(export(INFO, SAID, "json", none))["summary"] is None

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rolling_chat.messages import Message, ToolCall, Usage
-from rolling_chat.sessions.records import RequestRecord, StoreDamaged
+from rolling_chat.sessions.records import RequestRecord, StoreDamaged, Stretch
 from rolling_chat.sessions.store import SessionStore
 from tests.sessions.test_damage import break_page, filled
 from tests.support.sessions import new_session
@@ -25,7 +25,7 @@ def parts_of(store: SessionStore, session: str, most: int) -> list[list[Message]
     """The branch part by part, the newest first."""
     parts, head = [], None
     while head is None or head:
-        messages, head, _ = store.stretch(session, most, head)
+        messages, head, *_ = store.stretch(session, most, head)
         parts.append(messages)
     return parts
 
@@ -51,14 +51,14 @@ def test_a_result_without_a_call_begins_the_branch_that_begins_with_it(store: Se
 
 
 def test_an_empty_session_has_one_empty_part(store: SessionStore) -> None:
-    assert store.stretch(new_session(store).id, 5) == ([], "", {})
+    assert store.stretch(new_session(store).id, 5) == Stretch([], "", {}, 0)
 
 
 def test_the_newest_part_opens_where_an_older_page_is_broken(database: Path) -> None:
     one, *_ = filled(database)
     break_page(database, "message", 2)
     store = SessionStore.open(database)
-    newest, above, _ = store.stretch(one, 5)
+    newest, above, *_ = store.stretch(one, 5)
     assert newest[-1].text.startswith("one 59 ")
     with pytest.raises(StoreDamaged, match=f"session {one} cannot be read"):
         store.stretch(one, 100, above)

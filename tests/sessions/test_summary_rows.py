@@ -54,6 +54,16 @@ def test_it_comes_back_as_it_was_with_a_generation_and_its_place(
     assert [info.has_summary for info in store.sessions()] == [True]
 
 
+def test_what_it_skips_comes_back_and_goes_into_a_fork(store: SessionStore, session: SessionInfo) -> None:
+    made = StoredSummary("They met.", "m9", skipped=((1, 3), (5, 6)))
+    kept = store.publish_summary(session.id, made, expected=0)
+    assert kept is not None
+    assert (kept.skipped, kept.place, kept.covers) == (((1, 3), (5, 6)), 9, 6)
+    forked = store.summary(store.fork(session.id).id)
+    assert forked is not None
+    assert forked.skipped == kept.skipped
+
+
 def test_only_who_knew_the_newest_one_may_follow_it(store: SessionStore, session: SessionInfo) -> None:
     assert publish(store, session, "one", "m2", 0) is not None
     assert publish(store, session, "late", "m4", 0) is None

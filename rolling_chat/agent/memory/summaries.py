@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from rolling_chat.agent.errors import ChatError, in_words
@@ -21,6 +22,8 @@ from rolling_chat.context import (
     max_summary_tokens,
 )
 from rolling_chat.events import Listener, SummaryBegan, SummaryEnded, SummaryEvent
+from rolling_chat.messages import Message
+from rolling_chat.partly_read import NotReadError
 from rolling_chat.sessions.records import StoredSummary, StoreError
 from rolling_chat.text import normalize_text
 
@@ -40,13 +43,12 @@ _FIRST_WAIT, _LONGEST_WAIT = 60.0, 3_600.0  # seconds; every further failure dou
 class Proposal:
     """A summary that the user may accept or not.
 
-    `covers` counts the messages that it stands for; `before` and `after` are reports of the next
+    `before` and `after` are reports of the next
     request without and with it. `refused` is why it was extracted by rule, where a model was asked.
     """
 
     summary: StoredSummary
     expected: int
-    covers: int
     before: PromptReport
     after: PromptReport
     refused: str = ""
@@ -245,14 +247,17 @@ class Summaries:
         has_begun, self._notice = False, ""
         try:
             while self._is_wanted():
-                await self._state.conversation.read_rest()
-                source, expected = self._source(), self._generation
-                if (due := await source.due()) is None:
-                    break
-                if not has_begun:
-                    has_begun = True
-                    self._report(SummaryBegan())
-                made = await self._summarizer.make(source, due)
+                try:
+                    source, expected = self._source(await self._branch()), self._generation
+                    if (due := await source.due()) is None:
+                        break
+                    if not has_begun:
+                        has_begun = True
+                        self._report(SummaryBegan())
+                    made = await self._summarizer.make(source, due)
+                except NotReadError as missing:
+                    await self._state.conversation.read_missing(missing.index)
+                    continue
                 await self._gate.idle.wait()
                 if self._publish(made.summary, expected) is None:
                     raise SummaryError("the conversation has gone another way meanwhile")
@@ -283,7 +288,7 @@ class Summaries:
 
     async def _propose(self, focus: str) -> Proposal:
         planner, expected = self._planner, self._generation
-        first = source = replace(self._source(), focus=focus, early=True)
+        first = source = replace(self._source(self._state.conversation.messages), focus=focus, early=True)
         refused = ""
         for _ in range(MAX_PASSES):
             if (due := await source.due()) is None:
@@ -296,7 +301,7 @@ class Summaries:
         messages = self._state.conversation.messages
         _, after = planner.plan_with(messages, as_summary(source.newest))
         summary = replace(source.newest, made_from=first.newest.generation if first.newest else 0)
-        return Proposal(summary, expected, summary.place, planner.preview(messages), after, refused)
+        return Proposal(summary, expected, planner.preview(messages), after, refused)
 
     def _activate(self, summary: StoredSummary, expected: int, *, anew: bool = False) -> None:
         """Publish a summary and plan the next request with it."""
@@ -326,9 +331,16 @@ class Summaries:
         state.read_info()
         return published
 
-    def _source(self) -> SummarySource:
+    async def _branch(self) -> Sequence[Message]:
+        """The branch as far as it was read; all of it where pins may be on any message, or little is left."""
+        conversation = self._state.conversation
+        if self._planner.pins or not conversation.is_long:
+            await conversation.read_rest()
+        return conversation.branch
+
+    def _source(self, branch: Sequence[Message]) -> SummarySource:
         state, planner = self._state, self._planner
-        branch, newest = state.conversation.messages, planner.summary
+        newest = planner.summary
         return SummarySource(
             planned=planner.planned(branch),
             branch=tuple(branch),

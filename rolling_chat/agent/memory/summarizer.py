@@ -177,6 +177,10 @@ class Summarizer:
             tokens_before=original,
             tokens_after=count_tokens(text, source.model),
             place=due.through,
+            skipped=(
+                *(source.newest.skipped if source.newest else ()),
+                *((due.skipped,) if due.skipped else ()),
+            ),
         )
         return Made(summary, refused)
 

@@ -79,7 +79,7 @@ def as_summary(stored: StoredSummary | None) -> Summary | None:
     """Return a stored summary as the pipeline's type; None for one that only records an undo."""
     if stored is None or not stored.text:
         return None
-    return Summary(stored.text, stored.place, stored.generation)
+    return Summary(stored.text, stored.place, stored.generation, stored.skipped)
 
 
 class Planner:

@@ -41,6 +41,7 @@ def _summary(summary: StoredSummary | None) -> Json:
     return {
         "text": summary.text,
         "through": summary.place,
+        "skipped": [list(part) for part in summary.skipped],
         "made_by": summary.made_by,
         "created_at": summary.created_at,
     }

@@ -471,7 +471,7 @@ async def test_a_proposal_changes_nothing_until_it_is_taken(summarizing: Opened)
     proposal = await chat.session.summaries.propose("the lexer")
     assert "kept in mind above all: the lexer" in provider.asked[0].messages[0].text
     assert chat.session.summaries.current is None
-    assert proposal.covers == 4
+    assert proposal.summary.covers == 4
     assert proposal.after.token_count < proposal.before.token_count
     chat.session.summaries.take(proposal)
     assert chat.session.summaries.is_active
