@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias, get_args
 
 from rolling_chat.setting_rules import key, size
 
-Truncation: TypeAlias = Literal["head", "tail", "both"]
+Truncation: TypeAlias = Literal["auto", "head", "tail", "both"]
 TrimStrategy: TypeAlias = Literal["priority", "priority-based", "oldest-first"]
 Summarize: TypeAlias = Literal["off", "extract", "model"]
 Masking: TypeAlias = Literal["auto", "exact", "steps"]
@@ -38,7 +38,7 @@ class ContextKeys:
     # another model may be another company's server: not for a project to choose
     summary_model: str = key("", str)
     max_tool_result_tokens: int = size(8000, least=1)
-    tool_result_truncation: Truncation = key("head", str, choices=TRUNCATIONS, project=True)
+    tool_result_truncation: Truncation = key("auto", str, choices=TRUNCATIONS, project=True)
     tool_result_keep_first: int = size(2)
     tool_result_keep_last: int = size(5)
     tool_result_masking: Masking = key("auto", str, choices=get_args(Masking), project=True)

@@ -1,18 +1,21 @@
-"""Shorten tool results: cap each one (layer 3a), mask old ones (3b), share scarce room (leveling)."""
+"""Shorten tool results: cap each one (layer 3a), mask old ones (3b)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 
 from rolling_chat.context.count_memo import CountMemo, CountText
+from rolling_chat.context.cutting import cut_by_kind, describer
 from rolling_chat.context_keys import Truncation
 from rolling_chat.messages import JsonObject, Message, without_pictures
 
 # A cut moves back to a line end when one stands in this last share of the item that is kept.
 _NEAR_LINE_END = 0.05
+# tokens; in less, lines are worth more than what is said of those left out
+_MIN_NOTED = 250
 _SEARCH_STEPS = 14
-_KEPT = {"head": "first", "tail": "last", "both": "first+last"}
+_KEPT = {"head": "first", "tail": "last", "both": "first+last", "auto": "parts"}
 
 
 def shorten_result(
@@ -20,8 +23,9 @@ def shorten_result(
 ) -> Message:
     """Cut the text of a result to `cap` tokens, including the indicator; return the same object if it fits.
 
-    What is kept is the head, the tail, or half of each. Nothing is replaced by something longer. The
-    texts of a list of parts become one; its images and other parts stay behind it, at no cost to the cap.
+    What is kept is the head, the tail, half of each, or what matters in a text of its kind. Nothing is
+    replaced by something longer. The texts of a list of parts become one; its images and other parts stay
+    behind it, at no cost to the cap.
     `recall` is the line that follows the indicator.
     """
     text = message.text
@@ -69,8 +73,14 @@ def truncate_text(
 ) -> str:
     """Cut `text` to `cap` tokens in `style`, with an indicator line followed by `recall`.
 
-    Never more than `cap` if these lines themselves fit."""
+    Never more than `cap` if these lines themselves fit. `auto` cuts as the kind of the text wants it, and
+    like `both` where there is no room for that."""
     total = memo.count_text(text, count)
+    if style == "auto":
+        describe = describer(_indicator(cap, total, style), recall, brief=cap < _MIN_NOTED)
+        shorter = cut_by_kind(text, len(text) * cap // max(1, total), cap, count, describe)
+        if shorter:
+            return shorter
     room = max(0, cap - count(_lines(_indicator(cap, total, style), recall)) - 2)
     indicator = _lines(_indicator(room, total, style), recall)
     parts: tuple[str, ...]
@@ -79,7 +89,7 @@ def truncate_text(
             parts = (_head(text, room, count), indicator)
         case "tail":
             parts = (indicator, _tail(text, room, count))
-        case "both":
+        case "both" | "auto":
             parts = (_head(text, room // 2, count), indicator, _tail(text, room - room // 2, count))
     return _lines(*parts)
 
@@ -118,20 +128,6 @@ def mask_result(
 def mask_pictures(message: Message, tokens: int, recall: str = "") -> Message:
     """Replace the pictures of a message, of `tokens` together, by lines; its text stays."""
     return without_pictures(message, _lines(f"[picture omitted — ~{_round(tokens)} tokens removed]", recall))
-
-
-def level(sizes: Sequence[int], room: int) -> list[int]:
-    """Share `room` among results of `sizes` tokens: small ones stay whole, large ones get equal parts.
-
-    Returns what each may take; their sum is at most `room`, and fills it when they do not all fit.
-    """
-    shares = [0] * len(sizes)
-    left = max(0, room)
-    order = sorted(range(len(sizes)), key=lambda index: sizes[index])
-    for rank, index in enumerate(order):
-        shares[index] = min(sizes[index], left // (len(order) - rank))
-        left -= shares[index]
-    return shares
 
 
 def _indicator(kept: int, total: int, style: Truncation) -> str:

@@ -30,12 +30,12 @@ from functools import partial
 from rolling_chat.context.budget import Budget
 from rolling_chat.context.call_arguments import shorten_arguments
 from rolling_chat.context.config import ContextConfig
+from rolling_chat.context.leveling import level
 from rolling_chat.context.prompt_items import SUMMARIZED, Decisions, PromptItem, Sizes
 from rolling_chat.context.report import Fate
 from rolling_chat.context.stale_reads import FileUse, file_uses, is_read, reads_of_edited_files, stale_reads
 from rolling_chat.context.summary_text import Summary
 from rolling_chat.context.surviving import is_answer
-from rolling_chat.context.tool_results import level
 from rolling_chat.context.working_prompt import (
     Change,
     Totals,

@@ -55,7 +55,7 @@ class ModelSettings:
 class ToolContextSettings:
     """The settings for the results of one tool; "" uses the general setting."""
 
-    truncation: Literal["", "head", "tail", "both"] = key("", str, choices=TRUNCATIONS, project=True)
+    truncation: Literal["", "auto", "head", "tail", "both"] = key("", str, choices=TRUNCATIONS, project=True)
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,10 +48,10 @@ class Memory(Protocol):
         ...
 
 
-_ID = re.compile(r"\[?(?:recall:\s*)?r(\d{1,9})\]?", re.IGNORECASE)
+_ID = re.compile(r"\[?(?:recall:\s*)?r(\d{1,9})(?: lines? [\d, -]+)?\]?", re.IGNORECASE)
 
 
 def index_named(text: str) -> int | None:
-    """Parse a message's index from what a user types (`r17`, `[recall: r17]`); None for other words."""
+    """Parse a message's index from what a user types (`r17`, `[recall: r17 lines 2-9]`), else None."""
     match = _ID.fullmatch(text.strip())
     return int(match[1]) if match else None

@@ -31,6 +31,10 @@ _DESCRIPTION = (
     "[recall: r17] line (r3-r9 lists several), or words to `search` for. `start` and `end` go with the mode "
     "lines, `pattern`, a regular expression, with grep."
 )
+# what a shortened result says of the lines that it lacks: [recall: r17 lines 200-400, 900-950]
+_NAMED_LINES = re.compile(
+    r"\[?\s*(?:recall:)?\s*(r?\d{1,9})\s+lines?\s+(\d{1,9})(?:\s*-\s*(\d{1,9}))?.*", re.IGNORECASE | re.DOTALL
+)
 _RANGE = re.compile(r"\s*\[?(?:recall:)?\s*r?(\d{1,9})\s*(?:[-\u2013]\s*r?(\d{1,9}))?\]?\s*", re.IGNORECASE)
 
 
@@ -70,6 +74,7 @@ class Recall:
         if memory is None:
             raise ToolError("There is no conversation to read back here.")
         reader = _Reader(memory, tuple(memory.branch))
+        arguments = _with_named_lines(arguments)
         words = read_text(arguments, "search", default="").strip()
         ranges = read_ranges(arguments["id"], len(reader.branch), reader.known) if arguments.get("id") else []
         is_one = len(ranges) == 1 and len(ranges[0]) == 1
@@ -91,6 +96,15 @@ def _answer(reader: _Reader, ranges: Sequence[range], words: str, arguments: Jso
         return reader.tail(index)
     start = read_count(arguments, "start", default=1) or 1
     return reader.lines(index, start, read_count(arguments, "end"))
+
+
+def _with_named_lines(arguments: JsonObject) -> JsonObject:
+    """Take the lines out of an id that names some, unless the call says which ones."""
+    match = _NAMED_LINES.fullmatch(str(arguments.get("id") or "").strip())
+    if match is None:
+        return arguments
+    said = {key: value for key, value in arguments.items() if value is not None}
+    return {"start": int(match[2]), "end": int(match[3] or match[2]), **said, "id": match[1]}
 
 
 def read_ranges(given: object, length: int, known: str) -> list[range]:

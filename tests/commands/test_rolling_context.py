@@ -90,7 +90,7 @@ async def test_a_smaller_cap_takes_more_and_what_had_left_stays_away(tmp_path: P
         ("set max_history_tokens -1", 'max_history_tokens = -1: must be "auto" or a whole number from 0'),
         ("set max_histroy_tokens 1", "did you mean context.max_history_tokens?"),
         ("set trim_to 2", "must be a number above 0 and at most 1"),
-        ("set tools.read_file.truncation middle", 'must be one of "head", "tail", "both"'),
+        ("set tools.read_file.truncation middle", 'must be one of "auto", "head", "tail", "both"'),
         ("set max_history_tokens", "set takes a key and a value"),
         ("set", "set takes a key and a value"),
         ("set tools 1", "unknown key"),

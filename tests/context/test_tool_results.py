@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rolling_chat.context import CountMemo
+from rolling_chat.context.leveling import level
 from rolling_chat.context.tokens import estimator_for
 from rolling_chat.context.tool_results import (
     _indicator,
     drop_parts,
-    level,
     mask_result,
     shorten_result,
     truncate_text,
@@ -58,7 +58,7 @@ def test_the_cut_falls_on_a_line_end_where_one_is_near() -> None:
     assert all(line.endswith("of a long listing") for line in kept)
 
 
-@given(WORDS, st.integers(1, 400), st.sampled_from(["head", "tail", "both"]))
+@given(WORDS, st.integers(1, 400), st.sampled_from(["auto", "head", "tail", "both"]))
 def test_the_indicator_is_inside_the_cap_and_nothing_grows(text: str, cap: int, style: Truncation) -> None:
     shortened = shorten_result(Message("tool", text, tool_call_id="1"), cap, style, count, CountMemo())
     assert len(shortened.text) <= len(text)
@@ -81,7 +81,7 @@ def test_a_result_is_counted_and_cut_once_however_often_it_is_asked_for() -> Non
     assert again == first
 
 
-@pytest.mark.parametrize("style", ["head", "tail", "both"])
+@pytest.mark.parametrize("style", ["auto", "head", "tail", "both"])
 def test_a_cut_result_fills_its_cap(style: Truncation) -> None:
     assert count(truncate_text(LINES, 4_000, style, count, CountMemo())) > 0.9 * 4_000
 

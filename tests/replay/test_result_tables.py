@@ -70,7 +70,7 @@ def test_what_was_changed_comes_along_as_it_is_sent() -> None:
     *_, last = replay(talk, ContextConfig(max_tool_result_tokens=100))
     row = as_row(last, prompt_of=talk)
     assert row["truncated"] == 1
-    assert "[truncated: kept first" in row["messages"][-1]["content"]
+    assert "[truncated: kept parts" in row["messages"][-1]["content"]
     json.dumps(row)
 
 

@@ -38,7 +38,7 @@ trim_strategy = "priority"
 summarize = "model"
 summary_model = ""
 max_tool_result_tokens = 8000
-tool_result_truncation = "head"
+tool_result_truncation = "auto"
 tool_result_keep_first = 2
 tool_result_keep_last = 5
 tool_result_masking = "auto"
@@ -190,7 +190,7 @@ def test_overrides_are_toml_or_plain_text(
         ("context.trim_to=inf", "must be a number above 0 and at most 1"),
         ("context.max_history_tokens=1" + "0" * 400, '= a huge number: must be "auto" or a whole number'),
         ("context.summarize=on", 'must be one of "off", "extract", "model"'),
-        ("context.tools.x.truncation=middle", 'must be one of "head", "tail", "both"'),
+        ("context.tools.x.truncation=middle", 'must be one of "auto", "head", "tail", "both"'),
         ("models.x.api_base=ftp://x", "must be an address beginning with http:// or https://"),
         ("agent.approvals=true", 'must be one of "read-only", "plan", "ask", "edits", "all"'),
         ("agent.tools=some", 'must be "all" or "none" or a list of names'),

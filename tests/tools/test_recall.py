@@ -64,6 +64,14 @@ def test_an_id_is_understood_however_a_model_copies_it(id: Json) -> None:
     assert "ops/keys.txt" in recall(id=id)
 
 
+def test_the_lines_that_a_shortened_result_lacks_are_read_as_they_are_named() -> None:
+    said = recall(id="[recall: r6 lines 200-201, 300-400]")
+    assert said == "[r6: result of run_command, 900 lines]\n" + "\n".join(
+        ("line 200 took 1400 ms", "line 201 took 1407 ms", "[lines 200-201 of 900]")
+    )
+    assert "line 7 took" in recall(id="r6 lines 200-201", start=7, end=7)
+
+
 def test_a_long_result_says_how_to_go_on_and_so_comes_whole() -> None:
     memory = PlainMemory(BRANCH, cap=900)
     answer, seen = recall(memory, id="r6"), list[str]()

@@ -194,7 +194,9 @@ def named(messages: Sequence[Message], words: str, change: PinChange) -> Target:
     if not newest:
         raise ChatError("Nothing was said on this branch yet.")
     # as it is typed, or as the prompt has it: [recall: r17]
-    first, *rest = re.sub(r"\[recall:\s*(r\d+)\]", r"\1", words.lower()).split() or ["last"]
+    first, *rest = re.sub(r"\[recall:\s*(r\d+)(?: lines? [\d, -]+)?\]", r"\1", words.lower()).split() or [
+        "last"
+    ]
     if first == "last" and not rest:
         index = next((at for at in range(newest, 0, -1) if _is_reply(messages[at])), 0)
         if not index:

@@ -40,9 +40,6 @@ NOTHING_MEASURED = Measurements()
 _OLLAMA_WINDOW = 16_384
 """What an Ollama server is asked to hold where nobody said: it takes memory, whatever the model could do."""
 
-# The end of a command's output says how it went.
-_TRUNCATION_BY_TOOL: dict[str, Truncation] = {"run_command": "tail"}
-
 
 @dataclass(frozen=True, slots=True)
 class Knowledge:
@@ -194,7 +191,7 @@ def context_config(
             # what is thought counts as output
             "reserved_output_tokens": context.reserved_output_tokens + _THINKING.get(effort, 0),
         },
-        tools=_TRUNCATION_BY_TOOL | truncations,
+        tools=truncations,
         prompt_cache=wire.prompt_cache(model),
         max_output_tokens=most_out,
         recall=_has(RECALL, tools),

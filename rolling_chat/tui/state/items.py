@@ -22,7 +22,7 @@ from rolling_chat.tools.run_command import outcome_of
 if TYPE_CHECKING:
     from rolling_chat.agent import PinScope
 
-_INDICATOR = re.compile(r"\[truncated: kept [a-z+]+ ~(\d+) of ~(\d+) tokens \((head|tail|both)\)\]")
+_INDICATOR = re.compile(r"\[truncated: kept [a-z+]+ ~(\d+) of ~(\d+) tokens \((auto|head|tail|both)\)\]")
 ABOUT_CHARS_PER_TOKEN = 4
 _MAX_OUTCOME_CHARS = 60
 _MAX_NOTE_CHARS = 80

@@ -91,7 +91,7 @@ def test_every_setting_of_the_pipeline_reaches_it() -> None:
     assert config.enabled
     assert config.max_context_tokens == 50_000
     assert config.max_output_tokens == 2_000
-    assert config.tools == {"run_command": "tail", "read_file": "tail"}
+    assert config.tools == {"read_file": "tail"}
 
 
 def test_one_result_takes_at_most_a_quarter_of_what_a_small_window_leaves() -> None:

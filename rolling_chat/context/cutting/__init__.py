@@ -1,0 +1,6 @@
+"""Cut a text to what matters in it, by what kind of text it is."""
+
+from rolling_chat.context.cutting.cut import cut_by_kind
+from rolling_chat.context.cutting.notices import describer
+
+__all__ = ["cut_by_kind", "describer"]

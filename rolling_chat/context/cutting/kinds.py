@@ -1,0 +1,89 @@
+"""See of what kind a text is, from some of its lines."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+
+from rolling_chat.context.cutting.lines import FOUND, Kind
+from rolling_chat.context.cutting.listings import PATH, PATHS, SEARCH, TABLE, delimiter_of
+from rolling_chat.context.cutting.pieces import Pieces
+from rolling_chat.context.cutting.records import LOG, TESTS, TEXT
+from rolling_chat.context.cutting.sources import CODE, DIFF, SIGNATURE
+
+_FIRST = 40  # lines that are looked at one after the other
+_SAMPLE = 240  # and lines all over the text
+_IN_A_ROW = 10
+_LOOKED_AT = 400  # characters of each
+
+_DIFF = re.compile(r"^(?:diff --git |@@ -\d|Index: \S|--- [ab]/|\+\+\+ [ab]/)")
+_CHANGE = re.compile(r"^[-+ @\\]|^$")
+_TEST = re.compile(
+    r"^(?:={3,} (?:test session|FAILURES|ERRORS|short test)|(?:not )?ok \d+\b|\s*--- (?:PASS|FAIL|SKIP)"
+    r"|=== RUN|running \d+ tests?|test \S+ \.\.\. (?:ok|FAILED|ignored)|\s*[✓✔✗✕×] |PASS |FAIL "
+    r"|(?:PASSED|FAILED) |TAP version|Test Suites:|\[ *(?:RUN|OK|FAILED) *\])"
+    r"|\s(?:PASSED|FAILED|SKIPPED|XFAIL|ERROR)(?:\s+\[ *\d+%\])?$"
+)
+_TIME = re.compile(
+    r"\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d|\b\d\d:\d\d:\d\d\b|^\[? *\d+\.\d{3,}\]"
+    r"|\b[A-Z][a-z]{2} [ \d]\d \d\d:\d\d|\d\d/[A-Z][a-z]{2}/\d{4}:"
+)
+_LEVEL = re.compile(
+    r"\b(?:TRACE|DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|FATAL|CRITICAL|level=\w+)\b|^\[?[DIWEF]\d{4} "
+)
+_CODE = re.compile(
+    r"[{};]\s*$|^\s*(?:return|if|elif|else|for|while|try|except|raise|self\.|//|/\*|\*|#)\b|\)\s*:\s*$"
+    r"|\w\(.*\)\s*$|^\s+\w+(?:\.\w+)* [-+*/|&]?= "
+)
+
+
+def see_kind(pieces: Pieces) -> Kind:
+    """Return the kind of a text, which is known by most of its lines; prose where nothing else fits."""
+    sample = _sample(pieces)
+    if not sample:
+        return TEXT
+    share = _Share(sample)
+    if share.of(_DIFF) and share.any_starts(("@@ -", "diff --git ")) and share.of(_CHANGE) > 0.6:
+        return DIFF
+    if share.of(FOUND) > 0.6 and share.of(_TIME) < 0.3:
+        return SEARCH
+    if share.of(_TEST) > 0.15 or (share.of(_TEST) and sample[0].startswith("=====")):
+        return TESTS
+    if share.of(PATH) > 0.7 and share.with_text("/") + share.with_text(".") > 0.6:
+        return PATHS
+    if share.of(_TIME) > 0.3 or share.of(_LEVEL) > 0.3:
+        return LOG
+    if share.of(SIGNATURE) > 0.03 and share.of(SIGNATURE) + share.of(_CODE) > 0.3:
+        return CODE
+    if delimiter_of(sample) is not None:
+        return TABLE
+    return CODE if share.of(_CODE) > 0.5 else TEXT
+
+
+class _Share:
+    """Count in what share of some lines something is found."""
+
+    def __init__(self, lines: Sequence[str]) -> None:
+        self._lines = lines
+
+    def of(self, pattern: re.Pattern[str]) -> float:
+        return self._count(lambda line: pattern.search(line) is not None)
+
+    def with_text(self, text: str) -> float:
+        return self._count(lambda line: text in line)
+
+    def any_starts(self, starts: tuple[str, ...]) -> bool:
+        return any(line.startswith(starts) for line in self._lines)
+
+    def _count(self, is_found: Callable[[str], bool]) -> float:
+        return sum(map(is_found, self._lines)) / len(self._lines)
+
+
+def _sample(pieces: Pieces) -> list[str]:
+    """Return the first lines, and some lines in a row at many places: a step would miss what repeats."""
+    texts = pieces.texts
+    some = list(texts[:_FIRST])
+    step = max(_IN_A_ROW, (len(texts) - _FIRST) * _IN_A_ROW // _SAMPLE)
+    for start in range(_FIRST, len(texts), step):
+        some += texts[start : start + _IN_A_ROW]
+    return [text[:_LOOKED_AT].rstrip("\r") for text in some if text.strip()]

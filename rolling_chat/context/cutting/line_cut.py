@@ -1,0 +1,77 @@
+"""A text of lines that can be cut to any size: its kind is seen once, its lines are compared once."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rolling_chat.context.cutting.kinds import see_kind
+from rolling_chat.context.cutting.lines import Kind, Lines
+from rolling_chat.context.cutting.notices import Describe, Gap
+from rolling_chat.context.cutting.pieces import Layer, choose, split
+
+_MIN_LINE = 2  # characters that a piece takes at least: no layer is asked for more pieces than could fit
+
+
+@dataclass(frozen=True, slots=True)
+class LineCut:
+    """Hold a text as lines, and in which order they are wanted."""
+
+    lines: Lines
+    kind: Kind
+    layers: Sequence[Layer]
+    sizes: Sequence[int]
+    offsets: Sequence[int]
+
+    @classmethod
+    def of(cls, text: str, chars: int) -> LineCut:
+        """Look at a text that will be cut to about `chars` characters."""
+        pieces = split(text)
+        kind = see_kind(pieces)
+        lines = Lines(pieces, kind.are_paths)
+        most = 100 + chars // _MIN_LINE
+        layers = [
+            Layer(list(itertools.islice(layer.order, most)), layer.share) for layer in kind.layers(lines)
+        ]
+        sizes = list(map(len, pieces.texts))
+        return cls(lines, kind, layers, sizes, [0, *itertools.accumulate(sizes)])
+
+    def render(self, chars: int, describe: Describe) -> str:
+        """Return about `chars` characters of the text, marks for what is left out, and a notice."""
+        chosen, body, gaps = self.keep(chars)
+        notice = describe(self.kind.name, self.kind.note(self.lines, chosen), gaps)
+        return "\n".join([body, *notice])
+
+    def keep(self, chars: int) -> tuple[list[int], str, list[Gap]]:
+        """Return which pieces are kept in about `chars` characters, these with marks, and the gaps."""
+        chosen = choose(self.sizes, self.layers, chars)
+        kept: list[int] = []
+        parts: list[str] = []
+        gaps: list[Gap] = []
+        for at in [*chosen, self.lines.count]:
+            start = kept[-1] + 1 if kept else 0
+            if start < at:
+                gap = self._gap(start, at)
+                if gap.chars <= len(gap.mark):
+                    self._keep(range(start, at), kept, parts)
+                else:
+                    gaps.append(gap)
+                    parts.append(gap.mark if not parts else "\n" + gap.mark)
+            if at < self.lines.count:
+                self._keep((at,), kept, parts)
+        return kept, "".join(parts), gaps
+
+    def _keep(self, indexes: Sequence[int], kept: list[int], parts: list[str]) -> None:
+        pieces = self.lines.pieces
+        for at in indexes:
+            goes_on = at in pieces.inner and bool(kept) and kept[-1] == at - 1
+            parts.append(pieces.texts[at] if goes_on or not parts else "\n" + pieces.texts[at])
+            kept.append(at)
+
+    def _gap(self, start: int, end: int) -> Gap:
+        pieces = self.lines.pieces
+        first, last = pieces.numbers[start], pieces.numbers[end - 1]
+        chars = self.offsets[end] - self.offsets[start] + last - first
+        is_part = first == last and (start in pieces.inner or end in pieces.inner)
+        return Gap(first, last, chars, f"{chars:,} characters of line {first}" if is_part else "")

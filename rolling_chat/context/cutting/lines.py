@@ -1,0 +1,156 @@
+"""The lines of a text as every kind of it sees them: what is rare, what alarms, what is like what."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from rolling_chat.context.cutting.pieces import Layer, Pieces
+from rolling_chat.context.cutting.rarity import Rows, by_rarity, patterns
+
+# Words that say that something went wrong, by how badly.
+_ALARMS = (
+    (
+        3,
+        re.compile(rb"fatal|panic\w*|critical|crit|emerg(ency)?|segfault|oom|corrupt\w*|traceback|assert\w*"),
+    ),
+    (
+        2,
+        re.compile(
+            rb"error\w*|err|errno|\w*(error|exception)|exception|fail(s|ed|ure|ures|ing)?|denied|refused|"
+            rb"abort\w*|killed|unreachable|undefined|not_ok"
+        ),
+    ),
+    (1, re.compile(rb"warn(ing|ings)?|timeout|timed|deprecat\w*|retry\w*|invalid|missing|unexpected")),
+)
+# path:12:text, and of a line around what was found path.py-12-text
+FOUND = re.compile(
+    r"^(?:((?:[A-Za-z]:)?[^\s:][^:\n]{0,300}?):\d+(?::\d+)?:|([^\s:][^:\n]{0,300}?\.\w{1,8})-\d+-)"
+)
+_NAME_PARTS = re.compile(rb"[-_.$@#/%+\\]+")
+_MAX_ALARM_WORD = 60  # characters; longer words are data
+_ORDINARY = 0.4  # of the lines: what more of them have alarms nobody
+
+
+@dataclass(frozen=True)
+class Lines:
+    """Hold the pieces of a text, and work out what a kind asks of them, once each."""
+
+    pieces: Pieces
+    are_paths: bool = False
+
+    @property
+    def count(self) -> int:
+        """Return how many pieces there are."""
+        return len(self.pieces.texts)
+
+    @cached_property
+    def rows(self) -> Rows:
+        """Compare the pieces with each other."""
+        return Rows(self.pieces.texts, paths=self.are_paths)
+
+    @cached_property
+    def pattern(self) -> list[int]:
+        """Return for each piece the index of the first of its pattern."""
+        return patterns(self.rows)
+
+    @cached_property
+    def rare(self) -> list[int]:
+        """Return the rare pieces, rarest first."""
+        return by_rarity(self.rows.rarity, self.pattern)
+
+    @cached_property
+    def alarming(self) -> list[int]:
+        """Return the pieces with a word that says that something went wrong, the worst of each pattern first.
+
+        None where such words are all over the text, as in code that handles errors.
+        """
+        levels = {word: _level(word) for word in self.rows.names}
+        alarms = {word: level for word, level in levels.items() if level}
+        if not alarms:
+            return []
+        known = alarms.keys()
+        found = [at for at, words in enumerate(self.rows.words) if not known.isdisjoint(words)]
+        if len(found) > max(3, self.count * _ORDINARY):
+            return []
+        seen: Counter[int] = Counter()
+        order = []
+        for at in found:
+            level = max(alarms.get(word, 0) for word in self.rows.words[at])
+            kind = self.pattern[at]
+            order.append((seen[kind].bit_length(), -level, -self.rows.rarity[at], at))
+            seen[kind] += 1
+        return [at for *_, at in sorted(order)]
+
+    @cached_property
+    def examples(self) -> list[int]:
+        """Return the first piece of each pattern, the most common patterns first."""
+        return [index for index, _ in self.pattern_counts.most_common()]
+
+    @cached_property
+    def pattern_counts(self) -> Counter[int]:
+        """Return how many pieces each pattern has."""
+        return Counter(self.pattern)
+
+    @cached_property
+    def paths(self) -> list[str]:
+        """Return the path that each piece is about: it is one, or was found in it; "" for none."""
+        texts = self.pieces.texts
+        if self.are_paths:
+            return [text.rsplit(None, 1)[-1] if text.strip() else "" for text in texts]
+        matches = map(FOUND.match, texts)
+        return [(match[1] or match[2]) if match else "" for match in matches]
+
+    @cached_property
+    def folders(self) -> list[str]:
+        """Return the folder of the path of each piece."""
+        return [path.rstrip("/").rpartition("/")[0] for path in self.paths]
+
+    def with_any(self, words: frozenset[bytes]) -> list[int]:
+        """Return the pieces that have one of `words`."""
+        return [at for at, found in enumerate(self.rows.words) if not words.isdisjoint(found)]
+
+
+def _nothing(lines: Lines, chosen: Sequence[int]) -> str:  # noqa: ARG001
+    return ""
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """Say how a kind of text is cut: the layers of what is kept, and what is noted of the rest."""
+
+    name: str
+    layers: Callable[[Lines], Sequence[Layer]]
+    note: Callable[[Lines, Sequence[int]], str] = _nothing
+    are_paths: bool = False
+
+
+def continued(lines: Lines, starts: Sequence[int], limit: int = 60) -> Iterator[int]:
+    """Yield each of `starts`, and the indented lines that follow it, with the one that ends a traceback."""
+    texts = lines.pieces.texts
+    for start in starts:
+        yield start
+        at = start + 1
+        while at < lines.count and at - start < limit and _goes_on(texts[at]):
+            yield at
+            at += 1
+        if at < lines.count and at > start + 1 and "Traceback" in texts[start]:
+            yield at
+
+
+def _goes_on(text: str) -> bool:
+    return text[:1] in (" ", "\t") or text.startswith("Caused by")
+
+
+def _level(word: bytes) -> int:
+    if len(word) > _MAX_ALARM_WORD:
+        return 0
+    parts = _NAME_PARTS.split(word.lower())
+    return max(map(_level_of_part, parts))
+
+
+def _level_of_part(part: bytes) -> int:
+    return next((level for level, words in _ALARMS if words.fullmatch(part)), 0)

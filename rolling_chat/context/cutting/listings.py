@@ -1,0 +1,137 @@
+"""What is kept of search results, lists of files and tables: text of many entries of one form."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+
+from rolling_chat.context.cutting.lines import Kind, Lines
+from rolling_chat.context.cutting.pieces import Layer, edges
+
+PATH = re.compile(r"^(?:[-dlrwxst.+@]{10,11}\s+.*\s)?[^\s:*?\"<>|,;=]{1,300}$")
+_NUMBER = re.compile(r"^[-+]?[$€£]?(?:\d[\d,]*)(?:\.\d+)?(?:[eE][-+]?\d+)?%?$")
+_NOT_IN_NUMBERS = re.compile(r"[^\d.eE+-]")
+_MIN_SHARE = 0.6  # of the cells of a column that are numbers
+_MAX_FOLDERS = 12
+_MIN_ROWS = 8
+_SAME_CELLS = 0.8  # of the rows
+
+
+def search_layers(lines: Lines) -> list[Layer]:
+    """Keep the best line of every file, what is rare, then more of each file."""
+    files: defaultdict[str, list[int]] = defaultdict(list)
+    for at, path in enumerate(lines.paths):
+        if path:
+            files[path].append(at)
+    rarity = lines.rows.rarity
+    best = [max(found, key=lambda at: (rarity[at], -at)) for found in files.values()]
+    best.sort(key=lambda at: -rarity[at])
+    return [
+        Layer(edges(lines.count), 0.05),
+        Layer(lines.rare, 0.3),
+        Layer(best, 0.4),
+        Layer(_in_turn([found[:6] for found in files.values()]), 0.15),
+        Layer(edges(lines.count), 1),
+    ]
+
+
+def path_layers(lines: Lines) -> list[Layer]:
+    """Keep what is rare, then some names of every folder."""
+    folders: defaultdict[str, list[int]] = defaultdict(list)
+    for at, folder in enumerate(lines.folders):
+        folders[folder].append(at)
+    return [
+        Layer(edges(lines.count), 0.1),
+        Layer(lines.rare, 0.45),
+        Layer(_in_turn(folders.values()), 0.35),
+        Layer(edges(lines.count), 1),
+    ]
+
+
+def _in_turn(groups: Iterable[Sequence[int]]) -> list[int]:
+    """Return the first of each group, then the second of each, and so on."""
+    order = [(rank, number, at) for number, group in enumerate(groups) for rank, at in enumerate(group)]
+    return [at for *_, at in sorted(order)]
+
+
+def note_folders(lines: Lines, chosen: Sequence[int]) -> str:
+    """Say of which folders how many lines were left out."""
+    left = Counter(lines.folders) - Counter(lines.folders[at] for at in chosen)
+    said = [f"{name[-60:] or '.'}/ {many:,}" for name, many in left.most_common(_MAX_FOLDERS)]
+    more = len(left) - len(said)
+    rest = f", and {more:,} more folders" if more > 0 else ""
+    return f"left out, by folder: {', '.join(said)}{rest}" if said else ""
+
+
+def table_layers(lines: Lines) -> list[Layer]:
+    """Keep the header, both ends, the extremes of each column of numbers, and what is rare."""
+    return [
+        Layer(range(min(3, lines.count)), 0.1),
+        Layer(edges(lines.count), 0.1),
+        Layer(lines.rare, 0.35),
+        Layer(_extremes(lines), 0.15),
+        Layer(edges(lines.count), 1),
+    ]
+
+
+def delimiter_of(lines: Sequence[str]) -> str | None:
+    """Return what divides most of `lines` into as many cells each; None where nothing does.
+
+    White space divides only where a column is of numbers, or every sentence would be a row.
+    """
+    filled = [line for line in lines if line.strip() and not set(line) <= set("|-+=: ")]
+    if len(filled) < _MIN_ROWS:
+        return None
+    for delimiter in ("\t", "|", ";", ","):
+        sizes = Counter(line.count(delimiter) for line in filled)
+        cuts, many = sizes.most_common(1)[0]
+        if cuts >= 1 and many >= len(filled) * _SAME_CELLS and (cuts > 1 or delimiter == "\t"):
+            return delimiter
+    sizes = Counter(len(line.split()) for line in filled)
+    size, many = sizes.most_common(1)[0]
+    if size < 3 or many < len(filled) * _SAME_CELLS:
+        return None
+    rows = [line.split() for line in filled if len(line.split()) == size]
+    columns = zip(*rows, strict=True)
+    return "" if any(_is_numeric(column) for column in columns) else None
+
+
+def _is_numeric(column: Sequence[str]) -> bool:
+    return (
+        sum(map(bool, map(_NUMBER.match, (cell.strip(' "') for cell in column)))) >= len(column) * _MIN_SHARE
+    )
+
+
+def _extremes(lines: Lines) -> list[int]:
+    """Return the rows with the largest and the smallest numbers of each column of numbers."""
+    texts = lines.pieces.texts
+    delimiter = delimiter_of(texts[:400])
+    if delimiter is None:
+        return []
+    rows = [text.split(delimiter or None) for text in texts]
+    size = Counter(map(len, rows)).most_common(1)[0][0]
+    even = [at for at, row in enumerate(rows) if len(row) == size]
+    found: list[int] = []
+    for column in zip(*[rows[at] for at in even], strict=True):
+        numbers = _numbers(column)
+        if numbers:
+            found += (even[max(numbers)[1]], even[min(numbers)[1]])
+    return list(dict.fromkeys(found))
+
+
+def _numbers(column: Sequence[str]) -> list[tuple[float, int]]:
+    """Return the numbers of a column with their indexes; nothing if it is not one of numbers."""
+    some = column[:: 1 + len(column) // 200]
+    if not _is_numeric(some):
+        return []
+    return [
+        (float(_NOT_IN_NUMBERS.sub("", cell)), at)
+        for at, cell in enumerate(column)
+        if _NUMBER.match(cell.strip(' "'))
+    ]
+
+
+SEARCH = Kind("search results", search_layers, note_folders)
+PATHS = Kind("list of files", path_layers, note_folders, are_paths=True)
+TABLE = Kind("table", table_layers)

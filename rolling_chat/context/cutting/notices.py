@@ -1,0 +1,62 @@
+"""What stands in a text for what was cut out of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+_MAX_RANGES = 6  # that the line for recall names; the marks of the gaps name all
+_MAX_NOTE = 400  # characters
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """Hold the first and the last line of what was left out at one place, and its size.
+
+    `part` names it where it is less than a line.
+    """
+
+    first: int
+    last: int
+    chars: int
+    part: str = ""
+
+    @property
+    def mark(self) -> str:
+        """Return what stands in its place."""
+        if self.part:
+            return f"[… {self.part}]"
+        if self.last > self.first:
+            return f"[… lines {self.first}-{self.last}]"
+        return f"[… line {self.first}]"
+
+
+Describe: TypeAlias = Callable[[str, str, Sequence[Gap]], list[str]]
+"""Returns the lines of a notice, from the kind of a text, a note on it, and its gaps."""
+
+
+def describer(indicator: str, recall: str, *, brief: bool = False) -> Describe:
+    """Return what says what was left out, after `indicator`, and with `recall` how it can be read.
+
+    If it is to be brief, these two lines are all of it.
+    """
+
+    def describe(name: str, note: str, gaps: Sequence[Gap]) -> list[str]:
+        if brief:
+            return [line for line in (indicator, recall) if line]
+        noted = f"{name}; {note[:_MAX_NOTE]}" if note else name
+        said = [f"{indicator} [{noted}]"]
+        return [*said, with_lines(recall, gaps)] if recall else said
+
+    return describe
+
+
+def with_lines(recall: str, gaps: Sequence[Gap]) -> str:
+    """Return the line for recall with the largest of the gaps, `[recall: r17 lines 200-400, 900-950]`."""
+    largest = sorted((gap for gap in gaps if not gap.part), key=lambda gap: -gap.chars)[:_MAX_RANGES]
+    ranges = dict.fromkeys((gap.first, gap.last) for gap in sorted(largest, key=lambda gap: gap.first))
+    if not ranges or not recall.endswith("]"):
+        return recall
+    said = ", ".join(f"{first}-{last}" for first, last in ranges)
+    return f"{recall[:-1]} lines {said}]"

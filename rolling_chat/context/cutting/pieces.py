@@ -1,0 +1,131 @@
+"""Pieces of a text: its lines, long ones in parts, and the choice of those that fit."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from dataclasses import dataclass
+
+from rolling_chat.context.count_memo import CountText
+
+# A line is one piece up to this many characters: of longer ones, parts are kept by themselves.
+_MAX_PIECE = 1_000
+_PART = re.compile(r".{1,240}(?=[\s,;}>\])|])[\s,;}>\])|]|.{1,300}", re.DOTALL)
+_MARK_CHARS = 16  # what the mark of a gap takes
+_MAX_MISSES = 40  # pieces in a row that did not fit, before a layer is done
+_ATTEMPTS = 7
+_FULL = 0.96  # of the room: nearer is not worth another attempt
+
+
+@dataclass(frozen=True, slots=True)
+class Pieces:
+    """Hold the lines of a text, long ones in parts.
+
+    `numbers` are those of their lines, from 1. `inner` are the indexes of parts that go on with the line of
+    the piece before.
+    """
+
+    texts: Sequence[str]
+    numbers: Sequence[int]
+    inner: Set[int] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """Name pieces in the order in which they are wanted, and the share of the room that they may take."""
+
+    order: Iterable[int]
+    share: float
+
+
+def split(text: str) -> Pieces:
+    """Split a text into pieces; an empty piece at the end stands for a final line end."""
+    lines = text.split("\n")
+    if max(map(len, lines)) <= _MAX_PIECE:
+        return Pieces(lines, range(1, len(lines) + 1))
+    texts: list[str] = []
+    numbers: list[int] = []
+    inner: set[int] = set()
+    for number, line in enumerate(lines, start=1):
+        parts = [line] if len(line) <= _MAX_PIECE else _PART.findall(line)
+        inner.update(range(len(texts) + 1, len(texts) + len(parts)))
+        texts.extend(parts)
+        numbers.extend([number] * len(parts))
+    return Pieces(texts, numbers, inner)
+
+
+def choose(sizes: Sequence[int], layers: Sequence[Layer], room: int) -> list[int]:
+    """Return the indexes of pieces of `sizes` characters that fit in `room`, in their own order.
+
+    Each layer takes what it wants up to its share, and leaves to the next what it does not need.
+    """
+    chosen: set[int] = set()
+    used = limit = 0
+    for number, layer in enumerate(layers):
+        limit = room if number == len(layers) - 1 else min(room, limit + int(room * layer.share))
+        misses = 0
+        for index in layer.order:
+            if index in chosen:
+                continue
+            marks = 1 - (index - 1 in chosen) - (index + 1 in chosen)
+            cost = sizes[index] + 1 + _MARK_CHARS * marks
+            if used + cost > limit:
+                misses += 1
+                if misses > _MAX_MISSES:
+                    break
+                continue
+            chosen.add(index)
+            used += cost
+            misses = 0
+    return sorted(chosen)
+
+
+def edges(count: int, *, first: float = 0.5) -> Iterator[int]:
+    """Yield the indexes below `count` from both ends inwards, a share of `first` from the beginning."""
+    low, high = 0, count - 1
+    owed = first
+    while low <= high:
+        if owed >= 0.5:
+            owed -= 1
+            yield low
+            low += 1
+        else:
+            yield high
+            high -= 1
+        owed += first
+
+
+def with_neighbors(indexes: Iterable[int], count: int, around: int = 1) -> Iterator[int]:
+    """Yield each index, and those beside it after it."""
+    for index in indexes:
+        yield index
+        for step in range(1, around + 1):
+            if index - step >= 0:
+                yield index - step
+            if index + step < count:
+                yield index + step
+
+
+def fill(render: Callable[[int], str], room: int, chars: int, count: CountText) -> str:
+    """Return the longest of some renderings that takes at most `room` tokens, "" if none does.
+
+    `render` makes a text of about as many characters as it is given, at first `chars`.
+    """
+    best, best_tokens = "", -1
+    for _ in range(_ATTEMPTS):
+        text = render(chars)
+        tokens = count(text)
+        if tokens <= room and tokens > best_tokens:
+            best, best_tokens = text, tokens
+        if room * _FULL <= tokens <= room:
+            break
+        wanted = int(chars * 0.985 * room / max(1, tokens))
+        # nothing more is to be had, or it is all there
+        if wanted <= 0 or (tokens <= room and wanted <= chars):
+            break
+        chars = wanted
+    return best or _if_fitting(render(0), room, count)
+
+
+def _if_fitting(text: str, room: int, count: CountText) -> str:
+    return text if count(text) <= room else ""

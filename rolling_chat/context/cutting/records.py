@@ -1,0 +1,87 @@
+"""What is kept of logs, test runs and prose: text that tells what happened, line by line."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from rolling_chat.context.cutting.lines import Kind, Lines, continued
+from rolling_chat.context.cutting.pieces import Layer, edges, with_neighbors
+
+_MAX_NOTED = 6  # patterns
+_PASSED = frozenset({b"PASSED", b"PASS", b"ok", b"OK", b"passed", "✓".encode(), "✔".encode(), "√".encode()})
+_FAILURES = re.compile(r"^={3,} (?:FAILURES|ERRORS) =|^failures:$|^FAIL: |^ERROR: |^_{3,} .+ _{3,}$")
+_FAILURE_STARTS = ("=", "_", "F", "E", "f")
+_NEXT_SECTION = re.compile(r"^={3,} ")
+
+
+def log_layers(lines: Lines) -> list[Layer]:
+    """Keep both ends, what went wrong with its tracebacks, what is rare, and one line of each pattern."""
+    alarming = lines.alarming
+    return [
+        Layer(edges(lines.count, first=0.4), 0.12),
+        Layer(continued(lines, alarming), 0.28),
+        Layer(lines.rare, 0.3),
+        Layer(lines.examples, 0.1),
+        Layer(with_neighbors(alarming, lines.count, 2), 0.1),
+        Layer(edges(lines.count, first=0.4), 1),
+    ]
+
+
+def text_layers(lines: Lines) -> list[Layer]:
+    """Keep both ends and what is rare between them."""
+    return [
+        Layer(edges(lines.count), 0.2),
+        Layer(lines.alarming, 0.15),
+        Layer(lines.rare, 0.35),
+        Layer(edges(lines.count), 1),
+    ]
+
+
+def test_layers(lines: Lines) -> list[Layer]:
+    """Keep failures whole, the end, which sums up, and what is rare."""
+    return [
+        Layer(edges(lines.count, first=0.2), 0.1),
+        Layer(_failures(lines), 0.5),
+        Layer(lines.rare, 0.25),
+        Layer(edges(lines.count, first=0.2), 1),
+    ]
+
+
+def _failures(lines: Lines) -> Iterator[int]:
+    """Yield the lines that name a failure, then the sections that describe failures."""
+    texts = lines.pieces.texts
+    passed = set(lines.with_any(_PASSED))
+    failed = [at for at in lines.alarming if at not in passed]
+    yield from failed
+    at = 0
+    while at < len(texts):
+        if not texts[at].startswith(_FAILURE_STARTS) or not _FAILURES.search(texts[at]):
+            at += 1
+            continue
+        yield at
+        at += 1
+        while at < len(texts) and not _NEXT_SECTION.search(texts[at]):
+            yield at
+            at += 1
+    yield from with_neighbors(failed, lines.count, 3)
+
+
+def note_patterns(lines: Lines, chosen: Sequence[int]) -> str:
+    """Say of which lines that are kept there were many more."""
+    kept, numbers = set(chosen), lines.pieces.numbers
+    left = lines.pattern_counts - Counter(lines.pattern[at] for at in chosen)
+    said = [f"{many:,} like line {numbers[at]}" for at, many in left.most_common(_MAX_NOTED) if at in kept]
+    return f"left out: {', '.join(said)}" if said else ""
+
+
+def note_passes(lines: Lines, chosen: Sequence[int]) -> str:
+    """Say how many lines that tell of a pass were left out."""
+    passed = len(set(lines.with_any(_PASSED)).difference(chosen))
+    return f"left out: {passed:,} lines of passed tests" if passed else ""
+
+
+LOG = Kind("log", log_layers, note_patterns)
+TESTS = Kind("tests", test_layers, note_passes)
+TEXT = Kind("text", text_layers)
