@@ -191,10 +191,11 @@ def _find_lines(text: str) -> JsonBody | None:
     """Return the text as lines of JSON, if all of them are."""
     if text.lstrip()[:1] not in ("{", "["):
         return None
-    spans = list(_line_spans(text, 0, len(text)))
-    if len(spans) < 2:
+    first = text.lstrip().partition("\n")[0].rstrip()
+    if _end_of(first, 0) != len(first):
         return None
-    if all(_end_of(text, start) == end for start, end in spans):
+    spans = _line_spans(text, 0, len(text))
+    if len(spans) > 1 and all(_end_of(text, start) == end for start, end in spans):
         return JsonBody(text, 0, len(text), are_lines=True)
     return None
 

@@ -125,6 +125,10 @@ def _numbers(column: Sequence[str]) -> list[tuple[float, int]]:
     some = column[:: 1 + len(column) // 200]
     if not _is_numeric(some):
         return []
+    try:
+        return [(number, at) for at, number in enumerate(map(float, column))]
+    except ValueError:  # some are written with units or separators
+        pass
     return [
         (float(_NOT_IN_NUMBERS.sub("", cell)), at)
         for at, cell in enumerate(column)
