@@ -111,29 +111,25 @@ def _extremes(lines: Lines) -> list[int]:
         return []
     rows = [text.split(delimiter or None) for text in texts]
     size = Counter(map(len, rows)).most_common(1)[0][0]
-    even = [at for at, row in enumerate(rows) if len(row) == size]
+    # without the header
+    even = [at for at, row in enumerate(rows) if at and len(row) == size]
     found: list[int] = []
     for column in zip(*[rows[at] for at in even], strict=True):
-        numbers = _numbers(column)
-        if numbers:
-            found += (even[max(numbers)[1]], even[min(numbers)[1]])
+        found += (even[at] for at in _ends_of(column))
     return list(dict.fromkeys(found))
 
 
-def _numbers(column: Sequence[str]) -> list[tuple[float, int]]:
-    """Return the numbers of a column with their indexes; nothing if it is not one of numbers."""
-    some = column[:: 1 + len(column) // 200]
-    if not _is_numeric(some):
-        return []
+def _ends_of(column: Sequence[str]) -> tuple[int, ...]:
+    """Return the indexes of the largest and the smallest number; none if the column is not one of numbers."""
+    if not _is_numeric(column[:: 1 + len(column) // 200]):
+        return ()
     try:
-        return [(number, at) for at, number in enumerate(map(float, column))]
-    except ValueError:  # some are written with units or separators
-        pass
-    return [
-        (float(_NOT_IN_NUMBERS.sub("", cell)), at)
-        for at, cell in enumerate(column)
-        if _NUMBER.match(cell.strip(' "'))
-    ]
+        numbers, places = list(map(float, column)), None
+    except ValueError:  # some are written with units or separators, or are missing
+        places = [at for at, cell in enumerate(column) if _NUMBER.match(cell.strip(' "'))]
+        numbers = [float(_NOT_IN_NUMBERS.sub("", column[at])) for at in places]
+    ends = numbers.index(max(numbers)), numbers.index(min(numbers))
+    return ends if places is None else tuple(places[at] for at in ends)
 
 
 SEARCH = Kind("search results", search_layers, note_folders)
