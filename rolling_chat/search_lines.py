@@ -8,13 +8,13 @@ from bisect import bisect_left
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import TypeAlias
 
 from rolling_chat.search_terms import content_stems, fold, is_short, words_of
 
 _MAX_STEMS = 24  # of a question that count
-_MAX_HITS = 200  # occurrences of one word in one message that are looked at
+_MAX_HITS = 200  # lines of one message with the same word that are looked at
 _MAX_LINES = 30  # lines of one message that are weighed
 
 # How much a word counts: as itself, at the beginning of another, inside of one.
@@ -71,35 +71,33 @@ def best_lines(lines: Sequence[str], query: Query, weights: Mapping[str, float])
     return BestLines(tuple(numbers), scores[numbers[0]] if numbers else 0.0, hits.keys())
 
 
-def _places_of(text: str, stem: str) -> Iterator[int]:
-    """Yield where `stem` stands; a short one only at the beginning of a word."""
-    begins = is_short(stem)
-    at = text.find(stem)
-    while at >= 0:
-        if not begins or not at or not text[at - 1].isalnum():
-            yield at
-        at = text.find(stem, at + len(stem))
-
-
 def _hits(lines: Sequence[str], weights: Mapping[str, float], words: dict[int, tuple[str, ...]]) -> _Hits:
     """By stem, the lines that hold it and how well: as the word itself, at the beginning of one, inside."""
     text = fold("\n".join(lines))
-    ends = [match.start() for match in re.finditer("\n", text)]
+    ends = [match.start() for match in re.finditer("\n", text)] if len(lines) > 1 else []
+    ends.append(len(text))
     hits: _Hits = {}
     for stem in weights:
-        by_line: dict[int, float] = {}
-        for number, at in enumerate(_places_of(text, stem)):
-            if number == _MAX_HITS:
-                break
-            line = bisect_left(ends, at)
-            if line in by_line:
-                continue
-            if line not in words:
-                words[line] = _words_on(lines[line])
-            by_line[line] = _likeness(stem, words[line])
-        if by_line:
-            hits[stem] = tuple(by_line), tuple(by_line.values())
+        held_at = tuple(islice(_lines_with(stem, text, ends), _MAX_HITS))
+        if held_at:
+            for line in held_at:
+                if line not in words:
+                    words[line] = _words_on(lines[line])
+            hits[stem] = held_at, tuple([_likeness(stem, words[line]) for line in held_at])
     return hits
+
+
+def _lines_with(stem: str, text: str, ends: Sequence[int]) -> Iterator[int]:
+    """Yield the numbers of the lines that have `stem`, a short one at the beginning of a word."""
+    begins = is_short(stem)
+    at = text.find(stem)
+    while at >= 0:
+        if begins and at and text[at - 1].isalnum():
+            at = text.find(stem, at + 1)
+        else:
+            line = bisect_left(ends, at)
+            yield line
+            at = text.find(stem, ends[line])
 
 
 @lru_cache(maxsize=4_096)
@@ -111,7 +109,10 @@ def _words_on(line: str) -> tuple[str, ...]:
 def _likeness(stem: str, words: Sequence[str]) -> float:
     if stem in words:
         return _SAME
-    return _BEGINS if any(word.startswith(stem) for word in words) else _INSIDE
+    for word in words:
+        if word.startswith(stem):
+            return _BEGINS
+    return _INSIDE
 
 
 def _score_line(at: int, hits: _Hits, weights: Mapping[str, float]) -> float:
@@ -120,7 +121,8 @@ def _score_line(at: int, hits: _Hits, weights: Mapping[str, float]) -> float:
         after = bisect_left(lines, at)
         best = 0.0
         for one in range(max(0, after - 1), min(len(lines), after + 2)):
-            best = max(best, shares[one] * (1.0 if lines[one] == at else _nearness(abs(lines[one] - at))))
+            share = shares[one] if lines[one] == at else shares[one] * _nearness(abs(lines[one] - at))
+            best = max(best, share)
         score += weights[stem] * best
     return score
 

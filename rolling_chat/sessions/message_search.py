@@ -7,6 +7,7 @@ import re
 import sqlite3
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from rolling_chat.sessions import text_index
 from rolling_chat.sessions.ancestry import places
@@ -17,6 +18,7 @@ from rolling_chat.sessions.rows import message_id, unpack
 _log = logging.getLogger("rolling_chat.sessions")
 
 _MAX_WORDS = 32
+_MAX_RANKED = 200  # messages of which those that answer best come first
 _MAX_LETTERS = 64
 _MIN_BEGINNING = 3  # letters; fewer begin too many words
 _TERM = re.compile(r'"([^"]+)"|[^\s"]+')
@@ -54,10 +56,11 @@ def search(
     found = [word for term in wanted for word in term.words]
     if not found or limit < 1:
         return []
-    rows: Sequence[sqlite3.Row] = []
+    most = max(limit, _MAX_RANKED)
+    tiers: Sequence[Sequence[sqlite3.Row]] = []
     if not any(re.search(_UNSPACED, word) for word in found) and text_index.is_kept(connection):
-        rows = _by_index(connection, wanted, session, limit)
-    rows = rows or _scanned(connection, found, session, limit)
+        tiers = _by_index(connection, wanted, session, most)
+    rows = _ranked(connection, tiers, words, limit) or _scanned(connection, found, session, limit)
     turns = _Turns(connection)
     terms = [term.words for term in wanted if term.is_phrase] + [
         (word,) for term in wanted if not term.is_phrase for word in term.words
@@ -80,6 +83,22 @@ def search(
             )
         )
     return hits
+
+
+def _ranked(
+    connection: sqlite3.Connection, tiers: Iterable[Sequence[sqlite3.Row]], words: str, limit: int
+) -> list[sqlite3.Row]:
+    """Order the rows of each tier as recall does, without those that an earlier one has."""
+    # its patterns take as long to compile as opening the store
+    from rolling_chat.sessions.search_order import in_order  # noqa: PLC0415
+
+    ranked: dict[int, sqlite3.Row] = {}
+    for tier in tiers:
+        if len(ranked) < limit:
+            rows = [row for row in tier if row["number"] not in ranked]
+            ordered = in_order(connection, rows, words, partial(_content, connection))
+            ranked |= {row["number"]: row for row in ordered}
+    return list(ranked.values())[:limit]
 
 
 def _content(connection: sqlite3.Connection, number: int) -> str:
@@ -120,21 +139,30 @@ def _wanted(words: str) -> list[_Term]:
 
 def _by_index(
     connection: sqlite3.Connection, wanted: Sequence[_Term], session: int | None, limit: int
-) -> Sequence[sqlite3.Row]:
+) -> Sequence[Sequence[sqlite3.Row]]:
+    """Return the rows with all words, then those with words that begin so, else those with any of them."""
     exact = [part for term in wanted for part in term.match()]
     begun = [part for term in wanted for part in term.match(beginnings=True)]
     try:
-        rows = _indexed(connection, " ".join(exact), session, limit)
-        if len(rows) < limit and begun != exact:
-            there = {row["number"] for row in rows}
-            more = _indexed(connection, " ".join(begun), session, limit)
-            rows = [*rows, *(row for row in more if row["number"] not in there)][:limit]
-        return rows or _indexed(connection, " OR ".join(begun), session, limit)
+        tiers = [_indexed(connection, " ".join(exact), session, limit)]
+        if len(tiers[0]) < limit and begun != exact:
+            tiers.append(_indexed(connection, " ".join(begun), session, limit))
+        return tiers if any(tiers) else [_indexed(connection, _any_of(wanted), session, limit)]
     except sqlite3.DatabaseError as error:
         if not text_index.is_damage(error):
             raise
         _log.error("the text index is damaged; searching without it: %s", error)
         return []
+
+
+def _any_of(wanted: Sequence[_Term]) -> str:
+    """Return what finds any of the phrases and words, words in any form; not those that say nothing."""
+    from rolling_chat.search_terms import content_stems  # noqa: PLC0415 - as above
+
+    stems = content_stems(" ".join(word for term in wanted if not term.is_phrase for word in term.words))
+    forms = [f'"{stem}"*' for stem in stems if len(stem) >= _MIN_BEGINNING]
+    phrases = [part for term in wanted if term.is_phrase for part in term.match()]
+    return " OR ".join(phrases + forms or [part for term in wanted for part in term.match(beginnings=True)])
 
 
 class _Turns:

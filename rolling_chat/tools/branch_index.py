@@ -17,6 +17,7 @@ from rolling_chat.messages import Message
 from rolling_chat.search_terms import is_short, split_words
 
 _MANY = 64  # messages; a word that more have is a bitmap
+_PART = 100_000  # characters that are split into words at a time: some milliseconds
 _MAX_WORDS = 2_000  # that have a part of the question in them
 _NOBODY = array("I")
 _WEIGHT_BITS = 6  # of a word's weight when messages are weighed at once
@@ -116,10 +117,14 @@ class BranchIndex:
                 return
         elif message.tool_calls:
             _set(self._calls, index)
-        words = split_words(piece_text(without_recall(message)))
-        self._lengths.append(min(len(words), 2**32 - 1))
-        self._total += len(words)
-        for word in set(words):
+        length, words = 0, set[str]()
+        for part in _parts(piece_text(without_recall(message))):
+            found = split_words(part)
+            length += len(found)
+            words.update(found)
+        self._lengths.append(length)
+        self._total += length
+        for word in words:
             holders = self._holders.get(word)
             if holders is None:
                 self._holders[word] = array("I", (index,))
@@ -187,6 +192,16 @@ def bitmap_of(indexes: Iterable[int]) -> int:
     if isinstance(indexes, range) and indexes.step == 1:
         return (1 << max(indexes.stop, 0)) - (1 << max(indexes.start, 0)) if indexes else 0
     return _number(_bitmap(list(indexes)))
+
+
+def _parts(text: str) -> Iterator[str]:
+    """Cut a long text between lines or words: one split in one go would hold up the other threads."""
+    start = 0
+    while start < len(text):
+        low, high = start + _PART, start + 2 * _PART
+        end = text.find("\n", low, high) + 1 or text.find(" ", low, high) + 1 or high
+        yield text[start:end]
+        start = end
 
 
 def _add_bits(digits: list[int], bits: int, digit: int) -> None:

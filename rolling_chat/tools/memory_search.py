@@ -120,8 +120,10 @@ class _Searched:
         if role == "user":
             return None
         wanted = "assistant" if role == "tool" else "user"
-        before = range(index - 1, max(0, index - 1 - _LOOK_BACK), -1)
-        return next((one for one in before if self.branch[one - 1].role == wanted), None)
+        for one in range(index - 1, max(0, index - 1 - _LOOK_BACK), -1):
+            if self.branch[one - 1].role == wanted:
+                return one
+        return None
 
     def is_prose(self, index: int) -> bool:
         return self.branch[index - 1].role != "tool"

@@ -155,6 +155,35 @@ def test_whole_words_come_before_beginnings_of_words(store: SessionStore) -> Non
     assert [hit.message_id for hit in store.search("pars")] == [begun.id, whole.id]
 
 
+def test_of_messages_with_all_words_the_one_that_says_them_together_comes_first(store: SessionStore) -> None:
+    session = new_session(store).id
+    between = "\n".join(f"line {number}" for number in range(60))
+    together = store.append(session, Message("user", f"{between}\nthe violin needs a repair\n{between}"))
+    apart = store.append(session, Message("user", f"a violin\n{between}\n{between}\na repair"))
+    assert [hit.message_id for hit in store.search("violin repair")] == [together.id, apart.id]
+
+
+def test_a_question_finds_other_forms_of_its_words(store: SessionStore) -> None:
+    session = new_session(store).id
+    said = store.append(session, Message("user", "Deployments are approved by Marta."))
+    store.append(session, Message("user", "Who is that, and where did you see him?"))
+    assert [hit.message_id for hit in store.search("who has to approve a deployment?")] == [said.id]
+
+
+def test_a_message_counts_more_where_its_neighbor_answers_too(store: SessionStore) -> None:
+    session = new_session(store).id
+    beside = [
+        store.append(session, Message("user", "The budget of the violin is fixed")).id,
+        store.append(session, Message("assistant", "The violin it is, for a small price")).id,
+    ]
+    for number in range(9):
+        store.append(session, Message("user", f"something else {number}"))
+    alone = store.append(session, Message("user", "The violin of Ines is old and brown")).id
+    found = [hit.message_id for hit in store.search("violin budget price")]
+    assert found.index(alone) == 2
+    assert set(found[:2]) == set(beside)
+
+
 def test_a_hit_says_where_it_is(store: SessionStore) -> None:
     session = new_session(store, folder="/src", title="the parser").id
     first = store.append(session, Message("user", "red"))

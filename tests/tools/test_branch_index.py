@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -68,6 +69,26 @@ def test_what_recall_brought_has_no_words_and_what_was_asked_of_it_neither() -> 
     assert indexes_of(index.copies) == [2]
     assert indexes_of(index.results) == [2, 3]
     assert indexes_of(index.calls) == [1]
+
+
+@pytest.mark.parametrize("end", ["\n", " "])
+def test_a_result_of_megabytes_is_split_part_by_part_and_all_of_it_is_found(
+    end: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sizes = list[int]()
+
+    def split(text: str) -> list[str]:
+        sizes.append(len(text))
+        return split_words(text)
+
+    monkeypatch.setattr("rolling_chat.tools.branch_index.split_words", split)
+    text = f"INFO ferry leaves{end}" * 60_000 + "zebra"
+    index = BranchIndex()
+    index.follow([Message("tool", text, tool_call_id="c", name="run_command")])
+    assert max(sizes) <= 200_000
+    assert sum(sizes) == len(text)
+    assert index.length(1) == 180_001
+    assert indexes_of(index.having("zebra")) == [1]
 
 
 weights = st.sampled_from([1.0, 2.0, 4.0, 8.0])
