@@ -51,6 +51,7 @@ _HANDED_ON = 1_000
 _END_OF_EVENT = re.compile(rb"[\r\n](?:(?<=\n)|(?!\n))(?:\r\n?|\n)")
 _DONE = re.compile(rb"(?:^|[\r\n])data: ?\[DONE\]")
 _STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+"?', re.DOTALL)
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"  # with it the first line would be no field of an event
 _SMALL = 16_000  # bytes; the objects of what is smaller are not counted
 _STREAM_FIELDS = (b"data:", b"event:", b"id:", b"retry:", b":")
 _ENCODINGS = {"gzip": zlib.MAX_WBITS | 16, "x-gzip": zlib.MAX_WBITS | 16, "deflate": zlib.MAX_WBITS}
@@ -135,17 +136,19 @@ class _Limited(httpx.AsyncByteStream):
                     piece = await anext(body)
             except (StopAsyncIteration, TimeoutError):
                 return
+            except httpx.RequestError:  # broken off, or compressed wrongly: the status says more than that
+                return
             yield piece[:left]
             left -= len(piece)
 
     async def _answer(self, body: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
         kind = self._response.headers.get("content-type", "").lower()
-        if "amazon.eventstream" in kind:
+        if "amazon.eventstream" in kind and "event-stream" not in self._accepted():
             async for piece in self._frames(body):
                 yield piece
             return
-        head = await self._head(body)
-        start = head.lstrip(b" \t\r\n\xef\xbb\xbf")
+        head = (await self._head(body)).removeprefix(_BYTE_ORDER_MARK)
+        start = head.lstrip(b" \t\r\n")
         body = _joined(head, body)
         if start.startswith(_STREAM_FIELDS):
             pieces = self._events(body)
@@ -250,6 +253,9 @@ class _Limited(httpx.AsyncByteStream):
         if _objects(content) > MAX_PARTS:
             raise self._too_much()
         yield as_events(content) if self._wants_stream() else content
+
+    def _accepted(self) -> str:
+        return str(self._response.request.headers.get("accept", "")).lower()
 
     def _wants_stream(self) -> bool:
         request = self._response.request

@@ -1,9 +1,10 @@
-"""Import what sends requests before the first one is sent."""
+"""What both ways to a model share of httpx: when it is imported, and how long a request waits."""
 
 from __future__ import annotations
 
 from contextlib import suppress
 from importlib import import_module
+from typing import Any
 
 # httpx and what is below it import all but the last at the first connection, we the last at the first error.
 _AT_FIRST_USE = (
@@ -14,6 +15,7 @@ _AT_FIRST_USE = (
     "anyio._backends._asyncio",
     "rolling_chat.providers.errors",
 )
+_CONNECT_SECONDS = 15.0  # a host that does not answer a connection within this is not there
 
 
 def load_http_stack() -> None:
@@ -21,3 +23,8 @@ def load_http_stack() -> None:
     for name in _AT_FIRST_USE:
         with suppress(ImportError):  # what httpx goes by may change
             import_module(name)
+
+
+def timeouts(seconds: float) -> Any:
+    """Return httpx's time limits of a request: `seconds` for each read, and less to connect."""
+    return import_module("httpx").Timeout(seconds, connect=min(seconds, _CONNECT_SECONDS))

@@ -32,9 +32,6 @@ _ITS_LOGGERS = ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy", "LiteLLM Proxy Std
 # What it works with. Without a handler, their warnings would be printed to stderr.
 _NEIGHBORS = ("httpx", "httpcore", "openai", "aiohttp", "asyncio", "botocore", "urllib3")
 
-# a host that does not answer a connection within this is not there
-_CONNECT_SECONDS = 15.0
-
 # What litellm would import at its first request, for more than half a second, on the event loop.
 _LATE_PARTS = (
     "openai.resources",
@@ -85,15 +82,6 @@ async def warm_up(litellm: Any) -> None:
     async for _chunk in stream:
         pass
     await asyncio.sleep(0)  # its own log task, so that none is left when the loop closes
-
-
-def timeouts(seconds: float) -> Any:
-    """Time limits of a request: `seconds` for each read, and less for the connection to be made.
-
-    For endpoints that take one figure only litellm takes the one for reading.
-    """
-    httpx = importlib.import_module("httpx")  # came with litellm
-    return httpx.Timeout(seconds, connect=min(seconds, _CONNECT_SECONDS))
 
 
 async def close_connections(litellm: Any) -> None:

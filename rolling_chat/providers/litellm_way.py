@@ -11,8 +11,9 @@ from typing import Any
 from rolling_chat.providers.addresses import hide_addresses, keep_loopback_direct
 from rolling_chat.providers.background_thread import in_background
 from rolling_chat.providers.fragments import Fragment
+from rolling_chat.providers.http_stack import timeouts
 from rolling_chat.providers.litellm_chunks import fragments_of, usage_of
-from rolling_chat.providers.litellm_loading import close_connections, load_litellm, timeouts, warm_up
+from rolling_chat.providers.litellm_loading import close_connections, load_litellm, warm_up
 from rolling_chat.redaction import secrets_in
 
 
@@ -54,6 +55,7 @@ class LiteLLMWay:
             **arguments,
             stream=True,
             stream_options={"include_usage": True},
+            # for endpoints that take one figure litellm takes the one for reading
             timeout=timeouts(self._timeout),
             num_retries=0,
             max_retries=0,

@@ -178,7 +178,8 @@ class ModelProvider:
                 if reply.size > size:
                     seen.idle = 0
                 usage.add(fragment.usage)
-        if not (reply.has_ended or seen.done):
+        # of [DONE] litellm says nothing; the direct way has read it itself
+        if not (reply.has_ended or (direct is None and seen.done)):
             raise broken_off() if reply.has_come else unreadable(request.model, request.api_base)
         yield Finished(reply.message(made_by(request.model)), self._usage(request, usage.usage))
 

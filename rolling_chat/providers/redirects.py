@@ -27,7 +27,12 @@ def refuse_redirects() -> None:
 
 def check_redirect(source: str, target: str) -> None:
     """Raise ProviderError if a redirect's `target` is on another server than `source`."""
-    here, there = urlsplit(source), urlsplit(urljoin(source, target))
+    here = urlsplit(source)
+    try:
+        there = urlsplit(urljoin(source, target))
+    except ValueError as error:
+        line = f"{_shown(here)} redirects to what is no address: not followed."
+        raise ProviderError(ErrorKind.BAD_REQUEST, line) from error
     if _origin(here) != _origin(there):
         raise ProviderError(
             ErrorKind.BAD_REQUEST,

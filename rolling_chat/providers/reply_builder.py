@@ -144,11 +144,11 @@ class ReplyBuilder:
 
     def _place(self, piece: CallFragment) -> int:
         """Some servers give every parallel call the index 0: a new id with a name begins a new call."""
-        index, known = piece.index, self._calls.get(self._places.get(piece.index, -1))
-        begins = known is None or bool(piece.name and piece.id and known.id not in {"", piece.id})
-        if begins:
-            self._places[index] = index if index not in self._calls else max(self._calls) + 1
-        return self._places[index]
+        index, place = piece.index, self._places.get(piece.index)
+        known = None if place is None else self._calls[place].id
+        if place is None or (piece.name and piece.id and known not in {"", piece.id}):
+            place = self._places[index] = index if index not in self._calls else max(self._calls) + 1
+        return place
 
     def _extras(self) -> dict[str, Json]:
         extras: dict[str, Json] = {}

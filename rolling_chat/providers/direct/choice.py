@@ -60,5 +60,5 @@ def direct_request(arguments: Mapping[str, Any], environ: Mapping[str, str]) -> 
 
 
 def _is_plain(url: str) -> bool:
-    """Return whether a request can go to `url` as it is; litellm takes an address with a query apart."""
-    return url.startswith(("http://", "https://")) and "?" not in url
+    """Return whether a request can go to `url` as it is; one with a query or fragment litellm takes apart."""
+    return url.startswith(("http://", "https://")) and not {"?", "#"} & set(url)

@@ -5,12 +5,14 @@ httpx is imported at the first use, in a thread.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import importlib
 import json
 import logging
 import os
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rolling_chat import __version__
@@ -19,8 +21,11 @@ from rolling_chat.providers.background_thread import in_background
 from rolling_chat.providers.direct.errors import AnswerError
 from rolling_chat.providers.direct.server_events import ServerEvents
 from rolling_chat.providers.fragments import Fragment
+from rolling_chat.providers.protocol import ErrorKind, ProviderError
 
 if TYPE_CHECKING:
+    import ssl
+
     import httpx
 
     from rolling_chat.providers.direct.choice import DirectRequest, EventReader
@@ -28,12 +33,16 @@ if TYPE_CHECKING:
 _log = logging.getLogger("rolling_chat.providers.direct")
 
 _DONE = "[DONE]"
-_CONNECT_SECONDS = 15.0  # a host that does not answer a connection within this is not there
+_REST_SECONDS = 0.1  # for the end of an answer whose last event has come: a server sends both at once
 _HEADERS = {
     "accept": "text/event-stream, application/json",
     "content-type": "application/json",
     "user-agent": f"rolling-chat/{__version__}",
 }
+_NO_SOCKS = (
+    "The environment names a SOCKS proxy (ALL_PROXY, HTTPS_PROXY), for which a package is missing: "
+    "install httpx[socks], or take the variable out."
+)
 
 
 class DirectWay:
@@ -42,9 +51,13 @@ class DirectWay:
     def __init__(self, timeout: float) -> None:
         self._timeout = timeout
         self._client: httpx.AsyncClient | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None  # the one that the client's connections belong to
 
     async def load(self) -> None:
         """Import what sending needs, and read the certificates, in a thread."""
+        loop = asyncio.get_running_loop()
+        if self._loop is not loop:
+            self._client, self._loop = None, loop
         if self._client is None:
             client = await in_background(self._make_client)
             self._client = self._client or client
@@ -61,55 +74,110 @@ class DirectWay:
         assert self._client is not None
         body = json.dumps(request.body, ensure_ascii=False, separators=(",", ":")).encode()
         sending = self._client.stream(
-            "POST", request.url, headers={**_HEADERS, **request.headers}, content=body
+            "POST", request.url, headers={**request.headers, **_HEADERS}, content=body
         )
         async with sending as response:
             if response.status_code >= 300:
                 said = (await response.aread()).decode("utf-8", "replace")
                 raise AnswerError(said, response.status_code, headers=response.headers)
             yield Fragment()  # the server has answered
-            async with contextlib.aclosing(_fragments(response.aiter_raw(), request.reader())) as fragments:
+            async with contextlib.aclosing(
+                _fragments(response.aiter_raw(), _Answer(request.reader()))
+            ) as fragments:
                 async for fragment in fragments:
                     yield fragment
 
     def _make_client(self) -> httpx.AsyncClient:
         http = importlib.import_module("httpx")
+        stack = importlib.import_module("rolling_chat.providers.http_stack")
         limits = importlib.import_module("rolling_chat.providers.answer_limits")
         redirects = importlib.import_module("rolling_chat.providers.redirects")
-        importlib.import_module("rolling_chat.providers.errors")
         keep_loopback_direct(os.environ)
         make: Any = limits.limit_answers(http.AsyncClient)
-        timeout = http.Timeout(self._timeout, connect=min(self._timeout, _CONNECT_SECONDS))
-        client: httpx.AsyncClient = make(
-            timeout=timeout, follow_redirects=True, event_hooks={"response": [redirects.check_later]}
-        )
+        try:
+            client: httpx.AsyncClient = make(
+                verify=_certificates(),
+                timeout=stack.timeouts(self._timeout),
+                follow_redirects=True,
+                event_hooks={"response": [redirects.check_later]},
+            )
+        except ImportError as error:
+            raise ProviderError(ErrorKind.BAD_REQUEST, _NO_SOCKS) from error
         return client
 
 
-async def _fragments(pieces: AsyncIterator[bytes], reader: EventReader) -> AsyncGenerator[Fragment, None]:
-    """Yield what each event adds, up to the mark of the end or an event that cannot be read."""
-    events = ServerEvents()
+class _Answer:
+    """Turns the bytes of an answer into fragments.
+
+    `is_over`: nothing that still comes counts; `has_ended`: the server said that the reply is complete.
+    """
+
+    def __init__(self, reader: EventReader) -> None:
+        self._reader = reader
+        self._events = ServerEvents()
+        self.is_over = False
+        self.has_ended = False
+
+    def add(self, piece: bytes) -> Iterator[Fragment]:
+        """Yield what the events that end in `piece` add to the reply."""
+        return self._read(self._events.add(piece))
+
+    def end(self) -> Iterator[Fragment]:
+        """Yield what the event that the answer stopped in adds to the reply."""
+        return self._read(self._events.end())
+
+    def _read(self, events: Iterable[str]) -> Iterator[Fragment]:
+        for data in events:
+            if data.startswith(_DONE):
+                self.is_over = self.has_ended = True
+                yield Fragment(has_ended=True)
+                return
+            if not data.strip():  # some keep a connection busy with these
+                continue
+            try:
+                event = json.loads(data)
+            except (ValueError, RecursionError) as error:  # a gap: what follows it would not fit
+                _log.info("an event that is no JSON: %s", error)
+                self.is_over = True
+                return
+            if isinstance(event, dict) and (fragment := self._reader.read(event)) is not None:
+                self.has_ended = self.has_ended or fragment.has_ended
+                yield fragment
+
+
+async def _fragments(pieces: AsyncIterator[bytes], answer: _Answer) -> AsyncGenerator[Fragment, None]:
+    """Yield what each event adds; a connection that breaks behind the end of the reply takes nothing away."""
+    http = importlib.import_module("httpx")
     try:
         async for piece in pieces:
-            for data in events.add(piece):
-                if data.startswith(_DONE):
-                    return
-                if (fragment := _read(data, reader)) is not None:
-                    yield fragment
-        for data in events.end():
-            if not data.startswith(_DONE) and (fragment := _read(data, reader)) is not None:
+            for fragment in answer.add(piece):
                 yield fragment
-    except _UnreadableError as error:
-        _log.info("an event that is no JSON: %s", error)
+            if answer.is_over:
+                await _use_up(pieces)
+                return
+        for fragment in answer.end():
+            yield fragment
+    except http.TransportError as error:
+        if not answer.has_ended:
+            raise
+        _log.info("the connection broke behind the end of an answer: %s", type(error).__name__)
 
 
-class _UnreadableError(Exception):
-    """An event that is no JSON: the answer broke off in it."""
+async def _use_up(pieces: AsyncIterator[bytes]) -> None:
+    """Read to the end of the answer, so that its connection can be kept; a server that goes on loses it."""
+    with contextlib.suppress(TimeoutError, ProviderError):
+        async with asyncio.timeout(_REST_SECONDS):
+            async for _piece in pieces:
+                pass
 
 
-def _read(data: str, reader: EventReader) -> Fragment | None:
-    try:
-        event = json.loads(data)
-    except (ValueError, RecursionError) as error:
-        raise _UnreadableError(str(error)) from error
-    return reader.read(event) if isinstance(event, dict) else None
+def _certificates() -> ssl.SSLContext | bool:
+    """Return what servers are checked by: for a file that is not there the usual ones, as litellm does."""
+    named = os.environ.get("SSL_CERT_FILE")
+    if not named or Path(named).exists():
+        return True  # httpx reads the variable
+    _log.warning("there is no file %s, which SSL_CERT_FILE names", named)
+    context: ssl.SSLContext = importlib.import_module("ssl").create_default_context(
+        cafile=importlib.import_module("certifi").where()
+    )
+    return context

@@ -9,6 +9,11 @@ from types import MappingProxyType
 from rolling_chat.messages import Json
 
 _NO_HEADERS: Mapping[str, str] = MappingProxyType({})
+# as number and as text: servers write both, and codes of their own as well
+_STATUSES: Mapping[int | str, int] = {
+    **{status: status for status in range(100, 600)},
+    **{str(status): status for status in range(100, 600)},
+}
 
 
 class AnswerError(Exception):
@@ -36,6 +41,6 @@ class AnswerError(Exception):
 def error_in_stream(error: Json) -> AnswerError:
     """Return the error for what stands below `error` in an event of a stream."""
     code = error.get("code") if isinstance(error, dict) else None
-    status = int(code) if isinstance(code, int | str) and str(code).isdigit() else None
+    status = _STATUSES.get(code) if isinstance(code, int | str) else None
     text = error if isinstance(error, str) else json.dumps({"error": error}, ensure_ascii=False)
     return AnswerError(text, status)

@@ -26,7 +26,7 @@ class OpenAIEvents:
             return _NOTHING if usage is None else Fragment(usage=usage)
         delta = choice.get("delta")
         delta = delta if isinstance(delta, dict) else {}
-        reason = choice.get("finish_reason")
+        reason = _text(choice.get("finish_reason"))
         calls, blocks = delta.get("tool_calls"), delta.get("thinking_blocks")
         return Fragment(
             text=_text(delta.get("content")),
@@ -37,7 +37,7 @@ class OpenAIEvents:
             calls=tuple(_call(call) for call in calls if isinstance(call, dict))
             if isinstance(calls, list)
             else (),
-            finish_reason="length" if reason in _CUT else _text(reason),
+            finish_reason="length" if reason in _CUT else reason,
             has_ended=bool(reason),
             usage=usage,
         )

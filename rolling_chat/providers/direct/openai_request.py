@@ -21,21 +21,23 @@ class _Server:
 
     `base` is its own address, empty where the user gives one; `key` the variable of its key that litellm
     reads besides those of `KNOWN_PROVIDERS`; `text_only`: litellm changes messages with parts;
-    `needs_key`: without one litellm says what is missing.
+    `needs_key`: without one litellm says what is missing; `is_openai`: it is OpenAI, or what users put before
+    it, and is told the account's organization and project, which are nobody else's business.
     """
 
     base: str = ""
     key: str = ""
     text_only: bool = False
     needs_key: bool = True
+    is_openai: bool = False
     more: tuple[tuple[str, Json], ...] = ()
 
 
 # the addresses are litellm's
 _SERVERS: Mapping[str, _Server] = {
-    "openai": _Server("https://api.openai.com/v1"),
-    "custom_openai": _Server(),
-    "litellm_proxy": _Server(),
+    "openai": _Server("https://api.openai.com/v1", is_openai=True),
+    "custom_openai": _Server(is_openai=True),
+    "litellm_proxy": _Server(is_openai=True),
     "hosted_vllm": _Server(key="HOSTED_VLLM_API_KEY", needs_key=False),
     "lm_studio": _Server(key="LM_STUDIO_API_KEY", needs_key=False),
     "llamafile": _Server("http://127.0.0.1:8080/v1", key="LLAMAFILE_API_KEY", needs_key=False),
@@ -74,11 +76,12 @@ def openai_headers(arguments: Mapping[str, Any], environ: Mapping[str, str]) -> 
     key = arguments.get("api_key") or environ.get(server.key, "").strip()
     if server.needs_key and not key:
         return None
-    named = {
-        "authorization": f"Bearer {key}" if key else "",
-        "openai-organization": environ.get("OPENAI_ORGANIZATION") or environ.get("OPENAI_ORG_ID") or "",
-        "openai-project": environ.get("OPENAI_PROJECT_ID", ""),
-    }
+    named = {"authorization": f"Bearer {key}" if key else ""}
+    if server.is_openai:
+        named |= {
+            "openai-organization": environ.get("OPENAI_ORGANIZATION") or environ.get("OPENAI_ORG_ID") or "",
+            "openai-project": environ.get("OPENAI_PROJECT_ID", ""),
+        }
     return {name: value for name, value in named.items() if value}
 
 
