@@ -29,7 +29,7 @@ ITEMS = (
 
 
 def _document(*items: Item, width: int = 40) -> Document:
-    return Document(ItemList(items or ITEMS), Look(width, Palette()))
+    return Document(ItemList(items or ITEMS), Look(width, Palette()), clock=lambda: 0.0)
 
 
 def test_it_goes_by_characters_and_never_into_the_middle_of_one() -> None:
@@ -120,7 +120,7 @@ def test_wherever_it_goes_it_stands_on_a_character_of_a_row(seed: int, *, is_tol
 
 
 def test_there_is_none_where_there_is_nothing() -> None:
-    document = Document(ItemList(), Look(40, Palette()))
+    document = Document(ItemList(), Look(40, Palette()), clock=lambda: 0.0)
     cursor = Cursor(document, document.first)
     cursor.by_rows(1)
     cursor.along(1, "word")

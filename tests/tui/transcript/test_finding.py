@@ -23,7 +23,7 @@ from rolling_chat.tui.transcript.layout import Place
 
 
 def _document(*items: Item, width: int = 40) -> Document:
-    document = Document(ItemList(items), Look(width, Palette()))
+    document = Document(ItemList(items), Look(width, Palette()), clock=lambda: 0.0)
     document.open_all(is_open=True)
     return document
 

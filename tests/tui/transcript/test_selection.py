@@ -17,7 +17,7 @@ CODE = "def f(x):\n\tif x:\n\t\treturn '" + "long " * 30 + "'\n\n\treturn None"
 
 
 def _document(*items: Item, width: int = 40) -> Document:
-    return Document(ItemList(items), Look(width, Palette()))
+    return Document(ItemList(items), Look(width, Palette()), clock=lambda: 0.0)
 
 
 @pytest.mark.parametrize("width", [12, 40, 200])

@@ -208,7 +208,7 @@ def test_after_anything_thousands_of_times(thousand: int) -> None:
 
 def _held_above_the_end() -> tuple[ItemList, Viewport]:
     items = ItemList([Item("t", Kind.TOOL, "read_file a", result="row\n" * 40), Item("v", Kind.USER, "x")])
-    document = Document(items, Look(40, Palette()))
+    document = Document(items, Look(40, Palette()), clock=lambda: 0.0)
     viewport = Viewport(document, 10)
     viewport.update()
     document.open_all(is_open=True)
@@ -243,7 +243,7 @@ def test_who_holds_stays_when_the_end_comes_in_sight() -> None:
 def _loaded_anew(*, count: int) -> tuple[ItemList, Viewport]:
     """Looked at in the middle; then all items are others, fewer of them above, and nobody was told."""
     items = ItemList([Item(f"i{n}", Kind.USER, f"message {n}") for n in range(60)])
-    viewport = Viewport(Document(items, Look(40, Palette())), 10)
+    viewport = Viewport(Document(items, Look(40, Palette()), clock=lambda: 0.0), 10)
     viewport.update()
     viewport.to_place(viewport.document.beginning(30))
     items.clear([Item(f"i{n}", Kind.USER, f"message {n}") for n in range(60 - count, 60)])
