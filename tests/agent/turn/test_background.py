@@ -83,7 +83,7 @@ async def test_its_end_is_told_with_the_next_result(opened: Opened) -> None:
     (runtime.folder / "over").touch()
     await turn
     assert provider.requests[2].messages[-1].text == (
-        f"[no output]\n[exit code 0]\n[background command {command} is over: {command.state}]"
+        f"[background command {command} is over: {command.state}]\n[no output]\n[exit code 0]"
     )
 
 

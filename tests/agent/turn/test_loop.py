@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
+from pathlib import Path
+from typing import Any
 
 import pytest
 
+from rolling_chat.agent import Chat
 from rolling_chat.events import (
     CallForming,
     Noticed,
@@ -36,15 +40,18 @@ from rolling_chat.providers.protocol import (
     TextDelta,
     ToolCallDelta,
 )
+from rolling_chat.settings.schema import AgentSettings, ContextSettings, Settings, ToolContextSettings
 from rolling_chat.tools import ToolResult
 from tests.support.agent import (
     Gate,
     Opened,
     Script,
+    ScriptedProvider,
     assert_well_formed,
     call,
     calls,
     collect,
+    make_runtime,
     of_kind,
     says,
 )
@@ -184,10 +191,21 @@ async def test_the_same_call_again_and_again_is_warned_of_and_not_stopped(opened
     assert events[-1].outcome is Outcome.DONE
 
 
-async def test_the_word_to_the_model_stands_at_the_end_that_a_long_result_keeps(opened: Opened) -> None:
-    chat, *_ = opened(*[calls(call("run_command", '{"command": "echo x"}'))] * 3, says("ok"), approvals="all")
-    last = of_kind(await collect(chat.send("go")), ToolEnded)[-1].message.text
-    assert last.startswith("x\n[exit code 0]\n[note: ")
+@pytest.mark.parametrize(
+    ("truncation", "expected"),
+    [("", r"\[note: .*\]\nx\n\[exit code 0\]"), ("tail", r"x\n\[exit code 0\]\n\[note: .*\]")],
+    ids=["auto", "tail"],
+)
+async def test_the_word_to_the_model_stands_where_a_long_result_keeps_it(
+    tmp_path: Path, truncation: Any, expected: str
+) -> None:
+    scripts = [calls(call("run_command", '{"command": "echo x"}'))] * 3
+    tools = {"run_command": ToolContextSettings(truncation=truncation)}
+    settings = Settings(agent=AgentSettings(approvals="all"), context=ContextSettings(tools=tools))
+    runtime = make_runtime(tmp_path, ScriptedProvider(*scripts, says("ok")), settings=settings)
+    last = of_kind(await collect(Chat.open(runtime).send("go")), ToolEnded)[-1].message.text
+    assert re.fullmatch(expected, last)
+    runtime.store.close()
 
 
 async def test_repeats_are_counted_within_a_turn(opened: Opened) -> None:
