@@ -7,7 +7,7 @@ from typing import Any
 
 from rolling_chat.messages import JsonObject, Usage
 from rolling_chat.providers.fragments import CallFragment, Fragment
-from rolling_chat.providers.whole_answers import MAX_TOKENS
+from rolling_chat.providers.whole_answers import token_count
 
 # litellm hides Gemini's signature behind this in a call's id, for clients that lose other fields
 _SIGNATURE_IN_ID = "__thought__"
@@ -93,7 +93,4 @@ def _is_sum(usage: Any) -> bool:
 
 
 def _count(holder: Any, name: str) -> int:
-    value = getattr(holder, name, None)
-    if not isinstance(value, int) or isinstance(value, bool):
-        return 0
-    return value if 0 < value < MAX_TOKENS else 0
+    return token_count(getattr(holder, name, None))

@@ -63,7 +63,7 @@ def _same(one: Json, other: Json) -> bool:
 def _cleaned(value: dict[str, Any]) -> dict[str, Any]:
     """Return an event or an answer, its counts of tokens made counts; what is no count becomes 0."""
     cleaned = {
-        key: _count(inner) if key in {"prompt_eval_count", "eval_count"} else inner
+        key: token_count(inner) if key in {"prompt_eval_count", "eval_count"} else inner
         for key, inner in value.items()
     }
     for name in ("usage", "usageMetadata"):
@@ -91,10 +91,11 @@ def _details(value: Any) -> dict[str, Any] | None:
 
 
 def _figure(key: str, value: Any) -> Any:
-    return _count(value) if key.endswith(_COUNTS) and value is not None else value
+    return token_count(value) if key.endswith(_COUNTS) and value is not None else value
 
 
-def _count(value: Any) -> int:
+def token_count(value: Any) -> int:
+    """Return a reported number of tokens; 0 for what can be none."""
     if not isinstance(value, int) or isinstance(value, bool):
         return 0
     return value if 0 < value < MAX_TOKENS else 0

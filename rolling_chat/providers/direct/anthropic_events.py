@@ -9,7 +9,7 @@ from typing import Any
 from rolling_chat.messages import Json, JsonObject, Usage
 from rolling_chat.providers.direct.errors import AnswerError
 from rolling_chat.providers.fragments import CallFragment, Fragment
-from rolling_chat.providers.whole_answers import MAX_TOKENS
+from rolling_chat.providers.whole_answers import token_count
 
 _BROKEN_STATUS = 500  # of an error within a stream, which comes without a status
 # Why a reply ended, in OpenAI's words; any other reason is no reason to say more than that it ended.
@@ -152,10 +152,7 @@ def _sum(parts: Iterable[JsonObject], name: str) -> int:
 
 
 def _count(holder: JsonObject, name: str) -> int:
-    value = holder.get(name)
-    if not isinstance(value, int) or isinstance(value, bool):
-        return 0
-    return value if 0 < value < MAX_TOKENS else 0
+    return token_count(holder.get(name))
 
 
 def _error(event: JsonObject) -> AnswerError:

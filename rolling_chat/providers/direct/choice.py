@@ -50,15 +50,15 @@ def direct_request(arguments: Mapping[str, Any], environ: Mapping[str, str]) -> 
         return None
     if ModelRef.parse(arguments["model"]).provider == "anthropic":
         body = anthropic_body(arguments)
-        if body is None or not _is_plain(anthropic_url(arguments)):
+        if body is None or not _is_plain_address(anthropic_url(arguments)):
             return None
         return DirectRequest(anthropic_url(arguments), anthropic_headers(arguments), body, AnthropicEvents)
     url = openai_url(arguments)
-    headers = openai_headers(arguments, environ) if _is_plain(url) else None
+    headers = openai_headers(arguments, environ) if _is_plain_address(url) else None
     body = None if headers is None else openai_body(arguments)
     return None if headers is None or body is None else DirectRequest(url, headers, body, OpenAIEvents)
 
 
-def _is_plain(url: str) -> bool:
+def _is_plain_address(url: str) -> bool:
     """Return whether a request can go to `url` as it is; one with a query or fragment litellm takes apart."""
     return url.startswith(("http://", "https://")) and not {"?", "#"} & set(url)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from rolling_chat.messages import Json, JsonObject, Usage
 from rolling_chat.providers.direct.errors import error_in_stream
 from rolling_chat.providers.fragments import CallFragment, Fragment
-from rolling_chat.providers.whole_answers import MAX_TOKENS
+from rolling_chat.providers.whole_answers import token_count
 
 _NOTHING = Fragment()
 # what servers say besides OpenAI's "length"; any other reason is no cut
@@ -73,10 +73,7 @@ def _usage(reported: Json) -> Usage | None:
 
 
 def _count(holder: Json, name: str) -> int:
-    value = holder.get(name) if isinstance(holder, dict) else None
-    if not isinstance(value, int) or isinstance(value, bool):
-        return 0
-    return value if 0 < value < MAX_TOKENS else 0
+    return token_count(holder.get(name) if isinstance(holder, dict) else None)
 
 
 def _below(holder: Json, name: str) -> Json:
