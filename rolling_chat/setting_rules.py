@@ -25,7 +25,7 @@ class Rule:
     `one`: a lone text stands for a list of it. `adds`: what a project sets is added to the user's own
     list. `tightens`: the choices go from loose to strict, and a project's own counts where it is stricter.
     `item` reads one text of a list, and raises ValueError with the reason where it cannot; `example`
-    is one that it takes.
+    is one that it takes. `help` says in a sentence what the setting does.
     """
 
     kind: type
@@ -42,6 +42,7 @@ class Rule:
     tightens: bool = False
     item: Callable[[str], object] | None = None
     example: str = ""
+    help: str = ""
 
     @property
     def takes_text(self) -> bool:
@@ -158,11 +159,13 @@ def _plain(text: str) -> bool:
     return text.isprintable()
 
 
-def key(default: Any, kind: type, *, project: bool = False, **rule: Any) -> Any:
+def key(default: Any, kind: type, *, help: str, project: bool = False, **rule: Any) -> Any:
     """Define a setting: a dataclass field with its default and its rule."""
-    return field(default=default, metadata={"rule": Rule(kind, project=project, **rule)})
+    return field(default=default, metadata={"rule": Rule(kind, help=help, project=project, **rule)})
 
 
-def size(default: int | str, *, least: int = 0, project: bool = True, choices: tuple[str, ...] = ()) -> Any:
+def size(
+    default: int | str, *, help: str, least: int = 0, project: bool = True, choices: tuple[str, ...] = ()
+) -> Any:
     """Define a setting that takes a count or a size in tokens, or one of a few words."""
-    return key(default, int, least=least, project=project, choices=choices)
+    return key(default, int, help=help, least=least, project=project, choices=choices)

@@ -37,3 +37,5 @@ class Options(argparse.Namespace):
     request: str
     verify: bool
     tokens: bool
+    schema: bool
+    shell: str

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 REPLAY_FORMATS = ("table", "json")
 FORMATS = ("text", "json", "stream-json")
 EXPORT_FORMATS = ("markdown", "jsonl", "html", "json")
+SHELLS = ("bash", "zsh", "fish")
 APPROVALS = ("read-only", "plan", "ask", "edits", "all")
 # What -p stands for when no text follows it: everything comes from the pipe.
 FROM_PIPE = ""
@@ -62,7 +63,7 @@ the one sent before it.
 
 def read_options(argv: Sequence[str]) -> Options:
     """Parse a command line. Raises Failure with one line for what it does not know."""
-    parser = _parser(with_commands=bool(argv))  # making them takes as long as reading the settings
+    parser = make_parser(with_commands=bool(argv))
     parser.refuse_unknown(argv)
     options = parser.parse_args(list(argv), namespace=Options())
     if options.run == _CHAT and options.print is not None:
@@ -115,7 +116,8 @@ def _all_options(parser: argparse.ArgumentParser) -> Iterator[str]:
                 yield from _all_options(command)
 
 
-def _parser(*, with_commands: bool) -> _Parser:
+def make_parser(*, with_commands: bool = True) -> _Parser:
+    """Return the parser of the command line; making the commands takes as long as reading the settings."""
     parser = _Parser(
         prog="rolling-chat",
         description="A chat agent for the terminal that never runs out of context.",
@@ -139,6 +141,8 @@ def _add_commands(parser: _Parser) -> None:
     _add_inspect(commands)
     _add_models(commands)
     _add_usage(commands)
+    _add_settings_command(commands)
+    _add_completion(commands)
     doctor = commands.add_parser(
         "doctor", help="show versions, folders, model, encodings, and what is missing"
     )
@@ -323,6 +327,26 @@ def _add_usage(commands: argparse._SubParsersAction[_Parser]) -> None:
     usage.set_defaults(run="rolling_chat.cli.usage:run_usage")
     usage.add_argument("--by", choices=("day", "model", "folder"), default="day", help="default: day")
     usage.add_argument("--json", action="store_true", help="as a JSON array; a cost that is null is unknown")
+
+
+def _add_settings_command(commands: argparse._SubParsersAction[_Parser]) -> None:
+    settings = commands.add_parser(
+        "settings", help="list the settings that apply in this folder, and where each comes from"
+    )
+    settings.set_defaults(run="rolling_chat.cli.settings:run_settings")
+    settings.add_argument("--json", action="store_true", help="as a JSON object")
+    settings.add_argument(
+        "--schema", action="store_true", help="print the JSON Schema of config.toml, for editors"
+    )
+    _add_settings(settings)
+
+
+def _add_completion(commands: argparse._SubParsersAction[_Parser]) -> None:
+    completion = commands.add_parser(
+        "completion", help="print the completion of this command line for a shell"
+    )
+    completion.set_defaults(run="rolling_chat.cli.completion:run_completion")
+    completion.add_argument("shell", choices=SHELLS)
 
 
 def _whole(text: str) -> int:

@@ -34,6 +34,11 @@ class Paths:
         return tuple(path.resolve() for path in (self.config_file, *folders))
 
     @property
+    def schema_file(self) -> Path:
+        """The JSON Schema of the settings, for editors."""
+        return self.config_file.with_name("config.schema.json")
+
+    @property
     def instructions_file(self) -> Path:
         """The user's own instructions for the model, for every folder."""
         return self.config_file.parent / "AGENTS.md"

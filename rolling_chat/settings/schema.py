@@ -43,28 +43,53 @@ class ModelSettings:
     `reasoning_effort` is how much the model may think, "" its own default.
     """
 
-    max_input_tokens: int = size(0)
-    max_output_tokens: int = size(0)
-    api_base: str = key("", str, url=True)
-    tool_calls: ToolCalls = key("auto", str, choices=("auto", "native", "text"))
-    reasoning_effort: Effort = key("", str, choices=EFFORTS)
-    pictures: Literal["auto", "send", "omit"] = key("auto", str, choices=("auto", "send", "omit"))
+    max_input_tokens: int = size(0, help="The model's window; 0: as the table of models has it.")
+    max_output_tokens: int = size(0, help="The longest answer; 0: the model's own limit.")
+    api_base: str = key(
+        "", str, url=True, help="The address of the model's server. Empty: the provider's own."
+    )
+    tool_calls: ToolCalls = key(
+        "auto",
+        str,
+        choices=("auto", "native", "text"),
+        help='"text": for models that write their calls as text; "auto" takes those, too.',
+    )
+    reasoning_effort: Effort = key(
+        "", str, choices=EFFORTS, help="How much the model may think. Empty: its own default."
+    )
+    pictures: Literal["auto", "send", "omit"] = key(
+        "auto",
+        str,
+        choices=("auto", "send", "omit"),
+        help='Whether pictures are sent. "auto" asks the table of models.',
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class ToolContextSettings:
     """The settings for the results of one tool; "" uses the general setting."""
 
-    truncation: Literal["", "auto", "head", "tail", "both"] = key("", str, choices=TRUNCATIONS, project=True)
+    truncation: Literal["", "auto", "head", "tail", "both"] = key(
+        "",
+        str,
+        choices=TRUNCATIONS,
+        project=True,
+        help="Which part of this tool's results the model sees. Empty: as `tool_result_truncation`.",
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class ContextSettings(ContextKeys):
     """The settings of `[context]`: the rolling pipeline, off by default."""
 
-    enabled: bool = key(False, bool, project=True)
+    enabled: bool = key(False, bool, project=True, help="Rolling context, for new sessions.")
     # of Claude's cache marks: an hour costs more to write, which is not for a project to choose
-    cache_ttl: CacheTtl = key("5m", str, choices=get_args(CacheTtl))
+    cache_ttl: CacheTtl = key(
+        "5m",
+        str,
+        choices=get_args(CacheTtl),
+        help="How long Claude keeps a prompt in its cache; writing it for an hour costs 2 times the input.",
+    )
     tools: Mapping[str, ToolContextSettings] = _table(ToolContextSettings)
 
 
@@ -76,29 +101,56 @@ def _permission_rules(**rule: Any) -> Any:
 class PermissionSettings:
     """Permission rules (`rolling_chat.permissions.rules`): what runs without asking, and what never runs."""
 
-    allow: tuple[str, ...] = _permission_rules(never_project=True)
-    deny: tuple[str, ...] = _permission_rules(project=True, adds=True)
+    allow: tuple[str, ...] = _permission_rules(never_project=True, help="Rules for what runs without asking.")
+    deny: tuple[str, ...] = _permission_rules(
+        project=True, adds=True, help="Rules for what never runs; they win over everything."
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class AgentSettings:
     """The settings of `[agent]`: what the model may do, and how long it may go on by itself."""
 
-    max_tool_iterations: int = size(25, least=1, project=False)
-    retry_minutes: int = size(5, least=0, project=False)
-    max_tool_calls: int = size(200, least=1, project=False)
-    # US dollars, 0 for no limit
-    max_cost_session: float = key(0.0, float, least=0)
-    max_cost_day: float = key(0.0, float, least=0)
-    approvals: Literal["read-only", "plan", "ask", "edits", "all"] = key(
-        "ask", str, choices=("read-only", "plan", "ask", "edits", "all")
+    max_tool_iterations: int = size(
+        25, least=1, project=False, help="Requests of one turn that answer tool calls."
     )
-    tools: Literal["all", "none"] | tuple[str, ...] = key("all", tuple, choices=("all", "none"))
+    retry_minutes: int = size(
+        5, least=0, project=False, help="How long a busy server or a lost network is tried again; 0: one try."
+    )
+    max_tool_calls: int = size(
+        200, least=1, project=False, help="Tool calls of one turn; at most 32 from one reply are run."
+    )
+    # US dollars, 0 for no limit
+    max_cost_session: float = key(
+        0.0, float, least=0, help="US dollars; asks before a session costs more; 0: no limit."
+    )
+    max_cost_day: float = key(
+        0.0, float, least=0, help="US dollars; asks before all sessions of a day cost more; 0: no limit."
+    )
+    approvals: Literal["read-only", "plan", "ask", "edits", "all"] = key(
+        "ask",
+        str,
+        choices=("read-only", "plan", "ask", "edits", "all"),
+        help="Which tools may run without asking.",
+    )
+    tools: Literal["all", "none"] | tuple[str, ...] = key(
+        "all",
+        tuple,
+        choices=("all", "none"),
+        help='The tools that the model is offered: "all", "none" or a list.',
+    )
     sandbox: Literal["auto", "off", "required"] = key(
-        "auto", str, choices=("off", "auto", "required"), project=True, tightens=True
+        "auto",
+        str,
+        choices=("off", "auto", "required"),
+        project=True,
+        tightens=True,
+        help="Whether commands run in a sandbox. A project may only make it stricter.",
     )
     # variables that commands get although they hold secrets: not for a project to choose
-    environment: tuple[str, ...] = key((), tuple)
+    environment: tuple[str, ...] = key(
+        (), tuple, help="Variables that commands get even though they look like secrets."
+    )
     permissions: PermissionSettings = field(
         default_factory=PermissionSettings, metadata={"group": PermissionSettings}
     )
@@ -108,7 +160,12 @@ class AgentSettings:
 class ProvidersSettings:
     """The settings of `[providers]`: which way requests go; "off" sends all of them by litellm."""
 
-    direct: Direct = key("auto", str, choices=get_args(Direct))
+    direct: Direct = key(
+        "auto",
+        str,
+        choices=get_args(Direct),
+        help='"off": every request goes by litellm, also those in the form of OpenAI and Anthropic.',
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +173,11 @@ class SessionsSettings:
     """The settings of `[sessions]`: how long saved sessions are kept; 0 days: forever."""
 
     # what deletes is not for a project to choose
-    keep_days: int = size(0, project=False)
+    keep_days: int = size(
+        0,
+        project=False,
+        help="Older sessions are deleted at startup, except those with pins; 0: they are kept forever.",
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,17 +191,40 @@ class Settings:
     people about what was given and means nothing.
     """
 
-    model: str = key("", str)
+    model: str = key(
+        "",
+        str,
+        help="The model to ask. Empty: the first one found by a key, a local Ollama, or the demo.",
+    )
     # it sends the conversation elsewhere: not for a project to choose
-    fallback: tuple[str, ...] = key((), tuple, one=True, never_project=True)
-    theme: str = key("midnight", str, project=True)
-    trusted_folders: tuple[str, ...] = key((), tuple)
-    catalog_address: str = key(CATALOG_ADDRESS, str, url=True)
+    fallback: tuple[str, ...] = key(
+        (),
+        tuple,
+        one=True,
+        never_project=True,
+        help="Models that answer, the first that can, while the model is overloaded or out of reach.",
+    )
+    theme: str = key(
+        "midnight", str, project=True, help="The colors: a theme of Rolling Chat or of the themes folder."
+    )
+    trusted_folders: tuple[str, ...] = key(
+        (),
+        tuple,
+        help="Projects that are trusted, and whose own file may set everything except rules that allow.",
+    )
+    catalog_address: str = key(
+        CATALOG_ADDRESS,
+        str,
+        url=True,
+        help="Where `rolling-chat models --refresh` fetches the table of models.",
+    )
     context: ContextSettings = field(default_factory=ContextSettings, metadata={"group": ContextSettings})
     models: Mapping[str, ModelSettings] = _table(ModelSettings)
     agent: AgentSettings = field(default_factory=AgentSettings, metadata={"group": AgentSettings})
     # by the actions of `rolling_chat.tui.keymap`
-    keys: Mapping[str, tuple[str, ...]] = _by_name(tuple, one=True)
+    keys: Mapping[str, tuple[str, ...]] = _by_name(
+        tuple, one=True, help="The keys of an action; F1 lists the actions."
+    )
     providers: ProvidersSettings = field(
         default_factory=ProvidersSettings, metadata={"group": ProvidersSettings}
     )

@@ -5,17 +5,21 @@ from __future__ import annotations
 import copy
 import re
 import tomllib
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import tomli_w
 
 from rolling_chat.settings.errors import SettingsError
+from rolling_chat.settings.json_schema import schema_text
 from rolling_chat.settings.load import check_setting, dotted, split_key
 from rolling_chat.settings.paths import Paths
 from rolling_chat.settings.schema import KeyPath
 from rolling_chat.settings.toml_file import parse_toml, read_text, replace_file
 from rolling_chat.text import printable
 
+_SCHEMA_LINE = "#:schema ./{name}"  # read by editors that check TOML
 _HEADER = re.compile(r"\s*\[([^\[\]]+)\]\s*(?:#.*)?")
 
 
@@ -23,8 +27,9 @@ def save_setting(paths: Paths, key: str, value: object) -> None:
     """Set `key` (dotted, as on the command line) in the settings file.
 
     Every other key stays, and comments and order too wherever one line can be exchanged or added;
-    where it cannot, the file is written anew with the same keys. Raises SettingsError: for a value
-    that is not allowed, and for a file that is not valid, which is then left as it is.
+    where it cannot, the file is written anew with the same keys. A new file names the schema of the
+    settings, which is written beside it, for editors. Raises SettingsError: for a value that is not
+    allowed, and for a file that is not valid, which is then left as it is.
     """
     path = split_key(key)
     origin = printable(str(paths.config_file), 300)
@@ -32,8 +37,11 @@ def save_setting(paths: Paths, key: str, value: object) -> None:
     plain = list(value) if isinstance(value, tuple) else value
     old = read_text(paths.config_file)
     wanted = _with(parse_toml(old, paths.config_file), path, plain, origin)
-    new = _edited(old, path, plain)
+    naming = _SCHEMA_LINE.format(name=paths.schema_file.name)
+    new = _edited(old or f"{naming}\n", path, plain)
     replace_file(paths.config_file, new if _means(new, wanted) else tomli_w.dumps(wanted))
+    if naming in new.splitlines():
+        _write_schema(paths.schema_file)
 
 
 def add_to_setting(paths: Paths, key: str, text: str) -> None:
@@ -44,6 +52,14 @@ def add_to_setting(paths: Paths, key: str, text: str) -> None:
     texts = found if isinstance(found, list) else []
     if text not in texts:
         save_setting(paths, key, [*texts, text])
+
+
+def _write_schema(path: Path) -> None:
+    """Write the schema of the settings, unless it is there; the settings are complete without it."""
+    schema = schema_text()
+    with suppress(OSError, ValueError, SettingsError):
+        if not path.is_file() or path.read_text(encoding="utf-8") != schema:
+            replace_file(path, schema)
 
 
 def _with(table: dict[str, Any], path: KeyPath, value: object, origin: str) -> dict[str, Any]:

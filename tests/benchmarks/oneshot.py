@@ -104,6 +104,8 @@ def command_lines(session: str, transcript: str, api_base: str) -> dict[str, Seq
         "sessions import": ["sessions", "import", transcript],
         "sessions delete": ["sessions", "delete", FRESH, "--yes"],
         "usage": ["usage"],
+        "settings": ["settings"],
+        "completion": ["completion", "bash"],
         "models": ["models"],
         "models WORD": ["models", "gpt-4o"],
         "models --refresh": ["models", "--refresh"],

@@ -32,6 +32,8 @@ from tests.benchmarks.oneshot import command_lines
         (["sessions", "delete", "s1"], "delete_session"),
         (["sessions", "search", "word"], "search_sessions"),
         (["sessions", "import", "file"], "import_sessions"),
+        (["settings", "--schema"], "run_settings"),
+        (["completion", "fish"], "run_completion"),
     ],
 )
 def test_a_command_is_found(argv: list[str], function: str) -> None:
@@ -41,7 +43,7 @@ def test_a_command_is_found(argv: list[str], function: str) -> None:
 def test_a_benchmark_measures_every_command_that_runs_once() -> None:
     lines = command_lines("s1", "file", "http://127.0.0.1:9").values()
     measured = {read_options(line).run for line in lines if line not in (["--help"], ["--version"])}
-    there_are = set(_functions(parser._parser(with_commands=True)))
+    there_are = set(_functions(parser.make_parser()))
     assert measured == there_are - {"rolling_chat.cli.interactive:run_chat"} | {
         parser._SCRIPT,
         parser._TOKEN_LOG,

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rolling_chat.settings.errors import SettingsError
+from rolling_chat.settings.json_schema import schema_text
 from rolling_chat.settings.load import load_settings
 from rolling_chat.settings.paths import Paths, find_paths
 from rolling_chat.settings.write import save_setting
@@ -29,8 +30,29 @@ def written(paths: Paths, text: str) -> None:
 
 def test_the_first_setting_makes_folder_and_file(paths: Paths) -> None:
     save_setting(paths, "theme", "daylight")
-    assert paths.config_file.read_text() == 'theme = "daylight"\n'
+    assert paths.config_file.read_text() == '#:schema ./config.schema.json\ntheme = "daylight"\n'
     assert stat.S_IMODE(paths.config_file.stat().st_mode) == 0o600
+
+
+def test_a_new_file_names_the_schema_that_is_written_beside_it(paths: Paths) -> None:
+    save_setting(paths, "context.trim_to", 0.5)
+    assert paths.schema_file.read_text() == schema_text()
+    paths.schema_file.write_text("of another version")
+    save_setting(paths, "theme", "daylight")
+    assert paths.schema_file.read_text() == schema_text()
+
+
+def test_a_file_of_the_users_own_gets_no_schema(paths: Paths) -> None:
+    written(paths, 'model = "x"\n')
+    save_setting(paths, "theme", "daylight")
+    assert paths.config_file.read_text() == 'model = "x"\ntheme = "daylight"\n'
+    assert not paths.schema_file.exists()
+
+
+def test_a_schema_that_cannot_be_written_stops_nothing(paths: Paths) -> None:
+    paths.schema_file.mkdir(parents=True)
+    save_setting(paths, "theme", "daylight")
+    assert 'theme = "daylight"' in paths.config_file.read_text()
 
 
 def test_comments_order_and_other_keys_stay(paths: Paths) -> None:
