@@ -14,6 +14,7 @@ from rolling_chat.setting_rules import Rule, key, size
 
 KeyPath: TypeAlias = tuple[str, ...]
 ToolCalls: TypeAlias = Literal["auto", "native", "text"]
+Notify: TypeAlias = Literal["auto", "bell", "off"]
 Effort: TypeAlias = Literal["", "none", "minimal", "low", "medium", "high", "xhigh", "max"]
 EFFORTS: tuple[Effort, ...] = get_args(Effort)
 
@@ -169,6 +170,18 @@ class ProvidersSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class ScreenSettings:
+    """The settings of `[screen]`: how the program shows itself."""
+
+    notify: Notify = key(
+        "auto",
+        str,
+        choices=get_args(Notify),
+        help="What calls you back: a notification on the desktop where the terminal can, or the bell.",
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class SessionsSettings:
     """The settings of `[sessions]`: how long saved sessions are kept; 0 days: forever."""
 
@@ -228,6 +241,7 @@ class Settings:
     providers: ProvidersSettings = field(
         default_factory=ProvidersSettings, metadata={"group": ProvidersSettings}
     )
+    screen: ScreenSettings = field(default_factory=ScreenSettings, metadata={"group": ScreenSettings})
     sessions: SessionsSettings = field(default_factory=SessionsSettings, metadata={"group": SessionsSettings})
     origins: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}), compare=False)
     warnings: tuple[str, ...] = field(default=(), compare=False)

@@ -15,6 +15,7 @@ from textual.filter import LineFilter, NoColor
 
 from rolling_chat.tui.focus import keep_focus
 from rolling_chat.tui.keymap import Keymap
+from rolling_chat.tui.terminal.attention import Attention
 from rolling_chat.tui.terminal.clipboard import Clipboard
 from rolling_chat.tui.terminal.hangup import die_of_hangup, terminal_is_gone
 from rolling_chat.tui.terminal.terminal_modes import TerminalModes
@@ -62,6 +63,8 @@ class RollingChatApp(App[None]):
         self._chat_screen: ChatScreen | None = None
         self._quits_unasked = False
         self._terminal_clipboard: Clipboard | None = None
+        self._attention: Attention | None = None
+        self._has_terminal_focus: bool | None = None  # None: the terminal has not said
         self.theme_names: Sequence[str] = tuple(themes)
         self.crash = ""
         self.touched_at = 0.0  # when a key or the mouse was last used, by `clock`
@@ -158,6 +161,24 @@ class RollingChatApp(App[None]):
         if line and self._chat_screen is not None:
             self._chat_screen.state.notice(f"{line}.", warning=True)
         return not line
+
+    def on_app_focus(self) -> None:
+        """Note that the terminal is being looked at."""
+        self._has_terminal_focus = True
+
+    def on_app_blur(self) -> None:
+        """Note that the terminal is not being looked at."""
+        self._has_terminal_focus = False
+
+    def call_attention(self, line: str) -> None:
+        """Tell the user `line` by a desktop notification or the bell, unless the terminal is looked at."""
+        if self._driver is None:
+            return
+        if self._attention is None:
+            environ = {} if self.is_headless else os.environ
+            self._attention = Attention(self._driver.write, environ, self.chat.settings.screen.notify)
+        idle_seconds = self._clock() - self.touched_at
+        self._attention.call(line, has_focus=self._has_terminal_focus, idle_seconds=idle_seconds)
 
     async def action_quit(self) -> None:
         """Stop the running work and quit; ask first about processes that commands left running."""

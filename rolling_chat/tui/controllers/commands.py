@@ -75,6 +75,10 @@ class Shell(Protocol):
         """Copy `text`; return whether it reached the clipboard."""
         ...
 
+    def call_attention(self, line: str) -> None:
+        """Tell the user `line`, unless the terminal is looked at."""
+        ...
+
     def fault(self, what: str, error: Exception) -> str:
         """Log an unexpected exception; return one line for the user that names it and the log."""
         ...

@@ -43,6 +43,10 @@ class QuestionStage(Protocol):
         """Remove a style class from the screen."""
         ...
 
+    def call_attention(self, line: str) -> None:
+        """Tell the user `line`, unless the terminal is looked at."""
+        ...
+
     def call_after_refresh(self, callback: Callable[[], None]) -> object:
         """Call a function after the next redraw."""
         ...
@@ -72,6 +76,7 @@ class Asking:
                 self._stage.fit_question()
                 self._stage.take_focus()
                 self._stage.state.changed()
+                self._stage.call_attention("a question waits for your answer")
                 return await self._answer
             finally:
                 self._question = self._answer = None

@@ -189,6 +189,12 @@ class ChatScreen(ReaderScreen):
         """Show what became of the messages of the turn that ended."""
         self._following.mark()
         self.state.changed()
+        if not self.chat.waiting:  # else the next turn begins
+            self.call_attention("the turn is over")
+
+    def call_attention(self, line: str) -> None:
+        """Tell the user `line` about this session, unless the terminal is looked at."""
+        cast("Shell", self.app).call_attention(f"{self.chat.session.info.title or 'new session'}: {line}")
 
     @on(Question.Answered)
     def _answered(self, event: Question.Answered) -> None:
