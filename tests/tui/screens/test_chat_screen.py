@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -475,7 +476,7 @@ class TestTheEndOfTheRoom:
             await tells(pilot, "It fits now.")
             await idle(pilot)
             assert chat.session.rolling
-        assert make_paths(tmp_path).config_file.read_text() == "[context]\nenabled = true\n"
+        assert tomllib.loads(make_paths(tmp_path).config_file.read_text()) == {"context": {"enabled": True}}
 
     async def test_esc_leaves_it_as_it_is(self, tmp_path: Path) -> None:
         full = ProviderError(ErrorKind.TOO_LONG, "The prompt is too long for the model.")
