@@ -5,17 +5,21 @@ from __future__ import annotations
 import threading
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
+from operator import and_
 
 from rolling_chat.message_lines import piece_lines, without_recall
 from rolling_chat.messages import Message
 from rolling_chat.search_lines import Query
 from rolling_chat.search_ranking import Found, Held, Ranking, Statistics, distinct
-from rolling_chat.tools.branch_index import BranchIndex, best_covered, bitmap_of
+from rolling_chat.search_terms import words_of
+from rolling_chat.tools.branch_index import BranchIndex, best_covered, bitmap_of, indexes_of
 
 _LOOK_BACK = 100  # messages from a reply to its request
 _TITLE = 300  # characters of what a message answers that are read with it
 _IN_CALL, _IN_REQUEST = 0.6, 0.4  # in the call that a result answers, in the request that a reply answers
 _MAX_RESULTS = 16  # of one reply that are found by its calls
+_RARE = 20  # messages that have a rare word, or a twentieth of them if that is more
 _DEFAULT = Ranking()
 
 # That of the branch which was searched last: it is made in seconds for the longest and followed in no time.
@@ -50,6 +54,35 @@ def search_branch(
         return []
     messages = _Searched(branch)
     return distinct(ranking.rank(query, held, statistics, messages), messages, most)
+
+
+def telling_part(
+    branch: Sequence[Message], question: str, indexes: Iterable[int], hidden: Collection[int] = ()
+) -> tuple[str, list[int]]:
+    """Return the part of a question that says most, folded, and the messages in prose with it, newest first.
+
+    It is the name in it that the fewest have, or without a name the rarest word, if that is rare. The part is
+    empty where there is none that several messages have.
+    """
+    query = Query.of(question)
+    with _INDEX_LOCK:
+        _INDEX.follow(branch)
+        tools = _INDEX.results | _INDEX.calls | _INDEX.copies
+        prose = bitmap_of(indexes) & ~bitmap_of(hidden) & ~tools
+        names = [(name, prose & _having_all(tuple(words_of(name)))) for name in query.names]
+        words = [(stem, prose & _INDEX.having(stem)) for stem in query.stems]
+        rare = max(_RARE, len(branch) // _RARE)
+    words = [(stem, bits) for stem, bits in words if bits.bit_count() <= rare]
+    for parts in (names, words):
+        if held := [(bits.bit_count(), part, bits) for part, bits in parts if bits.bit_count() > 1]:
+            _, part, bits = min(held)
+            return part, indexes_of(bits)[::-1]
+    return "", []
+
+
+def _having_all(stems: Sequence[str]) -> int:
+    """Return the bitmap of the messages that have all of these stems."""
+    return reduce(and_, map(_INDEX.having, stems)) if stems else 0
 
 
 def _candidates(

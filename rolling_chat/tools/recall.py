@@ -17,6 +17,7 @@ from rolling_chat.tools.memory import Memory
 from rolling_chat.tools.memory_grep import matching_lines
 from rolling_chat.tools.memory_search import search_branch
 from rolling_chat.tools.recall_hits import Hits
+from rolling_chat.tools.recall_mentions import newest_mentions
 
 _MODES = ("head", "tail", "lines", "grep")
 _MAX_FOUND = 8  # messages that a search names
@@ -210,8 +211,9 @@ class _Reader:
                 f"Nothing that was said or done earlier holds {one_line(words, 60)!r}: try other words or "
                 f"fewer, or list messages by id ({self.known})."
             )
-        hits = Hits(self.branch, hidden, self.memory.estimator)
-        kept = self._fitting(hits.shown(found, _MAX_FOUND), self._room(""))
+        hits = Hits(self.branch, hidden, self.memory.estimator).shown(found, _MAX_FOUND)
+        mentions = newest_mentions(self.branch, words, where, hidden, "\n".join(hits))
+        kept = self._fitting([*hits, *mentions], self._room(""))
         note = "[best first; recall with id reads the whole of one]"
         return "\n".join((*kept, note))
 
