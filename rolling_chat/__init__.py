@@ -1,12 +1,35 @@
-"""Rolling Chat: a chat agent for the terminal that never runs out of context."""
+"""Rolling Chat: a chat agent for the terminal that never runs out of context.
+
+`open_chat` is the Python API, see `rolling_chat.api`.
+"""
 
 from __future__ import annotations
 
+TYPE_CHECKING = False  # typing's own costs 10 ms at every start
+if TYPE_CHECKING:
+    from typing import Any
 
-def __getattr__(name: str) -> str:
-    """`__version__`, read when it is asked for: importlib.metadata costs 50 ms at every start."""
-    if name != "__version__":
+# imported when they are first used, by name: what is below must not seem to need what is above
+_MODULES = {
+    "Answer": "rolling_chat.api",
+    "ChatError": "rolling_chat.agent",
+    "OpenChat": "rolling_chat.api",
+    "open_chat": "rolling_chat.api",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        return _version()
+    if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module  # noqa: PLC0415
+
+    return getattr(import_module(_MODULES[name]), name)
+
+
+def _version() -> str:
+    """Read the version when it is asked for: importlib.metadata costs 50 ms at every start."""
     from importlib.metadata import PackageNotFoundError, version  # noqa: PLC0415
 
     try:

@@ -129,7 +129,8 @@ def test_every_picture_is_one_that_a_test_keeps() -> None:
 # litellm may still be logging in a thread of its own when the interpreter ends: its event loop complains then
 _LITELLM_AT_THE_END = re.compile(r"Exception ignored in: <function BaseEventLoop\.__del__.*", re.DOTALL)
 
-EXAMPLES = dict(zip(("alone", "openai", "anthropic", "litellm", "counted"), blocks("python"), strict=True))
+_NAMES = ("api", "alone", "openai", "anthropic", "litellm", "counted")
+EXAMPLES = dict(zip(_NAMES, blocks("python"), strict=True))
 
 
 def run(example: str, folder: Path, **environ: str) -> str:
@@ -172,6 +173,17 @@ def test_the_openai_client_is_sent_a_prompt_that_grows(tmp_path: Path) -> None:
     assert second[2] == {"role": "assistant", "content": "It cuts text into tokens."}
     assert not any(request.refused for request in server.requests)
     assert shown == "It cuts text into tokens.\nIt makes a tree of them.\n"
+
+
+def test_the_python_api_asks_the_model_that_is_named(tmp_path: Path) -> None:
+    home, answer = str(tmp_path / "home"), Reply("It holds a parser.")
+    with OpenAIServer((answer,), key="sk-right", models=("gpt-4.1",)).in_thread() as server:
+        base, key = server.api_base, "sk-right"
+        shown = run("api", tmp_path, OPENAI_BASE_URL=base, OPENAI_API_KEY=key, ROLLING_CHAT_HOME=home)
+    (request,) = server.requests
+    assert "What does this folder do?" in request.messages[-1]["content"]
+    assert shown.splitlines()[0] == "It holds a parser."
+    assert "in the last prompt" in shown.splitlines()[1]
 
 
 def test_the_anthropic_client_is_sent_the_system_message_by_itself(tmp_path: Path) -> None:

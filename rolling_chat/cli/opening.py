@@ -5,15 +5,13 @@ from __future__ import annotations
 import os
 
 from rolling_chat.agent import Chat, ChatError, Runtime, SessionInfo
+from rolling_chat.api import begin_chat
 from rolling_chat.cli.configured import here
 from rolling_chat.cli.exits import Exit, Failure
 from rolling_chat.cli.options import Options
 from rolling_chat.events import AskPermission
 from rolling_chat.hardening import close_process
-from rolling_chat.providers.addresses import PROVIDERS_OWN
-from rolling_chat.providers.model_ref import ModelRef
 from rolling_chat.providers.protocol import ProviderError
-from rolling_chat.providers.served import served_model
 from rolling_chat.sessions.records import SessionAmbiguous, SessionNotFound, StoreError
 from rolling_chat.sessions.store import SessionStore
 from rolling_chat.settings.paths import Paths
@@ -46,42 +44,20 @@ def open_chat(
     except StoreError as error:
         raise Failure(str(error)) from error
     session = _session_of(options, runtime.store, str(runtime.folder))
-    runtime.api_base = options.api_base if options.api_base != PROVIDERS_OWN else ""
-    model = _model_of(options, runtime, session)
-    # a switch given for this run wins over the one that the session was left with
-    given = settings.origins.get("context.enabled") == "command line"
     try:
-        chat = Chat.open(
+        return begin_chat(
             runtime,
-            model=model,
-            address=options.api_base,
-            allow_fallback=not needs_model,
-            session=session,
-            rolling=settings.context.enabled if given else None,
+            session,
+            model=options.model,
+            api_base=options.api_base,
             ask=ask,
+            needs_model=needs_model,
         )
+    except ProviderError as error:
+        raise Failure(str(error), Exit.USAGE) from error
     except ChatError as error:
         code = Exit.FAILED if isinstance(error.__cause__, StoreError) else Exit.USAGE
         raise Failure(str(error), code) from error
-    return chat
-
-
-def _model_of(options: Options, runtime: Runtime, session: SessionInfo | None) -> str:
-    """Return the model that the command line names, or the one that the server at --api-base has.
-
-    Empty: the session's own, or what settings and environment choose.
-    """
-    if not runtime.api_base:
-        return options.model
-    if options.model:
-        # a bare name at an address of its own is a server that speaks OpenAI's language
-        return options.model if "/" in options.model else f"openai/{options.model}"
-    if session is not None and session.model and not ModelRef.parse(session.model).is_demo:
-        return ""
-    try:
-        return served_model(runtime.api_base, runtime.settings.model, runtime.environ)
-    except ProviderError as error:
-        raise Failure(str(error), Exit.USAGE) from error
 
 
 def _session_of(options: Options, store: SessionStore, folder: str) -> SessionInfo | None:

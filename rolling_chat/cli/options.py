@@ -21,6 +21,8 @@ class Options(argparse.Namespace):
     tools: str | None
     max_iterations: int | None
     output_format: str
+    input_format: str
+    json_schema: str
     json: bool
     yes: bool
     session: str

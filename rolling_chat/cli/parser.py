@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 REPLAY_FORMATS = ("table", "json")
 FORMATS = ("text", "json", "stream-json")
+INPUT_FORMATS = ("text", "stream-json")
 EXPORT_FORMATS = ("markdown", "jsonl", "html", "json")
 SHELLS = ("bash", "zsh", "fish")
 APPROVALS = ("read-only", "plan", "ask", "edits", "all")
@@ -218,6 +219,15 @@ def _add_script_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--output-format", choices=FORMATS, default="text", help="what -p prints (default: text)"
+    )
+    parser.add_argument(
+        "--input-format",
+        choices=INPUT_FORMATS,
+        default="text",
+        help="what -p reads: one text, or a message a line (default: text)",
+    )
+    parser.add_argument(
+        "--json-schema", metavar="FILE", default="", help="have -p answer with JSON that matches a schema"
     )
 
 

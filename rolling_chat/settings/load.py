@@ -25,7 +25,7 @@ ENVIRONMENT_PREFIX = "ROLLING_CHAT_"
 PROGRAM_VARIABLES = frozenset({HOME_VARIABLE, "ROLLING_CHAT_OFFLINE_DELAY"})
 
 _ENVIRONMENT = "environment"
-_COMMAND_LINE = "command line"
+COMMAND_LINE = "command line"
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 _OVERRIDE = re.compile(r"""((?:"[^"]*"|'[^']*'|[^"'=])*)=(.*)""", re.DOTALL)
 
@@ -240,11 +240,11 @@ def _from_overrides(overrides: Sequence[str], faults: Faults) -> Iterator[_Given
     for override in overrides:
         match = _OVERRIDE.fullmatch(override)
         if match is None or not match[1].strip():
-            faults.add(SettingsError(f"{_COMMAND_LINE}: {printable(override)}: must be key=value"))
+            faults.add(SettingsError(f"{COMMAND_LINE}: {printable(override)}: must be key=value"))
             continue
         key = match[1].strip()
         path = split_key(key)
-        yield _Given(path, _value(match[2].strip(), find_rule(path)), _COMMAND_LINE, key)
+        yield _Given(path, _value(match[2].strip(), find_rule(path)), COMMAND_LINE, key)
 
 
 def _value(text: str, rule: Rule | None) -> object:

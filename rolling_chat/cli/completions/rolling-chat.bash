@@ -22,12 +22,13 @@ _shtab_rolling_chat_usage_option_strings=(-h --help --by --json)
 _shtab_rolling_chat_settings_option_strings=(-h --help --json --schema --model -c)
 _shtab_rolling_chat_completion_option_strings=(-h --help)
 _shtab_rolling_chat_doctor_option_strings=(-h --help --model -c --tokens --json --svg)
-_shtab_rolling_chat_option_strings=(-h --help --version --model -c --api-base --continue --resume --no-save --trust --approvals --tools --max-iterations -p --print --output-format)
+_shtab_rolling_chat_option_strings=(-h --help --version --model -c --api-base --continue --resume --no-save --trust --approvals --tools --max-iterations -p --print --output-format --input-format --json-schema)
 
 _shtab_rolling_chat_sessions_import_pos_0_COMPGEN=_shtab_compgen_files
 _shtab_rolling_chat_replay_pos_0_COMPGEN=_shtab_compgen_files
 _shtab_rolling_chat_replay___svg_COMPGEN=_shtab_compgen_files
 _shtab_rolling_chat_doctor___svg_COMPGEN=_shtab_compgen_files
+_shtab_rolling_chat___json_schema_COMPGEN=_shtab_compgen_files
 
 _shtab_rolling_chat_sessions_export___format_choices=(markdown jsonl html json)
 _shtab_rolling_chat_sessions_pos_0_choices=(list show export delete search import)
@@ -37,6 +38,7 @@ _shtab_rolling_chat_completion_pos_0_choices=(bash zsh fish)
 _shtab_rolling_chat_pos_0_choices=(sessions replay inspect models usage settings completion doctor)
 _shtab_rolling_chat___approvals_choices=(read-only plan ask edits all)
 _shtab_rolling_chat___output_format_choices=(text json stream-json)
+_shtab_rolling_chat___input_format_choices=(text stream-json)
 
 _shtab_rolling_chat_sessions_list__h_nargs=0
 _shtab_rolling_chat_sessions_list___help_nargs=0

@@ -51,7 +51,7 @@ function _shtab_rolling_chat_using
 end
 
 set -g _shtab_rolling_chat_commands sessions 'sessions list' 'sessions show' 'sessions export' 'sessions delete' 'sessions search' 'sessions import' replay inspect models usage settings completion doctor
-set -g _shtab_rolling_chat_opts_with_value --api-base --approvals --by --format --limit --max-input-tokens --max-iterations --model --output-format --print --reserved-output-tokens --resume --svg --tools -c -p
+set -g _shtab_rolling_chat_opts_with_value --api-base --approvals --by --format --input-format --json-schema --limit --max-input-tokens --max-iterations --model --output-format --print --reserved-output-tokens --resume --svg --tools -c -p
 
 complete -c rolling-chat -e
 complete -c rolling-chat -f
@@ -70,6 +70,8 @@ complete -c rolling-chat -n _shtab_rolling_chat_using -l tools -x -d 'the tools 
 complete -c rolling-chat -n _shtab_rolling_chat_using -l max-iterations -x -d 'how often a turn may go back to the tools'
 complete -c rolling-chat -n _shtab_rolling_chat_using -s p -l print -x -d 'ask once, print the answer and exit'
 complete -c rolling-chat -n _shtab_rolling_chat_using -l output-format -xka "text json stream-json" -d 'what -p prints (default: text)'
+complete -c rolling-chat -n _shtab_rolling_chat_using -l input-format -xka "text stream-json" -d 'what -p reads: one text, or a message a line (default: text)'
+complete -c rolling-chat -n _shtab_rolling_chat_using -l json-schema -xka "(__fish_complete_path (commandline -ct))" -d 'have -p answer with JSON that matches a schema'
 complete -c rolling-chat -n '_shtab_rolling_chat_using; and test $_shtab_rolling_chat_npos -eq 0' -a sessions -d 'list, search, show, export, import or delete saved sessions'
 complete -c rolling-chat -n '_shtab_rolling_chat_using sessions' -s h -l help -d 'show this help message and exit'
 complete -c rolling-chat -n '_shtab_rolling_chat_using sessions; and test $_shtab_rolling_chat_npos -eq 0' -a list -d 'all sessions, the newest first'

@@ -49,6 +49,8 @@ _shtab_rolling_chat_options=(
   "--max-iterations[how often a turn may go back to the tools]:N:"
   {-p,--print}"[ask once, print the answer and exit]:TEXT:"
   "--output-format[what -p prints (default\: text)]:output_format:(text json stream-json)"
+  "--input-format[what -p reads\: one text, or a message a line (default\: text)]:input_format:(text stream-json)"
+  "--json-schema[have -p answer with JSON that matches a schema]:FILE:_files"
 )
 
 # guard to ensure default positional specs are added only once per session

@@ -1,0 +1,117 @@
+"""What `-p` prints: on stdout the answer, as text, an object or a line an event; on stderr notes."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+
+from rolling_chat.api import Answer, OpenChat, parsed_arguments
+from rolling_chat.events import (
+    Event,
+    Noticed,
+    Outcome,
+    PromptPlanned,
+    ReasoningAdded,
+    RetryWaiting,
+    TextAdded,
+    ToolEnded,
+    ToolStarted,
+)
+from rolling_chat.messages import Json
+from rolling_chat.text import without_controls
+
+
+class ScriptOutput:
+    """Prints turns in the format of `--output-format`; `is_saved`: the session can be resumed by its id."""
+
+    def __init__(self, opened: OpenChat, output_format: str, *, is_saved: bool) -> None:
+        self._opened = opened
+        self._format = output_format
+        self._is_saved = is_saved
+
+    def tell(self, event: Event) -> None:
+        """Print an event of a turn as it comes."""
+        if self._format == "stream-json":
+            _print_event(event)
+        if isinstance(event, RetryWaiting):
+            reason = event.reason.rstrip(".")
+            say(f"{reason}; trying again in {event.delay:.1f} s, for {event.left:.0f} s more at most")
+        elif isinstance(event, Noticed) and self._format != "stream-json":
+            say(event.text)
+
+    def finish(self, answer: Answer, extra: Mapping[str, Json] | None = None) -> None:
+        """Print what a turn came to; `extra` are more keys of the object."""
+        if answer.outcome is Outcome.CUT:
+            say("the answer was cut at its output limit")
+        match self._format:
+            case "json":
+                print_json({**self._as_json(answer), **(extra or {})})
+            case "stream-json":
+                print_json({"type": "result", **self._as_json(answer), **(extra or {})})
+            case _:
+                if answer.text:
+                    print(without_controls(answer.text))
+                if answer.error and answer.error not in self._opened.chat.session.notices:
+                    say(answer.error)
+        sys.stdout.flush()
+
+    def _as_json(self, answer: Answer) -> dict[str, Json]:
+        report = answer.report or self._opened.report()
+        return {
+            "session_id": self._opened.session_id if self._is_saved else None,
+            "reply": answer.text,
+            "model": self._opened.model,
+            "usage": {"input_tokens": answer.usage.input_tokens, "output_tokens": answer.usage.output_tokens},
+            "tool_calls": answer.tool_calls,
+            "context": report.totals(),
+            "error": answer.error or None,
+        }
+
+
+def _print_event(event: Event) -> None:
+    match event:
+        case TextAdded(text=text):
+            print_json({"type": "text", "text": text})
+        case ReasoningAdded(text=text):
+            print_json({"type": "reasoning", "text": text})
+        case PromptPlanned(report):
+            print_json({"type": "prompt", "context": report.totals()})
+        case ToolStarted(call):
+            print_json(
+                {
+                    "type": "tool_call",
+                    "id": call.id,
+                    "name": call.name,
+                    "arguments": parsed_arguments(call.arguments),
+                }
+            )
+        case ToolEnded(call=call, message=message):
+            print_json(
+                {"type": "tool_result", "id": call.id, "ending": message.ending.value, "text": message.text}
+            )
+        case RetryWaiting(attempt=attempt, left=left, delay=delay, reason=reason):
+            print_json(
+                {
+                    "type": "retry",
+                    "attempt": attempt,
+                    "seconds_left": round(left, 3),
+                    "delay": round(delay, 3),
+                    "reason": reason,
+                }
+            )
+        case Noticed(text=text):
+            print_json({"type": "notice", "text": text})
+        case _:
+            return
+
+
+def print_json(value: Mapping[str, Json]) -> None:
+    """Print an object on a line of its own."""
+    # ASCII escapes keep every control sequence out of stdout, and any encoding of stdout able to carry it
+    print(json.dumps(value, ensure_ascii=True), flush=True)
+
+
+def say(line: str) -> None:
+    """Print a note on stderr."""
+    print(f"rolling-chat: {without_controls(line)}", file=sys.stderr)
