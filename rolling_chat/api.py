@@ -41,6 +41,7 @@ from rolling_chat.messages import Ending, Json, Usage
 from rolling_chat.providers.addresses import PROVIDERS_OWN
 from rolling_chat.providers.model_ref import ModelRef
 from rolling_chat.providers.served import served_model
+from rolling_chat.providers.stored_keys import StoredKeys
 from rolling_chat.settings.load import COMMAND_LINE, load_settings
 from rolling_chat.settings.paths import find_paths
 from rolling_chat.settings.trust import FolderTrust
@@ -181,6 +182,7 @@ def open_chat(
     trusted = FolderTrust(place, paths, everything=trust)
     overrides = [f"{key}={json.dumps(value)}" for key, value in (settings or {}).items()]
     active = load_settings(paths, place, environ, overrides, trust=trusted)
+    environ, lines = StoredKeys(paths.logins_file).added_to(environ)
     with in_words():
         runtime = Runtime.create(active, paths, place, environ, trust=trusted, save=save)
         session = runtime.store.session(resume) if resume is not None else None
@@ -189,6 +191,7 @@ def open_chat(
         line = unknown_address_line(chat.session.model)
         chat.close()
         raise ChatError(line)
+    chat.session.notices.extend(lines)
     return OpenChat(chat)
 
 

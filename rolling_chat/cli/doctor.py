@@ -19,6 +19,7 @@ from rolling_chat.context.encodings import ENCODINGS, has_encoding
 from rolling_chat.programs import find_program
 from rolling_chat.providers.addresses import address_in, is_near, who_counts, without_credentials
 from rolling_chat.providers.discovery import choose_model
+from rolling_chat.providers.stored_keys import StoredKeys
 from rolling_chat.sessions.records import StoreError
 from rolling_chat.sessions.store import SessionStore
 from rolling_chat.settings.catalog import load_catalog
@@ -143,7 +144,9 @@ def _sandbox(settings: Settings) -> Iterator[Fact]:
 
 def _model(options: Options, settings: Settings, paths: Paths) -> Iterator[Fact]:
     catalog = load_catalog(paths.catalog_file)
-    choice = choose_model(settings, os.environ, model=options.model)
+    environ, lines = StoredKeys(paths.logins_file).added_to(os.environ)
+    yield from (("keyring", line, False) for line in lines)
+    choice = choose_model(settings, environ, model=options.model)
     info = catalog.lookup(choice.model)
     yield "model", f"{choice.model} (from {choice.source})", True
     known = _learned(choice.model, settings, paths)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+from collections.abc import Collection
 from pathlib import Path
 
 _MAX_BYTES = 2_000_000
@@ -33,6 +34,14 @@ def start_logging(log_file: Path) -> Path:
         logger.propagate = False
     logging.getLogger("rolling_chat").setLevel(logging.INFO)
     return log_file
+
+
+def keep_out(secrets: Collection[str]) -> None:
+    """Keep more secrets out of the log than the environment has."""
+    for handler in logging.getLogger("rolling_chat").handlers:
+        for redacting in handler.filters:
+            if isinstance(redacting, _Redacting):
+                redacting.add(secrets)
 
 
 class _LogFile(logging.Handler):
@@ -71,11 +80,17 @@ class _Redacting(logging.Filter):
     def __init__(self) -> None:
         super().__init__()
         self._redacting: logging.Filter | None = None
+        self._more = frozenset[str]()
+
+    def add(self, secrets: Collection[str]) -> None:
+        """Keep these out as well."""
+        self._more |= frozenset(secrets)
+        self._redacting = None
 
     def filter(self, record: logging.LogRecord) -> bool:
         if self._redacting is None:
             # needs the list of providers: the screen is painted before
             from rolling_chat.redaction import RedactingFilter, secrets_in
 
-            self._redacting = RedactingFilter(secrets_in(os.environ))
+            self._redacting = RedactingFilter(secrets_in(os.environ) | self._more)
         return bool(self._redacting.filter(record))

@@ -15,6 +15,7 @@ from rolling_chat.cli.exits import Exit, Failure
 from rolling_chat.cli.options import Options
 from rolling_chat.providers.local_servers import find_servers
 from rolling_chat.providers.plain_http import fetch
+from rolling_chat.providers.stored_keys import StoredKeys
 from rolling_chat.settings.catalog import load_catalog
 from rolling_chat.settings.catalog_files import (
     MAX_BYTES,
@@ -39,9 +40,10 @@ def run_models(options: Options, paths: Paths) -> int:
         return Exit.DONE
     catalog = load_catalog(paths.catalog_file)
     words = [word.lower() for word in options.words]
+    environ, _ = StoredKeys(paths.logins_file).added_to(os.environ)
     models = [
         model
-        for model in list_all_models(settings, os.environ, catalog, find_servers(os.environ))
+        for model in list_all_models(settings, environ, catalog, find_servers(environ))
         if all(word in model.name.lower() for word in words)
     ]
     if options.json:

@@ -8,10 +8,12 @@ from rolling_chat.agent import Chat, ChatError, Runtime, SessionInfo
 from rolling_chat.api import begin_chat
 from rolling_chat.cli.configured import here
 from rolling_chat.cli.exits import Exit, Failure
+from rolling_chat.cli.logs import keep_out
 from rolling_chat.cli.options import Options
 from rolling_chat.events import AskPermission
 from rolling_chat.hardening import close_process
 from rolling_chat.providers.protocol import ProviderError
+from rolling_chat.providers.stored_keys import StoredKeys
 from rolling_chat.sessions.records import SessionAmbiguous, SessionNotFound, StoreError
 from rolling_chat.sessions.store import SessionStore
 from rolling_chat.settings.paths import Paths
@@ -40,12 +42,14 @@ def open_chat(
         )
     close_process()  # before anything runs that could look into it
     try:
-        runtime = Runtime.create(settings, paths, here(), dict(os.environ), trust=trust, save=options.save)
+        environ, lines = StoredKeys(paths.logins_file).added_to(os.environ)
+        keep_out([environ[name] for name in environ.stored])
+        runtime = Runtime.create(settings, paths, here(), environ, trust=trust, save=options.save)
     except StoreError as error:
         raise Failure(str(error)) from error
     session = _session_of(options, runtime.store, str(runtime.folder))
     try:
-        return begin_chat(
+        chat = begin_chat(
             runtime,
             session,
             model=options.model,
@@ -58,6 +62,8 @@ def open_chat(
     except ChatError as error:
         code = Exit.FAILED if isinstance(error.__cause__, StoreError) else Exit.USAGE
         raise Failure(str(error), code) from error
+    chat.session.notices.extend(lines)
+    return chat
 
 
 def _session_of(options: Options, store: SessionStore, folder: str) -> SessionInfo | None:

@@ -40,4 +40,5 @@ class Options(argparse.Namespace):
     verify: bool
     tokens: bool
     schema: bool
+    provider: str
     shell: str

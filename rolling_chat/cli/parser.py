@@ -143,6 +143,7 @@ def _add_commands(parser: _Parser) -> None:
     _add_models(commands)
     _add_usage(commands)
     _add_settings_command(commands)
+    _add_logins(commands)
     _add_completion(commands)
     doctor = commands.add_parser(
         "doctor", help="show versions, folders, model, encodings, and what is missing"
@@ -349,6 +350,21 @@ def _add_settings_command(commands: argparse._SubParsersAction[_Parser]) -> None
         "--schema", action="store_true", help="print the JSON Schema of config.toml, for editors"
     )
     _add_settings(settings)
+
+
+def _add_logins(commands: argparse._SubParsersAction[_Parser]) -> None:
+    login = commands.add_parser("login", help="store a provider's API key in the system's keyring")
+    login.set_defaults(run="rolling_chat.cli.login:run_login")
+    login.add_argument(
+        "provider",
+        metavar="PROVIDER",
+        nargs="?",
+        default="",
+        help="such as anthropic; nothing: list what is stored",
+    )
+    logout = commands.add_parser("logout", help="take a provider's API key out of the keyring")
+    logout.set_defaults(run="rolling_chat.cli.login:run_logout")
+    logout.add_argument("provider", metavar="PROVIDER", help="such as anthropic")
 
 
 def _add_completion(commands: argparse._SubParsersAction[_Parser]) -> None:

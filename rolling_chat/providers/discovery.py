@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rolling_chat.providers.addresses import place_of
-from rolling_chat.providers.known_providers import KNOWN_PROVIDERS
+from rolling_chat.providers.known_providers import KNOWN_PROVIDERS, KeyedEnvironment
 from rolling_chat.providers.model_ref import ModelRef, find_provider, unknown_model_line
 from rolling_chat.providers.offline import OFFLINE_MODEL, offline_window
 from rolling_chat.providers.ollama import probe_ollama
@@ -69,7 +69,11 @@ def choose_model(
     for provider in KNOWN_PROVIDERS:
         held = next((name for name in provider.keys if environ.get(name)), "")
         if held and provider.first_model:
-            return ModelChoice(provider.first_model, f"{held} in the environment")
+            is_stored = isinstance(environ, KeyedEnvironment) and held in environ.stored
+            source = (
+                f"the key of {provider.name} in the keyring" if is_stored else f"{held} in the environment"
+            )
+            return ModelChoice(provider.first_model, source)
     local = probe() if probe is not None else probe_ollama(environ)
     if local:
         return ModelChoice(local, "the local Ollama")

@@ -24,6 +24,14 @@ class KnownProvider:
         return next((key for name in self.keys if (key := environ.get(name, "").strip())), "")
 
 
+class KeyedEnvironment(dict[str, str]):
+    """Environment variables, with API keys that stand in none of them; `stored` are the names of these."""
+
+    def __init__(self, environ: Mapping[str, str]) -> None:
+        super().__init__(environ)
+        self.stored: set[str] = set()
+
+
 # In the order in which keys in the environment are looked for.
 KNOWN_PROVIDERS: tuple[KnownProvider, ...] = (
     KnownProvider("anthropic", ("ANTHROPIC_API_KEY",), "anthropic/claude-sonnet-5-5"),

@@ -49,6 +49,11 @@ class Paths:
         return self.data_dir / "models.json"
 
     @property
+    def logins_file(self) -> Path:
+        """The list of providers whose keys are in the system's keyring; it holds no keys."""
+        return self.data_dir / "logins.json"
+
+    @property
     def attachments_dir(self) -> Path:
         """Messages that were too large to send, as files."""
         return self.data_dir / "attachments"

@@ -105,6 +105,8 @@ def command_lines(session: str, transcript: str, api_base: str) -> dict[str, Seq
         "sessions delete": ["sessions", "delete", FRESH, "--yes"],
         "usage": ["usage"],
         "settings": ["settings"],
+        "login": ["login"],
+        "logout": ["logout", "openai"],
         "completion": ["completion", "bash"],
         "models": ["models"],
         "models WORD": ["models", "gpt-4o"],

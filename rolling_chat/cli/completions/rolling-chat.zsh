@@ -13,6 +13,8 @@ _shtab_rolling_chat_commands() {
     completion:'print the completion of this command line for a shell'
     doctor:'show versions, folders, model, encodings, and what is missing'
     inspect:'list a session'"'"'s requests, or show what became of every message of one'
+    login:'store a provider'"'"'s API key in the system'"'"'s keyring'
+    logout:'take a provider'"'"'s API key out of the keyring'
     models:'list the models that can be reached, with windows and prices; fetch a newer catalog'
     replay:'Build every prompt that would have been sent, as the rolling pipeline plans it.'
     sessions:'list, search, show, export, import or delete saved sessions'
@@ -85,6 +87,22 @@ _shtab_rolling_chat_inspect_options=(
 
 # guard to ensure default positional specs are added only once per session
 _shtab_rolling_chat_inspect_defaults_added=0
+
+_shtab_rolling_chat_login_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  ":such as anthropic\; nothing\: list what is stored:"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_rolling_chat_login_defaults_added=0
+
+_shtab_rolling_chat_logout_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  ":such as anthropic:"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_rolling_chat_logout_defaults_added=0
 
 _shtab_rolling_chat_models_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
@@ -215,6 +233,8 @@ _shtab_rolling_chat() {
         completion) _arguments -C -s $_shtab_rolling_chat_completion_options ;;
         doctor) _arguments -C -s $_shtab_rolling_chat_doctor_options ;;
         inspect) _arguments -C -s $_shtab_rolling_chat_inspect_options ;;
+        login) _arguments -C -s $_shtab_rolling_chat_login_options ;;
+        logout) _arguments -C -s $_shtab_rolling_chat_logout_options ;;
         models) _arguments -C -s $_shtab_rolling_chat_models_options ;;
         replay) _arguments -C -s $_shtab_rolling_chat_replay_options ;;
         sessions) _shtab_rolling_chat_sessions ;;
