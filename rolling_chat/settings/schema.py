@@ -179,6 +179,7 @@ class ScreenSettings:
         choices=get_args(Notify),
         help="What calls you back: a notification on the desktop where the terminal can, or the bell.",
     )
+    vim: bool = key(False, bool, help="Vim's keys in the prompt box: Esc begins them, i types again.")
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from rolling_chat.tui.controllers.mentions import MentionController, picture_pat
 from rolling_chat.tui.drafts.draft_files import DraftFiles, PasteFiles, Place, save_quietly
 from rolling_chat.tui.drafts.pastes import Draft, folded
 from rolling_chat.tui.drafts.prompt_history import History
+from rolling_chat.tui.drafts.vim import VimKeys
 from rolling_chat.tui.terminal.external import ExternalError, edit_text
 from rolling_chat.tui.widgets.prompt_box import PromptBox
 
@@ -89,7 +90,7 @@ class DraftController:
     def make_box(self, completion: Completion, search: SearchLine) -> PromptBox:
         """Create the prompt box, with its history and its completion."""
         offer = Completer(self._commands).offer
-        return PromptBox(
+        box = PromptBox(
             self._history,
             completion,
             search,
@@ -98,6 +99,8 @@ class DraftController:
             price=self._meter.price,
             id="prompt",
         )
+        box.vim = VimKeys() if self._screen.chat.settings.screen.vim else None
+        return box
 
     @property
     def _prompt(self) -> PromptBox:

@@ -171,6 +171,7 @@ class ChatScreen(ReaderScreen):
             next_to_paste=self.prompt.is_next_to_paste,
             scrolled_up=not self.transcript.follow,
             newline_key=self._newline_key,
+            vim=self.prompt.vim_mode,
             keymap=self._keymap,
             answers=question.hints if question else (),
             escapes=harmless.label.lower() if harmless is not None else "",

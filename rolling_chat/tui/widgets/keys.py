@@ -71,6 +71,7 @@ class Moment:
     reading: Sequence[KeyHint] = ()
     next_to_paste: bool = False
     newline_key: str = "ctrl+j"
+    vim: str = ""  # the mode of vim's keys; empty where they are off
     answers: tuple[KeyHint, ...] = ()
     escapes: str = ""  # what esc answers to a question that has not the keys
     sends_words: bool = False  # Enter sends the draft with the answer to a question
@@ -79,6 +80,18 @@ class Moment:
 
 def key_hints(moment: Moment) -> list[KeyHint]:
     """Return the keys that work at this moment, the most important first."""
+    hints = _hints(moment)
+    match moment.vim:
+        case "normal":
+            return [("i", "type (normal mode)"), *hints]
+        case "visual":
+            return [("d c y", "delete, change, copy (visual mode)"), ("esc", "end it"), *hints]
+        case "insert" if not (moment.completing or moment.searching):
+            return [("esc esc" if key == "esc" else key, what) for key, what in hints]
+    return hints
+
+
+def _hints(moment: Moment) -> list[KeyHint]:
     hint = moment.keymap.hint
     if moment.answers:
         return [*moment.answers, hint("quit")]

@@ -14,7 +14,7 @@ from textual.message import Message
 from rolling_chat.commands.completing import Offer
 from rolling_chat.mentions import MARK, Mention, begins, being_typed
 from rolling_chat.tui.drafts.pastes import Draft, drawn
-from rolling_chat.tui.widgets.folding import FoldingArea
+from rolling_chat.tui.widgets.vim_area import VimArea
 
 if TYPE_CHECKING:
     from rolling_chat.tui.drafts.prompt_history import History
@@ -26,7 +26,7 @@ _FEW_ROWS, _SCREEN_SHARE = 20, 5
 _TOO_LONG = "This paste is too long to be edited here; ctrl+x ctrl+e opens it in your editor."
 
 
-class PromptBox(FoldingArea):
+class PromptBox(VimArea):
     """The text area in which the user types; posts `Submitted` on Enter and is emptied at once."""
 
     DEFAULT_CSS = """
@@ -173,7 +173,7 @@ class PromptBox(FoldingArea):
             # Enter pressed before the terminal was in raw mode reaches us as a line feed
             key = "enter"
         character = event.character if event.is_printable else None
-        if (self.searching and self._seek(key, character)) or self._handle(key):
+        if (self.searching and self._seek(key, character)) or self._handle(key, character):
             event.stop()
             event.prevent_default()
         elif not event.is_printable and (bound := self._bindings.key_to_bindings.get(key)):
@@ -199,11 +199,13 @@ class PromptBox(FoldingArea):
             self.put("")
         self._offered = ""
 
-    def _handle(self, key: str) -> bool:
+    def _handle(self, key: str, character: str | None) -> bool:
         self._give_way(key)
         self.offer_commands()  # keys may come faster than the news of a change
-        if self._completion.shown and self._complete(key):
-            return True
+        is_taken = self._completion.shown and self._complete(key)
+        return is_taken or self.take_vim_key(key, character) or self._handle_own(key)
+
+    def _handle_own(self, key: str) -> bool:
         begins_chord, self._begins_chord = self._begins_chord, False
         match key:
             case "enter":
@@ -286,6 +288,7 @@ class PromptBox(FoldingArea):
 
     def _submit(self, draft: Draft, *, after_turn: bool = False) -> None:
         self.post_message(self.Submitted(draft, after_turn))
+        self.begin_anew()
         if self.text:
             self.put("")
 
@@ -295,9 +298,9 @@ class PromptBox(FoldingArea):
         """Move a row up or down, or through the history from the first and last row."""
         match key:
             case "up" | "ctrl+p" if self._on_first_row:
-                self._older()
+                self.older()
             case "down" | "ctrl+n" if self._on_last_row:
-                self._newer()
+                self.newer()
             case "ctrl+p":
                 self.action_cursor_up()
             case "ctrl+n":
@@ -306,7 +309,8 @@ class PromptBox(FoldingArea):
                 return False
         return True
 
-    def _older(self) -> None:
+    def older(self) -> None:
+        """Take back what waits, if anything, else show what was sent before."""
         if self.takes_back and self.text in ("", self._taken_back):
             self.post_message(self.TakeBack())
             return
@@ -314,7 +318,8 @@ class PromptBox(FoldingArea):
         if older is not None:
             self.put(older)
 
-    def _newer(self) -> None:
+    def newer(self) -> None:
+        """Show what was sent after it, or the draft from before."""
         newer = self._past.newer()
         if newer is not None:
             self.put(newer)

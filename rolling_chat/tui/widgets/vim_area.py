@@ -1,0 +1,93 @@
+"""A text area with vim's keys, for those who switched them on."""
+
+from __future__ import annotations
+
+from textual.widgets.text_area import Selection
+
+from rolling_chat.tui.drafts.vim import Ask, Mode, Step, VimKeys
+from rolling_chat.tui.widgets.folding import FoldingArea
+
+
+class VimArea(FoldingArea):
+    """A text area that takes vim's keys once `vim` is set; it begins in insert mode."""
+
+    vim: VimKeys | None = None
+
+    @property
+    def vim_mode(self) -> str:
+        """The mode of vim's keys while the box has the keys: what a letter does; empty where they are off."""
+        return self.vim.mode.value if self.vim is not None and self.has_focus else ""
+
+    def begin_anew(self) -> None:
+        """Go back to insert mode, as the box was emptied."""
+        if self.vim is not None:
+            self.vim.begin_anew()
+
+    def take_vim_key(self, key: str, character: str | None) -> bool:
+        """Handle a key as vim would; return False for one that vim leaves alone."""
+        vim = self.vim
+        if vim is None:
+            return False
+        if key == "escape":
+            step = vim.escape(self.text, self._index)
+        elif vim.mode is Mode.INSERT or key in {"enter", "tab"} or (character == "/" and not self.text):
+            if character == "/" and not self.text:
+                vim.begin_anew()  # a command, as in insert mode
+            return False
+        else:
+            step = vim.press(character or key, self.text, self._index)
+        if step is not None:
+            self._apply(step)
+            self.post_message(self.SelectionChanged(self.selection, self))  # the mode may be another
+        return step is not None
+
+    @property
+    def _index(self) -> int:
+        """The index of the character that the cursor is on."""
+        start, end = self.selection
+        is_behind = self.vim is not None and self.vim.mode is Mode.VISUAL and end > start
+        return len(self.document.get_text_range((0, 0), end)) - is_behind
+
+    def _apply(self, step: Step) -> None:
+        if step.edit is not None:
+            start, end, text = step.edit
+            if text and self._cuts_token(start, end):
+                return
+            self.history.checkpoint()
+            self.replace(
+                text, self.location_of(start), self.location_of(end), maintain_selection_offset=False
+            )
+            self.history.checkpoint()
+        if step.selected is None:
+            self.move_cursor(self._location(step.cursor))
+        else:
+            first, last = step.selected, step.cursor
+            ends = (first, last + 1) if last >= first else (first + 1, last)
+            self.selection = Selection(self._location(ends[0]), self._location(ends[1]))
+        for ask in step.asks:
+            self._do(ask)
+
+    def _do(self, ask: Ask) -> None:
+        match ask:
+            case Ask.UNDO:
+                self.undo()
+            case Ask.REDO:
+                self.redo()
+            case Ask.OLDER:
+                self.older()
+            case Ask.NEWER:
+                self.newer()
+
+    def older(self) -> None:
+        """Show what was sent before; for a text area without a history: nothing."""
+
+    def newer(self) -> None:
+        """Show what was sent after it; for a text area without a history: nothing."""
+
+    def _cuts_token(self, start: int, end: int) -> bool:
+        """Return whether a folded paste begins or ends between two indexes, but is not all of it there."""
+        places = (self.location_of(start), self.location_of(end))
+        return any(self._edges(place) != (place, place) for place in places)
+
+    def _location(self, index: int) -> tuple[int, int]:
+        return self.location_of(min(index, len(self.text)))
