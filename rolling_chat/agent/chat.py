@@ -14,6 +14,7 @@ from rolling_chat.agent.model_list import ListedModel, list_all_models
 from rolling_chat.agent.models import call_address, pick_model
 from rolling_chat.agent.retention import delete_old_sessions
 from rolling_chat.agent.runtime import Runtime
+from rolling_chat.agent.saved_sessions import SavedSessions
 from rolling_chat.agent.session import Session
 from rolling_chat.agent.turn.running import EventQueue, RunningTurn
 from rolling_chat.agent.turn.waiting import WaitingMessages
@@ -42,6 +43,7 @@ class Chat:
 
     What belongs to one session is asked of the session; `listener` serves all of them. `waiting` are
     messages that the user writes while a turn runs: the turn takes some, the others wait for its end.
+    `saved` are all sessions of the store.
     """
 
     def __init__(self, runtime: Runtime, session: Session, listener: Listener) -> None:
@@ -49,6 +51,7 @@ class Chat:
         self.session = session
         self.listener = listener
         self.waiting = WaitingMessages()
+        self.saved = SavedSessions(runtime)
         self._turn: RunningTurn | None = None
         self._closed = False
         self._unread_line = runtime.trust.line  # a notice of the session says it
@@ -205,13 +208,6 @@ class Chat:
         )  # fmt: skip
         before.close()
         log.info("left session %s for %s", before.info.id, info.id)
-
-    def sessions(self) -> list[SessionInfo]:
-        """Return all sessions: those of this folder first, then the others, each newest first."""
-        with in_words():
-            everything = self._runtime.store.sessions()
-        here = str(self._runtime.folder)
-        return sorted(everything, key=lambda info: info.folder != here)
 
     def search(self, words: str, stop: threading.Event | None = None) -> list[SearchHit]:
         """Search the messages of all sessions, best first, until `stop` is set; call it from any thread."""

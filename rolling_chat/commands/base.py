@@ -52,6 +52,34 @@ class Inspection:
     indexes: Sequence[int]
 
 
+@dataclass(frozen=True, slots=True)
+class Browsed:
+    """What the user did in the list of sessions: the one to open, if any, and those to delete."""
+
+    chosen: str = ""
+    deleted: tuple[str, ...] = ()
+
+
+class SessionShelf(Protocol):
+    """The saved sessions as the list of sessions uses them; what changes one returns what went wrong."""
+
+    def choices(self) -> Sequence[Choice]:
+        """Return an entry for each session."""
+        ...
+
+    def preview(self, session_id: str) -> Sequence[str]:
+        """Return lines that show one session; called from a thread."""
+        ...
+
+    def rename(self, session_id: str, title: str) -> str:
+        """Give a session another title."""
+        ...
+
+    def fork(self, session_id: str) -> str:
+        """Copy a session."""
+        ...
+
+
 class CommandContext(Protocol):
     """The operations on chat and screen that a command may use."""
 
@@ -124,6 +152,10 @@ class CommandContext(Protocol):
 
     async def pick(self, title: str, choices: Sequence[Choice], *, current: str = "") -> str | None:
         """Let the user choose from a list; return None if they choose nothing."""
+        ...
+
+    async def browse(self, shelf: SessionShelf, *, current: str = "") -> Browsed:
+        """Let the user look through the saved sessions, change them, and choose one."""
         ...
 
     def reload(self) -> None:

@@ -10,7 +10,7 @@ from rolling_chat.commands.sessions import open_session, pick_session, session_c
 
 def _choices(context: CommandContext) -> list[Choice]:
     here = context.chat.session.info.id
-    return session_choices((info for info in context.chat.sessions() if info.id != here), time.time())
+    return session_choices((info for info in context.chat.saved.all() if info.id != here), time.time())
 
 
 async def _run(context: CommandContext, argument: str) -> None:

@@ -1,4 +1,4 @@
-"""/sessions: the sessions that there are; choosing one opens it."""
+"""/sessions: the sessions that there are, to open, rename, copy or delete."""
 
 from __future__ import annotations
 
@@ -7,12 +7,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rolling_chat import figures
+from rolling_chat.agent import ChatError
 from rolling_chat.commands.base import Choice, Command, CommandContext
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
-    from rolling_chat.agent import SessionInfo
+    from rolling_chat.agent import Chat, SessionInfo
+
+_BARS = "▁▂▃▄▅▆▇█"
+_SPARKS = 40  # characters of the sparkline
 
 
 def session_choices(sessions: Iterable[SessionInfo], now: float) -> list[Choice]:
@@ -28,6 +32,64 @@ def session_choices(sessions: Iterable[SessionInfo], now: float) -> list[Choice]
     ]
 
 
+def sparkline(sizes: Sequence[int], width: int = _SPARKS) -> str:
+    """Return figures above zero as bars, at most `width`: each is the largest of its share of them."""
+    if not sizes:
+        return ""
+    count = min(width, len(sizes))
+    parts = [max(sizes[at * len(sizes) // count : (at + 1) * len(sizes) // count]) for at in range(count)]
+    highest = max(*parts, 1)
+    return "".join(_BARS[max(0, part) * (len(_BARS) - 1) // highest] for part in parts)
+
+
+class Shelf:
+    """The saved sessions that match a text, for the list of sessions."""
+
+    def __init__(self, chat: Chat, argument: str = "") -> None:
+        self._chat = chat
+        self._saved = chat.saved
+        self._wanted = argument.lower()
+
+    def choices(self) -> list[Choice]:
+        """Return an entry for each session."""
+        choices = session_choices(self._saved.all(), time.time())
+        return [choice for choice in choices if self._wanted in f"{choice.label} {choice.note}".lower()]
+
+    def preview(self, session_id: str) -> list[str]:
+        """Return model, tokens and last words of a session."""
+        try:
+            seen = self._saved.preview(session_id)
+        except ChatError as error:
+            return [str(error)]
+        lines = [f"{seen.info.model or 'no model'} · {seen.info.folder}"]
+        if sizes := seen.prompt_tokens:
+            lines.append(f"{sparkline(sizes)} {figures.tokens(sizes[-1])} tokens in the last request")
+        if seen.asked:
+            lines.append(f"you: {seen.asked}")
+        if seen.answered:
+            lines.append(f"model: {seen.answered}")
+        return lines
+
+    def rename(self, session_id: str, title: str) -> str:
+        """Give a session another title; return what went wrong."""
+        try:
+            if session_id == self._chat.session.info.id:
+                self._chat.session.rename(title)
+            else:
+                self._saved.rename(session_id, title)
+        except ChatError as error:
+            return str(error)
+        return ""
+
+    def fork(self, session_id: str) -> str:
+        """Copy a session; return what went wrong."""
+        try:
+            self._saved.fork(session_id)
+        except ChatError as error:
+            return str(error)
+        return ""
+
+
 def open_session(context: CommandContext, id_start: str) -> None:
     """Open the session whose id begins with `id_start`; report a change of model. Raises ChatError."""
     before = context.chat.session.model, context.chat.session.address
@@ -38,17 +100,20 @@ def open_session(context: CommandContext, id_start: str) -> None:
 
 
 async def pick_session(context: CommandContext, argument: str = "") -> None:
-    """Let the user choose a session, of those that match `argument`, and open it."""
-    choices = session_choices(context.chat.sessions(), time.time())
-    if argument:
-        wanted = argument.lower()
-        choices = [choice for choice in choices if wanted in f"{choice.label} {choice.note}".lower()]
-    if not choices:
-        context.say("No session is like that." if argument else "There are no saved sessions yet.")
+    """Let the user look through the sessions that match `argument`; open the one that they choose."""
+    shelf = Shelf(context.chat, argument)
+    if not shelf.choices():
+        context.say("No saved session matches." if argument else "There are no saved sessions yet.")
         return
-    chosen = await context.pick("Sessions", choices, current=context.chat.session.info.id)
-    if chosen:
-        open_session(context, chosen)
+    browsed = await context.browse(shelf, current=context.chat.session.info.id)
+    context.refresh_title()
+    for session_id in browsed.deleted:
+        try:
+            context.chat.saved.delete(session_id)
+        except ChatError as error:
+            context.say(f"Not deleted: {error}", warning=True)
+    if browsed.chosen:
+        open_session(context, browsed.chosen)
 
 
-SESSIONS = Command("sessions", "[text]", "List the saved sessions and open one", pick_session)
+SESSIONS = Command("sessions", "[text]", "Open, rename, copy or delete a saved session", pick_session)

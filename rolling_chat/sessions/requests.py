@@ -86,6 +86,16 @@ def of_session(connection: sqlite3.Connection, session: int, session_id: str) ->
     return [_record(row, session_id) for row in rows]
 
 
+def sizes_of(connection: sqlite3.Connection, session: int, most: int) -> list[int]:
+    """Return the tokens of a session's newest answered requests, oldest first: reported, else estimated."""
+    rows = connection.execute(
+        "SELECT iif(input_tokens > 0, input_tokens, estimated) FROM request"
+        " WHERE session = ? AND purpose = 'answer' AND error = '' ORDER BY number DESC LIMIT ?",
+        (session, most),
+    )
+    return [row[0] for row in reversed(rows.fetchall())]
+
+
 def last_answer(
     connection: sqlite3.Connection, session: int, session_id: str, model: str
 ) -> RequestRecord | None:

@@ -352,6 +352,11 @@ class SessionStore:
         with self._database.read() as connection:
             return requests.of_session(connection, directory.exact(connection, session_id), session_id)
 
+    def request_sizes(self, session_id: str, most: int) -> list[int]:
+        """Return the tokens of the newest answered requests, oldest first: reported, else estimated."""
+        with self._database.read() as connection:
+            return requests.sizes_of(connection, directory.exact(connection, session_id), most)
+
     def last_answer(self, session_id: str, model: str = "") -> RequestRecord | None:
         """Return the session's newest request that `model` answered, any model if none is given."""
         with self._database.read() as connection:

@@ -144,7 +144,7 @@ async def test_a_session_with_everything_taken_back_is_kept(opened: Opened) -> N
     here = chat.session.info.id
     chat.session.history.undo()
     chat.start_new()
-    assert [info.id for info in chat.sessions()] == [here]
+    assert [info.id for info in chat.saved.all()] == [here]
     assert runtime.store.newest(str(runtime.folder)).id == here
     chat.resume(here)
     (left,) = chat.session.history.branches()

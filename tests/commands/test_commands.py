@@ -172,7 +172,7 @@ async def test_sessions_are_narrowed_by_words(tmp_path: Path) -> None:
     await _say(chat, "about tabs")
     context = PlainContext(chat)
     await _run(context, "/sessions spaces")
-    assert context.said == ["No session is like that."]
+    assert context.said == ["No saved session matches."]
 
 
 async def test_fork_goes_on_in_a_copy(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 from rolling_chat.agent import Chat
 from rolling_chat.commands import Choice, Table
-from rolling_chat.commands.base import Inspection, Result
+from rolling_chat.commands.base import Browsed, Inspection, Result, SessionShelf
 from rolling_chat.context import PromptReport
 
 
@@ -73,6 +73,10 @@ class PlainContext:
 
     async def paste_picture(self) -> None:
         self.draft += "[picture]"
+
+    async def browse(self, shelf: SessionShelf, *, current: str = "") -> Browsed:
+        self.offered = list(shelf.choices())
+        return Browsed(self.picks.pop(0) or "") if self.picks else Browsed()
 
     async def pick(self, title: str, choices: Sequence[Choice], *, current: str = "") -> str | None:
         self.offered = list(choices)

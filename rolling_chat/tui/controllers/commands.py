@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
 from rolling_chat.agent import ChatError
 from rolling_chat.commands import ParsedCommand, run_command
+from rolling_chat.commands.base import Browsed, SessionShelf
 from rolling_chat.settings.errors import SettingsError
 from rolling_chat.settings.write import save_setting
 from rolling_chat.tui.dialogs.confirm_screen import ConfirmScreen
@@ -19,6 +20,7 @@ from rolling_chat.tui.dialogs.editor_screen import EditorScreen
 from rolling_chat.tui.dialogs.help_screen import HelpScreen
 from rolling_chat.tui.dialogs.inspector import InspectorScreen
 from rolling_chat.tui.dialogs.pickers import Picker
+from rolling_chat.tui.dialogs.session_browser import SessionBrowser
 from rolling_chat.tui.dialogs.tables_screen import TablesScreen
 from rolling_chat.tui.dialogs.text_screen import TextScreen
 from rolling_chat.tui.state.items import place_of
@@ -247,6 +249,10 @@ class CommandController:
     async def pick(self, title: str, choices: Sequence[Choice], *, current: str = "") -> str | None:
         """Let the user choose from a list; return the value chosen, None for none."""
         return await self._app.push_screen_wait(Picker(title, choices, current=current))
+
+    async def browse(self, shelf: SessionShelf, *, current: str = "") -> Browsed:
+        """Let the user look through the saved sessions; return what they chose and deleted."""
+        return await self._app.push_screen_wait(SessionBrowser(shelf, current=current))
 
     async def paste_picture(self) -> None:
         """Put a mention of the clipboard's picture into the prompt box, or say why there is none."""

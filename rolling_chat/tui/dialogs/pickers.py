@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from rich.cells import cell_len
 from rich.text import Text
@@ -31,8 +31,11 @@ _MAX_QUERY = 200  # characters
 _MAX_FUZZY, _MAX_FUZZY_QUERY = 1_000, 40
 
 
-class Picker(FramedScreen[str | None]):
-    """A list to choose from: returns the value of the chosen entry, None for none."""
+Result = TypeVar("Result")
+
+
+class PickerScreen(FramedScreen[Result]):
+    """A list that typing narrows; `result` makes what is returned of the chosen value, or of None."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,ctrl+c", "dismiss_none", "close", show=False),
@@ -42,19 +45,27 @@ class Picker(FramedScreen[str | None]):
         Binding("pagedown", "move('page_down')", show=False),
     ]
     DEFAULT_CSS = """
-    Picker > Vertical { width: 90%; max-width: 90; height: auto; }
-    Picker Input { border: none; height: 1; padding: 0; background: $surface; }
-    Picker Input:focus { border: none; }
-    Picker OptionList {
+    PickerScreen > Vertical { width: 90%; max-width: 90; height: auto; }
+    PickerScreen Input { border: none; height: 1; padding: 0; background: $surface; }
+    PickerScreen Input:focus { border: none; }
+    PickerScreen OptionList {
         height: auto; border: none; padding: 0; margin-top: 1;
         background: $surface; scrollbar-size-vertical: 1;
     }
-    Picker OptionList:focus { border: none; }
-    Picker OptionList:nocolor > .option-list--option-highlighted { text-style: reverse; }
+    PickerScreen OptionList:focus { border: none; }
+    PickerScreen OptionList:nocolor > .option-list--option-highlighted { text-style: reverse; }
     """
 
-    def __init__(self, title: str, choices: Sequence[Choice], *, current: str = "") -> None:
+    def __init__(
+        self,
+        title: str,
+        choices: Sequence[Choice],
+        *,
+        result: Callable[[str | None], Result],
+        current: str = "",
+    ) -> None:
         super().__init__()
+        self._result = result
         self._title = title
         self._choices = tuple(choices)
         self._current = current
@@ -64,36 +75,53 @@ class Picker(FramedScreen[str | None]):
         """Lay out the filter above the list."""
         with Vertical() as box:
             box.border_title = self._title
-            yield Input(placeholder="type to narrow the list", compact=True, max_length=_MAX_QUERY)
-            options = OptionList(markup=False, compact=True)
-            options.can_focus = False
-            yield options
+            yield from self.parts()
+
+    def parts(self) -> ComposeResult:
+        """Create the widgets inside the frame."""
+        yield Input(placeholder="type to narrow the list", compact=True, max_length=_MAX_QUERY)
+        options = OptionList(markup=False, compact=True)
+        options.can_focus = False
+        yield options
 
     def on_mount(self) -> None:
         """List the choices unfiltered, the current one highlighted."""
-        self._narrow("")
+        self.narrow("")
+
+    @property
+    def highlighted(self) -> Choice | None:
+        """The highlighted entry, None in an empty list."""
+        at = self.query_one(OptionList).highlighted
+        return None if at is None else self._shown[at]
 
     def on_resize(self) -> None:
         """Fit the notes to the width and the list to the height, keeping the highlighted entry."""
         options = self.query_one(OptionList)
-        options.styles.max_height = max(1, int(self.size.height * _HEIGHT) - _AROUND)
-        at = options.highlighted
-        self._narrow(self.query_one(Input).value)
-        options.highlighted = at
+        options.styles.max_height = max(1, int(self.size.height * _HEIGHT) - self.rows_around)
+        self.narrow(self.query_one(Input).value, at=options.highlighted)
+
+    @property
+    def rows_around(self) -> int:
+        """The rows of the frame that the list does not get."""
+        return _AROUND
 
     @on(Input.Changed)
-    def _typed(self, event: Input.Changed) -> None:
-        self._narrow(event.value)
+    def _filtered(self, event: Input.Changed) -> None:
+        self.narrow(event.value)
 
     @on(Input.Submitted)
     def _entered(self) -> None:
-        at = self.query_one(OptionList).highlighted
-        if at is not None:
-            self.dismiss(self._shown[at].value)
+        choice = self.highlighted
+        if choice is not None:
+            self.take(choice)
 
     @on(OptionList.OptionSelected)
     def _clicked(self, event: OptionList.OptionSelected) -> None:
-        self.dismiss(self._shown[event.option_index].value)
+        self.take(self._shown[event.option_index])
+
+    def take(self, choice: Choice) -> None:
+        """Close the list with an entry chosen."""
+        self.dismiss(self._result(choice.value))
 
     def action_move(self, how: str) -> None:
         """Move the highlight in the list while the filter keeps the focus."""
@@ -104,9 +132,10 @@ class Picker(FramedScreen[str | None]):
 
     def action_dismiss_none(self) -> None:
         """Close the list without a choice."""
-        self.dismiss(None)
+        self.dismiss(self._result(None))
 
-    def _narrow(self, query: str) -> None:
+    def narrow(self, query: str, *, at: int | None = None) -> None:
+        """List the choices that match, and highlight one of them: the current one, unless `at` says which."""
         found = matching(self._choices, query)
         self._shown = found[:_SHOWN]
         options = self.query_one(OptionList)
@@ -118,10 +147,22 @@ class Picker(FramedScreen[str | None]):
         if self._shown:
             values = [choice.value for choice in self._shown]
             is_whole = not query.strip()
-            options.highlighted = values.index(self._current) if is_whole and self._current in values else 0
+            first = values.index(self._current) if is_whole and self._current in values else 0
+            options.highlighted = first if at is None else min(at, len(values) - 1)
         more = len(found) - len(self._shown)
-        count = f"{more} more, type to narrow · " if more else "" if found else "nothing is like that · "
-        self.query_one(Vertical).border_subtitle = f"{count}enter choose · esc close"
+        count = f"{more} more, type to narrow · " if more else "" if found else "no match · "
+        self.query_one(Vertical).border_subtitle = self.subtitle(count)
+
+    def subtitle(self, count: str) -> str:
+        """Return the line below the list: `count` says how much is not listed; behind it stand the keys."""
+        return f"{count}enter choose · esc close"
+
+
+class Picker(PickerScreen[str | None]):
+    """A list to choose from: returns the value of the chosen entry, None for none."""
+
+    def __init__(self, title: str, choices: Sequence[Choice], *, current: str = "") -> None:
+        super().__init__(title, choices, result=lambda value: value, current=current)
 
 
 def matching(choices: Sequence[Choice], query: str) -> tuple[Choice, ...]:

@@ -35,7 +35,7 @@ async def test_a_key_while_the_list_has_no_room_breaks_nothing(tmp_path: Path, k
         options = picker.query_one(OptionList)
         options.styles.height = 0
         await wait_until(pilot, lambda: not options.scrollable_content_region)
-        picker._narrow("")
+        picker.narrow("")
         await pilot.press(key)
         options.styles.height = "auto"
         await reads(pilot, "● green")

@@ -1,0 +1,77 @@
+"""The saved sessions, as the user looks through them: previews, titles, copies, deletion."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rolling_chat.agent.attachments import delete_attachments
+from rolling_chat.agent.errors import ChatError, in_words
+from rolling_chat.agent.runtime import Runtime
+from rolling_chat.messages import Message
+from rolling_chat.sessions.records import SessionInfo
+
+_NEWEST = 40  # messages: enough to find the last of the user's and the last answer
+_REQUESTS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class SessionPreview:
+    """One saved session at a glance: its facts, what was said last, and the size of its newest requests.
+
+    `prompt_tokens` has one figure a request, the oldest first: as reported, else as estimated.
+    """
+
+    info: SessionInfo
+    asked: str
+    answered: str
+    prompt_tokens: tuple[int, ...]
+
+
+class SavedSessions:
+    """Lists, previews and changes the saved sessions of a store."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
+
+    def all(self) -> list[SessionInfo]:
+        """Return all sessions: those of this folder first, then the others, each newest first."""
+        with in_words():
+            everything = self._runtime.store.sessions()
+        here = str(self._runtime.folder)
+        return sorted(everything, key=lambda info: info.folder != here)
+
+    def preview(self, session_id: str) -> SessionPreview:
+        """Read what a preview shows; call it from a thread. Raises ChatError."""
+        with in_words():
+            store = self._runtime.store
+            messages = store.stretch(session_id, _NEWEST).messages
+            return SessionPreview(
+                store.session(session_id),
+                _last(messages, "user"),
+                _last(messages, "assistant"),
+                tuple(store.request_sizes(session_id, _REQUESTS)),
+            )
+
+    def rename(self, session_id: str, title: str) -> None:
+        """Give a session a title of the user's own. Raises ChatError."""
+        title = " ".join(title.split())
+        if not title:
+            raise ChatError("A title needs at least one character.")
+        with in_words():
+            self._runtime.store.update_session(session_id, title=title)
+
+    def fork(self, session_id: str) -> str:
+        """Copy a session; return the id of the copy. Raises ChatError."""
+        with in_words():
+            return self._runtime.store.fork(session_id).id
+
+    def delete(self, session_id: str) -> None:
+        """Delete a session for good. Raises ChatError, also if it is open anywhere."""
+        with in_words():
+            self._runtime.store.delete(session_id)
+            delete_attachments(self._runtime.paths.attachments_dir, session_id, self._runtime.store)
+
+
+def _last(messages: Sequence[Message], role: str) -> str:
+    return next((message.text for message in reversed(messages) if message.role == role and message.text), "")
