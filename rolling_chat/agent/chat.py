@@ -24,8 +24,9 @@ from rolling_chat.messages import Ending, Usage
 from rolling_chat.providers.background_thread import in_background
 from rolling_chat.providers.model_ref import ModelRef
 from rolling_chat.sessions.records import SearchHit, SessionInfo
+from rolling_chat.settings.project_files import INSTRUCTION_NAMES
 from rolling_chat.settings.schema import Settings
-from rolling_chat.settings.trust import INSTRUCTION_NAMES, FolderTrust
+from rolling_chat.settings.trust import FolderTrust
 from rolling_chat.tools.background import BACKGROUND
 from rolling_chat.tools.leftover_files import remove_leftovers
 from rolling_chat.tools.registry import choose_tools

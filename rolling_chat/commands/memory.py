@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from rolling_chat import figures
 from rolling_chat.commands.base import Choice, Command, CommandContext
 from rolling_chat.settings.errors import SettingsError
+from rolling_chat.settings.project_files import FileKind
 from rolling_chat.text import exact, one_line
 from rolling_chat.tools.sandbox.sandbox import NEWCOMERS
 
@@ -27,7 +28,7 @@ def _choices(context: CommandContext) -> Iterator[tuple[Path, Choice]]:
         seen.add(section.path)
         yield section.path, _choice(name, f"{figures.tokens(tokens)} tokens in every request")
     for file in chat.trust.unread():
-        if not file.by_content:
+        if file.kind is FileKind.INSTRUCTIONS:
             seen.add(file.path)
             yield file.path, _choice(file.name, "not read: this folder is not trusted (/trust)")
     new = {chat.own_instructions: f"your {chat.own_instructions.name}", chat.folder_instructions: "AGENTS.md"}

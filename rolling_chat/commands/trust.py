@@ -1,4 +1,4 @@
-"""/trust: use the folder's own instructions and settings, or stop using them."""
+"""/trust: use what the folder brings along (instructions, settings, commands and the like), or stop."""
 
 from __future__ import annotations
 
@@ -12,20 +12,31 @@ from rolling_chat.text import exact, one_line
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rolling_chat.settings.trust import ProjectFile
+    from rolling_chat.settings.project_files import ProjectFile
 
-_LATER = "Instructions change with your next message, settings with the next start."
+_MAX_NAMED = 20
 
 
 def _named(files: Sequence[ProjectFile]) -> str:
-    return ", ".join(one_line(exact(file.name), 60) for file in files)
+    names = [one_line(exact(file.name), 60) for file in files[:_MAX_NAMED]]
+    more = [f"and {len(files) - _MAX_NAMED:,} more"] if len(files) > _MAX_NAMED else []
+    return ", ".join([*names, *more])
+
+
+def _when(files: Sequence[ProjectFile]) -> str:
+    """Return when a change of trust takes effect."""
+    live = "with your next message" if any(file.kind.is_live for file in files) else ""
+    once = "with the next start" if any(not file.kind.is_live for file in files) else ""
+    if live and once:
+        once = "settings and MCP servers with the next start"
+    return f"This changes {', '.join(filter(None, (live, once)))}."
 
 
 async def _run(context: CommandContext, _argument: str) -> None:
     trust = context.chat.trust
     unread, trusted = trust.unread(), trust.trusted()
     if not unread and not trusted:
-        context.say("This folder has no instructions and no settings of its own.")
+        context.say("This folder brings nothing along that would be used.")
         return
     choices = [Choice("show", "Show them", _named((*unread, *trusted)))]
     if unread:
@@ -39,10 +50,10 @@ async def _run(context: CommandContext, _argument: str) -> None:
                 context.show_text("What this folder brings along", trust.shown((*unread, *trusted)))
             case "trust":
                 trust.trust(unread)
-                context.say(f"Trusted: {_named(unread)}. {_LATER}")
+                context.say(f"Trusted: {_named(unread)}. {_when(unread)}")
             case "stop":
                 trust.refuse(trusted)
-                context.say(f"No longer used: {_named(trusted)}. {_LATER}")
+                context.say(f"No longer used: {_named(trusted)}. {_when(trusted)}")
             case _:
                 return
     except SettingsError as error:
@@ -52,6 +63,6 @@ async def _run(context: CommandContext, _argument: str) -> None:
 TRUST = Command(
     "trust",
     "",
-    "Trust this folder's own instructions and settings, or stop using them",
+    "Trust this folder's own instructions, settings, skills and hooks, or stop",
     _run,
 )

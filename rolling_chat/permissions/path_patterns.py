@@ -23,6 +23,8 @@ _PROTECTED_FOLDERS = frozenset(
         ".svn",
         ".jj",
         ".rolling-chat",
+        ".agents",
+        ".claude",
         ".ssh",
         ".config",
         ".vscode",

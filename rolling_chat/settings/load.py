@@ -17,7 +17,7 @@ from rolling_chat.settings.errors import SettingsError
 from rolling_chat.settings.paths import HOME_VARIABLE, Paths
 from rolling_chat.settings.schema import ANY, RULES, KeyPath, Settings, build
 from rolling_chat.settings.toml_file import decode_toml, parse_toml, read_toml
-from rolling_chat.settings.trust import FolderTrust, ProjectSettings
+from rolling_chat.settings.trust import FolderTrust, TrustedFile
 from rolling_chat.text import printable
 
 ENVIRONMENT_PREFIX = "ROLLING_CHAT_"
@@ -179,7 +179,7 @@ def _from_file(path: Path, faults: Faults) -> Iterator[_Given]:
     yield from _leaves(table, (), printable(str(path), 300), faults)
 
 
-def _from_data(file: ProjectSettings, faults: Faults) -> Iterator[_Given]:
+def _from_data(file: TrustedFile, faults: Faults) -> Iterator[_Given]:
     table: Mapping[str, object] = {}
     with faults.caught():
         table = parse_toml(decode_toml(file.data, file.path), file.path)

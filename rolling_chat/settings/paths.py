@@ -16,7 +16,10 @@ _PROGRAM = "rolling-chat"
 
 @dataclass(frozen=True, slots=True)
 class Paths:
-    """The paths of the program's own files and folders; none of them need exist yet."""
+    """The paths of the program's own files and folders; none of them need exist yet.
+
+    `shared_folder` is the user's `~/.agents`, which other agents read too; None without a home folder.
+    """
 
     config_file: Path
     data_dir: Path
@@ -26,6 +29,7 @@ class Paths:
     history_file: Path
     drafts_dir: Path
     pastes_dir: Path
+    shared_folder: Path | None = None
 
     @property
     def own(self) -> tuple[Path, ...]:
@@ -42,6 +46,20 @@ class Paths:
     def instructions_file(self) -> Path:
         """The user's own instructions for the model, for every folder."""
         return self.config_file.parent / "AGENTS.md"
+
+    @property
+    def skills_dirs(self) -> tuple[Path, ...]:
+        """The user's own folders of skills; of two with one name the later wins."""
+        return self._for_agents("skills")
+
+    @property
+    def commands_dirs(self) -> tuple[Path, ...]:
+        """The user's own folders of slash commands; of two with one name the later wins."""
+        return self._for_agents("commands")
+
+    def _for_agents(self, name: str) -> tuple[Path, ...]:
+        shared = () if self.shared_folder is None else (self.shared_folder / name,)
+        return (*shared, self.config_file.parent / name)
 
     @property
     def catalog_file(self) -> Path:
@@ -68,15 +86,21 @@ def find_paths(environ: Mapping[str, str]) -> Paths:
     home = environ.get(HOME_VARIABLE, "")
     if home:
         folder = _expanded(home).absolute()
-        return _paths(config=folder, data=folder, log=folder)
+        return _paths(config=folder, data=folder, log=folder, shared=_shared_folder(environ))
     return _paths(
         config=_platform_folder(platformdirs.user_config_path),
         data=_platform_folder(platformdirs.user_data_path),
         log=_platform_folder(platformdirs.user_log_path),
+        shared=_shared_folder(environ),
     )
 
 
-def _paths(*, config: Path, data: Path, log: Path) -> Paths:
+def _shared_folder(environ: Mapping[str, str]) -> Path | None:
+    home = Path(environ.get("HOME") or environ.get("USERPROFILE") or "")
+    return home / ".agents" if home.is_absolute() else None
+
+
+def _paths(*, config: Path, data: Path, log: Path, shared: Path | None) -> Paths:
     return Paths(
         config_file=config / "config.toml",
         data_dir=data,
@@ -86,6 +110,7 @@ def _paths(*, config: Path, data: Path, log: Path) -> Paths:
         history_file=data / "history",
         drafts_dir=data / "drafts",
         pastes_dir=data / "pastes",
+        shared_folder=shared,
     )
 
 

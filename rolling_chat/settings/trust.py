@@ -1,46 +1,38 @@
-"""Which of a folder's own files take effect: settings and instructions that a project brings along.
+"""Which of a folder's own files take effect: those that a project brings along (`project_files.py`).
 
-None of them is read before the user trusts them. Settings are trusted as they are: another content is asked
-about again. Instructions are trusted by their path.
+None of them is read before the user trusts it. Instructions are trusted by their path. All others are trusted
+as they are: another content is asked about again.
 """
 
 from __future__ import annotations
 
 import difflib
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from rolling_chat.confined_files import is_file_inside, read_inside
+from rolling_chat.confined_files import read_inside
 from rolling_chat.settings.errors import SettingsError
 from rolling_chat.settings.folders import FolderRecord, TrustedContent, change_record, read_record
 from rolling_chat.settings.paths import Paths
+from rolling_chat.settings.project_files import FileKind, ProjectFile, ProjectFiles
 from rolling_chat.text import exact, printable
 
-INSTRUCTION_NAMES = ("AGENTS.md", "CLAUDE.md")
-"""The first of them that a folder has is read."""
-PROJECT_FILE = Path(".rolling-chat") / "config.toml"
+MAX_BYTES = 1_000_000
+"""Of a file that is trusted by its content; one byte more is read of a longer one."""
 
-_MAX_SETTINGS = 1_000_000  # bytes
 _MAX_SHOWN = 200_000  # bytes of an instruction file
+_MAX_NAMED = 6  # files in the line about what is not read
 
 
 @dataclass(frozen=True, slots=True)
-class ProjectSettings:
-    """A project's settings file, as it was read when it was trusted."""
-
-    path: Path
-    data: bytes
-
-
-@dataclass(frozen=True, slots=True)
-class ProjectFile:
-    """A file of the folder that would take effect; `name` is its path below the root."""
+class TrustedFile:
+    """A file that is trusted as it reads, and what it read like then; `name` is its path below the root."""
 
     path: Path
     name: str
-    by_content: bool = False
+    data: bytes
 
 
 class FolderTrust:
@@ -56,27 +48,36 @@ class FolderTrust:
         self.everything = everything
         self.problem = ""  # why the answers cannot be read
         self._paths = paths
+        self._project = ProjectFiles(self.folder, self.root, paths)
         self._read_data: dict[str, bytes] = {}  # of files that are trusted by content, by name: read once
+        self._shown_data: dict[str, bytes] = {}  # what the user was shown last
         self._record = self._load()
 
-    def settings(self) -> ProjectSettings | None:
+    def settings(self) -> TrustedFile | None:
         """Return the folder's own settings file if it is trusted as it is; None otherwise, or without one."""
-        file = self._settings_file()
-        if file is None or not self._is_trusted(file):
-            return None
-        return ProjectSettings(file.path, self._content(file))
+        return next(iter(self.contents(FileKind.SETTINGS)), None)
 
     def instructions(self) -> tuple[ProjectFile, ...]:
         """Return the instruction files that are trusted, the root's first."""
-        return tuple(file for file in self._instruction_files() if self._is_trusted(file))
+        return tuple(filter(self._is_trusted, self._project.of(FileKind.INSTRUCTIONS)))
+
+    def contents(self, kind: FileKind) -> tuple[TrustedFile, ...]:
+        """Return the files of a kind that are trusted as they are, with what they hold; the root's first."""
+        files = filter(self._is_trusted, self._project.of(kind))
+        return tuple(TrustedFile(file.path, file.name, self._content(file)) for file in files)
+
+    def look_again(self) -> None:
+        """Compare what may change during a run as it is now; what is read once stays as it was read."""
+        again = {file.name for file in self._project.find() if file.kind.is_reread}
+        self._read_data = {name: data for name, data in self._read_data.items() if name not in again}
 
     def unread(self) -> tuple[ProjectFile, ...]:
         """Return the files that are not read because they are not trusted."""
-        return tuple(file for file in self._files() if not self._is_trusted(file))
+        return tuple(file for file in self._project.find() if not self._is_trusted(file))
 
     def trusted(self) -> tuple[ProjectFile, ...]:
         """Return the files that are trusted."""
-        return tuple(file for file in self._files() if self._is_trusted(file))
+        return tuple(filter(self._is_trusted, self._project.find()))
 
     def undecided(self) -> tuple[ProjectFile, ...]:
         """Return the unread files that the user was not asked about yet, or that have changed since."""
@@ -86,6 +87,7 @@ class FolderTrust:
 
     def trust(self, files: Sequence[ProjectFile]) -> None:
         """Trust files from now on, those by content as `shown` has them. Raises SettingsError."""
+        self._read_data.update(self._shown_data)
         contents = {file.name: TrustedContent.of(self._content(file)) for file in files if file.by_content}
         names = [file.name for file in files if not file.by_content]
 
@@ -101,7 +103,7 @@ class FolderTrust:
 
     def trust_written(self, path: Path) -> None:
         """Trust an instruction file that was written at the user's word. Raises SettingsError."""
-        self.trust([file for file in self._instruction_files() if file.path == path])
+        self.trust([file for file in self._project.of(FileKind.INSTRUCTIONS) if file.path == path])
 
     def refuse(self, files: Sequence[ProjectFile]) -> None:
         """Do not ask about files again; what was trusted of them no longer is. Raises SettingsError."""
@@ -124,14 +126,18 @@ class FolderTrust:
 
     def shown(self, files: Sequence[ProjectFile]) -> str:
         """Return the contents of files for the user to read, of a changed one what changed."""
+        self._shown_data = {file.name: self._content(file) for file in files if file.by_content}
         return "\n".join(self._shown(file) for file in files)
 
     @property
     def line(self) -> str:
         """One line that names what is not read; empty if there is nothing."""
-        names = [printable(file.name, 80) for file in self.unread()]
-        if not names:
+        unread = self.unread()
+        if not unread:
             return ""
+        names = [printable(file.name, 80) for file in unread[:_MAX_NAMED]]
+        if len(unread) > _MAX_NAMED:
+            names.append(f"and {len(unread) - _MAX_NAMED} more")
         return f"Not read: {', '.join(names)} (this folder is not trusted: /trust, or --trust for one run)."
 
     def _load(self) -> FolderRecord:
@@ -140,27 +146,6 @@ class FolderTrust:
         except SettingsError as error:
             self.problem = str(error)
             return FolderRecord()
-
-    def _files(self) -> Iterator[ProjectFile]:
-        settings = self._settings_file()
-        if settings is not None:
-            yield settings
-        yield from self._instruction_files()
-
-    def _settings_file(self) -> ProjectFile | None:
-        path = self.folder / PROJECT_FILE
-        if not is_file_inside(path, self.root) or _is_same(path, self._paths.config_file):
-            return None
-        return ProjectFile(path, self._name(path), by_content=True)
-
-    def _instruction_files(self) -> Iterator[ProjectFile]:
-        above = [folder for folder in self.folder.parents if folder.is_relative_to(self.root)]
-        for folder in (*reversed(above), self.folder):
-            for name in INSTRUCTION_NAMES:
-                path = folder / name
-                if is_file_inside(path, self.root):
-                    yield ProjectFile(path, self._name(path))
-                    break
 
     def _is_trusted(self, file: ProjectFile) -> bool:
         if self.everything:
@@ -174,7 +159,7 @@ class FolderTrust:
         """Return a file's bytes, which are read once: what was shown or compared is what is used."""
         if file.name not in self._read_data:
             try:
-                self._read_data[file.name] = read_inside(file.path, self.root, _MAX_SETTINGS + 1)
+                self._read_data[file.name] = read_inside(file.path, self.root, MAX_BYTES + 1)
             except OSError:
                 self._read_data[file.name] = b""
         return self._read_data[file.name]
@@ -197,9 +182,6 @@ class FolderTrust:
         lines = list(changed) or ["(only in characters that cannot be shown)"]
         return "\n".join([f"── {name} has changed", "", *lines, ""])
 
-    def _name(self, path: Path) -> str:
-        return path.relative_to(self.root).as_posix()
-
 
 def find_root(folder: Path) -> Path:
     """Return the root of the repository that a resolved folder is in, or the folder itself."""
@@ -214,10 +196,3 @@ def find_root(folder: Path) -> Path:
 
 def _united(before: Iterable[str], more: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*before, *more)))
-
-
-def _is_same(path: Path, other: Path) -> bool:
-    try:
-        return other.exists() and path.samefile(other)
-    except OSError:
-        return False

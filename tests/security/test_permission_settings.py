@@ -8,7 +8,8 @@ import pytest
 
 from rolling_chat.settings.errors import SettingsError
 from rolling_chat.settings.load import load_settings
-from rolling_chat.settings.trust import PROJECT_FILE, FolderTrust
+from rolling_chat.settings.project_files import PROJECT_FILE
+from rolling_chat.settings.trust import FolderTrust
 from tests.support.tui import make_paths
 
 ALLOW = "[agent.permissions]\nallow = ['run_command(git *)']\n"

@@ -15,8 +15,9 @@ from rolling_chat.context.config import ContextConfig
 from rolling_chat.settings.errors import SettingsError
 from rolling_chat.settings.load import load_settings, shown
 from rolling_chat.settings.paths import Paths, find_paths
+from rolling_chat.settings.project_files import PROJECT_FILE
 from rolling_chat.settings.schema import ContextSettings, ModelSettings, Settings
-from rolling_chat.settings.trust import PROJECT_FILE, FolderTrust
+from rolling_chat.settings.trust import FolderTrust
 
 Load = Callable[..., Settings]
 

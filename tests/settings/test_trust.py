@@ -11,7 +11,8 @@ import pytest
 from rolling_chat.settings.errors import SettingsError
 from rolling_chat.settings.folders import change_record, read_record, record_file
 from rolling_chat.settings.load import load_settings
-from rolling_chat.settings.trust import PROJECT_FILE, FolderTrust
+from rolling_chat.settings.project_files import PROJECT_FILE, FileKind
+from rolling_chat.settings.trust import FolderTrust
 from tests.support.tui import make_paths
 
 
@@ -192,3 +193,108 @@ def test_settings_that_a_project_may_never_make_stay_a_warning(project: Path) ->
     settings = load_settings(make_paths(project.parent / "home"), project, {}, trust=trust)
     assert (settings.model, settings.agent.approvals) == ("", "ask")
     assert len(settings.warnings) == 2
+
+
+@pytest.fixture
+def laden(project: Path) -> Path:
+    """A repository that brings along a file of each kind, and a working folder in it."""
+    for name, text in {
+        ".agents/skills/pdf/SKILL.md": "---\nname: pdf\ndescription: d\n---\n",
+        ".agents/skills/notes.txt": "no skill",
+        ".claude/commands/git/commit.md": "Commit.",
+        ".agents/hooks.json": '{"hooks": {}}',
+        ".mcp.json": '{"mcpServers": {}}',
+        "src/.agents/commands/test.md": "Test.",
+    }.items():
+        (project / name).parent.mkdir(parents=True, exist_ok=True)
+        (project / name).write_text(text)
+    return project
+
+
+BY_CONTENT = [
+    ".agents/skills/pdf/SKILL.md", ".claude/commands/git/commit.md", ".agents/hooks.json", ".mcp.json",
+]  # fmt: skip
+
+
+def test_each_kind_is_asked_about_by_its_name(laden: Path) -> None:
+    found = {file.name: file.kind for file in trust_of(laden / "src").undecided()}
+    assert found == {
+        "AGENTS.md": FileKind.INSTRUCTIONS,
+        ".agents/skills/pdf/SKILL.md": FileKind.SKILL,
+        ".claude/commands/git/commit.md": FileKind.COMMAND,
+        "src/.agents/commands/test.md": FileKind.COMMAND,
+        ".agents/hooks.json": FileKind.HOOKS,
+        ".mcp.json": FileKind.MCP_SERVERS,
+    }
+
+
+@pytest.mark.parametrize("name", BY_CONTENT)
+def test_what_can_run_code_is_trusted_as_it_reads(name: str, laden: Path) -> None:
+    trust = trust_of(laden)
+    asked = trust.undecided()
+    kind = next(file.kind for file in asked if file.name == name)
+    assert trust.contents(kind) == ()
+    before = (laden / name).read_bytes()
+    trust.trust(asked)
+    assert [file.data for file in trust_of(laden).contents(kind)] == [before]
+    (laden / name).write_text("touch made")
+    again = trust_of(laden)
+    assert names(again.undecided()) == [name]
+    assert again.contents(kind) == ()
+    assert f"── {name} has changed" in again.shown(again.undecided())
+    assert "+touch made" in again.shown(again.undecided())
+
+
+def test_during_a_run_only_what_is_read_again_is_compared_again(laden: Path) -> None:
+    trust = trust_of(laden)
+    trust.trust(trust.undecided())
+    for name in BY_CONTENT:
+        (laden / name).write_text("other")
+    trust.look_again()
+    assert names(trust.unread()) == [".claude/commands/git/commit.md", ".agents/skills/pdf/SKILL.md"]
+    assert [file.data for file in trust.contents(FileKind.HOOKS)] == [b'{"hooks": {}}']
+
+
+def test_what_was_shown_is_trusted_also_if_it_is_compared_again_meanwhile(laden: Path) -> None:
+    trust = trust_of(laden)
+    asked = trust.undecided()
+    trust.shown(asked)
+    (laden / ".claude/commands/git/commit.md").write_text("touch made")
+    trust.look_again()
+    trust.trust(asked)
+    assert trust.contents(FileKind.COMMAND)[0].data == b"Commit."
+    trust.look_again()
+    assert names(trust.unread()) == [".claude/commands/git/commit.md"]
+
+
+def test_what_leads_out_of_the_repository_is_not_the_projects(laden: Path) -> None:
+    outside = laden.parent / "outside"
+    (outside / "evil").mkdir(parents=True)
+    (outside / "evil" / "SKILL.md").write_text("x")
+    (outside / "evil.md").write_text("x")
+    (laden / ".agents" / "skills" / "link").symlink_to(outside / "evil")
+    (laden / ".agents" / "skills" / "loop").symlink_to("loop")
+    (laden / ".agents" / "commands").symlink_to(outside)
+    (laden / ".claude" / "commands" / "evil.md").symlink_to(outside / "evil.md")
+    (laden / ".claude" / "commands" / "again").symlink_to(".")
+    (laden / "src" / ".mcp.json").symlink_to("/dev/zero")
+    assert not [file.name for file in trust_of(laden / "src").undecided() if "evil" in file.name]
+    assert len(trust_of(laden / "src").undecided()) == 6
+
+
+def test_a_folder_of_thousands_of_skills_is_told_in_a_line(laden: Path) -> None:
+    for number in range(300):
+        folder = laden / ".agents" / "skills" / f"s{number}"
+        folder.mkdir()
+        (folder / "SKILL.md").write_text("x")
+    trust = trust_of(laden)
+    assert len(trust.unread()) <= 205
+    assert trust.line.count("SKILL.md") <= 6
+    assert "more (this folder is not trusted" in trust.line
+
+
+def test_the_users_own_folder_of_skills_is_not_the_projects(laden: Path) -> None:
+    paths = replace(make_paths(_home(laden)), shared_folder=laden / ".agents")
+    kinds = {file.kind for file in FolderTrust(laden, paths).undecided()}
+    assert FileKind.SKILL not in kinds
+    assert FileKind.HOOKS not in kinds

@@ -36,7 +36,8 @@ _SECRET_VARIABLES = (
 TEMPORARY_FOLDERS = (Path("/tmp"), Path("/var/tmp"))  # noqa: S108  # the system's
 _SOCKETS = ("tmux-*", ".X11-unix", ".ICE-unix", "ssh-*")  # of terminals, desktops and agents
 
-_INSTRUCTIONS = ("AGENTS.md", "CLAUDE.md")
+# what the model is told, or what runs by itself, once the folder is trusted
+_BROUGHT_ALONG = ("AGENTS.md", "CLAUDE.md", ".agents", ".claude", ".mcp.json")
 _GIT_SETTINGS = ("config", "config.worktree", "commondir", "worktrees")
 # it sends git elsewhere for settings and hooks, and its place cannot be taken: git reads any file there
 _COMMON = "commondir"
@@ -141,7 +142,7 @@ class _Protected:
 
 def _find_protected(folder: Path) -> _Protected:
     found = _Protected()
-    for path in (folder / name for name in _INSTRUCTIONS):
+    for path in (folder / name for name in _BROUGHT_ALONG):
         if os.path.lexists(path):
             _protect(path, found, folder)
         else:

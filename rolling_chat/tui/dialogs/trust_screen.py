@@ -1,7 +1,8 @@
-"""The question whether to trust what a folder brings along: instructions and settings of its own."""
+"""The question whether to trust what a folder brings along: instructions, settings, commands and so on."""
 
 from __future__ import annotations
 
+import itertools
 import logging
 import time
 from collections.abc import Callable
@@ -20,9 +21,12 @@ if TYPE_CHECKING:
 
     from textual.app import App, ComposeResult
 
-    from rolling_chat.settings.trust import FolderTrust, ProjectFile
+    from rolling_chat.settings.project_files import ProjectFile
+    from rolling_chat.settings.trust import FolderTrust
 
 _log = logging.getLogger("rolling_chat.tui")
+
+_MAX_NAMED = 6  # files of a kind
 
 TRUST, SHOW, NOT_NOW, NEVER = "trust", "show", "not now", "never"
 _ANSWERS = (
@@ -102,9 +106,14 @@ async def ask_for_trust(
 
 def _describe(trust: FolderTrust, files: Sequence[ProjectFile]) -> str:
     lines = [f"{trust.root} has files that would be used here:", ""]
-    for file in files:
-        what = "settings" if file.by_content else "instructions for the model, in every request"
-        changed = ", changed since you trusted them" if trust.has_changed(file) else ""
-        lines.append(f"  {file.name}: {what}{changed}")
+    for kind, group in itertools.groupby(files, lambda file: file.kind):
+        named = list(group)
+        lines += [f"  {_name(trust, file)}: {kind.words}" for file in named[:_MAX_NAMED]]
+        if len(named) > _MAX_NAMED:
+            lines.append(f"  and {len(named) - _MAX_NAMED:,} more of this kind")
     lines += ["", "They may come from somebody else. Nothing in them is used yet."]
     return "\n".join(lines)
+
+
+def _name(trust: FolderTrust, file: ProjectFile) -> str:
+    return f"{file.name} (changed since you trusted it)" if trust.has_changed(file) else file.name

@@ -9,8 +9,9 @@ from textual.pilot import Pilot
 
 from rolling_chat.agent import Chat
 from rolling_chat.settings.load import load_settings
+from rolling_chat.settings.project_files import PROJECT_FILE
 from rolling_chat.settings.themes import load_themes
-from rolling_chat.settings.trust import PROJECT_FILE, FolderTrust
+from rolling_chat.settings.trust import FolderTrust
 from rolling_chat.tui.dialogs.trust_screen import TrustScreen
 from rolling_chat.tui.screens.chat_screen import ChatScreen
 from rolling_chat.tui.start import StartingApp
@@ -107,3 +108,21 @@ async def test_never_is_kept(folder: Path) -> None:
         await pilot.press("4", "enter")
         await opened(pilot)
     assert FolderTrust(folder, paths).undecided() == ()
+
+
+async def test_every_kind_is_named_and_many_of_one_kind_are_counted(folder: Path) -> None:
+    for number in range(40):
+        skill = folder / ".agents" / "skills" / f"skill-{number:02}"
+        skill.mkdir(parents=True)
+        (skill / "SKILL.md").write_text("x")
+    (folder / ".agents" / "hooks.json").write_text("{}")
+    trust = FolderTrust(folder, make_paths(folder.parent / "home"))
+    async with starting(folder, trust).run_test(size=(100, 44)) as pilot:
+        await asked(pilot)
+        await reads(
+            pilot,
+            ".agents/skills/skill-00/SKILL.md: a skill",
+            "and 34 more of this kind",
+            ".agents/hooks.json: hooks, which run commands by themselves",
+        )
+        await pilot.press("escape")
