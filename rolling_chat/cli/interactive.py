@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 _SWITCH_INTERVAL = 0.0005
 
 
+_BROWSER_DRIVER = "rolling_chat.web.driver:BrowserDriver"  # set by `rolling-chat serve`
+
+
 def run_chat(options: Options, paths: Paths) -> int:
     """Open the chat on the screen; on the way out, print the command that comes back to it."""
     look_briefly()
@@ -55,4 +58,6 @@ def run_chat(options: Options, paths: Paths) -> int:
 
 
 def _has_terminal() -> bool:
+    if os.environ.get("TEXTUAL_DRIVER") == _BROWSER_DRIVER:
+        return True
     return bool(sys.stdin and sys.stdin.isatty() and sys.stdout and sys.stdout.isatty())

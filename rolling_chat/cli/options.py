@@ -42,3 +42,4 @@ class Options(argparse.Namespace):
     schema: bool
     provider: str
     shell: str
+    port: int

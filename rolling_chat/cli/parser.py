@@ -145,6 +145,7 @@ def _add_commands(parser: _Parser) -> None:
     _add_settings_command(commands)
     _add_logins(commands)
     _add_completion(commands)
+    _add_serve(commands)
     doctor = commands.add_parser(
         "doctor", help="show versions, folders, model, encodings, and what is missing"
     )
@@ -373,6 +374,15 @@ def _add_completion(commands: argparse._SubParsersAction[_Parser]) -> None:
     )
     completion.set_defaults(run="rolling_chat.cli.completion:run_completion")
     completion.add_argument("shell", choices=SHELLS)
+
+
+def _add_serve(commands: argparse._SubParsersAction[_Parser]) -> None:
+    serve = commands.add_parser("serve", help="show the chat in a browser on this machine")
+    serve.set_defaults(run="rolling_chat.cli.serve:run_serve")
+    serve.add_argument("--port", metavar="N", type=_whole, default=8000, help="0: any (default: 8000)")
+    serve.add_argument(
+        "words", metavar="-- OPTIONS", nargs="*", help="options for each chat, such as -- --model NAME"
+    )
 
 
 def _whole(text: str) -> int:

@@ -133,6 +133,12 @@ class RollingChatApp(App[None]):
             raise RuntimeError("no chat is open yet")
         return self._chat
 
+    @property
+    def saved_session(self) -> str:
+        """The id of the open session, once something is saved of it; empty before."""
+        chat = self._chat
+        return chat.session.info.id if chat is not None and chat.session.conversation.recent else ""
+
     def show_first(self) -> None:
         """Push the first screen: the chat's."""
         self.push_screen(self.chat_screen())

@@ -50,8 +50,8 @@ function _shtab_rolling_chat_using
   test "$_shtab_rolling_chat_cmdpath" = "$argv"
 end
 
-set -g _shtab_rolling_chat_commands sessions 'sessions list' 'sessions show' 'sessions export' 'sessions delete' 'sessions search' 'sessions import' replay inspect models usage settings login logout completion doctor
-set -g _shtab_rolling_chat_opts_with_value --api-base --approvals --by --format --input-format --json-schema --limit --max-input-tokens --max-iterations --model --output-format --print --reserved-output-tokens --resume --svg --tools -c -p
+set -g _shtab_rolling_chat_commands sessions 'sessions list' 'sessions show' 'sessions export' 'sessions delete' 'sessions search' 'sessions import' replay inspect models usage settings login logout completion serve doctor
+set -g _shtab_rolling_chat_opts_with_value --api-base --approvals --by --format --input-format --json-schema --limit --max-input-tokens --max-iterations --model --output-format --port --print --reserved-output-tokens --resume --svg --tools -c -p
 
 complete -c rolling-chat -e
 complete -c rolling-chat -f
@@ -130,6 +130,9 @@ complete -c rolling-chat -n '_shtab_rolling_chat_using logout' -s h -l help -d '
 complete -c rolling-chat -n '_shtab_rolling_chat_using; and test $_shtab_rolling_chat_npos -eq 0' -a completion -d 'print the completion of this command line for a shell'
 complete -c rolling-chat -n '_shtab_rolling_chat_using completion' -s h -l help -d 'show this help message and exit'
 complete -c rolling-chat -n '_shtab_rolling_chat_using completion; and test $_shtab_rolling_chat_npos -eq 0' -ka "bash zsh fish" -d shell
+complete -c rolling-chat -n '_shtab_rolling_chat_using; and test $_shtab_rolling_chat_npos -eq 0' -a serve -d 'show the chat in a browser on this machine'
+complete -c rolling-chat -n '_shtab_rolling_chat_using serve' -s h -l help -d 'show this help message and exit'
+complete -c rolling-chat -n '_shtab_rolling_chat_using serve' -l port -x -d '0: any (default: 8000)'
 complete -c rolling-chat -n '_shtab_rolling_chat_using; and test $_shtab_rolling_chat_npos -eq 0' -a doctor -d 'show versions, folders, model, encodings, and what is missing'
 complete -c rolling-chat -n '_shtab_rolling_chat_using doctor' -s h -l help -d 'show this help message and exit'
 complete -c rolling-chat -n '_shtab_rolling_chat_using doctor' -l model -x -d 'the model to ask'

@@ -17,6 +17,7 @@ _shtab_rolling_chat_commands() {
     logout:'take a provider'"'"'s API key out of the keyring'
     models:'list the models that can be reached, with windows and prices; fetch a newer catalog'
     replay:'Build every prompt that would have been sent, as the rolling pipeline plans it.'
+    serve:'show the chat in a browser on this machine'
     sessions:'list, search, show, export, import or delete saved sessions'
     settings:'list the settings that apply in this folder, and where each comes from'
     usage:'what all sessions have used and cost, by day, model or folder'
@@ -132,6 +133,15 @@ _shtab_rolling_chat_replay_options=(
 # guard to ensure default positional specs are added only once per session
 _shtab_rolling_chat_replay_defaults_added=0
 
+_shtab_rolling_chat_serve_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--port[0\: any (default\: 8000)]:N:"
+  "(*)::options for each chat, such as -- --model NAME:"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_rolling_chat_serve_defaults_added=0
+
 _shtab_rolling_chat_sessions_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
 )
@@ -237,6 +247,7 @@ _shtab_rolling_chat() {
         logout) _arguments -C -s $_shtab_rolling_chat_logout_options ;;
         models) _arguments -C -s $_shtab_rolling_chat_models_options ;;
         replay) _arguments -C -s $_shtab_rolling_chat_replay_options ;;
+        serve) _arguments -C -s $_shtab_rolling_chat_serve_options ;;
         sessions) _shtab_rolling_chat_sessions ;;
         settings) _arguments -C -s $_shtab_rolling_chat_settings_options ;;
         usage) _arguments -C -s $_shtab_rolling_chat_usage_options ;;

@@ -1,0 +1,1 @@
+"""The chat in a browser, on this machine only (extra `web`)."""
