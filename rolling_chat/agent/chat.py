@@ -20,7 +20,7 @@ from rolling_chat.agent.turn.running import EventQueue, RunningTurn
 from rolling_chat.agent.turn.waiting import WaitingMessages
 from rolling_chat.context import count_tokens
 from rolling_chat.events import AskPermission, Event, Listener, Noticed, Outcome, TurnEnded, TurnStarted
-from rolling_chat.messages import Ending, Usage
+from rolling_chat.messages import Ending, JsonObject, Usage
 from rolling_chat.providers.background_thread import in_background
 from rolling_chat.providers.model_ref import ModelRef
 from rolling_chat.sessions.records import SearchHit, SessionInfo
@@ -236,6 +236,13 @@ class Chat:
     async def warm_counting(self) -> None:
         """Load what the first report needs, in a thread; 0.3 seconds the first time."""
         await in_background(partial(_load_counting, self.session.model))
+
+    async def user_status(self, facts: JsonObject) -> str:
+        """Return the line of the user's status command, which is told `facts`."""
+        # not before the first paint: it comes with what runs commands
+        from rolling_chat.agent.status_command import run_status_command  # noqa: PLC0415
+
+        return await run_status_command(self._runtime, facts)
 
     async def remove_leftovers(self) -> None:
         """Remove temporary files that a killed process left where tools changed files of this folder."""

@@ -180,6 +180,10 @@ class ScreenSettings:
         help="What calls you back: a notification on the desktop where the terminal can, or the bell.",
     )
     vim: bool = key(False, bool, help="Vim's keys in the prompt box: Esc begins them, i types again.")
+    # it runs: not for a project to choose
+    status_command: str = key(
+        "", str, never_project=True, help="A command whose first line of output is the last row but one."
+    )
 
 
 @dataclass(frozen=True, slots=True)

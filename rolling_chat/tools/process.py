@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import os
+import tempfile
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -83,8 +84,9 @@ async def run_process(
     pass_fds: Sequence[int] = (),
     on_output: Callable[[bytes], None] | None = None,
     is_sandboxed: bool = False,
+    standard_input: bytes = b"",
 ) -> Ended:
-    """Run a program with its output and errors interleaved and nothing on its standard input.
+    """Run a program with its output and errors interleaved, and `standard_input` on its standard input.
 
     `pass_fds` are descriptors that it inherits; `on_output` gets the output as it comes; `is_sandboxed`: the
     program is a sandbox, and keeps a process of its own around what it leaves running. After `timeout`
@@ -98,7 +100,16 @@ async def run_process(
     try:
         close = await listen(pipe, reading)
         try:
-            process = await _start(arguments, folder, environ, pass_fds, writing, is_sandboxed=is_sandboxed)
+            with _as_file(standard_input) as stdin:
+                process = await _start(
+                    arguments,
+                    folder,
+                    environ,
+                    pass_fds,
+                    stdin=stdin,
+                    writing=writing,
+                    is_sandboxed=is_sandboxed,
+                )
         except BaseException:
             close()
             raise
@@ -127,13 +138,26 @@ async def run_process(
     return Ended(output, process.returncode or 0, timed_out, left)
 
 
+@contextmanager
+def _as_file(data: bytes) -> Iterator[int]:
+    """Yield a descriptor from which `data` can be read, however much it is and whether anybody reads it."""
+    if not data:
+        yield asyncio.subprocess.DEVNULL
+        return
+    with tempfile.TemporaryFile() as file:
+        file.write(data)
+        file.seek(0)
+        yield file.fileno()
+
+
 async def _start(
     arguments: Sequence[str],
     folder: Path,
     environ: Mapping[str, str],
     pass_fds: Sequence[int],
-    writing: int,
     *,
+    stdin: int,
+    writing: int,
     is_sandboxed: bool,
 ) -> asyncio.subprocess.Process:
     """Start a program in a group of its own; cancelled meanwhile, it is seen started and then ended.
@@ -148,7 +172,7 @@ async def _start(
                 *arguments,
                 cwd=folder,
                 env={**environ, **CHILDREN.mark},
-                stdin=asyncio.subprocess.DEVNULL,
+                stdin=stdin,
                 pass_fds=pass_fds,
                 stdout=writing,
                 stderr=writing,

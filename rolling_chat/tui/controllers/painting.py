@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from rolling_chat.context.report import PromptReport
     from rolling_chat.tui.controllers.find_controller import FindController
     from rolling_chat.tui.controllers.meter import Meter
+    from rolling_chat.tui.controllers.user_status import UserStatusController
     from rolling_chat.tui.state.screen_state import ScreenState
     from rolling_chat.tui.widgets.keys import Moment
     from rolling_chat.tui.widgets.prompt_box import PromptBox
@@ -87,9 +88,12 @@ class Painter:
     change is done.
     """
 
-    def __init__(self, screen: Canvas, meter: Meter, clock: Callable[[], float]) -> None:
+    def __init__(
+        self, screen: Canvas, meter: Meter, user_status: UserStatusController, clock: Callable[[], float]
+    ) -> None:
         self._screen = screen
         self._meter = meter
+        self._user_status = user_status
         self._clock = clock
         self._painted = -1
         self._fated: tuple[PromptReport, int] | None = None
@@ -141,6 +145,7 @@ class Painter:
             self.paint_rows()
             is_summarized = screen.chat.session.summaries.is_worth_saying(self._meter.report)
             screen.query_one(Banner).show(shown=is_summarized)
+            self._user_status.follow(self._meter.report, self._meter.usage, busy=screen.state.busy)
             screen.query_one(TodoRows).show(screen.chat.session.todo, screen.size.height)
             self._show_fates(screen.transcript)
 

@@ -28,6 +28,7 @@ from rolling_chat.tui.controllers.meter import Meter
 from rolling_chat.tui.controllers.painting import Painter
 from rolling_chat.tui.controllers.question_slot import Asking
 from rolling_chat.tui.controllers.turn_controller import TurnController
+from rolling_chat.tui.controllers.user_status import UserStatusController
 from rolling_chat.tui.dialogs.help_screen import HelpScreen
 from rolling_chat.tui.screens.composing import CroppedCompositor
 from rolling_chat.tui.screens.reader import ReaderScreen
@@ -43,7 +44,7 @@ from rolling_chat.tui.widgets.keys import KeyBar, Moment, bindings_of
 from rolling_chat.tui.widgets.prompt_box import PromptBox
 from rolling_chat.tui.widgets.question import Question
 from rolling_chat.tui.widgets.search_line import SearchLine
-from rolling_chat.tui.widgets.status import StatusLine
+from rolling_chat.tui.widgets.status import StatusLine, UserStatus
 from rolling_chat.tui.widgets.todo_rows import TodoRows
 from rolling_chat.tui.widgets.transcript import Transcript
 from rolling_chat.tui.widgets.waiting import WaitingList
@@ -99,7 +100,7 @@ class ChatScreen(ReaderScreen):
         self.drafts = DraftController(
             self, self._asking, self._turns, self._commands, self._meter, paths=paths
         )
-        self._painter = Painter(self, self._meter, clock)
+        self._painter = Painter(self, self._meter, UserStatusController(self), clock)
         self._newline_key = "ctrl+j"
 
     def compose(self) -> ComposeResult:
@@ -117,6 +118,7 @@ class ChatScreen(ReaderScreen):
         yield StatusLine(id="status")
         yield Gauge(id="gauge")
         yield PromptFrame(self.drafts.make_box(completion, search))
+        yield UserStatus(id="user-status")
         yield KeyBar(id="keys")
         yield Static("", id="too-small", markup=False)
 

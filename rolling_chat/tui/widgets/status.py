@@ -2,20 +2,50 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
 from rich.text import Text
 from textual.widget import Widget
 
-from rolling_chat.text import one_line
+from rolling_chat.text import one_line, visible
 from rolling_chat.tui.widgets.header import cut
 
 if TYPE_CHECKING:
     from textual.app import RenderResult
 
+_COLOR = re.compile(r"(\x1b\[[0-9;]*m)")
+_MAX_LINE = 2_000  # characters of a line before its colors are read
 _SPIN = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 _SPINS_A_SECOND = 8
+
+
+class UserStatus(Widget):
+    """A row with a line that the user's own command wrote, in its colors; hidden without one."""
+
+    DEFAULT_CSS = """
+    UserStatus { height: 1; padding: 0 1; background: $background; color: $text-muted; display: none; }
+    """
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._line = Text()
+
+    def show(self, line: str) -> None:
+        """Draw a line, which may hold ANSI colors and nothing else that a terminal obeys."""
+        pieces = _COLOR.split(line[:_MAX_LINE])
+        # every other piece is a color; the rest is text
+        kept = "".join(piece if at % 2 else visible(piece, tabs=True) for at, piece in enumerate(pieces))
+        self._line = Text.from_ansi(kept, no_wrap=True, end="")
+        self.display = bool(self._line.plain.strip())
+        self.refresh()
+
+    def render(self) -> RenderResult:
+        """Draw the row."""
+        line = self._line.copy()
+        line.truncate(self.size.width, overflow="ellipsis")
+        return line
 
 
 class StatusLine(Widget):
