@@ -201,6 +201,15 @@ class ToolProgress:
 
 
 @dataclass(frozen=True, slots=True)
+class TaskEvent:
+    """An event of the turn that a running `task` call has in a session of its own, named by its id."""
+
+    call: ToolCall
+    session_id: str
+    event: Event
+
+
+@dataclass(frozen=True, slots=True)
 class ToolEnded:
     """A tool's result is stored; `message.ending` tells failed, refused and cancelled apart."""
 
@@ -278,6 +287,7 @@ Event: TypeAlias = (
     | PermissionAnswered
     | ToolStarted
     | ToolProgress
+    | TaskEvent
     | ToolEnded
     | Noticed
     | TurnEnded

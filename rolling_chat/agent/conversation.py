@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import logging
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
@@ -10,6 +11,7 @@ from dataclasses import replace
 from functools import partial
 
 from rolling_chat.agent.request.counting import SessionCounts
+from rolling_chat.agent.task_results import task_extras
 from rolling_chat.context.turns import SAME_TURN, TURN
 from rolling_chat.events import Listener
 from rolling_chat.messages import (
@@ -25,8 +27,9 @@ from rolling_chat.messages import (
 )
 from rolling_chat.partly_read import PartlyRead
 from rolling_chat.providers.background_thread import in_background
-from rolling_chat.sessions.records import StoreError, Stretch
+from rolling_chat.sessions.records import AskedBy, StoreError, Stretch
 from rolling_chat.sessions.store import SessionStore
+from rolling_chat.task_record import TASK
 from rolling_chat.text import normalize_text
 
 log = logging.getLogger("rolling_chat.agent.conversation")
@@ -235,10 +238,13 @@ class Conversation:
         content = normalize_text(text) or "[no output]"
         if len(shown) > _MAX_SHOWN:
             shown = f"{shown[:_MAX_SHOWN]}\n… and more, which /diff shows"
-        extras = {SHOWN: normalize_text(shown)} if shown else None
+        extras = {SHOWN: normalize_text(shown)} if shown else {}
+        if call.name == TASK:
+            extras |= task_extras(self.store, self._asked_by(), content, ending)
         message = Message(
-            "tool", content, tool_call_id=call.id, name=call.name or None, extras=extras, ending=ending
-        )
+            "tool", content, tool_call_id=call.id, name=call.name or None, extras=extras or None,
+            ending=ending,
+        )  # fmt: skip
         return self._append(message, files)
 
     def begin_reply(self, made_by: MadeBy) -> str:
@@ -275,6 +281,11 @@ class Conversation:
         """The id of the newest reply, whose calls are being answered; empty if there is none."""
         replies = (message.id for message in reversed(self._messages) if message.role == "assistant")
         return next(replies, "")
+
+    def _asked_by(self) -> AskedBy:
+        """Return the first call of the last reply that has no result yet."""
+        answered = itertools.takewhile(lambda one: one.role == "tool", reversed(self._messages))
+        return AskedBy(self.reply_id, len(list(answered)))
 
     def open_calls(self) -> tuple[ToolCall, ...]:
         """Return the calls of the last reply that have no result yet, in order."""

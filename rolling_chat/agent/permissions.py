@@ -251,6 +251,11 @@ def written_calls_line(model: str, *, can_ask: bool = True) -> str:
     )
 
 
+def asked_by(asker: str, title: str) -> str:
+    """Return the title of a question, with the task that asks, if it is one."""
+    return f"{asker} asks: {title[0].lower()}{title[1:]}" if asker else title
+
+
 def refused_by_user(words: str) -> str:
     """Return the tool result for a call that the user refused, with the user's words."""
     if not words:

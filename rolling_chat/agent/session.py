@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -47,6 +48,7 @@ from rolling_chat.agent.turn.oversized import (
 )
 from rolling_chat.agent.turn.running import TurnGate
 from rolling_chat.agent.turn.sandboxing import Sandboxing
+from rolling_chat.agent.turn.tasks import TaskRunner, TaskScope
 from rolling_chat.agent.turn.tool_calls import CallRunner
 from rolling_chat.agent.turn.waiting import WaitingMessages
 from rolling_chat.events import Emit, Listener, Noticed
@@ -66,8 +68,8 @@ class Session:
     """One open session.
 
     One that another process has open is opened to follow: `holder` says who has it, nothing of it is
-    written, and `refresh` reads what the other wrote. Raises SettingsError, StoreError and ToolError when it
-    cannot be opened.
+    written, and `refresh` reads what the other wrote. `scope` is for the session of a task that runs. Raises
+    SettingsError, StoreError and ToolError when it cannot be opened.
     """
 
     def __init__(
@@ -80,18 +82,22 @@ class Session:
         address: str | None,
         rolling: bool,
         model_line: str,
+        scope: TaskScope | None = None,
     ) -> None:
         self._runtime = runtime
-        self.permissions = Permissions.of(runtime, listener)
+        self._scope = scope
+        self.permissions = Permissions.of(runtime, listener) if scope is None else scope.permissions
+        agent = runtime.settings.agent
         self.state = SessionState(
             runtime, info, model=model, address=address, rolling=rolling,
-            tools=choose_tools(runtime.settings.agent.tools), listener=listener,
+            tools=choose_tools(agent.tools, agent.task_models) if scope is None else scope.tools,
+            listener=listener,
         )  # fmt: skip
         self.conversation = self.state.conversation
         self.setup = self.state.setup
         self.planner = self.state.planner
         self.gate = TurnGate()
-        self.spending = Spending(runtime, info.id, listener)
+        self.spending = Spending(runtime, info.id, listener) if scope is None else scope.spending
         self.summarizer = Summarizer(runtime, self.planner, self.state.spend, self.gate, self.spending)
         self.summaries = Summaries(runtime, self.state, self.gate, self.summarizer, listener)
         self._counter = PromptCounter(runtime, self.planner)
@@ -242,8 +248,10 @@ class Session:
         return line
 
     def require_sendable(self) -> None:
-        """Raise ChatError while a turn runs or another process has the session open."""
+        """Raise ChatError while a turn runs or another process has the session open, and for a task's."""
         self.gate.require_idle()
+        if self.info.task_of:
+            raise ChatError("This is what was said in a task, to be read. /fork makes a copy to go on in.")
         self.state.make_ours()
         self.state.require_address()
 
@@ -256,14 +264,21 @@ class Session:
         runtime, setup, config = self._runtime, self.setup, self.setup.config
         tails = frozenset(name for name, end in config.tools.items() if end == "tail")
         environment = without_secrets(runtime.environ, runtime.settings.agent.environment)
-        memory = BranchMemory.of(self.conversation, self.planner)
+        memory, scope = BranchMemory.of(self.conversation, self.planner), self._scope
+        asker = scope.asker if scope is not None else ""
+        asking = scope.asking if scope is not None else asyncio.Lock()
+        tasks = self._task_runner(emit, asking) if scope is None else None
         calls = CallRunner(
-            self.conversation, setup.tools, self.permissions, Sandboxing.of(runtime, self.permissions),
+            self.conversation, setup.tools, self.permissions,
+            Sandboxing.of(runtime, self.permissions, asker),
             ToolContext(
                 runtime.folder, environment, memory, self._is_attached, self._last_seen,
-                opens=self.permissions.opens, session=self.info.id,
+                opens=self.permissions.opens, session=scope.owner if scope is not None else self.info.id,
             ),
             runtime.settings.agent.max_tool_calls, emit, tails, setup.tool_calls == "text",
+            tasks, asker,
+            reply_id=scope.reply_id if scope is not None else "",
+            asking=asking,
         )  # fmt: skip
         return AgentLoop(
             self.conversation, self.planner, self.preview.plan, runtime.provider, calls, emit,
@@ -271,6 +286,23 @@ class Session:
             self.mentions.attaching, self.spending, self.fallbacks, self.plan_mode,
             str(runtime.paths.log_file),
         )  # fmt: skip
+
+    def _task_runner(self, emit: Emit, asking: asyncio.Lock) -> TaskRunner:
+        return TaskRunner(
+            self._runtime, self.setup, self.conversation, self.permissions, self.spending, self.fallbacks,
+            asking, emit, self._open_task,
+        )  # fmt: skip
+
+    def _open_task(self, info: SessionInfo, scope: TaskScope) -> Session:
+        """Open the session of a task, which has rolling context on so that it never stalls."""
+        task = Session(
+            self._runtime, info, Listener(),
+            model=info.model, address=info.api_base, rolling=True, model_line="", scope=scope,
+        )  # fmt: skip
+        effort = self.setup.chosen_effort
+        if effort is not None and info.model == self.model:
+            task.state.use_effort(effort)
+        return task
 
     async def run_own(self, command: str) -> str:
         """Run a command for the user, as `run_command` would, and return its output and its exit code.
@@ -334,7 +366,7 @@ class Session:
         return self.gate.idle.is_set() and self.state.refresh()
 
     def usage_by_purpose(self) -> Mapping[str, tuple[int, Usage, int]]:
-        """Return by purpose, "answer" or "summary": the requests, their usage, and those of unknown price."""
+        """Return by purpose, "answer", "summary" or "task": requests, usage, and those of unknown price."""
         with in_words():
             rows = self._runtime.store.usage_rows("purpose", self.info.id)
         return {row.name: (row.requests, row.usage, row.unpriced) for row in rows}

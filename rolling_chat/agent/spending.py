@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from rolling_chat.agent.errors import ChatError
 from rolling_chat.agent.request.builder import PlannedRequest
@@ -26,7 +28,9 @@ class Spending:
 
     The next request is priced at the full price of its prompt, as if nothing was cached, and of an answer as
     long as the room reserved for it. `raised` is how much more of each limit the user has allowed, in
-    dollars; `told_unpriced`: the user knows that the model has no price.
+    dollars; `told_unpriced`: the user knows that the model has no price. `asker` is the task that sends the
+    requests, empty for the session itself, and asks while it has `asking`; `in_flight` are the prices of the
+    requests that several send at once and whose cost is not known yet.
     """
 
     runtime: Runtime
@@ -34,6 +38,17 @@ class Spending:
     listener: Listener
     raised: dict[str, float] = field(default_factory=dict)
     told_unpriced: bool = False
+    asker: str = ""
+    asking: asyncio.Lock | None = None
+    in_flight: dict[int, float] = field(default_factory=dict)
+
+    def named(self, asker: str, asking: asyncio.Lock) -> Spending:
+        """Return the same limits for a task, which names itself where it asks, while no other one does."""
+        return replace(self, asker=asker, asking=asking)
+
+    def settle(self) -> None:
+        """Forget the price of the request that was sent last: what it cost is in the store."""
+        self.in_flight.pop(id(self), None)
 
     async def check(self, planned: PlannedRequest) -> str:
         """Return a line for the user, if any; ask before a limit is passed.
@@ -49,6 +64,7 @@ class Spending:
             return self._unpriced(model, next(iter(limits)))
         for name, limit in limits.items():
             await self._keep(name, limit, price)
+        self.in_flight[id(self)] = price
         return ""
 
     def forbids(self, planned: PlannedRequest) -> str:
@@ -57,7 +73,7 @@ class Spending:
         if price is None or ModelRef.parse(planned.request.model).is_demo:
             return ""
         for name, limit in self._limits():
-            if self.spent(name) + price > limit + self.raised.get(name, 0.0):
+            if self._is_passed(name, limit, price):
                 return f"agent.{name}"
         return ""
 
@@ -95,17 +111,28 @@ class Spending:
             if limit:
                 yield name, limit
 
+    def _is_passed(self, name: str, limit: float, price: float) -> bool:
+        """Return whether a limit may be passed by a request of that price, and those that are under way."""
+        pending = sum(self.in_flight.values()) - self.in_flight.get(id(self), 0.0)
+        return self.spent(name) + pending + price > limit + self.raised.get(name, 0.0)
+
     async def _keep(self, name: str, limit: float, price: float) -> None:
-        spent, allowed = self.spent(name), limit + self.raised.get(name, 0.0)
-        if spent + price <= allowed:
+        if not self._is_passed(name, limit, price):
             return
+        async with self.asking or contextlib.nullcontext():
+            if self._is_passed(name, limit, price):  # the answer to another question may have raised it
+                await self._ask(name, limit, price)
+
+    async def _ask(self, name: str, limit: float, price: float) -> None:
+        pending = sum(self.in_flight.values()) - self.in_flight.get(id(self), 0.0)
+        spent, allowed = self.spent(name) + pending, limit + self.raised.get(name, 0.0)
         what = "This session" if name == SESSION else "Today"
         line = (
             f"{what} has cost {dollars(spent)}, and the next request may cost {dollars(price)}: "
             f"more than {dollars(allowed)} (agent.{name})"
         )
-        ask = self.listener.ask_spending
-        if ask is None or not await ask(SpendingQuestion(line, limit)):
+        ask, asked = self.listener.ask_spending, f"{self.asker}: {line}" if self.asker else line
+        if ask is None or not await ask(SpendingQuestion(asked, limit)):
             raise SpendingLimitError(f"Not sent: {line[0].lower()}{line[1:]}.")
         self.raised[name] = allowed - limit + max(limit, spent + price - allowed)
 

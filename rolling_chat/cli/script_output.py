@@ -14,6 +14,7 @@ from rolling_chat.events import (
     PromptPlanned,
     ReasoningAdded,
     RetryWaiting,
+    TaskEvent,
     TextAdded,
     ToolEnded,
     ToolStarted,
@@ -32,8 +33,9 @@ class ScriptOutput:
 
     def tell(self, event: Event) -> None:
         """Print an event of a turn as it comes."""
-        if self._format == "stream-json":
-            _print_event(event)
+        shown = _as_object(event) if self._format == "stream-json" else None
+        if shown is not None:
+            print_json(shown)
         if isinstance(event, RetryWaiting):
             reason = event.reason.rstrip(".")
             say(f"{reason}; trying again in {event.delay:.1f} s, for {event.left:.0f} s more at most")
@@ -69,41 +71,36 @@ class ScriptOutput:
         }
 
 
-def _print_event(event: Event) -> None:
+def _as_object(event: Event) -> dict[str, Json] | None:
+    """Return an event as the object that is printed of it; None for one that is not printed."""
     match event:
         case TextAdded(text=text):
-            print_json({"type": "text", "text": text})
+            return {"type": "text", "text": text}
         case ReasoningAdded(text=text):
-            print_json({"type": "reasoning", "text": text})
+            return {"type": "reasoning", "text": text}
         case PromptPlanned(report):
-            print_json({"type": "prompt", "context": report.totals()})
+            return {"type": "prompt", "context": report.totals()}
         case ToolStarted(call):
-            print_json(
-                {
-                    "type": "tool_call",
-                    "id": call.id,
-                    "name": call.name,
-                    "arguments": parsed_arguments(call.arguments),
-                }
-            )
+            arguments = parsed_arguments(call.arguments)
+            return {"type": "tool_call", "id": call.id, "name": call.name, "arguments": arguments}
         case ToolEnded(call=call, message=message):
-            print_json(
-                {"type": "tool_result", "id": call.id, "ending": message.ending.value, "text": message.text}
-            )
+            ending = message.ending.value
+            return {"type": "tool_result", "id": call.id, "ending": ending, "text": message.text}
         case RetryWaiting(attempt=attempt, left=left, delay=delay, reason=reason):
-            print_json(
-                {
-                    "type": "retry",
-                    "attempt": attempt,
-                    "seconds_left": round(left, 3),
-                    "delay": round(delay, 3),
-                    "reason": reason,
-                }
-            )
+            return {
+                "type": "retry",
+                "attempt": attempt,
+                "seconds_left": round(left, 3),
+                "delay": round(delay, 3),
+                "reason": reason,
+            }
         case Noticed(text=text):
-            print_json({"type": "notice", "text": text})
+            return {"type": "notice", "text": text}
+        case TaskEvent(call, session_id, inner):
+            shown = _as_object(inner)
+            return None if shown is None else {**shown, "task": call.id, "task_session": session_id}
         case _:
-            return
+            return None
 
 
 def print_json(value: Mapping[str, Json]) -> None:

@@ -55,7 +55,7 @@ async def _run(context: CommandContext, _argument: str) -> None:
     if not requests:
         context.say("Nothing was sent in this session yet.")
         return
-    names = {"answer": "answers", "summary": "summaries"}
+    names = {"answer": "answers", "summary": "summaries", "task": "tasks"}
     rows = [_row(names.get(purpose, purpose), count, usage) for purpose, (count, usage, _) in used.items()]
     rows.append(_row("all", requests, total))
     cached = 100 * total.cached_read_tokens / total.input_tokens if total.input_tokens else 0.0

@@ -13,13 +13,23 @@ from typing import Any
 
 from rolling_chat.sessions import summary_rows
 from rolling_chat.sessions.records import (
+    AskedBy,
     SessionAmbiguous,
     SessionChanges,
     SessionInfo,
     SessionNotFound,
     SessionState,
 )
-from rolling_chat.sessions.rows import insert, message_id, pack, pack_json, unpack, unpack_json, update
+from rolling_chat.sessions.rows import (
+    insert,
+    message_id,
+    message_number,
+    pack,
+    pack_json,
+    unpack,
+    unpack_json,
+    update,
+)
 from rolling_chat.sessions.text_index import is_damage
 from rolling_chat.sessions.tree import last_sealed, require_message
 from rolling_chat.text import one_line
@@ -34,13 +44,16 @@ _ID_CHARACTERS = 10
 _LISTED = 5
 
 _SELECT = (
-    "SELECT session.*, coalesce(message.depth, 0) AS messages"
+    "SELECT session.*, coalesce(message.depth, 0) AS messages, coalesce(asking.id, '') AS task_of"
     " FROM session LEFT JOIN message ON message.number = session.head"
+    " LEFT JOIN message AS asked ON asked.number = session.asked_by"
+    " LEFT JOIN session AS asking ON asking.number = asked.session"
 )
-# also where everything was taken back: what was said is still there
+_HAS_MESSAGE = "EXISTS (SELECT 1 FROM message AS said WHERE said.session = session.number)"
+# also where everything was taken back: what was said is still there; tasks are found in their session
 _SPOKEN_IN = (
-    "(head IS NOT NULL OR forked_at IS NOT NULL"
-    " OR EXISTS (SELECT 1 FROM message AS said WHERE said.session = session.number))"
+    f"session.asked_by IS NULL AND (session.head IS NOT NULL OR session.forked_at IS NOT NULL"
+    f" OR {_HAS_MESSAGE})"
 )
 _NEWEST_FIRST = " ORDER BY session.updated_at DESC, session.number DESC"
 
@@ -54,6 +67,7 @@ def create(
     title: str,
     parent: str,
     api_base: str | None,
+    asked_by: AskedBy | None,
     now: float,
 ) -> SessionInfo:
     """Add the row of an empty session."""
@@ -69,6 +83,11 @@ def create(
         "created_at": now,
         "updated_at": now,
     }
+    if asked_by is not None:
+        columns |= {
+            "asked_by": require_message(connection, asked_by.reply_id),
+            "asked_call": asked_by.call,
+        }
     return info(connection, _insert(connection, columns))
 
 
@@ -81,7 +100,7 @@ def find(connection: sqlite3.Connection, id_start: str) -> int:
     rows: list[sqlite3.Row] = []
     if start:
         rows = connection.execute(
-            f"{_SELECT} WHERE substr(id, 1, length(:s)) = :s {_NEWEST_FIRST}",
+            f"{_SELECT} WHERE substr(session.id, 1, length(:s)) = :s {_NEWEST_FIRST}",
             {"s": pack(start)},
         ).fetchall()
     if len(rows) == 1:
@@ -122,7 +141,7 @@ def listed(connection: sqlite3.Connection, folder: str | None, limit: int | None
     """Return the sessions that have messages, newest first."""
     where, values = f" WHERE {_SPOKEN_IN}", []
     if folder is not None:
-        where, values = f"{where} AND folder = ?", [pack(folder)]
+        where, values = f"{where} AND session.folder = ?", [pack(folder)]
     most = -1 if limit is None else max(limit, 0)
     try:
         rows = connection.execute(f"{_SELECT}{where}{_NEWEST_FIRST} LIMIT ?", (*values, most))
@@ -131,8 +150,9 @@ def listed(connection: sqlite3.Connection, folder: str | None, limit: int | None
         if not is_damage(error):
             raise
         _log.error("messages are damaged; listing the sessions without looking at them: %s", error)
-    where = where.replace(_SPOKEN_IN, "(head IS NOT NULL OR forked_at IS NOT NULL)")
-    statement = f"SELECT session.*, 0 AS messages FROM session{where}{_NEWEST_FIRST} LIMIT ?"  # noqa: S608 - ours
+    where = where.replace(f" OR {_HAS_MESSAGE}", "")
+    listing = f"SELECT session.*, 0 AS messages, '' AS task_of FROM session{where}"  # noqa: S608 - ours
+    statement = f"{listing}{_NEWEST_FIRST} LIMIT ?"
     return [_info(row, has_summary=False) for row in connection.execute(statement, (*values, most))]
 
 
@@ -184,11 +204,34 @@ def fork(connection: sqlite3.Connection, session: int, now: float) -> SessionInf
     return info(connection, number)
 
 
+def task_of_call(connection: sqlite3.Connection, asked_by: AskedBy) -> int | None:
+    """Return the session of the newest task that was begun for a call; None if there is none."""
+    row = connection.execute(
+        "SELECT max(number) FROM session WHERE asked_by = ? AND asked_call = ?",
+        (message_number(asked_by.reply_id), asked_by.call),
+    ).fetchone()
+    return None if row[0] is None else int(row[0])
+
+
+def tasks_of(connection: sqlite3.Connection, session: int) -> list[int]:
+    """Return the sessions of the tasks that the calls of a session began."""
+    return [row[0] for row in connection.execute(f"{TASKS} ORDER BY task.number", {"session": session})]
+
+
+# the sessions of the tasks of `:session`
+TASKS = """
+    SELECT task.number FROM session AS task JOIN message AS asked ON asked.number = task.asked_by
+    WHERE asked.session = :session
+"""
+
+
 def delete(connection: sqlite3.Connection, session: int) -> None:
-    """Delete a session and those of its messages that no fork stands on; those go to the fork."""
+    """Delete a session, its messages and their tasks; what a fork stands on goes to the fork."""
     connection.execute("UPDATE session SET head = NULL, forked_at = NULL WHERE number = ?", (session,))
     for heir in connection.execute(_SHARED, {"session": session}).fetchall():
         connection.execute(_INHERIT, {"session": session, "shared": heir["shared"], "heir": heir["heir"]})
+    for task in tasks_of(connection, session):
+        delete(connection, task)
     connection.execute("DELETE FROM message WHERE session = ?", (session,))
     connection.execute("DELETE FROM session WHERE number = ?", (session,))
 
@@ -246,6 +289,7 @@ def _info(row: sqlite3.Row, *, has_summary: bool) -> SessionInfo:
         summary_noted=bool(row["summary_noted"]),
         api_base=None if row["api_base"] is None else unpack(row["api_base"]),
         effort=row["effort"],
+        task_of=row["task_of"],
     )
 
 

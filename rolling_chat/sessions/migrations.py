@@ -270,6 +270,13 @@ _TWELFTH = (
     "ALTER TABLE summary ADD COLUMN skipped TEXT NOT NULL DEFAULT ''",
 )
 
+_THIRTEENTH = (
+    # the session of a task: the reply that called for it, and which of its calls that was, from 0
+    "ALTER TABLE session ADD COLUMN asked_by INTEGER REFERENCES message (number)",
+    "ALTER TABLE session ADD COLUMN asked_call INTEGER NOT NULL DEFAULT 0",
+    "CREATE INDEX session_by_task ON session (asked_by)",
+)
+
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
     _FIRST,
     _SECOND,
@@ -283,6 +290,7 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
     _TENTH,
     _ELEVENTH,
     _TWELFTH,
+    _THIRTEENTH,
 )
 """Step n brings a database of version n to version n + 1; steps are added, never changed."""
 

@@ -39,7 +39,8 @@ class SessionInfo:
 
     `api_base` is the address of the model's server, without credentials: empty for the provider's own,
     None for a session of a version that did not keep it. `effort` is its reasoning effort: empty for the
-    model's default, None for that of the settings.
+    model's default, None for that of the settings. `task_of` is the session whose model gave this one its
+    task, empty for a session of the user's own.
     """
 
     id: str
@@ -57,6 +58,15 @@ class SessionInfo:
     summary_noted: bool = False
     api_base: str | None = ""
     effort: str | None = None
+    task_of: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class AskedBy:
+    """The tool call that a task is for: the id of the reply, and the index of the call in it."""
+
+    reply_id: str
+    call: int
 
 
 @dataclass(frozen=True, slots=True)

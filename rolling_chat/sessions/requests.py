@@ -10,6 +10,7 @@ from dataclasses import fields
 from typing import cast
 
 from rolling_chat.messages import JsonObject, Usage
+from rolling_chat.sessions.directory import TASKS
 from rolling_chat.sessions.records import MissRow, RequestRecord, StoreError, UsageRow
 from rolling_chat.sessions.rows import (
     insert,
@@ -125,17 +126,18 @@ def _usage_in(row: sqlite3.Row) -> Usage:
 
 
 def usage_of(connection: sqlite3.Connection, session: int) -> Usage:
-    """Return the total usage of a session's requests."""
+    """Return the total usage of a session's requests and of those of its tasks."""
     # the sum of nothing is NULL: no cost that is known, but a count of 0
     row = connection.execute(
-        "SELECT coalesce(sum(input_tokens), 0), coalesce(sum(output_tokens), 0),"
+        "SELECT coalesce(sum(input_tokens), 0), coalesce(sum(output_tokens), 0),"  # noqa: S608 - ours
         " coalesce(sum(cached_read_tokens), 0), coalesce(sum(cached_write_tokens), 0),"
-        " coalesce(sum(reasoning_tokens), 0), sum(cost) FROM request WHERE session = ?",
-        (session,),
+        f" coalesce(sum(reasoning_tokens), 0), sum(cost) FROM request WHERE {_OF_SESSION}",
+        {"session": session},
     ).fetchone()
     return Usage(*row)
 
 
+_OF_SESSION = f"(request.session = :session OR request.session IN ({TASKS}))"
 _SUMS = """
     count(*) AS requests, sum(purpose = 'summary') AS summaries,
     sum(cost IS NULL AND input_tokens + output_tokens > 0) AS unpriced,
@@ -147,16 +149,16 @@ _GROUPS = {
     "day": "date(request.created_at, 'unixepoch', 'localtime')",
     "model": "request.model",
     "folder": "session.folder",
-    "purpose": "request.purpose",
+    "purpose": "CASE WHEN session.asked_by IS NULL THEN request.purpose ELSE 'task' END",
 }
 
 
 def usage_rows(connection: sqlite3.Connection, by: str, session: int | None = None) -> list[UsageRow]:
-    """Return the usage of all requests, or of one session's, by day, model, folder or purpose."""
+    """Return the usage of all requests, or of those of a session and its tasks, by one of `_GROUPS`."""
     rows = connection.execute(
         f"SELECT {_GROUPS[by]} AS name, {_SUMS} FROM request"  # noqa: S608 - our own expressions
         " JOIN session ON session.number = request.session"
-        " WHERE :session IS NULL OR request.session = :session GROUP BY name ORDER BY name",
+        f" WHERE :session IS NULL OR {_OF_SESSION} GROUP BY name ORDER BY name",
         {"session": session},
     )
     return [

@@ -28,6 +28,7 @@ from rolling_chat.sessions.kept_files import KeptFiles
 from rolling_chat.sessions.learned import LearnedModels
 from rolling_chat.sessions.message_search import search
 from rolling_chat.sessions.records import (
+    AskedBy,
     Counts,
     FileUse,
     Holder,
@@ -91,8 +92,13 @@ class SessionStore:
         title: str = "",
         parent: str = "",
         api_base: str | None = "",
+        asked_by: AskedBy | None = None,
     ) -> SessionInfo:
-        """Create an empty session; without a title it gets one from its first user message."""
+        """Create an empty session; without a title it gets one from its first user message.
+
+        `asked_by` is the call that it is a task of: its requests count for that session, too, and no list of
+        sessions names it.
+        """
         with self._database.write() as connection:
             return directory.create(
                 connection,
@@ -102,8 +108,15 @@ class SessionStore:
                 title=title,
                 parent=parent,
                 api_base=api_base,
+                asked_by=asked_by,
                 now=self._clock(),
             )
+
+    def task(self, asked_by: AskedBy) -> SessionInfo | None:
+        """Return the session of the task that was begun for a call; None if there is none."""
+        with self._database.read() as connection:
+            task = directory.task_of_call(connection, asked_by)
+            return None if task is None else directory.info(connection, task)
 
     def session(self, id_start: str) -> SessionInfo:
         """Return the session whose id begins with the given text.
@@ -140,9 +153,14 @@ class SessionStore:
             return directory.fork(connection, directory.exact(connection, session_id), self._clock())
 
     def delete(self, session_id: str) -> None:
-        """Delete a session; forks keep what they share. Raises StoreError if it is open elsewhere."""
+        """Delete a session and its tasks; forks keep what they share.
+
+        Raises StoreError if one of them is open elsewhere.
+        """
         with self._database.write() as connection:
             session = self._unheld(connection, session_id)
+            for task in directory.tasks_of(connection, session):
+                self._unheld(connection, directory.info(connection, task).id)
             directory.delete(connection, session)
             requests.drop_unused(connection)
             kept_files.drop_unused(connection)
@@ -369,12 +387,15 @@ class SessionStore:
             return requests.misses_of(connection, directory.exact(connection, session_id))
 
     def usage(self, session_id: str) -> Usage:
-        """Return the total usage of a session's requests."""
+        """Return the total usage of a session's requests and of those of its tasks."""
         with self._database.read() as connection:
             return requests.usage_of(connection, directory.exact(connection, session_id))
 
     def usage_rows(self, by: str, session_id: str = "") -> list[UsageRow]:
-        """Return the usage of all requests, or of one session's, by "day", "model", "folder" or "purpose"."""
+        """Return the usage of all requests, or of one session's and its tasks'.
+
+        By "day", "model", "folder" or "purpose".
+        """
         with self._database.read() as connection:
             session = directory.exact(connection, session_id) if session_id else None
             return requests.usage_rows(connection, by, session)

@@ -140,6 +140,14 @@ class AgentSettings:
         choices=("all", "none"),
         help='The tools that the model is offered: "all", "none" or a list.',
     )
+    # it sends parts of the conversation elsewhere: not for a project to choose
+    task_models: tuple[str, ...] = key(
+        (),
+        tuple,
+        one=True,
+        never_project=True,
+        help="Models that a task may be given to, besides the model of the session.",
+    )
     sandbox: Literal["auto", "off", "required"] = key(
         "auto",
         str,

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from rolling_chat.messages import Ending, FileTouch, Json, JsonObject
 from rolling_chat.tools.memory import Memory
@@ -33,6 +33,21 @@ class ToolResult:
 
 
 @dataclass(frozen=True, slots=True)
+class TaskOrder:
+    """A task for a second agent: what it is to do, and with which tools and model.
+
+    `tools` None: those that only read; `model` empty: the one that gives the task.
+    """
+
+    prompt: str
+    tools: tuple[str, ...] | None = None
+    model: str = ""
+
+
+RunTask: TypeAlias = Callable[[TaskOrder], Awaitable[ToolResult]]
+
+
+@dataclass(frozen=True, slots=True)
 class ToolContext:
     """The surroundings of a tool call: its folder, the environment, the conversation it may read back.
 
@@ -40,7 +55,8 @@ class ToolContext:
     `last_seen` returns the hash of a file (absolute path) when this branch last read or wrote all of it:
     empty if it was too large, GONE if it deleted it, None if it never did. `on_output` is called with what a
     command writes, as it comes. `opens` says of an address that a rule of the user's names it whole.
-    `sandbox` confines commands, None for none. `session` is the id of the session that calls.
+    `sandbox` confines commands, None for none. `session` is the id of the session that calls. `run_task` has
+    a second agent do a task, None where nobody can.
     """
 
     folder: Path
@@ -52,6 +68,7 @@ class ToolContext:
     opens: Callable[[WebAddress], bool] | None = None
     sandbox: Sandbox | None = None
     session: str = ""
+    run_task: RunTask | None = None
 
     def knows(self, path: Path, sha256: str) -> bool:
         """Return whether this branch has read or written all of a file as it is now."""

@@ -15,32 +15,33 @@ from rolling_chat.tools.read_file import ReadFile
 from rolling_chat.tools.recall import Recall
 from rolling_chat.tools.run_command import RunCommand
 from rolling_chat.tools.search_files import SearchFiles
+from rolling_chat.tools.task import Task
 from rolling_chat.tools.todo import Todo
 from rolling_chat.tools.write_file import WriteFile
 
 
-def all_tools() -> tuple[Tool, ...]:
-    """Return all tools, in the order in which they are offered."""
+def all_tools(task_models: Sequence[str] = ()) -> tuple[Tool, ...]:
+    """Return all tools, in the order in which they are offered; tasks may be given to `task_models`."""
     changing = (EditFile(), MultiEdit(), WriteFile(), MoveFile(), DeleteFile())
-    looking, rest = (Outline(), FetchUrl()), (Todo(), Recall(), CommandOutput())
+    looking, rest = (Outline(), FetchUrl()), (Todo(), Recall(), CommandOutput(), Task(tuple(task_models)))
     return (ReadFile(), ListFiles(), SearchFiles(), *changing, RunCommand(), *looking, *rest)
 
 
-def choose_tools(names: str | Sequence[str]) -> tuple[Tool, ...]:
+def choose_tools(names: str | Sequence[str], task_models: Sequence[str] = ()) -> tuple[Tool, ...]:
     """Choose tools by name: "all", "none", one name, or several; in the order in which they are offered.
 
     Raises ToolError for an unknown name, saying what there is.
     """
     match names:
         case "all":
-            return all_tools()
+            return all_tools(task_models)
         case "none" | "":
             return ()
         case str():
             wanted = {names}
         case _:
             wanted = set(names)
-    known = {tool.name: tool for tool in all_tools()}
+    known = {tool.name: tool for tool in all_tools(task_models)}
     unknown = sorted(wanted - known.keys())
     if unknown:
         raise ToolError(f"There is no tool {unknown[0]!r}. The tools are: {', '.join(known)}.")

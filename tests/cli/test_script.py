@@ -242,3 +242,20 @@ def test_a_mentioned_file_outside_the_folder_ends_with_a_line_and_exit_code_2(pr
     ran = program("-p", "read @../outside.txt")
     assert (ran.code, ran.out) == (2, "")
     assert "@../outside.txt is outside the working folder" in ran.err
+
+
+def test_a_task_is_told_event_by_event_with_its_call(program: Program) -> None:
+    (program.folder / "notes.txt").write_text("apples are red\n")
+    ran = program("-p", "give a task: read notes.txt", "--output-format", "stream-json")
+    events = [json.loads(line) for line in ran.out.splitlines()]
+    (call,) = [event for event in events if event["type"] == "tool_call" and "task" not in event]
+    assert call["name"] == "task"
+    inner = [event for event in events if event.get("task") == call["id"]]
+    assert [event["type"] for event in inner][:2] == ["prompt", "tool_call"]
+    assert "apples are red" in next(event["text"] for event in inner if event["type"] == "tool_result")
+    result = events[-1]
+    assert (result["error"], "apples are red" in result["reply"]) == (None, True)
+    assert [one["name"] for one in result["tool_calls"]] == ["task"]
+    kept = program("sessions", "show", inner[0]["task_session"]).out
+    assert "Task: read notes.txt" in kept
+    assert [one["id"] for one in program("sessions", "list", "--json").json] == [result["session_id"]]

@@ -151,6 +151,16 @@ class RequestSetup:
                 return known is not None and known.supports_vision
 
     @property
+    def chosen_effort(self) -> Effort | None:
+        """The reasoning effort that was chosen for the session; None for that of the settings."""
+        return self._effort
+
+    @property
+    def all_tools(self) -> tuple[Tool, ...]:
+        """The tools that the session was made with, some of which it may not offer."""
+        return self._all_tools
+
+    @property
     def tools(self) -> tuple[Tool, ...]:
         """The tools that the model is offered: none if it is known to take none.
 

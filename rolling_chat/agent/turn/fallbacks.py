@@ -80,7 +80,7 @@ class Fallbacks:
     def faults(self) -> Iterator[str]:
         """Yield a line for each model of the setting that could not answer: unknown, or without a key."""
         for name in self._names():
-            target = self._target(name)
+            target = self.locate(name)
             if isinstance(target, str):
                 yield f"fallback: {target}"
 
@@ -138,6 +138,20 @@ class Fallbacks:
             f"Your first message after {wait:.0f} seconds goes to {own.model} again."
         )
 
+    def locate(self, name: str) -> ModelAt | str:
+        """Return where requests to a model go, or the line on why none can."""
+        runtime, state, own = self._runtime, self._state, self.own
+        here = replace(state.info, model=own.model, api_base=own.address)
+        try:
+            choice = pick_model(runtime, name, here, former=state.former_addresses)
+        except (ProviderError, ChatError) as error:
+            return str(error)
+        if choice.address is None:
+            return f"{unknown_address_line(name).capitalize()}."
+        if missing := missing_keys(name, choice.address, runtime.environ):
+            return f"No key for {ModelRef.parse(name).served_by}: set {' or '.join(missing)}."
+        return ModelAt(name, choice.address)
+
     @property
     def _active(self) -> ModelAt:
         setup = self._state.setup
@@ -168,7 +182,7 @@ class Fallbacks:
 
     def _candidates(self) -> Iterator[ModelAt]:
         """Yield the models that this request can still go to, the session's own first."""
-        targets = [self.own, *map(self._target, self._names())]
+        targets = [self.own, *map(self.locate, self._names())]
         for target in targets:
             if isinstance(target, str) or target == self._active or target.model in self._passed:
                 continue
@@ -181,26 +195,12 @@ class Fallbacks:
         for name in (self.own.model, *self._names()):
             if name in self._passed:
                 continue
-            target = self.own if name == self.own.model else self._target(name)
+            target = self.own if name == self.own.model else self.locate(name)
             if isinstance(target, str):
                 lines.append(target)
             elif target in self._down:
                 lines.append(self._down[target].reason)
         return lines
-
-    def _target(self, name: str) -> ModelAt | str:
-        """Return where requests to a model go, or the line on why none can."""
-        runtime, state, own = self._runtime, self._state, self.own
-        here = replace(state.info, model=own.model, api_base=own.address)
-        try:
-            choice = pick_model(runtime, name, here, former=state.former_addresses)
-        except (ProviderError, ChatError) as error:
-            return str(error)
-        if choice.address is None:
-            return f"{unknown_address_line(name).capitalize()}."
-        if missing := missing_keys(name, choice.address, runtime.environ):
-            return f"No key for {ModelRef.parse(name).served_by}: set {' or '.join(missing)}."
-        return ModelAt(name, choice.address)
 
     def _use(self, target: ModelAt) -> None:
         if target == self._own:

@@ -84,12 +84,17 @@ class AgentLoop:
     fallbacks: Fallbacks
     plan_mode: PlanMode
     log_file: str = ""
-    usage: Usage = field(default_factory=Usage)
     misses: list[CacheMiss] = field(default_factory=list)
+    _usage: Usage = field(default_factory=Usage)
     _reply: Reply | None = None
     _told_reserve: bool = False  # that the reserve for the answer gave way was said in this turn
     _misplaced: int = 0  # replies of this turn with calls that something followed
     _doubted: bool = False  # a refusal without a reason was taken for one of length in this turn
+
+    @property
+    def usage(self) -> Usage:
+        """The usage that providers reported for this turn so far, with that of its tasks."""
+        return self._usage + self.calls.usage
 
     async def run(self) -> SettledTurn:
         """Run the turn. Cancelling the task is the user's stop: it leaves a well-formed conversation."""
@@ -309,8 +314,9 @@ class AgentLoop:
             error = str(failure) or type(failure).__name__
             raise
         finally:
-            self.usage += reply.usage
+            self._usage += reply.usage
             miss = self.planner.finish(record_id, planned, reply.usage, time.monotonic() - started, error)
+            self.spending.settle()
             if miss is not None:
                 self.misses.append(miss)
         if not reply.was_retried:  # some servers report the sum of what was tried

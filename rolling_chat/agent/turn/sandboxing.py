@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from rolling_chat.agent.permissions import Permissions
+from rolling_chat.agent.permissions import Permissions, asked_by
 from rolling_chat.agent.runtime import Runtime
 from rolling_chat.events import (
     Emit,
@@ -45,18 +45,20 @@ class Confinement:
 class Sandboxing:
     """Decides by settings and rules what confines a command; it changes nothing in what is asked.
 
-    `own` are the program's own files and folders, which no command in a sandbox reads.
+    `own` are the program's own files and folders, which no command in a sandbox reads. `asker` is the task
+    that asks, empty for none.
     """
 
     mode: SandboxMode
     own: Sequence[Path]
     permissions: Permissions
+    asker: str = ""
 
     @classmethod
-    def of(cls, runtime: Runtime, permissions: Permissions) -> Sandboxing:
+    def of(cls, runtime: Runtime, permissions: Permissions, asker: str = "") -> Sandboxing:
         """Read the settings."""
         own = (*runtime.paths.own, runtime.paths.log_file.parent)
-        return cls(runtime.settings.agent.sandbox, own, permissions)
+        return cls(runtime.settings.agent.sandbox, own, permissions, asker)
 
     async def of_call(self, tool: Tool, command: str, arguments: JsonObject) -> Confinement:
         """Return how a call will run. Raises ToolError where a command needs a sandbox and none is there."""
@@ -96,7 +98,7 @@ class Sandboxing:
             return None
         if self.mode == "required" or self.permissions.listener.ask is None:
             return False
-        request = PermissionRequest(call, _AGAIN, command, None)
+        request = PermissionRequest(call, asked_by(self.asker, _AGAIN), command, None)
         await emit(Noticed(f"In the sandbox: {one_line(sign, 200)}", warning=True))
         await emit(PermissionAsked(request))
         answer = await self.permissions.decide(request)

@@ -14,10 +14,12 @@ import time
 from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Protocol
 
 from rolling_chat.agent.conversation import Conversation
 from rolling_chat.agent.file_undo import keep_edit
-from rolling_chat.agent.permissions import Permissions, refused_by_user
+from rolling_chat.agent.permissions import Permissions, asked_by, refused_by_user
 from rolling_chat.agent.turn.command_output import watch_output
 from rolling_chat.agent.turn.sandboxing import Confinement, Sandboxing, repeated, stopped
 from rolling_chat.events import (
@@ -31,17 +33,37 @@ from rolling_chat.events import (
     ToolStarted,
 )
 from rolling_chat.lenient_json import read_json
-from rolling_chat.messages import Ending, JsonObject, Message, ToolCall
+from rolling_chat.messages import Ending, JsonObject, Message, ToolCall, Usage
 from rolling_chat.permissions.rules import FETCH_TOOL, Subject, propose_rule
 from rolling_chat.sessions.records import StoreError
+from rolling_chat.task_record import TASK
 from rolling_chat.text import normalize_text, one_line
 from rolling_chat.tools import Tool, ToolContext, ToolError, ToolResult
 from rolling_chat.tools.background import BACKGROUND
+from rolling_chat.tools.base import TaskOrder
 from rolling_chat.tools.editing import EditingTool, PreparedEdit
 from rolling_chat.tools.sandbox.sandbox import Sandbox
 from rolling_chat.web_addresses import parse_address
 
 log = logging.getLogger("rolling_chat.agent.turn.tool_calls")
+
+
+class Tasks(Protocol):
+    """Runs the tasks that a turn gives to a second agent; `usage` is that of all of them so far."""
+
+    @property
+    def usage(self) -> Usage:
+        """The usage so far."""
+        ...
+
+    def only_reads(self, call: ToolCall) -> bool:
+        """Return whether a call begins a task that changes nothing."""
+        ...
+
+    async def run(self, call: ToolCall, index: int, order: TaskOrder) -> ToolResult:
+        """Run the task of a call, and return its answer."""
+        ...
+
 
 MAX_CALLS_A_REPLY = 32
 """So many calls of one reply are run; the others are answered unrun."""
@@ -55,13 +77,14 @@ REPEATS = 3
 
 @dataclass(slots=True, eq=False)
 class _Attempt:
-    """One call of the reply that is being answered, and how far it has come.
+    """One call of the reply that is being answered, the one at `index`, and how far it has come.
 
     `cut`: the reply reached its output limit, and this call may be half of one. `doubtful`: the model wrote
     the call as text, unasked, and may have meant to quote it.
     """
 
     call: ToolCall
+    index: int
     cut: bool
     doubtful: bool
     note: str = ""
@@ -77,7 +100,11 @@ class _Attempt:
 
 @dataclass(slots=True)
 class CallRunner:
-    """Runs the tool calls of one turn, and notices a call that is repeated again and again."""
+    """Runs the tool calls of one turn, and notices a call that is repeated again and again.
+
+    `tasks` runs the tasks of the turn, None in a task. `asker` is the task that the turn is for, empty for
+    none, and changes of files are undone with its `reply_id`; `asking` is held while a question is open.
+    """
 
     conversation: Conversation
     tools: Sequence[Tool]
@@ -88,11 +115,19 @@ class CallRunner:
     emit: Emit
     keeps_tail: frozenset[str] = frozenset()  # tools whose long results lose their beginning
     trusts_text: bool = False  # the model is told to write its calls as text
+    tasks: Tasks | None = None
+    asker: str = ""
+    reply_id: str = ""
+    asking: asyncio.Lock = field(default_factory=asyncio.Lock)
     _seen: Counter[str] = field(default_factory=Counter)
     _taken: int = 0  # calls of this turn that were within the limits
     _open: deque[_Attempt] = field(default_factory=deque)  # the calls of the reply that have no answer yet
-    _asking: asyncio.Lock = field(default_factory=asyncio.Lock)
     _slots: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MAX_SIDE_BY_SIDE))
+
+    @property
+    def usage(self) -> Usage:
+        """The usage of the turn's tasks so far."""
+        return self.tasks.usage if self.tasks is not None else Usage()
 
     @property
     def is_spent(self) -> bool:
@@ -108,8 +143,8 @@ class CallRunner:
         calls, doubtful = reply.tool_calls, reply.writes_calls and not self.trusts_text
         most = min(MAX_CALLS_A_REPLY, self.max_calls - self._taken)
         self._open = deque(
-            _Attempt(call, cut and number == len(calls), doubtful)
-            for number, call in enumerate(calls[:most], start=1)
+            _Attempt(call, index, cut and index + 1 == len(calls), doubtful)
+            for index, call in enumerate(calls[:most])
         )
         if self._open:
             self._open[0].note = note
@@ -131,7 +166,13 @@ class CallRunner:
     def _groups(self) -> Iterator[list[_Attempt]]:
         """Yield the open calls in order: those in a row that only read together, every other by itself."""
         reading = {tool.name for tool in self.tools if tool.only_reads}
-        for only_reads, group in itertools.groupby(self._open, lambda one: one.call.name in reading):
+
+        def only_reads_in(attempt: _Attempt) -> bool:
+            call = attempt.call
+            is_task = call.name == TASK and self.tasks is not None
+            return self.tasks.only_reads(call) if is_task and self.tasks else call.name in reading
+
+        for only_reads, group in itertools.groupby(self._open, only_reads_in):
             if only_reads:
                 yield list(group)
             else:
@@ -181,7 +222,7 @@ class CallRunner:
         times = self._count(call, arguments)
         edit = await self._prepare(tool, arguments)
         confinement = await self.sandboxing.of_call(tool, detail, arguments)
-        async with self._asking:  # one question at a time, in the order of the calls
+        async with self.asking:  # one question at a time, in the order of the calls
             refusal = await self._refusal(attempt, tool, detail, edit, confinement.remark)
         if refusal:
             return ToolResult(refusal, Ending.REFUSED)
@@ -217,7 +258,8 @@ class CallRunner:
     def _make_kept(self, edit: PreparedEdit) -> ToolResult:
         """Keep what an edit changes, so that it can be undone, and make it."""
         try:
-            forget = keep_edit(self.conversation.store.kept_files, self.conversation.reply_id, edit)
+            reply_id = self.reply_id or self.conversation.reply_id
+            forget = keep_edit(self.conversation.store.kept_files, reply_id, edit)
         except StoreError as error:
             return ToolResult(
                 f"Nothing was changed: it could not be kept for an undo ({error}).", Ending.FAILED
@@ -250,6 +292,7 @@ class CallRunner:
             return self.permissions.refusal(tool, subject, doubtful=doubtful)
         title = _title(tool, detail) + (f" ({remark})" if remark else "")
         title += " The model wrote this call as text." if doubtful else ""
+        title = asked_by(self.asker, title)
         rule = propose_rule(tool.name, subject, alone)
         if edit is None:
             request = PermissionRequest(call, title, detail, rule)
@@ -296,7 +339,7 @@ class CallRunner:
     ) -> ToolResult:
         """Run a call in its sandbox, if it has one; again without, if that stopped it and the user agrees."""
         call, sandbox = attempt.call, confinement.sandbox
-        result = await self._run(call, tool, arguments, sandbox)
+        result = await self._run(attempt, tool, arguments, sandbox)
         runs_again = await self.sandboxing.offers_again(call, detail, result, confinement, self.emit)
         if sandbox is None or runs_again is None:
             return result
@@ -304,14 +347,16 @@ class CallRunner:
             return stopped(result, sandbox)
         attempt.started = time.monotonic()
         await self.emit(ToolStarted(call))
-        return repeated(await self._run(call, tool, arguments, None))
+        return repeated(await self._run(attempt, tool, arguments, None))
 
     async def _run(
-        self, call: ToolCall, tool: Tool, arguments: JsonObject, sandbox: Sandbox | None
+        self, attempt: _Attempt, tool: Tool, arguments: JsonObject, sandbox: Sandbox | None
     ) -> ToolResult:
+        call = attempt.call
+        run_task = partial(self.tasks.run, call, attempt.index) if self.tasks is not None else None
         try:
             async with watch_output(call, self.emit) as watch:
-                context = replace(self.context, on_output=watch.hear, sandbox=sandbox)
+                context = replace(self.context, on_output=watch.hear, sandbox=sandbox, run_task=run_task)
                 return await tool.run(arguments, context)
         except ToolError as error:
             return ToolResult(str(error), Ending.FAILED)

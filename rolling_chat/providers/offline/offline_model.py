@@ -60,6 +60,7 @@ _TOOL_WORDS: Mapping[Action, tuple[str, ...]] = {
     "fetch": ("fetch_url",),
     "outline": ("outline",),
     "todo": ("todo",),
+    "task": ("task",),
 }
 _PATH_NAMES = ("path", "file_path", "file", "filename", "folder", "directory", "dir")
 _PATTERN_NAMES = ("pattern", "query", "regex", "text", "search")
@@ -176,8 +177,8 @@ def _call_for(order: Order, offered: Mapping[str, JsonObject], place: str) -> To
         case "search":
             _put(arguments, properties, _PATTERN_NAMES, order.target)
             _put(arguments, properties, _PATH_NAMES, order.path)
-        case "run" | "fetch" | "output":
-            _put(arguments, properties, (*_COMMAND_NAMES, "url", "id"), order.target)
+        case "run" | "fetch" | "output" | "task":
+            _put(arguments, properties, (*_COMMAND_NAMES, "url", "id", "prompt"), order.target)
         case "edit":
             _put(arguments, properties, _PATH_NAMES, order.path)
             _put(arguments, properties, ("old",), order.target)
@@ -188,17 +189,19 @@ def _call_for(order: Order, offered: Mapping[str, JsonObject], place: str) -> To
         case "move":
             _put(arguments, properties, _PATH_NAMES, order.path)
             _put(arguments, properties, ("to",), order.new)
-    for names in _flags(order):
-        _put(arguments, properties, names, True)
+    for names, value in _further(order):
+        _put(arguments, properties, names, value)
     return ToolCall(f"call_offline_{place}", name, json.dumps(arguments, ensure_ascii=False))
 
 
-def _flags(order: Order) -> Iterator[tuple[str, ...]]:
-    """Yield the names of the arguments that are true."""
+def _further(order: Order) -> Iterator[tuple[tuple[str, ...], Json]]:
+    """Yield the arguments that are true, and the tools of a task, by the names that they may have."""
     if order.every:
-        yield ("all", "end")
+        yield ("all", "end"), True
     if order.background:
-        yield ("background",)
+        yield ("background",), True
+    if order.action == "task" and order.new:
+        yield ("tools",), re.split(r"\s*,\s*", order.new)
 
 
 def _answer(
@@ -293,6 +296,7 @@ def _report_one(order: Order, result: str) -> str:
         "fetch": f"{order.target}:",
         "outline": f"Outline of {order.path}:",
         "todo": "The list:",
+        "task": "The task found:",
     }[order.action]
     kept = lines[-_MAX_LINES:] if order.action in ("run", "output") else lines[:_MAX_LINES]
     if not kept:

@@ -9,8 +9,9 @@ from typing import Literal, TypeAlias
 from rolling_chat.providers.offline.matching import split_sentences
 
 Action: TypeAlias = Literal[
-    "list", "read", "search", "run", "output", "edit", "write", "move", "delete", "fetch", "outline", "todo"
-]
+    "list", "read", "search", "run", "output", "edit", "write", "move", "delete", "fetch", "outline", "todo",
+    "task",
+]  # fmt: skip
 
 _POLITE = r"(?:(?:please|now|first|next|then|finally|and|also|(?:can|could|would|will) you|let'?s)[,\s]+)*"
 _QUOTED = r"`[^`\n]+`|\"[^\"\n]+\"|'[^'\n]+'"
@@ -75,6 +76,11 @@ _LISTING_TODO = re.compile(
     r"(?P<items>.+?)[\s.!?]*",
     re.IGNORECASE,
 )
+_TASKING = re.compile(
+    rf"{_POLITE}(?:give|start|make|run)(?: me)?(?: a| some)? tasks?(?: with (?P<tools>\w+(?:, ?\w+)*))?: ?"
+    r"(?P<tasks>.+)",
+    re.IGNORECASE | re.DOTALL,
+)
 _PARAGRAPHS = re.compile(r"\n\s*\n")
 _LINES = re.compile(r"lines? (?P<start>\d{1,7})(?:\s*(?:-|–|to|through)\s*(?P<end>\d{1,7}))?", re.IGNORECASE)
 _STEP = re.compile(r"\s*(?:;|\n|,?\s+(?:and\s+)?then\s)\s*", re.IGNORECASE)
@@ -93,7 +99,8 @@ class Order:
     """One tool call that the user's text asks for in plain words.
 
     `target` is the path, pattern or command, for a change of a file its old text; `new` is the new text or
-    path. `every`: wherever the old text is; of a command in the background: end it. Lines count from 1.
+    path, for a task the names of its tools. `every`: wherever the old text is; of a command in the
+    background: end it. Lines count from 1.
     """
 
     action: Action
@@ -152,6 +159,9 @@ def _steps(text: str) -> list[str]:
 def _read_step(step: str) -> tuple[Order, ...]:
     if len(step) > _LONGEST_ORDER:
         return ()
+    if match := _TASKING.fullmatch(step):
+        prompts = (prompt.strip() for prompt in match["tasks"].split("|"))
+        return tuple(Order("task", prompt, new=match["tools"] or "") for prompt in prompts if prompt)
     if (order := _read_command(step) or _read_change(step)) is not None:
         return (order,)
     if match := _LISTING_TODO.fullmatch(step):

@@ -10,6 +10,7 @@ from rolling_chat.messages import Message
 from rolling_chat.providers.offline.orders import Order, read_orders
 
 _NOTE = re.compile(r"\n\n\[Plan mode(?P<over> is over)?[^\]]*\]\s*\Z")
+_TASK_NOTE = re.compile(r"\n\n\[This is a task [^\]]*\]\s*\Z")
 _GO = re.compile(r"\W*(?:carry out|do|execute|follow) (?:the|that|this|your) plan\W*", re.IGNORECASE)
 _WORDS = {
     "list": "List the files in {path}.",
@@ -23,6 +24,7 @@ _WORDS = {
     "fetch": "Fetch {target} .",
     "outline": "Look at the outline of {path}.",
     "todo": "Make a to-do list: {target}.",
+    "task": "Give a task: {target}.",
 }
 
 
@@ -33,10 +35,10 @@ def asks_for_plan(text: str) -> bool:
 
 
 def without_note(message: Message) -> Message:
-    """Return a user's message without what the program noted below it about plan mode."""
+    """Return a user's message without what the program noted below it about plan mode or a task."""
     if message.role != "user" or not isinstance(message.content, str):
         return message
-    return replace(message, content=_NOTE.sub("", message.content))
+    return replace(message, content=_TASK_NOTE.sub("", _NOTE.sub("", message.content)))
 
 
 def orders_the_plan(text: str) -> bool:

@@ -20,6 +20,7 @@ from rolling_chat.sessions.export.as_markdown import (
     content_of,
     facts_of,
     heading_of,
+    said_in_task,
     shown_arguments,
 )
 from rolling_chat.sessions.records import SessionInfo
@@ -114,6 +115,8 @@ def _section(message: Message, called: str) -> Iterator[str]:
         name = f"<code>{escape(one_line(call.name, 300))}</code>{' as text' if message.writes_calls else ''}"
         yield f"<details open><summary>calls {name}</summary>"
         yield f"<pre>{escape(shown_arguments(call)[0])}</pre></details>\n"
+    if in_task := said_in_task(message):
+        yield f"<details><summary>what was said in the task</summary><pre>{escape(in_task)}</pre></details>\n"
     if ENDINGS[message.ending]:
         yield f"<p><em>({ENDINGS[message.ending]})</em></p>\n"
     yield "</section>"

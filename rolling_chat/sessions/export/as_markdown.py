@@ -7,10 +7,11 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 
-from rolling_chat.messages import Ending, Message, ToolCall, is_picture, picture_address
+from rolling_chat.messages import SHOWN, Ending, Message, ToolCall, is_picture, picture_address
 from rolling_chat.pictures import header_of
 from rolling_chat.sessions.records import SessionInfo
 from rolling_chat.sessions.rows import REASONING
+from rolling_chat.task_record import record_in
 from rolling_chat.text import one_line, without_controls
 
 ENDINGS = {
@@ -75,9 +76,18 @@ def _message(message: Message, called: str) -> Iterator[str]:
     for call in message.tool_calls:
         yield f"**calls** {_code(call.name)}{' as text' if message.writes_calls else ''}"
         yield fence(*shown_arguments(call))
+    if in_task := said_in_task(message):
+        yield "*what was said in the task*"
+        yield fence(in_task)
     ending = ENDINGS[message.ending]
     if ending:
         yield f"*({ending})*"
+
+
+def said_in_task(message: Message) -> str:
+    """Return the conversation, in short, of the task whose result a message is; empty for any other."""
+    said = (message.extras or {}).get(SHOWN) if record_in(message) is not None else ""
+    return without_controls(said) if isinstance(said, str) else ""
 
 
 def heading_of(message: Message, called: str, mark: Callable[[str], str] = one_line) -> str:

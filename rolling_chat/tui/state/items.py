@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -11,12 +10,12 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from rolling_chat import figures
+from rolling_chat.call_lines import describe_call
 from rolling_chat.commands.marks import Mark, mark_of
 from rolling_chat.lazily import LazyText
-from rolling_chat.messages import SHOWN, Ending, Message, ToolCall
-from rolling_chat.permissions.path_patterns import FILE_TOOLS
+from rolling_chat.messages import SHOWN, Ending, Message
+from rolling_chat.task_record import FAILED, TaskRecord, record_in
 from rolling_chat.text import one_line
-from rolling_chat.todo_list import list_of_call
 from rolling_chat.tools.run_command import outcome_of
 
 if TYPE_CHECKING:
@@ -27,9 +26,7 @@ ABOUT_CHARS_PER_TOKEN = 4
 _MAX_OUTCOME_CHARS = 60
 _MAX_NOTE_CHARS = 80
 NOTHING_COUNTED: Mapping[str, int] = MappingProxyType({})
-_IN_THE_DIFF = frozenset({"old", "new", "content", "edits"})
 _CHANGED_LINES = re.compile(r"\+[\d,]+ -[\d,]+$")
-_FIRST_ARGUMENTS = ("command", "path", "pattern", "query", "url", "name")
 
 
 class Kind(StrEnum):
@@ -68,7 +65,8 @@ class Item:
     from a message when they are needed.
     `note` is at the right of a tool's line, after its `outcome` where that is no plain success (`exit 1`,
     why a file could not be read) and before how long it `took`; `mark` is what the user did to its message.
-    `form` says that the model wrote a call as text.
+    `form` says that the model wrote a call as text. `task` are the figures of a call that began a task, and
+    `live` is what one that runs does now.
     """
 
     id: str
@@ -81,6 +79,8 @@ class Item:
     took: str = ""
     mark: Mark = Mark.NONE
     form: str = ""
+    task: TaskRecord | None = None
+    live: str = ""
 
     @property
     def text(self) -> str:
@@ -233,6 +233,8 @@ def answered(item: Item, message: Message, seconds: float | None = None, tokens:
         result=_shown(message) or LazyText(message),
         note=result_note(message, tokens),
         outcome=_outcome(message),
+        task=record_in(message) or item.task,
+        live="",
         took=f"{seconds:.0f} s" if seconds is not None and seconds >= 1 else "",
     )
 
@@ -263,29 +265,8 @@ def _outcome(message: Message) -> str:
     command = outcome_of(message.text) if message.name == "run_command" else ""
     if command or message.ending is not Ending.FAILED:
         return command
-    return one_line(message.text.partition("\n")[0], _MAX_OUTCOME_CHARS).removesuffix(".")
-
-
-def describe_call(call: ToolCall) -> str:
-    """Describe a tool call on one line: its name, its main argument, the others as `key=value`."""
-    if (todo := list_of_call(call)) is not None:
-        return f"{call.name} {todo.line}"
-    try:
-        arguments = json.loads(call.arguments or "{}")
-    except (ValueError, RecursionError):
-        return f"{call.name} {call.arguments}"
-    if not isinstance(arguments, Mapping):
-        return f"{call.name} {call.arguments}"
-    main = [key for key in _FIRST_ARGUMENTS if key in arguments][:1]
-    shown_below = _IN_THE_DIFF if call.name in FILE_TOOLS else frozenset()
-    rest = [key for key in arguments if key not in main and key not in shown_below]
-    parts = [call.name, *(_plain(arguments[key]) for key in main)]
-    parts += [f"{key}={_plain(arguments[key])}" for key in rest]
-    return " ".join(parts)
-
-
-def _plain(value: object) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    reason = message.text.partition("\n")[0].removeprefix(FAILED)
+    return one_line(reason, _MAX_OUTCOME_CHARS).removesuffix(".")
 
 
 def _answer(items: list[Item], message: Message, tokens: int) -> None:

@@ -7,11 +7,12 @@ seconds of one monotonic clock.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from rolling_chat import figures
+from rolling_chat.call_lines import describe_call
 from rolling_chat.commands.marks import Mark
 from rolling_chat.events import (
     CallForming,
@@ -29,6 +30,7 @@ from rolling_chat.events import (
     SummaryBegan,
     SummaryEnded,
     SummaryEvent,
+    TaskEvent,
     TextAdded,
     ToolEnded,
     ToolProgress,
@@ -47,11 +49,11 @@ from rolling_chat.tui.state.items import (
     Status,
     answered,
     call_id,
-    describe_call,
     reasoning_id,
     reply_items,
     user_items,
 )
+from rolling_chat.tui.state.task_view import TaskView
 
 _MIN_SECONDS = 0.5  # below this a rate says nothing
 WELCOME = (
@@ -107,6 +109,7 @@ class ScreenState:
     _is_marked: bool = False
     _reply_items: dict[str, int] = field(default_factory=dict)
     _open_calls: list[int] = field(default_factory=list)
+    _tasks: dict[str, tuple[int, TaskView]] = field(default_factory=dict)  # by session: item and view
     _loaded: LoadedItems = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -131,6 +134,7 @@ class ScreenState:
         self._loaded.load(messages, tokens)
         self._reply_items.clear()
         self._open_calls.clear()
+        self._tasks.clear()
         self.can_carry_on, self.last = False, ""
         self.changed()
 
@@ -216,6 +220,8 @@ class ScreenState:
                 self.notice(text, warning=warning)
             case TurnEnded():
                 self._end(event)
+            case TaskEvent():
+                self._apply_task(event)
             case PermissionAsked() | PermissionAnswered() | ToolStarted() | ToolProgress() | ToolEnded():
                 self._apply_tool(event)
             case ReasoningAdded() | TextAdded() | CallForming() | ReplyEnded():
@@ -257,6 +263,17 @@ class ScreenState:
                 return
             case ToolEnded(call, message, seconds):
                 self._tool_ended(call, message, seconds)
+        self._do_calls()
+
+    def _apply_task(self, event: TaskEvent) -> None:
+        """Apply an event of a running task to the item of its call."""
+        if event.session_id not in self._tasks:
+            taken = {index for index, _ in self._tasks.values()}
+            index = self._call_index(event.call, Status.LIVE, taken)
+            self._tasks[event.session_id] = index, TaskView(event.session_id)
+        index, view = self._tasks[event.session_id]
+        view.apply(event.event)
+        self.items.put(index, view.shown_in(self.items.at(index)))
         self._do_calls()
 
     def fail(self, line: str, now: float, *, sent: bool = True) -> None:
@@ -320,6 +337,7 @@ class ScreenState:
     def _request(self, model: str) -> None:
         self._reply_items.clear()
         self._open_calls.clear()
+        self._tasks.clear()
         self.reply_chars = 0
         self._do(Activity.WAITING, model)
 
@@ -390,14 +408,15 @@ class ScreenState:
         else:
             self._do(Activity.WAITING, "")
 
-    def _call_index(self, call: ToolCall, status: Status | None = None) -> int:
+    def _call_index(self, call: ToolCall, status: Status | None = None, taken: Collection[int] = ()) -> int:
         """Return the index of a call's item: an open one with the same text, or a new one.
 
         Models repeat ids, so what was called decides. Of several that are the same, it is the first that has
-        the status: calls run side by side.
+        the status and is not `taken`: calls run side by side.
         """
         text = describe_call(call)
-        same = [index for index in self._open_calls if self.items.at(index).text == text]
+        open_calls = (index for index in self._open_calls if index not in taken)
+        same = [index for index in open_calls if self.items.at(index).text == text]
         if same:
             return next((index for index in same if self.items.at(index).status is status), same[0])
         index = self._add(Item(call_id(call.id, len(self.items)), Kind.TOOL, text, Status.LIVE))
@@ -437,13 +456,14 @@ class ScreenState:
 
     def _leave_no_call_open(self) -> None:
         for index in self._open_calls:
-            self.items.put(index, replace(self.items.at(index), status=Status.CANCELLED))
+            self.items.put(index, replace(self.items.at(index), status=Status.CANCELLED, live=""))
 
     def _close(self, last: str) -> None:
         for item_id in tuple(self._reply_items):
             self._settle(item_id)
         self._reply_items.clear()
         self._open_calls.clear()
+        self._tasks.clear()
         self.last = last
         self.activity, self.subject = Activity.IDLE, ""
         self.changed()

@@ -130,7 +130,7 @@ class Document:
 
     def is_open(self, item: Item) -> bool:
         """Return whether an item is unfolded; what a running tool has written so far always is."""
-        if item.kind is Kind.TOOL and item.status is Status.LIVE and item.result:
+        if item.kind is Kind.TOOL and item.status is Status.LIVE and item.result and not item.live:
             return True
         return self.all_open != (item.id in self._turned)
 

@@ -384,7 +384,7 @@ def rows_about(text: str, width: int) -> int:
 
 def height_about(item: Item, width: int, *, is_open: bool) -> int:
     """Estimate how many rows an item takes that was never laid out."""
-    if item.kind in FOLDED_KINDS and not is_open:
+    if item.kind in FOLDED_KINDS and not is_open and not item.live:
         return 1
     return 1 + rows_about(_source(item, is_open=is_open), width)
 
@@ -392,7 +392,7 @@ def height_about(item: Item, width: int, *, is_open: bool) -> int:
 def _source(item: Item, *, is_open: bool) -> str:
     """Return the text that an item shows below its head, folded or unfolded."""
     if item.kind in FOLDED_KINDS and not is_open:
-        return ""
+        return item.live
     match item.kind:
         case Kind.TOOL:
             says_it_all = len(item.text) <= _SHORT_CALL and "\n" not in item.text

@@ -25,6 +25,8 @@ LIVE_MARK = "▍ "
 _CLOSE_TOGETHER = (Kind.TOOL, Kind.NOTICE, Kind.REASONING, Kind.ATTACHED)
 _PROSE_CELLS = 120  # longer lines are hard to read
 _HEAD_CHARS = 2000
+_WIDE = 100  # cells
+_GAUGE_CELLS = 5
 
 _TOOL_GLYPH = {Status.ASKING: "?", Status.FAILED: "✗", Status.REFUSED: "⊘", Status.CANCELLED: "■"}
 _TOOL_WORD = {
@@ -203,7 +205,8 @@ def _tool_head(item: Item, look: Look, note: str) -> Line:
     if item.outcome and item.status is Status.DONE:
         color = palette.warning  # it ran, and says itself that it did not succeed
     name, _, arguments = one_line(item.text, _HEAD_CHARS).partition(" ")
-    word = _TOOL_WORD.get(item.status, "")
+    used = task_gauge(item, look.width)
+    word = "" if used and item.status is Status.LIVE else _TOOL_WORD.get(item.status, "")
     left = [
         Segment(f"{_TOOL_GLYPH.get(item.status, '⚙')} ", palette.style(color, bold=True)),
         Segment(name, palette.style(palette.secondary, bold=True)),
@@ -211,10 +214,24 @@ def _tool_head(item: Item, look: Look, note: str) -> Line:
     ]
     fate = note.removesuffix(f" · {item.mark.words}")  # where the mark says it already
     failed = f"{word}: {item.outcome}" if word and item.outcome else word or item.outcome
-    said = " · ".join(part for part in (item.mark, failed, item.form, fate, item.took) if part)
+    said = " · ".join(part for part in (item.mark, failed, item.form, used, fate, item.took) if part)
     if item.outcome and cell_len(said) > look.width * 2 // 3:  # the reason gives way before the note does
-        said = " · ".join(part for part in (item.mark, word, item.form, fate, item.took) if part)
+        said = " · ".join(part for part in (item.mark, word, item.form, used, fate, item.took) if part)
     return _sides(left, said, look, palette.style(color))
+
+
+def task_gauge(item: Item, width: int) -> str:
+    """Return the gauge of a task: how full its window is while it runs, its requests and their cost."""
+    task = item.task
+    if task is None:
+        return ""
+    parts = [figures.plural(task.requests, "request"), figures.cost(task.cost)]
+    if task.window and (item.live or width >= _WIDE):
+        cells = _GAUGE_CELLS if width < _WIDE else 2 * _GAUGE_CELLS
+        full = min(cells, max(1, round(cells * task.tokens / task.window)))
+        bar = "█" * full + "░" * (cells - full)
+        parts.insert(0, f"{bar} {figures.tokens(task.tokens)} of {figures.window(task.window)}")
+    return " · ".join(filter(None, parts))
 
 
 def _sides(left: list[Segment], note: str, look: Look, style: Style) -> Line:

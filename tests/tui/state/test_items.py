@@ -12,7 +12,6 @@ from rolling_chat.messages import Ending, Message, ToolCall, pack_contents
 from rolling_chat.tui.state.items import (
     Kind,
     Status,
-    describe_call,
     item_marks,
     items_of,
     place_of,
@@ -119,21 +118,6 @@ def test_thinking_comes_before_the_answer() -> None:
         (Kind.REASONING, "let me see"),
         (Kind.ASSISTANT, "42"),
     ]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "line"),
-    [
-        ('{"path": "src/lexer.py"}', "read_file src/lexer.py"),
-        ('{"start": 1, "path": "a.py", "end": 9}', "read_file a.py start=1 end=9"),
-        ("{broken", "read_file {broken"),
-        ("[1, 2]", "read_file [1, 2]"),
-        ("", "read_file"),
-        ("[" * 100_000, "read_file " + "[" * 100_000),
-    ],
-)
-def test_a_call_is_one_line_whatever_the_model_wrote(arguments: str, line: str) -> None:
-    assert describe_call(_call("read_file", arguments)) == line
 
 
 @pytest.mark.parametrize(

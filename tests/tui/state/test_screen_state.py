@@ -18,6 +18,7 @@ from rolling_chat.events import (
     RequestStarted,
     RetryWaiting,
     Steered,
+    TaskEvent,
     TextAdded,
     ToolEnded,
     ToolStarted,
@@ -26,6 +27,7 @@ from rolling_chat.events import (
 )
 from rolling_chat.messages import TEXT_CALLS, Ending, Message, ToolCall, Usage
 from rolling_chat.permissions.rules import PermissionRule
+from rolling_chat.task_record import TaskRecord
 from rolling_chat.tui.state.items import Kind, Status
 from rolling_chat.tui.state.screen_state import WELCOME, Activity, ScreenState
 
@@ -248,3 +250,66 @@ def test_a_reply_of_written_calls_shows_its_prose_and_its_calls_marked() -> None
         assert [(item.id, item.text) for item in again.items] == [
             (item.id, item.text) for item in state.items
         ]
+
+
+TASK = ToolCall("t1", "task", '{"prompt": "find callers"}')
+TASKS = ReplyEnded(Message("assistant", "", id="r1", tool_calls=(TASK, TASK)), Usage(), 1.0)
+
+
+def _in_task(*events: Event, session: str = "s1", call: ToolCall = TASK) -> list[TaskEvent]:
+    return [TaskEvent(call, session, event) for event in events]
+
+
+def test_a_task_shows_what_it_does_and_its_figures() -> None:
+    asked = TurnStarted(Message("user", "find callers"))
+    look = Message("assistant", "I look.", tool_calls=(CALL,))
+    state = _after(SENT, TASKS, ToolStarted(TASK), *_in_task(asked, RequestStarted("gpt", 1, "r9")))
+    item = state.items[0]
+    assert (item.status, item.live, item.detail) == (Status.LIVE, "waiting for gpt", "❯ find callers")
+    for event in _in_task(TextAdded("r9", "I lo"), TextAdded("r9", "ok.")):
+        state.apply(event, 9.0)
+    assert state.items[0].detail == "❯ find callers\nI look."
+    for event in _in_task(ReplyEnded(look, Usage(100, 5, cost=0.25), 1.0), ToolStarted(CALL)):
+        state.apply(event, 9.0)
+    item = state.items[0]
+    assert item.live == "run_command ls"
+    assert item.detail == "❯ find callers\nI look.\n⚙ run_command ls"
+    assert item.task == TaskRecord("s1", "gpt", requests=1, cost=0.25)
+    assert state.status(9.0) == "running task find callers · 9 s"
+
+
+def test_a_task_that_asks_shows_it_until_it_is_answered() -> None:
+    events = _in_task(RequestStarted("gpt", 1, "r9"), PermissionAsked(REQUEST))
+    state = _after(SENT, TASKS, ToolStarted(TASK), *events)
+    assert state.items[0].status is Status.ASKING
+    assert state.status(9.0) == "asking permission for task · 9 s"
+    for event in _in_task(PermissionAnswered(CALL)):
+        state.apply(event, 9.0)
+    assert state.items[0].status is Status.LIVE
+
+
+def test_equal_tasks_side_by_side_have_a_line_each() -> None:
+    state = _after(SENT, TASKS, ToolStarted(TASK), ToolStarted(TASK))
+    for session in ("s1", "s2"):
+        for event in _in_task(RequestStarted(f"model of {session}", 1, "r9"), session=session):
+            state.apply(event, 9.0)
+    assert [item.live for item in state.items] == ["waiting for model of s1", "waiting for model of s2"]
+
+
+def test_a_task_that_ended_keeps_its_figures_and_its_conversation() -> None:
+    record = TaskRecord("s1", "gpt", 3, 1_200, 8_000, 0.5)
+    extras = {"task": record.as_json(), "shown": "❯ find callers\nNobody."}
+    result = Message("tool", "Nobody.", name="task", extras=extras)
+    state = _after(SENT, TASKS, ToolStarted(TASK), *_in_task(SENT), ToolEnded(TASK, result, 2.0))
+    item = state.items[0]
+    assert (item.status, item.live, item.detail) == (Status.DONE, "", "❯ find callers\nNobody.")
+    assert item.task == record
+    loaded = ScreenState()
+    loaded.load([Message("assistant", "", id="r1", tool_calls=(TASK,)), result])
+    assert loaded.items[0].task == record
+
+
+def test_a_task_that_is_stopped_does_nothing_any_more() -> None:
+    state = _after(SENT, TASKS, ToolStarted(TASK), *_in_task(SENT), _ended(Outcome.CANCELLED))
+    assert {item.status for item in state.items} == {Status.CANCELLED}
+    assert {item.live for item in state.items} == {""}

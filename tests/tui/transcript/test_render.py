@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from rolling_chat.commands.marks import Mark
+from rolling_chat.task_record import TaskRecord
 from rolling_chat.tui.state.items import Item, Kind, Status
 from rolling_chat.tui.transcript.colors import Look, Palette
 from rolling_chat.tui.transcript.lines import Line, cells
@@ -197,3 +198,36 @@ def test_a_call_that_is_excluded_says_so_once() -> None:
     item = Item("x", Kind.TOOL, "read_file a.py", mark=Mark.EXCLUDED)
     (head,) = head_lines(item, Look(80, Palette()), is_open=False, note="30 → 0 tokens · excluded")
     assert head.drawn.endswith("  ∅ excluded · 30 → 0 tokens")
+
+
+RUNNING = Item(
+    "t", Kind.TOOL, "task find all callers of parse_header in the lexer", Status.LIVE,
+    result="❯ find all callers\n⚙ read_file src/lexer.py", live="read_file src/lexer.py",
+    task=TaskRecord("s1", "gpt", 3, 41_000, 200_000, 0.12),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("width", "gauge"),
+    [
+        (80, "█░░░░ 41k of 200k · 3 requests · $0.12"),
+        (120, "██░░░░░░░░ 41k of 200k · 3 requests · $0.12"),
+    ],
+)
+def test_a_running_task_has_a_gauge_of_its_own_and_says_what_it_does(width: int, gauge: str) -> None:
+    head, doing = (line.drawn.rstrip() for line in _lines(RUNNING, width) if line.drawn.strip())
+    assert head.startswith("⚙ task find all callers")
+    assert head.endswith(gauge)
+    assert doing == "  │ read_file src/lexer.py"
+
+
+def test_a_running_task_unfolds_to_its_conversation() -> None:
+    text = _rendered(RUNNING, 80, is_open=True)
+    assert "❯ find all callers" in text
+    assert "⚙ read_file src/lexer.py" in text
+
+
+def test_a_task_that_is_done_says_what_it_took() -> None:
+    done = replace(RUNNING, status=Status.DONE, live="", note="1.2k tokens")
+    (head,) = (line.drawn for line in _lines(done, 80) if line.drawn.strip())
+    assert head.endswith("3 requests · $0.12 · 1.2k tokens")
