@@ -16,6 +16,7 @@ from rolling_chat.agent.retention import delete_old_sessions
 from rolling_chat.agent.runtime import Runtime
 from rolling_chat.agent.saved_sessions import SavedSessions
 from rolling_chat.agent.session import Session
+from rolling_chat.agent.turn.attaching import Insertion
 from rolling_chat.agent.turn.running import EventQueue, RunningTurn
 from rolling_chat.agent.turn.waiting import WaitingMessages
 from rolling_chat.context import count_tokens
@@ -135,17 +136,18 @@ class Chat:
         past = self.session.state.usage
         return past + self._turn.usage if self._turn is not None else past
 
-    def send(self, text: str) -> AsyncGenerator[Event]:
+    def send(self, text: str, inserted: Sequence[Insertion] = ()) -> AsyncGenerator[Event]:
         """Send `text` as a user message and run the turn, yielding its events.
 
-        The files that it mentions with marks (`mentions.py`) are attached. Raises ChatError when busy, held
+        The files that it mentions with marks (`mentions.py`) are attached, and so is what was `inserted` by
+        commands of the user's. Raises ChatError when busy, held
         elsewhere or blank. The events end with TurnEnded. Whoever stops
         listening stops the turn.
         """
         if not text.strip():
             raise ChatError("There is nothing to send: the message is empty.")
         self.session.require_sendable()
-        return self._run(text)
+        return self._run(text, inserted)
 
     def carry_on(self) -> AsyncGenerator[Event]:
         """Continue a turn that ended early, or send its request again if it was too long or failed.
@@ -268,14 +270,15 @@ class Chat:
             self._runtime.attachments.close()
             self.session.close()
 
-    async def _run(self, text: str | None) -> AsyncGenerator[Event]:
+    async def _run(self, text: str | None, inserted: Sequence[Insertion] = ()) -> AsyncGenerator[Event]:
         """Store what was said, then run the turn in a task of its own and hand out its events."""
         session = self.session
         session.require_sendable()
         moved = [told_of_moved(path) for path in NEWCOMERS.move_away()]
         session.setup.read_instructions()
+        session.extensions.read()
         news = self._unread_news()
-        said, notices = await self._said(text) if text is not None else (None, [])
+        said, notices = await self._said(text, inserted) if text is not None else (None, [])
         events = EventQueue()
         turn = self._turn = RunningTurn(session.turn_loop(events.put, self.waiting), events)
         session.gate.idle.clear()
@@ -285,7 +288,7 @@ class Chat:
                 yield said
             if news:
                 yield Noticed(news)
-            for line in (*moved, *notices):
+            for line in (*moved, *session.extensions.take_news(), *notices):
                 yield Noticed(line, warning=True)
             async for event in turn.events():
                 if isinstance(event, TurnEnded):
@@ -302,10 +305,10 @@ class Chat:
         before, self._unread_line = self._unread_line, self._runtime.trust.line
         return self._unread_line if self._unread_line != before else ""
 
-    async def _said(self, text: str) -> tuple[TurnStarted, list[str]]:
+    async def _said(self, text: str, inserted: Sequence[Insertion]) -> tuple[TurnStarted, list[str]]:
         """Store a user message with what it mentions; also return notices on what was not attached."""
         session = self.session
-        outgoing = await session.mentions.attaching.outgoing(text)
+        outgoing = await session.mentions.outgoing(text, inserted)
         if self.session is not session:
             raise ChatError("Not sent: another session was opened.")
         session.require_sendable()

@@ -13,6 +13,7 @@ from rolling_chat.agent.attachments import break_long_lines
 from rolling_chat.agent.context_settings import Overrides
 from rolling_chat.agent.errors import ChatError, in_words
 from rolling_chat.agent.exporting import export_session, session_as_markdown
+from rolling_chat.agent.extensions import SessionExtensions
 from rolling_chat.agent.history import History
 from rolling_chat.agent.memory.branch_memory import BranchMemory
 from rolling_chat.agent.memory.pins import SessionPins
@@ -110,8 +111,10 @@ class Session:
         self.plan_mode = PlanMode(self.permissions, self.conversation)
         self.overrides = Overrides(runtime, self.state)
         self.fallbacks = Fallbacks(runtime, self.state)
+        self.extensions = SessionExtensions(runtime, self.state, self.permissions)
         self.notices: list[str] = [
-            *self.state.notices, *self.fallbacks.faults(), *filter(None, [self.permissions.take_fault()])
+            *self.state.notices, *self.fallbacks.faults(), *filter(None, [self.permissions.take_fault()]),
+            *self.extensions.take_news(),
         ]  # fmt: skip
         self._named = (self.model, self.address, model_line)
 
@@ -206,14 +209,20 @@ class Session:
         return self.setup.instructions
 
     def read_instructions(self) -> None:
-        """Read the instruction files again, unless a turn runs: its prompt stays as it is."""
+        """Read instructions and skills again, unless a turn runs: its prompt stays as it is."""
         if self.gate.idle.is_set():
             self.setup.read_instructions()
+            self.extensions.read()
 
     def instruction_sizes(self) -> Sequence[tuple[str, int]]:
         """Return the name of each instruction file in the system prompt, and its tokens."""
         count = self.state.sizes.estimator.count_text
         return tuple((section.name, count(section.text)) for section in self.instructions.sections)
+
+    def skill_sizes(self) -> Sequence[tuple[str, int]]:
+        """Return the name of each skill in the system prompt, and the tokens of its line there."""
+        count = self.state.sizes.estimator.count_text
+        return tuple((skill.name, count(row)) for skill, row in self.setup.listed_skills)
 
     @property
     def has_plan(self) -> bool:
@@ -274,6 +283,7 @@ class Session:
             ToolContext(
                 runtime.folder, environment, memory, self._is_attached, self._last_seen,
                 opens=self.permissions.opens, session=scope.owner if scope is not None else self.info.id,
+                skills=setup.skills,
             ),
             runtime.settings.agent.max_tool_calls, emit, tails, setup.tool_calls == "text",
             tasks, asker,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -9,7 +10,7 @@ from rolling_chat.agent.errors import ChatError, in_words
 from rolling_chat.agent.mentioned_files import MentionedFile, MentionedFiles
 from rolling_chat.agent.runtime import Runtime
 from rolling_chat.agent.session_state import SessionState
-from rolling_chat.agent.turn.attaching import Attaching
+from rolling_chat.agent.turn.attaching import Attaching, Insertion, Outgoing
 from rolling_chat.events import Listener
 from rolling_chat.mentions import Place
 from rolling_chat.messages import Attachment
@@ -70,6 +71,18 @@ class SessionMentions:
             "" if setup.takes_pictures else setup.model,
             partial(self._runtime.attachments.keep, self._state.info.id),
         )
+
+    async def outgoing(self, text: str, inserted: Sequence[Insertion] = ()) -> Outgoing:
+        """Return what to send for typed text, and for what the user's commands add. Raises ChatError."""
+        outgoing = await self.attaching.outgoing(text)
+        for one in inserted:
+            added = await self.attaching.outgoing(one.text)
+            attachment = Attachment(one.mention, one.note, added.text)
+            tokens = self._state.sizes.of_attachment(attachment)
+            outgoing.attachments += [replace(attachment, tokens=tokens), *added.attachments]
+            outgoing.files += added.files
+            outgoing.notices += added.notices
+        return outgoing
 
     async def keep_picture(self, data: bytes) -> str:
         """Keep a picture from the clipboard as a private file, and return the name by which it is mentioned.

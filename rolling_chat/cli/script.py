@@ -54,7 +54,8 @@ def run_script(options: Options, paths: Paths) -> int:
         say(notice)
     chat.session.summaries.extract_only()
     opened = OpenChat(chat)
-    script = _Script(opened, ScriptOutput(opened, options.output_format, is_saved=options.save), answers)
+    output = ScriptOutput(opened, options.output_format, is_saved=options.save)
+    script = _Script(opened, output, answers, options.print or "")
     try:
         return asyncio.run(script.converse() if is_stream else script.answer_once(text))
     except AttachmentRefusedError as error:
@@ -77,10 +78,13 @@ def _text_of(options: Options) -> str:
 class _Script:
     """Runs the turns of `-p`, and prints what they come to."""
 
-    def __init__(self, opened: OpenChat, output: ScriptOutput, answers: JsonAnswers | None) -> None:
+    def __init__(
+        self, opened: OpenChat, output: ScriptOutput, answers: JsonAnswers | None, typed: str = ""
+    ) -> None:
         self._opened = opened
         self._output = output
         self._answers = answers
+        self._typed = typed
 
     async def answer_once(self, text: str) -> Exit:
         """Run one turn; return the exit code."""
@@ -130,7 +134,9 @@ class _Script:
 
     async def _turn(self, text: str) -> Answer:
         answer = Answer()
-        async with aclosing(self._opened.chat.send(text)) as events:
+        typed, self._typed = self._typed, ""  # a second turn asks for a better answer to the first
+        inserted = await self._opened.chat.session.extensions.called_by(typed)
+        async with aclosing(self._opened.chat.send(text, inserted)) as events:
             async for event in events:
                 answer.fold(event)
                 self._output.tell(event)

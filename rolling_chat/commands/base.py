@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rolling_chat.agent import Chat
+    from rolling_chat.agent.turn.attaching import Insertion
     from rolling_chat.context.report import PromptReport
 
 
@@ -178,8 +179,11 @@ class CommandContext(Protocol):
         """Stop the running turn, if any, and wait for its end."""
         ...
 
-    async def send(self, text: str) -> None:
-        """Send a message as if the user had typed it, and wait for the end of the turn."""
+    async def send(self, text: str, inserted: Sequence[Insertion] = ()) -> None:
+        """Send a message as if the user had typed it, and wait for the end of the turn.
+
+        What is `inserted` goes below it.
+        """
         ...
 
     async def edit_file(self, path: Path) -> bool:

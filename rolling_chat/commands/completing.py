@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rolling_chat.agent import ChatError
-from rolling_chat.commands.base import Arguments, Choice, CommandContext
-from rolling_chat.commands.registry import complete, find_command
+from rolling_chat.commands.base import Arguments, Choice, Command, CommandContext
+from rolling_chat.commands.registry import complete, custom_commands, find_command
 
 _log = logging.getLogger("rolling_chat.commands")
 
@@ -41,7 +41,7 @@ class Completer:
             return Offer()
         name, space, argument = text[1:].partition(" ")
         if not space:
-            return _commands(text)
+            return _commands(complete(text, custom_commands(self._context.chat)), text)
         command = find_command(name.lower())
         if command is None or command.arguments is None:
             return Offer()
@@ -93,8 +93,7 @@ def _rank(choice: Choice, wanted: str) -> int | None:
     return _SPELT if all(letter in letters for letter in wanted) else None
 
 
-def _commands(text: str) -> Offer:
-    found = complete(text)
+def _commands(found: Sequence[Command], text: str) -> Offer:
     if [command.name for command in found] == [text[1:]]:
         return Offer()
     lines = (Choice(f"/{command.name} ", command.signature, command.summary) for command in found)

@@ -24,16 +24,20 @@ _MAX_BAND = 99  # percent: beyond it the figure says only that little is known
 _MAX_TURNS = 50  # more than these are not counted down: so many turns are not foreseen
 
 
-def category_table(report: PromptReport, instructions: Sequence[tuple[str, int]] = ()) -> Table:
+def category_table(
+    report: PromptReport, instructions: Sequence[tuple[str, int]] = (), skills: Sequence[tuple[str, int]] = ()
+) -> Table:
     """Return a table that divides the window of one request by category, with hints to shrink each.
 
-    `instructions` are the files in the system prompt, with their tokens: each has a row of its own.
+    `instructions` are the files in the system prompt, `skills` those that it names, with their tokens: each
+    has a row of its own.
     """
-    rest = max(0, report.system - sum(size for _, size in instructions))
+    rest = max(0, report.system - sum(size for _, size in (*instructions, *skills)))
     files = [(one_line(exact(name), _MAX_NAME), size, "/memory") for name, size in instructions]
     rows = [
         ("system prompt", rest, ""),
         *files,
+        *((one_line(f"skill {name}", _MAX_NAME), size, "/skills") for name, size in skills),
         ("tools", report.tools, "agent.tools in the settings"),
         ("summary", report.summary, "/summary"),
         ("history", report.history, "/compact" if report.rolling else "/rolling-context on"),
@@ -179,7 +183,7 @@ def inspection(context: CommandContext) -> Inspection:
     messages = message_table(report.rows, chat.session.messages, chat.session.pins.scope)
     indexes = range(len(report.rows) - 1, -1, -1)  # a row's index is that of its message
     lines = lead(report, chat.usage.cost)
-    categories = category_table(report, chat.session.instruction_sizes())
+    categories = category_table(report, chat.session.instruction_sizes(), chat.session.skill_sizes())
     return Inspection(tuple(lines), (categories, messages), indexes)
 
 

@@ -12,6 +12,7 @@ from rolling_chat.commands.compact import COMPACT
 from rolling_chat.commands.context import CONTEXT
 from rolling_chat.commands.copy import COPY
 from rolling_chat.commands.cost import COST
+from rolling_chat.commands.custom import added_commands, shadowed_lines
 from rolling_chat.commands.diff import DIFF
 from rolling_chat.commands.effort import EFFORT
 from rolling_chat.commands.exclude import EXCLUDE
@@ -40,6 +41,8 @@ from rolling_chat.commands.rolling_context import ROLLING_CONTEXT
 from rolling_chat.commands.run import RUN
 from rolling_chat.commands.search import SEARCH
 from rolling_chat.commands.sessions import SESSIONS
+from rolling_chat.commands.skill import SKILL
+from rolling_chat.commands.skills import SKILLS
 from rolling_chat.commands.summary import SUMMARY
 from rolling_chat.commands.theme import THEME
 from rolling_chat.commands.trust import TRUST
@@ -47,6 +50,9 @@ from rolling_chat.commands.undo import UNDO
 from rolling_chat.commands.unpin import UNPIN
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rolling_chat.agent import Chat
     from rolling_chat.commands.base import Command, CommandContext
 
 _COMMANDS: tuple[Command, ...] = (
@@ -70,6 +76,8 @@ _COMMANDS: tuple[Command, ...] = (
     TRUST,
     MEMORY,
     INIT,
+    SKILL,
+    SKILLS,
     MODEL,
     EFFORT,
     UNDO,
@@ -90,6 +98,7 @@ _COMMANDS: tuple[Command, ...] = (
     QUIT,
 )
 
+_NAMES = frozenset(command.name for command in _COMMANDS)
 _ENOUGH_TO_LOOK_INSIDE = 3  # characters; fewer are in every second name
 
 
@@ -106,16 +115,27 @@ def all_commands() -> tuple[Command, ...]:
     return _COMMANDS
 
 
-def find_command(name: str) -> Command | None:
-    """Return the command with that name, given without its slash."""
-    return next((command for command in _COMMANDS if command.name == name), None)
+def custom_commands(chat: Chat) -> tuple[Command, ...]:
+    """Return the commands that users and projects add to these; none has the name of one."""
+    return added_commands(chat, _NAMES)
+
+
+def custom_lines(chat: Chat) -> list[str]:
+    """Return lines about added commands that cannot be called because one of these has their name."""
+    return shadowed_lines(chat, _NAMES)
+
+
+def find_command(name: str, custom: Sequence[Command] = ()) -> Command | None:
+    """Return the command with that name, given without its slash; `custom` are those that users add."""
+    return next((command for command in (*_COMMANDS, *custom) if command.name == name), None)
 
 
 def parse(text: str) -> ParsedCommand | None:
     """Split a command line into name and argument; return None for a message.
 
     A command is one line and begins with a slash and a word. A path is a message
-    (`/etc/hosts is missing`), and so is a second slash (`//`). `!ls` is `/run ls`.
+    (`/etc/hosts is missing`), and so is a second slash (`//`). `!ls` is `/run ls`. A colon is part of the
+    names that users give to theirs (`/git:commit`).
     """
     line = text.strip()
     if "\n" in line or not line.startswith(("/", "!")):
@@ -123,37 +143,38 @@ def parse(text: str) -> ParsedCommand | None:
     if line.startswith("!"):
         return ParsedCommand("run", line[1:].strip()) if line.strip("! ") else None
     name, _, argument = line[1:].partition(" ")
-    if not name or not all(char.isalnum() or char in "-_" for char in name):
+    if not name or not all(char.isalnum() or char in "-_:" for char in name):
         return None
     return ParsedCommand(name.lower(), argument.strip())
 
 
-def complete(text: str) -> tuple[Command, ...]:
+def complete(text: str, custom: Sequence[Command] = ()) -> tuple[Command, ...]:
     """Return the commands whose names `text` may become, while its name is being typed."""
     if not text.startswith("/") or any(char.isspace() for char in text):
         return ()
-    typed = text[1:].lower()
-    first = [command for command in _COMMANDS if command.name.startswith(typed)]
+    typed, commands = text[1:].lower(), (*_COMMANDS, *custom)
+    first = [command for command in commands if command.name.startswith(typed)]
     if len(typed) < _ENOUGH_TO_LOOK_INSIDE:
         return tuple(first)
-    inside = [command for command in _COMMANDS if typed in command.name and command not in first]
+    inside = [command for command in commands if typed in command.name and command not in first]
     return (*first, *inside)
 
 
-def nearest_command(name: str) -> Command | None:
+def nearest_command(name: str, custom: Sequence[Command] = ()) -> Command | None:
     """Return the command whose name is most similar to `name`, if any is."""
-    names = [command.name for command in _COMMANDS]
+    names = [command.name for command in (*_COMMANDS, *custom)]
     close = get_close_matches(name.lower(), names, n=1, cutoff=0.5)
     starts = [known for known in names if name and known.startswith(name.lower())]
     found = starts or close
-    return find_command(found[0]) if found else None
+    return find_command(found[0], custom) if found else None
 
 
 async def run_command(parsed: ParsedCommand, context: CommandContext, *, busy: bool = False) -> None:
     """Run a command; report an unknown one, or one that fails, in one line."""
-    command = find_command(parsed.name)
+    custom = custom_commands(context.chat)
+    command = find_command(parsed.name, custom)
     if command is None:
-        context.say(unknown_command(parsed.name), warning=True)
+        context.say(unknown_command(parsed.name, custom), warning=True)
         return
     if busy and not command.while_busy:
         context.say(f"/{command.name} waits until the answer is complete; esc stops it.", warning=True)
@@ -183,10 +204,10 @@ _CALLED_ELSEWHERE = {
 }
 
 
-def unknown_command(name: str) -> str:
+def unknown_command(name: str, custom: Sequence[Command] = ()) -> str:
     """Return the line that there is no such command, with what to use instead."""
     if name in _CALLED_ELSEWHERE:
         return f"There is no command /{name}; {_CALLED_ELSEWHERE[name]}"
-    near = nearest_command(name)
+    near = nearest_command(name, custom)
     hint = f"did you mean /{near.name}?" if near else "/help lists all of them."
     return f"There is no command /{name}; {hint}"

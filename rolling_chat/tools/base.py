@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
+from rolling_chat.extensions.skills import Skills
 from rolling_chat.messages import Ending, FileTouch, Json, JsonObject
 from rolling_chat.tools.memory import Memory
 from rolling_chat.web_addresses import WebAddress
@@ -56,7 +57,7 @@ class ToolContext:
     empty if it was too large, GONE if it deleted it, None if it never did. `on_output` is called with what a
     command writes, as it comes. `opens` says of an address that a rule of the user's names it whole.
     `sandbox` confines commands, None for none. `session` is the id of the session that calls. `run_task` has
-    a second agent do a task, None where nobody can.
+    a second agent do a task, None where nobody can. `skills` are those that the call may use.
     """
 
     folder: Path
@@ -69,6 +70,7 @@ class ToolContext:
     sandbox: Sandbox | None = None
     session: str = ""
     run_task: RunTask | None = None
+    skills: Skills | None = None
 
     def knows(self, path: Path, sha256: str) -> bool:
         """Return whether this branch has read or written all of a file as it is now."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path, PureWindowsPath
 from typing import BinaryIO
@@ -97,11 +97,22 @@ def resolve_parent(path: str, context: ToolContext) -> Path:
 
 
 def resolve_file(path: str, context: ToolContext) -> Path:
-    """Resolve a file as `resolve_inside` does, or one outside that is attached to the conversation."""
+    """Resolve a file as `resolve_inside` does, or one outside that is attached or belongs to a skill."""
     named = _expand_home(path, context)
     if context.is_attached is not None and context.is_attached(named):
         return Path(named)
+    if context.skills is not None and Path(named).is_absolute():
+        with suppress(OSError, RuntimeError, ValueError):
+            resolved = Path(named).resolve(strict=True)
+            if _top_of(resolved, context) != context.folder.resolve():
+                return resolved
     return resolve_inside(path, context)
+
+
+def _top_of(path: Path, context: ToolContext) -> Path:
+    """Return the folder below which a resolved path may be read: the working folder, or that of a skill."""
+    folders = context.skills.folders if context.skills is not None else ()
+    return next((folder for folder in folders if path.is_relative_to(folder)), context.folder.resolve())
 
 
 def _outside(path: str) -> ToolError:
@@ -123,7 +134,7 @@ def open_inside(path: Path, context: ToolContext) -> BinaryIO:
     """
     name = relative_name(path, context)
     try:
-        folder = context.folder.resolve()
+        folder = _top_of(path, context)
         descriptor = walk_to(path, folder if path.is_relative_to(folder) else path.parent)
     except IsADirectoryError:
         raise ToolError(f"{name} is a folder; list_files shows what is in it.") from None

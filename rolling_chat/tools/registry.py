@@ -15,6 +15,7 @@ from rolling_chat.tools.read_file import ReadFile
 from rolling_chat.tools.recall import Recall
 from rolling_chat.tools.run_command import RunCommand
 from rolling_chat.tools.search_files import SearchFiles
+from rolling_chat.tools.skill import UseSkill
 from rolling_chat.tools.task import Task
 from rolling_chat.tools.todo import Todo
 from rolling_chat.tools.write_file import WriteFile
@@ -23,7 +24,8 @@ from rolling_chat.tools.write_file import WriteFile
 def all_tools(task_models: Sequence[str] = ()) -> tuple[Tool, ...]:
     """Return all tools, in the order in which they are offered; tasks may be given to `task_models`."""
     changing = (EditFile(), MultiEdit(), WriteFile(), MoveFile(), DeleteFile())
-    looking, rest = (Outline(), FetchUrl()), (Todo(), Recall(), CommandOutput(), Task(tuple(task_models)))
+    looking = (Outline(), FetchUrl())
+    rest = (Todo(), Recall(), CommandOutput(), Task(tuple(task_models)), UseSkill())
     return (ReadFile(), ListFiles(), SearchFiles(), *changing, RunCommand(), *looking, *rest)
 
 

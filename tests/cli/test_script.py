@@ -259,3 +259,15 @@ def test_a_task_is_told_event_by_event_with_its_call(program: Program) -> None:
     kept = program("sessions", "show", inner[0]["task_session"]).out
     assert "Task: read notes.txt" in kept
     assert [one["id"] for one in program("sessions", "list", "--json").json] == [result["session_id"]]
+
+
+def test_a_command_of_the_users_is_taken_from_the_typed_text(program: Program) -> None:
+    commands = program.home / "rolling-chat" / "commands"
+    commands.mkdir(parents=True)
+    (commands / "look.md").write_text("Look at $1: !`touch made`")
+    ran = program("-p", "/look here", "--output-format", "json")
+    assert ran.code == 0
+    session = program("sessions", "export", ran.json["session_id"]).out
+    assert "The command /look, which I call, says:" in session
+    assert "Look at here: [`touch made` was not run." in session
+    assert not (program.folder / "made").exists()

@@ -38,6 +38,8 @@ def test_every_command_of_the_program_is_there_once() -> None:
             "trust",
             "memory",
             "init",
+            "skills",
+            "skill",
             "model",
             "effort",
             "undo",
@@ -65,7 +67,7 @@ def test_a_slash_alone_offers_them_all() -> None:
 
 
 async def test_help_shows_every_command_with_its_summary(tmp_path: Path) -> None:
-    async with make_app(make_chat(tmp_path), tmp_path).run_test(size=(120, 120)) as pilot:
+    async with make_app(make_chat(tmp_path), tmp_path).run_test(size=(120, 150)) as pilot:
         await pilot.press("f1")
         await wait_until(pilot, lambda: isinstance(pilot.app.screen, HelpScreen))
         await wait_until(pilot, lambda: pilot.app.screen.query(Static).last().size.height)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from rolling_chat.agent import Chat
+from rolling_chat.agent.turn.attaching import Insertion
 from rolling_chat.commands import Choice, Table
 from rolling_chat.commands.base import Browsed, Inspection, Result, SessionShelf
 from rolling_chat.context import PromptReport
@@ -100,8 +101,8 @@ class PlainContext:
     async def stop_turn(self) -> None:
         self.chat.stop()
 
-    async def send(self, text: str) -> None:
-        async for _ in self.chat.send(text):
+    async def send(self, text: str, inserted: Sequence[Insertion] = ()) -> None:
+        async for _ in self.chat.send(text, inserted):
             pass
 
     async def edit_file(self, path: Path) -> bool:

@@ -17,12 +17,14 @@ from rolling_chat.agent.request.model_limits import (
 from rolling_chat.agent.runtime import Runtime
 from rolling_chat.context import ContextConfig, Measurements
 from rolling_chat.context.calibration import Group
+from rolling_chat.extensions.skills import MAX_LISTED, Skill, Skills, read_skills
 from rolling_chat.message_lines import RECALL
 from rolling_chat.messages import JsonObject
 from rolling_chat.sessions.records import Learned
 from rolling_chat.settings.schema import ContextSettings, Effort, ToolCalls
 from rolling_chat.tools import Tool
 from rolling_chat.tools.read_file import READ_FILE
+from rolling_chat.tools.skill import SKILL
 
 
 class RequestSetup:
@@ -49,6 +51,7 @@ class RequestSetup:
         self._effort: Effort | None = None  # the session's own
         self.revision = 0
         self.instructions = Instructions()
+        self.skills = Skills()
         self.use_model(model, address)
 
     def use_model(self, model: str, address: str | None) -> None:
@@ -60,13 +63,15 @@ class RequestSetup:
         self.read_instructions()
 
     def read_instructions(self) -> None:
-        """Read the instruction files again; call it once a turn: the prompt does not change within one."""
+        """Read instructions and skills again; call it once a turn: the prompt does not change within one."""
         runtime = self._runtime
+        runtime.trust.look_again()
         # As many bytes as the window has tokens are about a quarter of it.
         most = min(MAX_BYTES, self.window)
-        before = self.instructions
+        before = (self.instructions, self.skills)
         self.instructions = read_instructions(runtime.trust, runtime.paths.instructions_file, most)
-        self.revision += self.instructions != before
+        self.skills = read_skills(runtime.trust, runtime.paths, min(MAX_LISTED, self.window // 2))
+        self.revision += (self.instructions, self.skills) != before
 
     @property
     def effort(self) -> str:
@@ -164,7 +169,8 @@ class RequestSetup:
     def tools(self) -> tuple[Tool, ...]:
         """The tools that the model is offered: none if it is known to take none.
 
-        With rolling on `recall` is among them from the first request, so that the prompt stays the same.
+        With rolling on `recall` is among them from the first request, so that the prompt stays the same;
+        `skill` is if there are skills.
         """
         return self._offered(rolling=self.rolling)
 
@@ -193,11 +199,21 @@ class RequestSetup:
     def _offered(self, *, rolling: bool) -> tuple[Tool, ...]:
         if self.tool_calls != "text" and not offers_tools(self.model, self._runtime.catalog):
             return ()
-        return tuple(tool for tool in self._all_tools if rolling or tool.name != RECALL)
+        needless = {
+            name for name, is_needed in ((RECALL, rolling), (SKILL, self.skills.listed)) if not is_needed
+        }
+        return tuple(tool for tool in self._all_tools if tool.name not in needless)
+
+    @property
+    def listed_skills(self) -> tuple[tuple[Skill, str], ...]:
+        """The skills that the system prompt names, and how: none if the model cannot use them."""
+        return self.skills.listed if any(tool.name == SKILL for tool in self.tools) else ()
 
     def _system(self, *, rolling: bool) -> str:
         tools = self._offered(rolling=rolling)
-        return system_prompt(self._runtime.folder, self._started_at, tools, self.instructions.text)
+        skills = self.skills.text if any(tool.name == SKILL for tool in tools) else ""
+        parts = (self.instructions.text, skills)
+        return system_prompt(self._runtime.folder, self._started_at, tools, "\n\n".join(filter(None, parts)))
 
     def _schemas(self, *, rolling: bool) -> list[JsonObject]:
         return [tool.schema for tool in self._offered(rolling=rolling)]

@@ -36,6 +36,18 @@ class Outgoing:
 
 
 @dataclass(frozen=True, slots=True)
+class Insertion:
+    """What a command or a skill that the user called adds below the words of a message.
+
+    `mention` names it, `note` says what it is in a word; mentions of files in `text` are marked.
+    """
+
+    mention: str
+    note: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Attaching:
     """Reads the files that a message mentions.
 

@@ -11,7 +11,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
 from rolling_chat.agent import ChatError
-from rolling_chat.commands import ParsedCommand, run_command
+from rolling_chat.commands import ParsedCommand, custom_commands, run_command
 from rolling_chat.commands.base import Browsed, SessionShelf
 from rolling_chat.settings.errors import SettingsError
 from rolling_chat.settings.write import save_setting
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from textual.screen import Screen
 
     from rolling_chat.agent import Chat
+    from rolling_chat.agent.turn.attaching import Insertion
     from rolling_chat.commands import Choice, Table
     from rolling_chat.commands.base import Inspection
     from rolling_chat.context.report import PromptReport
@@ -194,7 +195,7 @@ class CommandController:
 
     def show_help(self) -> None:
         """Show the keys and the commands."""
-        self._app.push_screen(HelpScreen(self._app.keymap))
+        self._app.push_screen(HelpScreen(self._app.keymap, custom_commands(self.chat)))
 
     async def wait_for(self, work: Callable[[threading.Event], Result], doing: str) -> Result | None:
         """Run `work` in a thread; return None if `cancel` is called first, which sets its event."""
@@ -296,9 +297,9 @@ class CommandController:
         """Stop the running turn and wait for its end."""
         await self._screen.settle()
 
-    async def send(self, text: str) -> None:
+    async def send(self, text: str, inserted: Sequence[Insertion] = ()) -> None:
         """Send a message as if the user had typed it, and wait for the end of the turn."""
-        await self._turns.say(text)()
+        await self._turns.say(text, inserted)()
 
     async def edit_file(self, path: Path) -> bool:
         """Open a file in the user's editor; return False, having said why, if that cannot be done."""

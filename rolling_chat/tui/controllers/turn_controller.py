@@ -42,6 +42,7 @@ from rolling_chat.tui.widgets.questions import (
 
 if TYPE_CHECKING:
     from rolling_chat.agent import Chat
+    from rolling_chat.agent.turn.attaching import Insertion
     from rolling_chat.agent.turn.oversized import LargeMessage, Obstacle
     from rolling_chat.tui.controllers.background import Work
     from rolling_chat.tui.controllers.meter import Meter
@@ -105,12 +106,12 @@ class TurnController:
         self._idle = asyncio.Event()
         self._idle.set()
 
-    def say(self, text: str) -> Work:
+    def say(self, text: str, inserted: Sequence[Insertion] = ()) -> Work:
         """Return work that sends a message, then those that wait; the screen is busy from this call on.
 
-        The files that the text mentions with marks are attached.
+        The files that the text mentions with marks are attached, and so is what commands `inserted`.
         """
-        return self._begun(lambda: self._chat.send(text), text)
+        return self._begun(lambda: self._chat.send(text, inserted), text)
 
     def carry_on(self) -> Work:
         """Return work that continues an interrupted turn; the screen is busy from this call on."""

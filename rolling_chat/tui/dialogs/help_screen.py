@@ -16,7 +16,11 @@ from rolling_chat.tui.keymap import READING_KEYS, Keymap
 from rolling_chat.tui.widgets.gauge import GLYPHS, LABELS, TICK
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from textual.app import ComposeResult
+
+    from rolling_chat.commands import Command
 
 
 class HelpScreen(FramedScreen[None]):
@@ -32,9 +36,10 @@ class HelpScreen(FramedScreen[None]):
     HelpScreen VerticalScroll > Static { height: auto; }
     """
 
-    def __init__(self, keymap: Keymap) -> None:
+    def __init__(self, keymap: Keymap, custom: Sequence[Command] = ()) -> None:
         super().__init__()
         self._keymap = keymap
+        self._custom = custom
 
     def compose(self) -> ComposeResult:
         """Lay out the keys, the commands and the legend of the gauge."""
@@ -49,6 +54,9 @@ class HelpScreen(FramedScreen[None]):
                 yield Static(_grid(READING_KEYS))
                 yield Static(Text("\nCommands", bold))
                 yield Static(_grid([(command.signature, command.summary) for command in all_commands()]))
+                if self._custom:
+                    yield Static(Text("\nCommands and skills of your own and of this folder", bold))
+                    yield Static(_grid([(command.signature, command.summary) for command in self._custom]))
                 yield Static(Text("\nThe gauge, from the left", bold))
                 yield Static(_grid(gauge_legend()))
 

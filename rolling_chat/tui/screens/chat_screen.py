@@ -16,7 +16,7 @@ from textual.widget import Widget
 from textual.widgets import Static, TextArea
 
 from rolling_chat.agent.plan_mode import CARRY_OUT
-from rolling_chat.commands import ParsedCommand
+from rolling_chat.commands import ParsedCommand, custom_lines
 from rolling_chat.commands.mode import next_policy, policy_line
 from rolling_chat.gc_tuning import spare_what_is_loaded, tidy_up
 from rolling_chat.mentions import marked
@@ -29,7 +29,6 @@ from rolling_chat.tui.controllers.painting import Painter
 from rolling_chat.tui.controllers.question_slot import Asking
 from rolling_chat.tui.controllers.turn_controller import TurnController
 from rolling_chat.tui.controllers.user_status import UserStatusController
-from rolling_chat.tui.dialogs.help_screen import HelpScreen
 from rolling_chat.tui.screens.composing import CroppedCompositor
 from rolling_chat.tui.screens.reader import ReaderScreen
 from rolling_chat.tui.state.screen_state import ScreenState
@@ -132,7 +131,7 @@ class ChatScreen(ReaderScreen):
         self._painter.begin()
         self.prompt.focus()
         self._show()
-        for line in self._keymap.warnings:
+        for line in (*self._keymap.warnings, *custom_lines(self.chat)):
             self.state.notice(line, warning=True)
         self.drafts.tidy()
         self.call_after_refresh(self._after_first_paint)
@@ -340,7 +339,7 @@ class ChatScreen(ReaderScreen):
 
     def action_help(self) -> None:
         """Show the keys and the commands."""
-        self.app.push_screen(HelpScreen(self._keymap))
+        self._commands.show_help()
 
     def action_context(self) -> None:
         """Show the next request, message by message."""
