@@ -15,11 +15,12 @@ Entry = TypeVar("Entry")
 class Lazily(Sequence[Entry]):
     """A sequence of `count` entries, each made from its index when it is first read, and kept."""
 
-    __slots__ = ("_made", "_make")
+    __slots__ = ("_count", "_made", "_make")
 
     def __init__(self, count: int, make: Callable[[int], Entry]) -> None:
+        self._count = count
         self._make = make
-        self._made: list[Entry | None] = [None] * count
+        self._made: dict[int, Entry] = {}
 
     @overload
     def __getitem__(self, at: int) -> Entry: ...
@@ -28,17 +29,17 @@ class Lazily(Sequence[Entry]):
     def __getitem__(self, at: slice) -> Sequence[Entry]: ...
 
     def __getitem__(self, at: int | slice) -> Entry | Sequence[Entry]:
-        places = range(len(self._made))[at]
+        places = range(self._count)[at]
         return self._entry(places) if isinstance(places, int) else tuple(map(self._entry, places))
 
     def __len__(self) -> int:
-        return len(self._made)
+        return self._count
 
     def __iter__(self) -> Iterator[Entry]:
-        return map(self._entry, range(len(self._made)))
+        return map(self._entry, range(self._count))
 
     def _entry(self, place: int) -> Entry:
-        entry = self._made[place]
+        entry = self._made.get(place)
         if entry is None:
             entry = self._made[place] = self._make(place)
         return entry

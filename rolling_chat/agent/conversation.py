@@ -29,6 +29,7 @@ from rolling_chat.partly_read import PartlyRead
 from rolling_chat.providers.background_thread import in_background
 from rolling_chat.sessions.records import AskedBy, StoreError, Stretch
 from rolling_chat.sessions.store import SessionStore
+from rolling_chat.snapshots import Snapshot
 from rolling_chat.task_record import TASK
 from rolling_chat.text import normalize_text
 
@@ -66,6 +67,7 @@ class Conversation:
         self._counts = counts
         self._found: dict[int, Message] = {}  # read from among what was not read
         self._line: Sequence[int] = ()  # where those are stored that were not read
+        # it only grows at its end, as its snapshots share it
         self._messages, self._above, stored, self._unread = store.stretch(session_id, _FIRST)
         counts.load(self._messages, stored)
         self._open: _OpenReply | None = None
@@ -89,9 +91,8 @@ class Conversation:
     @property
     def branch(self) -> Sequence[Message]:
         """The branch as far as it was read: of what is missing NotReadError is raised. It does not change."""
-        if not self._above:
-            return tuple(self._messages)
-        return PartlyRead(self._unread, dict(self._found), tuple(self._messages))
+        newest = Snapshot(self._messages)
+        return PartlyRead(self._unread, dict(self._found), newest) if self._above else newest
 
     @property
     def is_long(self) -> bool:
@@ -148,7 +149,7 @@ class Conversation:
         """Insert older messages, unless the conversation has moved to another branch meanwhile."""
         if self._above != above:
             return
-        self._messages[:0] = older.messages
+        self._messages = [*older.messages, *self._messages]
         self._set_above(older.above, older.before)
         self._counts.load(older.messages, older.counts)
         if self._listener.on_older is not None:
@@ -169,7 +170,7 @@ class Conversation:
         elif fresh == self._messages[at:]:
             return False
         else:
-            self._messages[at:] = fresh
+            self._messages = [*self._messages[:at], *fresh]
             if not at:
                 self._set_above(above, before)
         self._counts.load(fresh, stored)
@@ -180,7 +181,7 @@ class Conversation:
         """Go to another message of the session's tree, after the store has moved there."""
         ids = [message.id for message in self._messages]
         if not head or head in ids:
-            del self._messages[ids.index(head) + 1 if head else 0 :]
+            self._messages = self._messages[: ids.index(head) + 1 if head else 0]
             if not head:
                 self._set_above("", 0)
             self.version += 1

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from types import MappingProxyType
 from typing import TypeAlias
 
 from rolling_chat.context.calibration import MAX_RATIO, MIN_RATIO, NOT_CALIBRATED
@@ -18,6 +17,37 @@ _MESSAGE_SURPLUS, _CALL_SURPLUS = 12, 64
 # another message, or another form of it: the size of one says nothing about the other.
 SizeKey: TypeAlias = tuple[int, int]
 TokensByKey: TypeAlias = Mapping[SizeKey, int]
+
+_NO_SIZES: TokensByKey = {}
+
+
+class SizeTable(Mapping[SizeKey, int]):
+    """Hold sizes that do not change; one with a few more shares them instead of copying all."""
+
+    __slots__ = ("_newer", "_older")
+
+    def __init__(self, older: TokensByKey = _NO_SIZES, newer: TokensByKey = _NO_SIZES) -> None:
+        """Those in `newer` come before the `older` ones."""
+        self._older = older
+        self._newer = newer
+
+    def with_sizes(self, sizes: TokensByKey) -> SizeTable:
+        """Return the table with `sizes` added, which replace older ones."""
+        newer = {**self._newer, **sizes}
+        if len(newer) ** 2 <= len(self._older):
+            return SizeTable(self._older, newer)
+        return SizeTable({**self._older, **newer})
+
+    def __getitem__(self, key: SizeKey) -> int:
+        size = self._newer.get(key)
+        return self._older[key] if size is None else size
+
+    def __iter__(self) -> Iterator[SizeKey]:
+        yield from self._older
+        yield from (key for key in self._newer if key not in self._older)
+
+    def __len__(self) -> int:
+        return len(self._older) + sum(key not in self._older for key in self._newer)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +71,8 @@ class MeasuredSizes:
     """
 
     model: str = ""
-    sizes: TokensByKey = field(default_factory=lambda: MappingProxyType({}))
-    replies: TokensByKey = field(default_factory=lambda: MappingProxyType({}))
+    sizes: SizeTable = field(default_factory=SizeTable)
+    replies: SizeTable = field(default_factory=SizeTable)
 
     def of(self, model: str) -> MeasuredSizes:
         """Return the sizes if they are `model`'s, else none."""
@@ -50,11 +80,11 @@ class MeasuredSizes:
 
     def add(self, sizes: TokensByKey) -> MeasuredSizes:
         """Return the sizes with `sizes` added, which replace older ones."""
-        return replace(self, sizes=MappingProxyType({**self.sizes, **sizes})) if sizes else self
+        return replace(self, sizes=self.sizes.with_sizes(sizes)) if sizes else self
 
     def add_replies(self, replies: TokensByKey) -> MeasuredSizes:
         """Return the sizes with those of `replies` added."""
-        return replace(self, replies=MappingProxyType({**self.replies, **replies})) if replies else self
+        return replace(self, replies=self.replies.with_sizes(replies)) if replies else self
 
     def find(self, index: int, message: Message) -> int | None:
         """Return the measured tokens of what is sent of the message at `index`, None if unknown."""

@@ -22,9 +22,37 @@ class PinnedIds:
     def __bool__(self) -> bool:
         return bool(self.pinned or self.excluded)
 
+    def on(self, branch: Sequence[Message], before: int = 0) -> Pins:
+        """Return the pins as indices in `branch`, counted from 1; messages of other branches are skipped.
+
+        `before` messages stand above those in `branch`.
+        """
+        if not self:
+            return Pins()
+        return Pins(_places(branch, self.pinned, before), _places(branch, self.excluded, before))
+
+
+class PinFinder:
+    """Finds the pinned and excluded messages of a branch that grows; each is looked at once. Thread-safe."""
+
+    def __init__(self, ids: PinnedIds) -> None:
+        self._ids = ids
+        # in how many messages, the last of them, and what was found
+        self._found: tuple[int, Message | None, Pins] = (0, None, Pins())
+
     def on(self, branch: Sequence[Message]) -> Pins:
-        """Return the pins as indices in `branch`, counted from 1; messages of other branches are skipped."""
-        return Pins(_places(branch, self.pinned), _places(branch, self.excluded)) if self else Pins()
+        """Return the pins as indices in `branch`, as `PinnedIds.on` does."""
+        if not self._ids:
+            return Pins()
+        count, last, known = self._found
+        if not 0 < count <= len(branch) or branch[count - 1] is not last:
+            count, known = 0, Pins()
+        new = self._ids.on(branch[count:], count)
+        pins = Pins(known.pinned | new.pinned, known.excluded | new.excluded)
+        stored = len(branch) - (not branch[-1].id if branch else 0)  # a draft is there only for a moment
+        if stored > count:
+            self._found = (stored, branch[stored - 1], pins)
+        return pins
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,5 +96,5 @@ def ids_at(messages: Sequence[Message], indexes: Iterable[int]) -> frozenset[str
     return frozenset(messages[index].id for index in indexes)
 
 
-def _places(branch: Sequence[Message], ids: Collection[str]) -> frozenset[int]:
-    return frozenset(index for index, message in enumerate(branch, 1) if message.id in ids)
+def _places(branch: Sequence[Message], ids: Collection[str], before: int) -> frozenset[int]:
+    return frozenset(index for index, message in enumerate(branch, before + 1) if message.id in ids)

@@ -288,7 +288,8 @@ class Summaries:
 
     async def _propose(self, focus: str) -> Proposal:
         planner, expected = self._planner, self._generation
-        first = source = replace(self._source(self._state.conversation.messages), focus=focus, early=True)
+        await self._state.conversation.read_rest()
+        first = source = replace(self._source(self._state.conversation.branch), focus=focus, early=True)
         refused = ""
         for _ in range(MAX_PASSES):
             if (due := await source.due()) is None:
@@ -343,9 +344,9 @@ class Summaries:
         newest = planner.summary
         return SummarySource(
             planned=planner.planned(branch),
-            branch=tuple(branch),
+            branch=branch,
             newest=newest if newest is not None and newest.text else None,
-            pins=planner.pins.on(branch),
+            pins=planner.pins_on(branch),
             model=planner.setup.model,
             config=planner.setup.config if self._may_ask else _by_rule(planner.setup.config),
             address=address_of(

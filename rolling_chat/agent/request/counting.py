@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
@@ -17,6 +17,7 @@ from rolling_chat.context.measured_sizes import (
     characters_of,
     reply_size,
 )
+from rolling_chat.context.prompt_items import PromptItem
 from rolling_chat.context.tokens import bounding_estimator
 from rolling_chat.messages import Ending, Message, Usage
 from rolling_chat.partly_read import read_parts
@@ -207,6 +208,12 @@ def _written(reply: Message, usage: Usage, seen: Message) -> int:
     return usage.output_tokens - usage.reasoning_tokens
 
 
-def new_sizes(before: MeasuredSizes, after: MeasuredSizes) -> dict[SizeKey, int]:
-    """Return the tokens newly measured by a reply, by index in the prompt and characters sent."""
-    return {key: tokens for key, tokens in after.sizes.items() if before.sizes.get(key) != tokens}
+def new_sizes(sent: Iterable[PromptItem], before: MeasuredSizes, after: MeasuredSizes) -> dict[SizeKey, int]:
+    """Return the tokens newly measured of what was sent, by index in the prompt and characters sent."""
+    found = dict[SizeKey, int]()
+    for item in sent:
+        key = (item.index, characters_of(item.message))
+        tokens = after.sizes.get(key)
+        if tokens is not None and tokens != before.sizes.get(key):
+            found[key] = tokens
+    return found

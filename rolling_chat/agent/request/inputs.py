@@ -15,6 +15,7 @@ from rolling_chat.messages import Json, JsonObject, Message
 from rolling_chat.partly_read import PartlyRead
 from rolling_chat.providers import wire
 from rolling_chat.providers.text_calls import describe_tools
+from rolling_chat.snapshots import Snapshot
 
 
 class SeenBranch:
@@ -24,7 +25,7 @@ class SeenBranch:
         self._lock = Lock()
         self._kind = ("", True)
         self._given: list[Message] = []
-        self._shown: list[Message] = []
+        self._shown: list[Message] = []  # the system message first; both only grow, for snapshots share them
 
     def below(
         self, system: Message, branch: Sequence[Message], model: str, *, pictures: bool
@@ -34,11 +35,13 @@ class SeenBranch:
             return _ShownParts(system, branch, model, pictures)
         with self._lock:
             count = _common(self._given, branch) if self._kind == (model, pictures) else 0
-            new = branch[count:]
             self._kind = (model, pictures)
-            self._given[count:] = new
-            self._shown[count:] = wire.for_model(new, model, pictures=pictures)
-            return [system, *self._shown]
+            if count < len(self._given) or self._shown[:1] != [system]:
+                self._given, self._shown = self._given[:count], [system, *self._shown[1 : count + 1]]
+            new = branch[count:]
+            self._given += new
+            self._shown += wire.for_model(new, model, pictures=pictures)
+            return Snapshot(self._shown)
 
 
 class _ShownParts(Sequence[Message]):

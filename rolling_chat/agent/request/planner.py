@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import takewhile
 
-from rolling_chat.agent.memory.pin_scope import PinnedIds, PinScope, pin_scope_of
+from rolling_chat.agent.memory.pin_scope import PinFinder, PinnedIds, PinScope, pin_scope_of
 from rolling_chat.agent.request.builder import (
     MAX_ANSWER,
     PlannedRequest,
@@ -27,6 +27,7 @@ from rolling_chat.context import (
     ContextOverflowError,
     ContextPlan,
     FinalPrompt,
+    Pins,
     PromptReport,
     Summary,
     build_final_prompt,
@@ -98,6 +99,7 @@ class Planner:
         self.builder = RequestBuilder(runtime, session_id, counts.memo)
         self._plan: ContextPlan | None = None
         self._pins = PinnedIds()
+        self._pin_finder = PinFinder(self._pins)
         self._scope: tuple[str, PinScope] = ("", PinScope())  # of the branch with this head
         self.cache = PromptCache(runtime, setup, session_id)
         self._previous_length = 0
@@ -194,9 +196,13 @@ class Planner:
 
     def use_pins(self, pins: PinnedIds) -> None:
         """Replace the pins from the next request on; keep those of the plan's decisions that they allow."""
-        self._pins = pins
+        self._pins, self._pin_finder = pins, PinFinder(pins)
         self._scope = ("", PinScope())
         self._revision += 1
+
+    def pins_on(self, branch: Sequence[Message]) -> Pins:
+        """Return the session's pins as indices of the prompt's messages, those of other branches skipped."""
+        return self._pin_finder.on(branch)
 
     def pin_scope(self, branch: Sequence[Message]) -> PinScope:
         """Return which messages of a branch the pins and exclusions affect."""
@@ -234,7 +240,8 @@ class Planner:
         if confirmed.sent is not None:  # not believed yet
             self._plan = confirmed
             return False
-        found = new_sizes(plan.measured.of(self.setup.model), confirmed.measured)
+        sent = plan.sent.items if plan.sent is not None else ()
+        found = new_sizes(sent, plan.measured.of(self.setup.model), confirmed.measured)
         self._new_sizes = {**self._new_sizes, **found}
         self._plan, self._is_counted = confirmed, is_counted
         self.setup.measure(group, is_counted=is_counted)
@@ -277,7 +284,7 @@ class Planner:
         messages, plan = self._given(inputs, branch, self._active(self._plan, config))
         final = rebuild_final_prompt(
             messages, config, tools=inputs.tools_as_sent, model=self.setup.model, plan=plan,
-            pins=self._pins.on(branch), memo=self.counts.memo,
+            pins=self.pins_on(branch), memo=self.counts.memo,
         )  # fmt: skip
         final = final._replace(plan=replace(final.plan, is_cold=plan.is_cold))
         return self._built(final, inputs, branch, tool_choice) if wanted(final) else None
@@ -473,10 +480,11 @@ class Planner:
         take_summary: bool = False,
     ) -> FinalPrompt:
         """Run the pipeline on the branch. Raises ContextOverflowError."""
-        model, pins = self.setup.model, self._pins if pins is None else pins
+        model = self.setup.model
         messages, plan = self._given(inputs, branch, plan)
         return build_final_prompt(
-            messages, inputs.config, tools=inputs.tools_as_sent, model=model, plan=plan, pins=pins.on(branch),
+            messages, inputs.config, tools=inputs.tools_as_sent, model=model, plan=plan,
+            pins=self.pins_on(branch) if pins is None else pins.on(branch),
             summary=summary, take_summary=take_summary, memo=self.counts.memo,
         )  # fmt: skip
 

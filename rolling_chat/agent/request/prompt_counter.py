@@ -10,7 +10,7 @@ from rolling_chat.agent.request.planner import Planner
 from rolling_chat.agent.runtime import Runtime
 from rolling_chat.context import FinalPrompt
 from rolling_chat.messages import Message
-from rolling_chat.partly_read import NotReadError, PartlyRead
+from rolling_chat.partly_read import NotReadError
 from rolling_chat.providers.addresses import is_near, who_counts
 from rolling_chat.providers.background_thread import in_background
 
@@ -82,8 +82,6 @@ class PromptCounter:
     ) -> bool | None:
         """Return whether the prompt is measured now; None where the provider did not count it."""
         planner = self._planner
-        if not isinstance(branch, PartlyRead):
-            branch = tuple(branch)
         if not who_counts(*self._place) or planner.setup.measurements.is_miscounted:
             return False
         for _ in range(_ATTEMPTS):
