@@ -8,10 +8,8 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Sequence
 from pathlib import Path
 
-from rolling_chat.messages import Message
 from rolling_chat.sessions.records import StoreError
 from rolling_chat.sessions.store import SessionStore
 from rolling_chat.settings.toml_file import replace_file
@@ -56,12 +54,10 @@ class Attachments:
         has_root = self._folder is not None or self._temporary is not None
         return self._root() / session_id if has_root else None
 
-    def is_named(self, path: str, branch: Sequence[Message]) -> bool:
-        """Return whether `path` is such a file and a user message of the branch names it."""
+    def is_kept(self, path: str) -> bool:
+        """Return whether `path` is that of such a file."""
         folder, name = os.path.split(path)
-        if Path(folder).parent != self._root() or not _NAME.fullmatch(name):
-            return False
-        return any(message.role == "user" and path in message.text for message in branch)
+        return Path(folder).parent == self._root() and _NAME.fullmatch(name) is not None
 
     def close(self) -> None:
         """Delete the files, if they are temporary."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
 from functools import partial
@@ -134,6 +134,19 @@ class Conversation:
                 self._put_before(older, above)
                 if len(self._messages) > _PLAIN:  # packed when they were shown, before many are read
                     await in_background(partial(pack_contents, older.messages))
+
+    def is_said(self, words: str) -> bool:
+        """Return whether a message of the user has `words`. What was not read is read for it, part by part,
+        and not kept; call it from a thread. Raises StoreError.
+        """
+        above, messages = self._above, Snapshot(self._messages)
+        part: Iterable[Message] = reversed(messages)
+        while not any(message.role == "user" and words in message.text for message in part):
+            if not above:
+                return False
+            older = self._read_up_from(above)
+            part, above = older.messages, older.above
+        return True
 
     async def pack_old(self) -> None:
         """Compress older messages in memory, off the event loop."""

@@ -328,18 +328,11 @@ class Session:
         return result.text
 
     def _is_attached(self, path: str) -> bool:
-        return self._runtime.attachments.is_named(path, tuple(self.messages))
+        return self._runtime.attachments.is_kept(path) and self.conversation.is_said(path)
 
     def _last_seen(self, path: str) -> str | None:
         """Return the hash of a file when this branch last knew all of it, None if it never did."""
-        branch = {message.id for message in self.messages}
-        uses = self._runtime.store.files(self.info.id)
-        seen = [
-            use.touch.sha256
-            for use in uses
-            if use.touch.path == path and use.message_id in branch and use.touch.action in ("read", "written")
-        ]
-        return seen[-1] if seen else None
+        return self._runtime.store.last_known(path, self.head)
 
     async def ask_server(self) -> str:
         """Ask the model's server for its window, if it can tell and was not asked; return a line of news."""

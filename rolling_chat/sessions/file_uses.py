@@ -6,6 +6,7 @@ import sqlite3
 from collections.abc import Iterable
 
 from rolling_chat.messages import FileTouch
+from rolling_chat.sessions.ancestry import is_on_branch
 from rolling_chat.sessions.message_search import IN_SESSION
 from rolling_chat.sessions.records import FileUse
 from rolling_chat.sessions.rows import insert, message_id, pack, unpack
@@ -16,6 +17,18 @@ def add(connection: sqlite3.Connection, message: int, touched: Iterable[FileTouc
     for touch in touched:
         columns = {"message": message, "path": pack(touch.path), "action": touch.action}
         insert(connection, "file", {**columns, "sha256": touch.sha256})
+
+
+def last_known(connection: sqlite3.Connection, path: str, head: int | None) -> str | None:
+    """Return the hash of a file when the branch of `head` last read or wrote all of it; None for never."""
+    statement = """
+        SELECT message, sha256 FROM file
+        WHERE path = ? AND action IN ('read', 'written') ORDER BY number DESC
+    """
+    for message, sha256 in connection.execute(statement, (pack(path),)):
+        if is_on_branch(connection, message, head):
+            return str(sha256)
+    return None
 
 
 def of_session(connection: sqlite3.Connection, session: int) -> list[FileUse]:

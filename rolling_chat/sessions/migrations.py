@@ -277,6 +277,11 @@ _THIRTEENTH = (
     "CREATE INDEX session_by_task ON session (asked_by)",
 )
 
+_FOURTEENTH = (
+    # when a branch last knew a file is looked up by its path, however many were read since
+    "CREATE INDEX file_by_path ON file (path)",
+)
+
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
     _FIRST,
     _SECOND,
@@ -291,6 +296,7 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
     _ELEVENTH,
     _TWELFTH,
     _THIRTEENTH,
+    _FOURTEENTH,
 )
 """Step n brings a database of version n to version n + 1; steps are added, never changed."""
 

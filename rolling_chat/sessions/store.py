@@ -255,6 +255,14 @@ class SessionStore:
         with self._database.read() as connection:
             return file_uses.of_session(connection, directory.exact(connection, session_id))
 
+    def last_known(self, path: str, head: str) -> str | None:
+        """Return the hash of a file when the branch of `head` last read or wrote all of it; None for never.
+
+        It is empty where the file was too large to be hashed.
+        """
+        with self._database.read() as connection:
+            return file_uses.last_known(connection, path, message_number(head) if head else None)
+
     def append_all(self, session_id: str, messages: Iterable[Message]) -> None:
         """Add `messages` one below the other, all of them or none."""
         with self._database.write() as connection:

@@ -27,9 +27,8 @@ class Memory(Protocol):
     A message's index in it counts from 1: `r1` is the first.
     """
 
-    @property
-    def branch(self) -> Sequence[Message]:
-        """The messages from the first to the head."""
+    async def branch(self) -> Sequence[Message]:
+        """Return the messages from the first to the head; those of a long session may have to be read."""
         ...
 
     @property

@@ -74,7 +74,7 @@ class Recall:
         memory = context.memory
         if memory is None:
             raise ToolError("There is no conversation to read back here.")
-        reader = _Reader(memory, tuple(memory.branch))
+        reader = _Reader(memory, await memory.branch())
         arguments = _with_named_lines(arguments)
         words = read_text(arguments, "search", default="").strip()
         ranges = read_ranges(arguments["id"], len(reader.branch), reader.known) if arguments.get("id") else []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import pytest
@@ -49,6 +50,13 @@ def runtime(opened: Opened) -> Runtime:
     context = replace(runtime.settings.context, max_context_tokens=WINDOW)
     agent = replace(runtime.settings.agent, tools=FEW_TOOLS)
     return replace(runtime, settings=replace(runtime.settings, context=context, agent=agent))
+
+
+def _say_much(runtime: Runtime, session: str) -> None:
+    for turn in range(LONG // 2):
+        runtime.store.append(session, Message("user", f"question {turn}"))
+        runtime.store.append(session, Message("assistant", f"answer {turn}"))
+    runtime.store.update_session(session, rolling=True)
 
 
 def reopened(runtime: Runtime) -> Chat:
@@ -158,6 +166,58 @@ async def test_calls_find_the_whole_branch(runtime: Runtime) -> None:
     await collect(chat.send("what was it?"))
     assert chat.session.conversation.is_whole
     assert "question 3" in chat.session.messages[-2].text
+
+
+async def test_calls_that_ask_for_no_old_message_read_none(runtime: Runtime) -> None:
+    provider = runtime.provider
+    assert isinstance(provider, ScriptedProvider)
+    (runtime.folder / "a.txt").write_text("alpha\n")
+    reading = call("read_file", '{"path": "a.txt"}', "c2")
+    provider.scripts = [calls(call("list_files"), reading), says("seen")]
+    chat = reopened(runtime)
+    await collect(chat.send("what is there?"))
+    assert not chat.session.conversation.is_whole
+    listed, read, _ = chat.session.conversation.recent[-3:]
+    assert "a.txt" in listed.text
+    assert "alpha" in read.text
+    assert_well_formed(chat, runtime)
+
+
+async def test_a_file_that_was_read_far_above_can_be_written(opened: Opened) -> None:
+    writing = call("write_file", '{"path": "a.txt", "content": "beta\\n"}')
+    unread = call("write_file", '{"path": "b.txt", "content": "beta\\n"}', "c2")
+    scripts = [
+        calls(call("read_file", '{"path": "a.txt"}')),
+        says("seen"),
+        calls(writing, unread),
+        says("ok"),
+    ]
+    chat, runtime, _ = opened(*scripts, approvals="all")
+    for name in ("a.txt", "b.txt"):
+        (runtime.folder / name).write_text("alpha\n")
+    await collect(chat.send("read it"))
+    _say_much(runtime, chat.session.info.id)
+    again = reopened(runtime)
+    await collect(again.send("write both"))
+    assert not again.session.conversation.is_whole
+    assert (runtime.folder / "a.txt").read_text() == "beta\n"
+    assert (runtime.folder / "b.txt").read_text() == "alpha\n"
+
+
+async def test_a_kept_file_that_was_named_far_above_can_be_read(opened: Opened) -> None:
+    chat, runtime, provider = opened()
+    session = chat.session.info.id
+    named, unnamed = (runtime.attachments.keep(session, f"{word}\n") for word in ("alpha", "beta"))
+    runtime.store.append(session, Message("user", f"The rest is in {named}"))
+    _say_much(runtime, session)
+    reading = [call("read_file", json.dumps({"path": str(path)}), path.name) for path in (named, unnamed)]
+    provider.scripts = [calls(*reading), says("seen")]
+    again = reopened(runtime)
+    await collect(again.send("read both"))
+    assert not again.session.conversation.is_whole
+    first, second, _ = again.session.conversation.recent[-3:]
+    assert "alpha" in first.text
+    assert "outside the working folder" in second.text
 
 
 async def test_with_rolling_off_it_is_refused_without_reading_all(runtime: Runtime) -> None:

@@ -37,6 +37,22 @@ def test_what_was_read_on_a_branch_that_was_left_is_still_the_sessions(store: Se
     assert [use.touch for use in store.files(session)] == [READ]
 
 
+def test_a_branch_knows_what_it_last_read_or_wrote_of_a_file_and_no_other_branch_does(
+    store: SessionStore,
+) -> None:
+    path, session = READ.path, new_session(store).id
+    first = store.append(session, Message("tool", "text"), [READ])
+    listed = store.append(session, Message("tool", "text"), [FileTouch(path, "read in part", "cd" * 32)])
+    written = store.append(session, Message("tool", "text"), [FileTouch(path, "written", "ef" * 32), ODD])
+    store.append(new_session(store).id, Message("tool", "text"), [FileTouch(path, "read", "01" * 32)])
+    assert store.last_known(path, written.id) == "ef" * 32
+    assert store.last_known(path, listed.id) == store.last_known(path, first.id) == READ.sha256
+    assert store.last_known(ODD.path, written.id) == ""
+    assert store.last_known(ODD.path, listed.id) is None
+    assert store.last_known(path, "") is None
+    assert store.last_known(path, store.append(store.fork(session).id, Message("user", "on")).id) == "ef" * 32
+
+
 def test_they_go_with_their_session(store: SessionStore) -> None:
     session, other = new_session(store).id, new_session(store).id
     store.append(session, Message("tool", "text"), [READ])

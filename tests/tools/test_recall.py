@@ -30,10 +30,13 @@ class PlainCounter:
 
 @dataclass(frozen=True)
 class PlainMemory:
-    branch: Sequence[Message]
+    messages: Sequence[Message]
     cap: int = 8_000
     excluded: frozenset[str] = frozenset()
     estimator: PlainCounter = field(default_factory=PlainCounter)
+
+    async def branch(self) -> Sequence[Message]:
+        return self.messages
 
 
 WRITE = ToolCall("c1", "write_file", json.dumps({"path": "notes/a.txt", "content": "first\nsecond line"}))

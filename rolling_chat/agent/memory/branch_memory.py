@@ -9,6 +9,8 @@ from rolling_chat.agent.conversation import Conversation
 from rolling_chat.agent.request.planner import Planner
 from rolling_chat.context.tokens import TokenEstimator, estimator_for
 from rolling_chat.messages import Message
+from rolling_chat.sessions.records import StoreError
+from rolling_chat.tools import ToolError
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,12 +32,15 @@ class BranchMemory:
         estimator = estimator_for(planner.setup.model, config.token_estimator, memo=planner.counts.memo)
         return cls(conversation, planner, config.max_tool_result_tokens, estimator)
 
-    @property
-    def branch(self) -> Sequence[Message]:
-        """The messages from the first to the head."""
-        return self.conversation.messages
+    async def branch(self) -> Sequence[Message]:
+        """Return the messages from the first to the head, read if they were not. Raises ToolError."""
+        try:
+            await self.conversation.read_rest()
+        except StoreError as error:
+            raise ToolError(str(error)) from error
+        return self.conversation.branch
 
     @property
     def excluded(self) -> frozenset[str]:
         """The messages that the user excluded, and those that are omitted with them."""
-        return self.planner.pin_scope(self.branch).excluded
+        return self.planner.pin_scope(self.conversation.messages).excluded

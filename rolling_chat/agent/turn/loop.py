@@ -145,7 +145,6 @@ class AgentLoop:
                 await self._take_waiting()
                 continue
             note = self._reply.note if self._reply is not None else ""
-            await self.conversation.read_rest()  # calls may be about any part of it
             await self.calls.answer_all(message, cut=is_cut, note=note)
             await self._take_waiting()
         raise AssertionError  # the count never ends
@@ -241,6 +240,7 @@ class AgentLoop:
                     raise
                 advice = read_refusal(refusal, planned)
                 self.planner.setup.note_try()
+                await self.conversation.read_rest()  # what was counted of any part of it may be wrong
                 if self.planner.learn_refusal(planned, advice.counted, self.conversation.messages):
                     advice = advice.without_counts()
                     self.conversation.save_counts()
