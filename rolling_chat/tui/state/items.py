@@ -13,7 +13,8 @@ from rolling_chat import figures
 from rolling_chat.call_lines import describe_call
 from rolling_chat.commands.marks import Mark, mark_of
 from rolling_chat.lazily import LazyText
-from rolling_chat.messages import SHOWN, Ending, Message
+from rolling_chat.message_words import reasoning_text, shown_instead
+from rolling_chat.messages import Ending, Message
 from rolling_chat.task_record import FAILED, TaskRecord, record_in
 from rolling_chat.text import one_line
 from rolling_chat.tools.run_command import outcome_of
@@ -199,12 +200,6 @@ def reply_items(message: Message) -> list[Item]:
     return items
 
 
-def reasoning_text(message: Message) -> str:
-    """Return the readable reasoning that came with a reply; empty if there is none."""
-    thought = (message.extras or {}).get("reasoning_content")
-    return thought if isinstance(thought, str) else ""
-
-
 def reasoning_id(reply_id: str) -> str:
     """Return the id of the item that shows a reply's reasoning."""
     return f"{reply_id}:thinking"
@@ -225,24 +220,18 @@ def answered(item: Item, message: Message, seconds: float | None = None, tokens:
 
     The line of a changed file says how many of its lines changed.
     """
-    changed = _CHANGED_LINES.search(message.text) if _shown(message) else None
+    changed = _CHANGED_LINES.search(message.text) if shown_instead(message) else None
     return replace(
         item,
         source=f"{item.text} {changed[0]}" if changed else item.source,
         status=status_of(message.ending),
-        result=_shown(message) or LazyText(message),
+        result=shown_instead(message) or LazyText(message),
         note=result_note(message, tokens),
         outcome=_outcome(message),
         task=record_in(message) or item.task,
         live="",
         took=f"{seconds:.0f} s" if seconds is not None and seconds >= 1 else "",
     )
-
-
-def _shown(message: Message) -> str:
-    """Return what is shown in place of a result, such as the diff of a changed file; empty for its text."""
-    shown = (message.extras or {}).get(SHOWN)
-    return shown if isinstance(shown, str) else ""
 
 
 def result_note(message: Message, tokens: int = 0) -> str:

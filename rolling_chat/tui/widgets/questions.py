@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 from rolling_chat import figures
 from rolling_chat.events import Attach, Permission
-from rolling_chat.text import exact, one_line
+from rolling_chat.permissions.rule_names import name_of_rule
+from rolling_chat.text import one_line
 from rolling_chat.tui.widgets.question import Answer, Question
 
 if TYPE_CHECKING:
     from rolling_chat.agent.turn.oversized import LargeMessage
     from rolling_chat.events import AttachmentQuestion, PermissionRequest, SpendingQuestion
-    from rolling_chat.permissions.rules import PermissionRule
 
 ROLL = "roll"
 HEAD_AND_TAIL = "head and tail"
@@ -26,7 +26,7 @@ def permission_question(request: PermissionRequest, clock: Callable[[], float]) 
     """Return the question whether to permit a tool call, with the rule that "Always" would add."""
     lasting = (("this session", Permission.SESSION), ("this folder", Permission.FOLDER))
     always = [
-        Answer(f"Always: {_named(request.rule)} ({where})", permission, approves=True)
+        Answer(f"Always: {name_of_rule(request.rule)} ({where})", permission, approves=True)
         for where, permission in lasting
         if request.rule is not None
     ]
@@ -100,18 +100,3 @@ def large_message_question(large: LargeMessage, clock: Callable[[], float]) -> Q
         "All of it stays in this session, and what is sent names a private file with all of it."
     )
     return Question("Your message is too large", text, answers, clock)
-
-
-def _named(rule: PermissionRule) -> str:
-    """Return a rule's name, short enough that a narrow screen does not cut it."""
-    match rule.reach:
-        case "tool":
-            return rule.tool
-        case "prefix":
-            return f"{exact(rule.command)} *"
-        case "path":
-            return f"{rule.tool} in {exact(rule.command)}"
-        case "host":
-            return f"{rule.tool} from {exact(rule.command)}"
-        case _:
-            return "exactly this command"  # which is shown above, whole
