@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -42,13 +42,14 @@ from rolling_chat.providers.addresses import PROVIDERS_OWN
 from rolling_chat.providers.model_ref import ModelRef
 from rolling_chat.providers.served import served_model
 from rolling_chat.providers.stored_keys import StoredKeys
+from rolling_chat.sessions.store import SessionStore
 from rolling_chat.settings.load import COMMAND_LINE, load_settings
 from rolling_chat.settings.paths import find_paths
 from rolling_chat.settings.trust import FolderTrust
 from rolling_chat.tools.background import BACKGROUND
 from rolling_chat.tools.leftover_processes import CHILDREN, end_children
 
-__all__ = ["Answer", "OpenChat", "begin_chat", "open_chat", "parsed_arguments"]
+__all__ = ["Answer", "OpenChat", "begin_chat", "open_chat", "parsed_arguments", "saved_sessions"]
 
 
 @dataclass(slots=True)
@@ -166,6 +167,7 @@ def open_chat(
     resume: str | None = None,
     save: bool = True,
     settings: Mapping[str, Any] | None = None,
+    overrides: Sequence[str] = (),
     trust: bool = False,
     ask: AskPermission | None = None,
     environ: Mapping[str, str] | None = None,
@@ -173,15 +175,16 @@ def open_chat(
     """Open a new session in `folder`, or with `resume` the one whose id begins so.
 
     Settings and keys are those of the program: its `config.toml`, and `environ` (the process's own);
-    `settings` win over them, by dotted keys such as "context.enabled". The folder's own instructions and
-    settings are read if the user trusted them, or with `trust`. Without `save` the session is in memory only.
+    `settings` win over them, by dotted keys such as "context.enabled", and so do `overrides`, written as
+    after `-c`. The folder's own instructions and settings are read if the user trusted them, or with `trust`.
+    Without `save` the session is in memory only.
     `ask` answers for tools that need approval. Raises ChatError and SettingsError, each with one line.
     """
     environ = dict(os.environ) if environ is None else environ
     paths, place = find_paths(environ), Path(folder).resolve()
     trusted = FolderTrust(place, paths, everything=trust)
-    overrides = [f"{key}={json.dumps(value)}" for key, value in (settings or {}).items()]
-    active = load_settings(paths, place, environ, overrides, trust=trusted)
+    given = [f"{key}={json.dumps(value)}" for key, value in (settings or {}).items()]
+    active = load_settings(paths, place, environ, [*overrides, *given], trust=trusted)
     environ, lines = StoredKeys(paths.logins_file).added_to(environ)
     with in_words():
         runtime = Runtime.create(active, paths, place, environ, trust=trusted, save=save)
@@ -193,6 +196,19 @@ def open_chat(
         raise ChatError(line)
     chat.session.notices.extend(lines)
     return OpenChat(chat)
+
+
+def saved_sessions(
+    folder: str | Path | None = None, *, environ: Mapping[str, str] | None = None
+) -> list[SessionInfo]:
+    """Return the saved sessions of a folder, or of all, newest first. Raises ChatError."""
+    paths = find_paths(dict(os.environ) if environ is None else environ)
+    with in_words():
+        store = SessionStore.open(paths.database)
+        try:
+            return store.sessions(str(Path(folder).resolve()) if folder is not None else None)
+        finally:
+            store.close()
 
 
 def begin_chat(

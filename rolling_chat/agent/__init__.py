@@ -12,14 +12,14 @@ from rolling_chat.lazily import public_names
 
 if TYPE_CHECKING:
     from rolling_chat.agent.chat import Chat
-    from rolling_chat.agent.errors import ChatError
+    from rolling_chat.agent.errors import ChatError, NoModelError
     from rolling_chat.agent.file_states import FileState
     from rolling_chat.agent.file_undo import FileMove
     from rolling_chat.agent.history import SaidTurn
     from rolling_chat.agent.memory.pin_scope import PinScope
     from rolling_chat.agent.memory.pins import PinChange, PinEntry, PinPrice
     from rolling_chat.agent.memory.summaries import Proposal
-    from rolling_chat.agent.mentioned_files import MentionedFile, as_typed
+    from rolling_chat.agent.mentioned_files import GivenText, MentionedFile, as_typed
     from rolling_chat.agent.permissions import Policy
     from rolling_chat.agent.request.size_estimates import StreamedReply
     from rolling_chat.agent.runtime import Runtime
@@ -37,8 +37,10 @@ __all__ = [
     "FileIndex",
     "FileMove",
     "FileState",
+    "GivenText",
     "LeftBranch",
     "MentionedFile",
+    "NoModelError",
     "PinChange",
     "PinEntry",
     "PinPrice",
@@ -64,8 +66,10 @@ _MODULES = {
     "FileIndex": "rolling_chat.tools.file_index",
     "FileMove": ".file_undo",
     "FileState": ".file_states",
+    "GivenText": ".mentioned_files",
     "LeftBranch": "rolling_chat.sessions.records",
     "MentionedFile": ".mentioned_files",
+    "NoModelError": ".errors",
     "PinChange": ".memory.pins",
     "PinEntry": ".memory.pins",
     "PinPrice": ".memory.pins",

@@ -10,6 +10,7 @@ from importlib import import_module
 from pathlib import Path
 
 from rolling_chat.agent.errors import ChatError, in_words
+from rolling_chat.agent.mentioned_files import GivenText
 from rolling_chat.agent.model_list import ListedModel, list_all_models
 from rolling_chat.agent.models import call_address, pick_model
 from rolling_chat.agent.retention import delete_old_sessions
@@ -136,18 +137,19 @@ class Chat:
         past = self.session.state.usage
         return past + self._turn.usage if self._turn is not None else past
 
-    def send(self, text: str, inserted: Sequence[Insertion] = ()) -> AsyncGenerator[Event]:
+    def send(
+        self, text: str, inserted: Sequence[Insertion] = (), given: Sequence[GivenText] = ()
+    ) -> AsyncGenerator[Event]:
         """Send `text` as a user message and run the turn, yielding its events.
 
-        The files that it mentions with marks (`mentions.py`) are attached, and so is what was `inserted` by
-        commands of the user's. Raises ChatError when busy, held
-        elsewhere or blank. The events end with TurnEnded. Whoever stops
-        listening stops the turn.
+        The files that it mentions with marks (`mentions.py`) are attached, and so are what was `inserted` by
+        commands of the user's and the texts that were `given` along with it. Raises ChatError when busy, held
+        elsewhere or blank. The events end with TurnEnded. Whoever stops listening stops the turn.
         """
         if not text.strip():
             raise ChatError("There is nothing to send: the message is empty.")
         self.session.require_sendable()
-        return self._run(text, inserted)
+        return self._run(text, inserted, given)
 
     def carry_on(self) -> AsyncGenerator[Event]:
         """Continue a turn that ended early, or send its request again if it was too long or failed.
@@ -270,7 +272,14 @@ class Chat:
             self._runtime.attachments.close()
             self.session.close()
 
-    async def _run(self, text: str | None, inserted: Sequence[Insertion] = ()) -> AsyncGenerator[Event]:
+    def dispose(self) -> None:
+        """Close the session and the store that was opened for it, in a process that goes on without them."""
+        self.close()
+        self._runtime.store.close()
+
+    async def _run(
+        self, text: str | None, inserted: Sequence[Insertion] = (), given: Sequence[GivenText] = ()
+    ) -> AsyncGenerator[Event]:
         """Store what was said, then run the turn in a task of its own and hand out its events."""
         session = self.session
         session.require_sendable()
@@ -278,7 +287,7 @@ class Chat:
         session.setup.read_instructions()
         session.extensions.read()
         news = self._unread_news()
-        said, notices = await self._said(text, inserted) if text is not None else (None, [])
+        said, notices = await self._said(text, inserted, given) if text is not None else (None, [])
         events = EventQueue()
         turn = self._turn = RunningTurn(session.turn_loop(events.put, self.waiting), events)
         session.gate.idle.clear()
@@ -305,10 +314,12 @@ class Chat:
         before, self._unread_line = self._unread_line, self._runtime.trust.line
         return self._unread_line if self._unread_line != before else ""
 
-    async def _said(self, text: str, inserted: Sequence[Insertion]) -> tuple[TurnStarted, list[str]]:
+    async def _said(
+        self, text: str, inserted: Sequence[Insertion], given: Sequence[GivenText]
+    ) -> tuple[TurnStarted, list[str]]:
         """Store a user message with what it mentions; also return notices on what was not attached."""
         session = self.session
-        outgoing = await session.mentions.outgoing(text, inserted)
+        outgoing = await session.mentions.outgoing(text, inserted, given)
         if self.session is not session:
             raise ChatError("Not sent: another session was opened.")
         session.require_sendable()

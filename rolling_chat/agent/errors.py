@@ -15,6 +15,10 @@ class ChatError(Exception):
     """An operation that cannot be done, explained in one line for the user."""
 
 
+class NoModelError(ChatError):
+    """No model answers: none was named, and no key and no server chooses one."""
+
+
 @contextlib.contextmanager
 def in_words() -> Iterator[None]:
     """Raise the errors of the store, a provider or a tool as ChatError, in one line."""

@@ -7,7 +7,7 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from rolling_chat.agent.errors import ChatError
+from rolling_chat.agent.errors import ChatError, NoModelError
 from rolling_chat.agent.request.model_limits import is_window_assumed, window_of
 from rolling_chat.providers.addresses import (
     PROVIDERS_OWN,
@@ -40,14 +40,14 @@ def pick_model(
     `address` is as the user gave it ("default": the provider's own), else the session's own counts, `former`
     addresses of it included.
     Raises ProviderError (MODEL_UNKNOWN, with the nearest names) for a name that nobody serves, and
-    ChatError without `allow_fallback` where nothing chose a model.
+    NoModelError without `allow_fallback` where nothing chose a model.
     """
     if not model and session is not None and session.model:
         choice = ModelChoice(session.model, "this session")
     else:
         choice = choose_model(runtime.settings, runtime.environ, model=model)
         if choice.is_fallback and not allow_fallback:
-            raise ChatError(
+            raise NoModelError(
                 "no model was chosen: no key in the environment, no local Ollama; give one with --model, or "
                 "--model demo/offline for the built-in demo"
             )
@@ -114,10 +114,16 @@ def known_addresses(runtime: Runtime, model: str) -> Mapping[str, str]:
     return {one: without_credentials(one) for one in found if one} | {PROVIDERS_OWN: place_of(model, "")}
 
 
+def missing_key_line(runtime: Runtime, model: str, address: str | None) -> str:
+    """Return a line where a model needs a key and there is none, else an empty one."""
+    missing = missing_keys(model, address or "", runtime.environ)
+    return f"No key for {ModelRef.parse(model).served_by}: set {' or '.join(missing)}." if missing else ""
+
+
 def model_warnings(runtime: Runtime, model: str, address: str | None) -> Iterator[str]:
     """Yield a line for each thing that a model lacks: a key, a window that is known or can be asked for."""
-    if missing := missing_keys(model, address or "", runtime.environ):
-        yield f"No key for {ModelRef.parse(model).served_by}: set {' or '.join(missing)}."
+    if line := missing_key_line(runtime, model, address):
+        yield line
     if not runtime.server_facts.is_due(model, address) and (line := window_line(runtime, model, address)):
         yield line
 

@@ -22,6 +22,7 @@ from rolling_chat.agent.memory.summarizer import Summarizer
 from rolling_chat.agent.models import (
     call_address,
     known_addresses,
+    missing_key_line,
     model_warnings,
     pick_model,
     window_line,
@@ -194,6 +195,11 @@ class Session:
     def model_warnings(self) -> Sequence[str]:
         """Lines about what the model lacks: a key, a known window."""
         return tuple(model_warnings(self._runtime, self.model, self.address))
+
+    @property
+    def missing_key(self) -> str:
+        """A line where the model needs a key and there is none; else empty."""
+        return missing_key_line(self._runtime, self.model, self.address)
 
     @property
     def resume_command(self) -> str:

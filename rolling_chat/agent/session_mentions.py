@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 
 from rolling_chat.agent.errors import ChatError, in_words
-from rolling_chat.agent.mentioned_files import MentionedFile, MentionedFiles
+from rolling_chat.agent.mentioned_files import GivenText, MentionedFile, MentionedFiles
 from rolling_chat.agent.runtime import Runtime
 from rolling_chat.agent.session_state import SessionState
 from rolling_chat.agent.turn.attaching import Attaching, Insertion, Outgoing
@@ -72,9 +72,14 @@ class SessionMentions:
             partial(self._runtime.attachments.keep, self._state.info.id),
         )
 
-    async def outgoing(self, text: str, inserted: Sequence[Insertion] = ()) -> Outgoing:
-        """Return what to send for typed text, and for what the user's commands add. Raises ChatError."""
-        outgoing = await self.attaching.outgoing(text)
+    async def outgoing(
+        self, text: str, inserted: Sequence[Insertion] = (), given: Sequence[GivenText] = ()
+    ) -> Outgoing:
+        """Return what to send for typed text, for what the user's commands add and for what came along.
+
+        Raises ChatError.
+        """
+        outgoing = await self.attaching.outgoing(text, given)
         for one in inserted:
             added = await self.attaching.outgoing(one.text)
             attachment = Attachment(one.mention, one.note, added.text)

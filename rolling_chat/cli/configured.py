@@ -34,12 +34,13 @@ def settings_of(
 
     Raises SettingsError, but leaves out what is wrong with `faults` that collect.
     """
-    overrides = [*_as_settings(options), *options.settings]
+    overrides = [*as_settings(options), *options.settings]
     trust = trust or trust_of(options, paths)
     return load_settings(paths, here(), os.environ, overrides, faults, trust=trust)
 
 
-def _as_settings(options: Options) -> Iterator[str]:
+def as_settings(options: Options) -> Iterator[str]:
+    """Yield the options that are settings, as `-c` has them."""
     if options.approvals:
         yield f'agent.approvals="{options.approvals}"'
     if options.max_iterations:

@@ -36,6 +36,11 @@ def start_logging(log_file: Path) -> Path:
     return log_file
 
 
+def log_libraries() -> None:
+    """Write what libraries log at the root, warnings and worse, to the file and nowhere else."""
+    logging.getLogger().handlers[:] = logging.getLogger("rolling_chat").handlers
+
+
 def keep_out(secrets: Collection[str]) -> None:
     """Keep more secrets out of the log than the environment has."""
     for handler in logging.getLogger("rolling_chat").handlers:

@@ -43,3 +43,4 @@ class Options(argparse.Namespace):
     provider: str
     shell: str
     port: int
+    login: str | None

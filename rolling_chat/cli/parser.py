@@ -144,6 +144,7 @@ def _add_commands(parser: _Parser) -> None:
     _add_usage(commands)
     _add_settings_command(commands)
     _add_logins(commands)
+    _add_acp(commands)
     _add_completion(commands)
     _add_serve(commands)
     doctor = commands.add_parser(
@@ -366,6 +367,28 @@ def _add_logins(commands: argparse._SubParsersAction[_Parser]) -> None:
     logout = commands.add_parser("logout", help="take a provider's API key out of the keyring")
     logout.set_defaults(run="rolling_chat.cli.login:run_logout")
     logout.add_argument("provider", metavar="PROVIDER", help="such as anthropic")
+
+
+def _add_acp(commands: argparse._SubParsersAction[_Parser]) -> None:
+    acp = commands.add_parser(
+        "acp", help="be the agent of an editor that speaks the Agent Client Protocol, on stdin and stdout"
+    )
+    acp.set_defaults(run="rolling_chat.cli.acp:run_acp")
+    _add_settings(acp)
+    acp.add_argument(
+        "--trust",
+        action="store_true",
+        default=argparse.SUPPRESS,
+        help="trust the instructions and settings of every folder that the editor opens",
+    )
+    acp.add_argument(
+        "--login",
+        metavar="PROVIDER",
+        nargs="?",
+        const="",
+        default=None,
+        help="store a provider's API key in the system's keyring, and exit",
+    )
 
 
 def _add_completion(commands: argparse._SubParsersAction[_Parser]) -> None:

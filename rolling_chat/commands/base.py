@@ -167,8 +167,11 @@ class CommandContext(Protocol):
         """Redraw the session's title."""
         ...
 
-    def offer_draft(self, text: str) -> bool:
-        """Put `text` in the prompt box if that is blank; return whether it was."""
+    def offer_draft(self, text: str) -> bool | None:
+        """Put `text` in the prompt box if that is blank; return whether it was.
+
+        None: there is no prompt box here, and the text is shown.
+        """
         ...
 
     def show_message(self, message_id: str, words: str = "") -> None:

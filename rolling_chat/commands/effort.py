@@ -7,11 +7,11 @@ from rolling_chat.settings.schema import EFFORTS
 from rolling_chat.text import one_line
 
 _DEFAULT = "default"
-_NAMES = (_DEFAULT, *filter(None, EFFORTS))
+EFFORT_NAMES = (_DEFAULT, *filter(None, EFFORTS))
 
 
 def _choices(_context: CommandContext) -> list[Choice]:
-    return [Choice(name, name) for name in _NAMES]
+    return [Choice(name, name) for name in EFFORT_NAMES]
 
 
 async def _run(context: CommandContext, argument: str) -> None:
@@ -22,7 +22,7 @@ async def _run(context: CommandContext, argument: str) -> None:
         return
     effort = next((one for one in EFFORTS if one == ("" if asked == _DEFAULT else asked)), None)
     if effort is None:
-        context.say(f"/effort takes {', '.join(_NAMES)}, not {one_line(asked, 40)!r}.", warning=True)
+        context.say(f"/effort takes {', '.join(EFFORT_NAMES)}, not {one_line(asked, 40)!r}.", warning=True)
         return
     context.chat.session.state.use_effort(effort)
     context.refresh_report()

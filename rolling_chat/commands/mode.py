@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from rolling_chat.commands.base import Choice, Command, CommandContext, first_word
@@ -10,13 +11,14 @@ from rolling_chat.text import one_line
 if TYPE_CHECKING:
     from rolling_chat.agent import Policy
 
-_MEANING: dict[Policy, str] = {
+POLICIES: Mapping[Policy, str] = {
     "ask": "commands and changes of files ask first",
     "edits": "changes of files in this folder run; commands ask first",
     "plan": "nothing runs and no file is changed; the model answers with a plan",
     "read-only": "nothing runs and no file is changed",
     "all": "everything runs without asking",
 }
+"""The policies, and what each means."""
 
 
 _NEXT: dict[Policy, Policy] = {
@@ -35,11 +37,11 @@ def next_policy(policy: Policy) -> Policy:
 
 def policy_line(policy: Policy) -> str:
     """Return the line that reports the policy of permissions."""
-    return f"Mode {policy}: {_MEANING[policy]}. Rules that deny always hold; /permissions lists them."
+    return f"Mode {policy}: {POLICIES[policy]}. Rules that deny always hold; /permissions lists them."
 
 
 def _choices(_context: CommandContext) -> list[Choice]:
-    return [Choice(name, name, meaning) for name, meaning in _MEANING.items()]
+    return [Choice(name, name, meaning) for name, meaning in POLICIES.items()]
 
 
 async def _run(context: CommandContext, argument: str) -> None:
@@ -47,9 +49,9 @@ async def _run(context: CommandContext, argument: str) -> None:
     asked = argument or await context.pick("What may run", _choices(context), current=permissions.policy)
     if not asked:
         return
-    policy = next((name for name in _MEANING if name == asked), None)
+    policy = next((name for name in POLICIES if name == asked), None)
     if policy is None:
-        names = ", ".join(_MEANING)
+        names = ", ".join(POLICIES)
         context.say(f"/mode takes {names}, not {one_line(asked, 40)!r}.", warning=True)
         return
     permissions.policy = policy

@@ -60,7 +60,7 @@ async def _run(context: CommandContext, argument: str) -> None:
     if not await go_back(context, "Go back", head, lambda: messages.append(session.history.rewind(chosen))):
         return
     message = messages[0]
-    where = "" if context.offer_draft(as_typed(message)) else _IN_USE
+    where = _IN_USE if context.offer_draft(as_typed(message)) is False else ""
     context.say(
         f"Back to before turn {number}: edit your message and send it{where}. "
         "Nothing is deleted: /redo returns, /branches lists what was left."

@@ -7,8 +7,11 @@ from rolling_chat.agent import as_typed
 from rolling_chat.commands.base import Command, CommandContext
 from rolling_chat.commands.going_back import go_back
 
-_BACK = "; its text is back in the prompt box"
-_IN_USE = "; its text is not put into the prompt box, which is in use"
+_WHERE = {
+    True: "; its text is back in the prompt box",
+    False: "; its text is not put into the prompt box, which is in use",
+    None: "",
+}
 
 
 async def _run(context: CommandContext, _argument: str) -> None:
@@ -19,7 +22,7 @@ async def _run(context: CommandContext, _argument: str) -> None:
     if not await go_back(context, "Take back", head, lambda: messages.append(session.history.undo())):
         return
     taken = messages[0]
-    where = _BACK if context.offer_draft(as_typed(taken)) else _IN_USE
+    where = _WHERE[context.offer_draft(as_typed(taken))]
     left = figures.plural(number - 1, "turn")
     context.say(f"Took back turn {number}; {left} left. Nothing is deleted: /redo brings it back{where}.")
 

@@ -83,7 +83,7 @@ def missing_keys(model: str, address: str, environ: Mapping[str, str]) -> Sequen
     if provider is None or provider.name in OWN_CREDENTIALS or any(map(environ.get, provider.keys)):
         return ()
     stem = f"{provider.name.upper()}_"
-    if any(name.startswith(stem) and is_secret_name(name) for name in environ):
+    if any(environ[name] and name.startswith(stem) and is_secret_name(name) for name in environ):
         return ()  # one that litellm knows and this table does not, as ANTHROPIC_AUTH_TOKEN
     return () if address and provider.name in KEYLESS_ELSEWHERE else provider.keys
 

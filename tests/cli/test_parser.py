@@ -11,7 +11,11 @@ from rolling_chat.cli import parser
 from rolling_chat.cli.parser import command_of, read_options
 from tests.benchmarks.oneshot import command_lines
 
-_RUN_UNTIL_STOPPED = {"rolling_chat.cli.interactive:run_chat", "rolling_chat.cli.serve:run_serve"}
+_RUN_UNTIL_STOPPED = {
+    "rolling_chat.cli.acp:run_acp",
+    "rolling_chat.cli.interactive:run_chat",
+    "rolling_chat.cli.serve:run_serve",
+}
 
 
 @pytest.mark.parametrize(
@@ -36,6 +40,7 @@ _RUN_UNTIL_STOPPED = {"rolling_chat.cli.interactive:run_chat", "rolling_chat.cli
         (["sessions", "import", "file"], "import_sessions"),
         (["settings", "--schema"], "run_settings"),
         (["completion", "fish"], "run_completion"),
+        (["acp"], "run_acp"),
     ],
 )
 def test_a_command_is_found(argv: list[str], function: str) -> None:

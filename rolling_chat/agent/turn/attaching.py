@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
 from rolling_chat.agent.attachments import break_long_lines
 from rolling_chat.agent.errors import ChatError, in_words
-from rolling_chat.agent.mentioned_files import MentionedFile, MentionedFiles, ReadFile
+from rolling_chat.agent.mentioned_files import GivenText, MentionedFile, MentionedFiles, ReadFile
 from rolling_chat.events import AskAttachment, Attach, AttachmentQuestion
 from rolling_chat.mentions import find, plain
 from rolling_chat.messages import Attachment, FileTouch
@@ -63,9 +63,16 @@ class Attaching:
     blind: str
     keep: Callable[[str], Path]
 
-    async def outgoing(self, said: str) -> Outgoing:
-        """Return what to send for typed text with marked mentions. Raises ChatError; nothing is sent then."""
+    async def outgoing(self, said: str, given: Sequence[GivenText] = ()) -> Outgoing:
+        """Return what to send for typed text with marked mentions, and for texts that came along with it.
+
+        Raises ChatError; nothing is sent then.
+        """
         outgoing = Outgoing("")
+        if len(given) > MAX_ATTACHED:
+            raise AttachmentRefusedError(f"Not sent: more than {MAX_ATTACHED} files came with it.")
+        for text in given:
+            await self._attach_given(text, outgoing)
         words, at, seen = list[str](), 0, set[str]()
         for place in find(said):
             file = await in_background(partial(self.files.find, place))
@@ -79,13 +86,27 @@ class Attaching:
             if file.name in seen:
                 continue
             seen.add(file.name)
-            if len(seen) > MAX_ATTACHED:
+            if len(seen) + len(given) > MAX_ATTACHED:
                 raise AttachmentRefusedError(f"Not sent: it mentions more than {MAX_ATTACHED} files.")
             await self._attach(file, outgoing)
             if sum(len(one.picture) for one in outgoing.attachments) > MAX_PICTURE_CHARACTERS:
                 raise AttachmentRefusedError("Not sent: its pictures have more than 15 MB together.")
         outgoing.text = plain("".join([*words, said[at:]]))
         return outgoing
+
+    async def _attach_given(self, given: GivenText, outgoing: Outgoing) -> None:
+        """Attach a text as it came; nothing of its file is read."""
+        if refusal := await in_background(partial(self.files.refusal_of, given)):
+            raise AttachmentRefusedError(f"Not sent: {refusal}")
+        attachment = await in_background(partial(self.files.of_given, given))
+        if attachment.tokens > self.piece and self.ask is not None:
+            question = AttachmentQuestion(given.name, given.path, attachment.tokens, has_pieces=self.can_read)
+            match _require_sent(await self.ask(question)):
+                case Attach.NAME_ONLY:
+                    return
+                case Attach.IN_PIECES:
+                    attachment = self._kept_in_pieces(given.name, attachment, given.text)
+        outgoing.attachments.append(attachment)
 
     async def _attach(self, file: MentionedFile, outgoing: Outgoing) -> None:
         if file.refusal:
@@ -129,18 +150,28 @@ class Attaching:
 
     def _in_pieces(self, file: MentionedFile, read: ReadFile) -> Attachment:
         """Return the line that names a file and says how to read it."""
-        tokens, lines = read.attachment.tokens, max(read.lines, 1)
-        path, text = self.files.name_of(file), break_long_lines(read.attachment.text)
+        text = break_long_lines(read.attachment.text)
         # the tool reads lines, and nothing outside of the folder
         if text is not read.attachment.text or not file.located.is_inside:
-            with in_words():
-                path, lines = str(self.keep(text)), text.count("\n") + 1
+            return self._kept_in_pieces(file.name, read.attachment, text)
+        path = self.files.name_of(file)
+        return self._read_in_pieces(file.name, read.attachment, path, max(read.lines, 1))
+
+    def _kept_in_pieces(self, name: str, attachment: Attachment, text: str) -> Attachment:
+        """Keep a text as a private file, and return the line that says how to read that."""
+        text = break_long_lines(text)
+        with in_words():
+            path = str(self.keep(text))
+        return self._read_in_pieces(name, attachment, path, text.count("\n") + 1)
+
+    def _read_in_pieces(self, name: str, attachment: Attachment, path: str, lines: int) -> Attachment:
+        tokens = attachment.tokens
         at_a_time = max(1, int(_SHARE_OF_PIECE * self.piece) * lines // max(tokens, 1))
         line = (
-            f"[{file.name} (about {round(tokens, -2):,} tokens, {lines:,} lines) is the file {path}; "
+            f"[{name} (about {round(tokens, -2):,} tokens, {lines:,} lines) is the file {path}; "
             f"read it in pieces: read_file with start and end, {at_a_time:,} lines at a time]"
         )
-        return Attachment(file.mention.spelled, "read in pieces", line)
+        return Attachment(attachment.mention, "read in pieces", line)
 
 
 def _require_sent(answer: Attach) -> Attach:

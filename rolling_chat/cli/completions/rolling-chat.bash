@@ -6,7 +6,7 @@
 # See also: https://github.com/scop/bash-completion/blob/main/doc/configuration.md
 
 _shtab_rolling_chat_sessions_subparsers=(list show export delete search import)
-_shtab_rolling_chat_subparsers=(sessions replay inspect models usage settings login logout completion serve doctor)
+_shtab_rolling_chat_subparsers=(sessions replay inspect models usage settings login logout acp completion serve doctor)
 
 _shtab_rolling_chat_sessions_list_option_strings=(-h --help --json)
 _shtab_rolling_chat_sessions_show_option_strings=(-h --help)
@@ -22,6 +22,7 @@ _shtab_rolling_chat_usage_option_strings=(-h --help --by --json)
 _shtab_rolling_chat_settings_option_strings=(-h --help --json --schema --model -c)
 _shtab_rolling_chat_login_option_strings=(-h --help)
 _shtab_rolling_chat_logout_option_strings=(-h --help)
+_shtab_rolling_chat_acp_option_strings=(-h --help --model -c --trust --login)
 _shtab_rolling_chat_completion_option_strings=(-h --help)
 _shtab_rolling_chat_serve_option_strings=(-h --help --port)
 _shtab_rolling_chat_doctor_option_strings=(-h --help --model -c --tokens --json --svg)
@@ -38,7 +39,7 @@ _shtab_rolling_chat_sessions_pos_0_choices=(list show export delete search impor
 _shtab_rolling_chat_replay___format_choices=(table json)
 _shtab_rolling_chat_usage___by_choices=(day model folder)
 _shtab_rolling_chat_completion_pos_0_choices=(bash zsh fish)
-_shtab_rolling_chat_pos_0_choices=(sessions replay inspect models usage settings login logout completion serve doctor)
+_shtab_rolling_chat_pos_0_choices=(sessions replay inspect models usage settings login logout acp completion serve doctor)
 _shtab_rolling_chat___approvals_choices=(read-only plan ask edits all)
 _shtab_rolling_chat___output_format_choices=(text json stream-json)
 _shtab_rolling_chat___input_format_choices=(text stream-json)
@@ -86,6 +87,10 @@ _shtab_rolling_chat_login__h_nargs=0
 _shtab_rolling_chat_login___help_nargs=0
 _shtab_rolling_chat_logout__h_nargs=0
 _shtab_rolling_chat_logout___help_nargs=0
+_shtab_rolling_chat_acp__h_nargs=0
+_shtab_rolling_chat_acp___help_nargs=0
+_shtab_rolling_chat_acp___trust_nargs=0
+_shtab_rolling_chat_acp___login_nargs='?'
 _shtab_rolling_chat_completion__h_nargs=0
 _shtab_rolling_chat_completion___help_nargs=0
 _shtab_rolling_chat_serve_pos_0_nargs='*'

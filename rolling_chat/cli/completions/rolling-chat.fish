@@ -50,8 +50,8 @@ function _shtab_rolling_chat_using
   test "$_shtab_rolling_chat_cmdpath" = "$argv"
 end
 
-set -g _shtab_rolling_chat_commands sessions 'sessions list' 'sessions show' 'sessions export' 'sessions delete' 'sessions search' 'sessions import' replay inspect models usage settings login logout completion serve doctor
-set -g _shtab_rolling_chat_opts_with_value --api-base --approvals --by --format --input-format --json-schema --limit --max-input-tokens --max-iterations --model --output-format --port --print --reserved-output-tokens --resume --svg --tools -c -p
+set -g _shtab_rolling_chat_commands sessions 'sessions list' 'sessions show' 'sessions export' 'sessions delete' 'sessions search' 'sessions import' replay inspect models usage settings login logout acp completion serve doctor
+set -g _shtab_rolling_chat_opts_with_value --api-base --approvals --by --format --input-format --json-schema --limit --login --max-input-tokens --max-iterations --model --output-format --port --print --reserved-output-tokens --resume --svg --tools -c -p
 
 complete -c rolling-chat -e
 complete -c rolling-chat -f
@@ -127,6 +127,12 @@ complete -c rolling-chat -n '_shtab_rolling_chat_using; and test $_shtab_rolling
 complete -c rolling-chat -n '_shtab_rolling_chat_using login' -s h -l help -d 'show this help message and exit'
 complete -c rolling-chat -n '_shtab_rolling_chat_using; and test $_shtab_rolling_chat_npos -eq 0' -a logout -d 'take a provider'"'"'s API key out of the keyring'
 complete -c rolling-chat -n '_shtab_rolling_chat_using logout' -s h -l help -d 'show this help message and exit'
+complete -c rolling-chat -n '_shtab_rolling_chat_using; and test $_shtab_rolling_chat_npos -eq 0' -a acp -d 'be the agent of an editor that speaks the Agent Client Protocol, on stdin and stdout'
+complete -c rolling-chat -n '_shtab_rolling_chat_using acp' -s h -l help -d 'show this help message and exit'
+complete -c rolling-chat -n '_shtab_rolling_chat_using acp' -l model -x -d 'the model to ask'
+complete -c rolling-chat -n '_shtab_rolling_chat_using acp' -s c -x -d 'one setting for this run'
+complete -c rolling-chat -n '_shtab_rolling_chat_using acp' -l trust -d 'trust the instructions and settings of every folder that the editor opens'
+complete -c rolling-chat -n '_shtab_rolling_chat_using acp' -l login -x -d 'store a provider'"'"'s API key in the system'"'"'s keyring, and exit'
 complete -c rolling-chat -n '_shtab_rolling_chat_using; and test $_shtab_rolling_chat_npos -eq 0' -a completion -d 'print the completion of this command line for a shell'
 complete -c rolling-chat -n '_shtab_rolling_chat_using completion' -s h -l help -d 'show this help message and exit'
 complete -c rolling-chat -n '_shtab_rolling_chat_using completion; and test $_shtab_rolling_chat_npos -eq 0' -ka "bash zsh fish" -d shell

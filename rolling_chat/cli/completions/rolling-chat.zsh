@@ -10,6 +10,7 @@
 
 _shtab_rolling_chat_commands() {
   local _commands=(
+    acp:'be the agent of an editor that speaks the Agent Client Protocol, on stdin and stdout'
     completion:'print the completion of this command line for a shell'
     doctor:'show versions, folders, model, encodings, and what is missing'
     inspect:'list a session'"'"'s requests, or show what became of every message of one'
@@ -58,6 +59,17 @@ _shtab_rolling_chat_options=(
 
 # guard to ensure default positional specs are added only once per session
 _shtab_rolling_chat_defaults_added=0
+
+_shtab_rolling_chat_acp_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--model[the model to ask]:NAME:"
+  "*-c[one setting for this run]:KEY=VALUE:"
+  "--trust[trust the instructions and settings of every folder that the editor opens]"
+  "--login[store a provider\'s API key in the system\'s keyring, and exit]:PROVIDER:"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_rolling_chat_acp_defaults_added=0
 
 _shtab_rolling_chat_completion_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
@@ -240,6 +252,7 @@ _shtab_rolling_chat() {
       (( CURRENT += 1 ))
       curcontext="${curcontext%:*:*}:_shtab_rolling_chat-$line[1]:"
       case $line[1] in
+        acp) _arguments -C -s $_shtab_rolling_chat_acp_options ;;
         completion) _arguments -C -s $_shtab_rolling_chat_completion_options ;;
         doctor) _arguments -C -s $_shtab_rolling_chat_doctor_options ;;
         inspect) _arguments -C -s $_shtab_rolling_chat_inspect_options ;;
