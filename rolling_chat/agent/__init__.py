@@ -18,13 +18,14 @@ if TYPE_CHECKING:
     from rolling_chat.agent.history import SaidTurn
     from rolling_chat.agent.memory.pin_scope import PinScope
     from rolling_chat.agent.memory.pins import PinChange, PinEntry, PinPrice
-    from rolling_chat.agent.memory.summaries import Proposal
+    from rolling_chat.agent.memory.proposal import Proposal
     from rolling_chat.agent.mentioned_files import GivenText, MentionedFile, as_typed
     from rolling_chat.agent.permissions import Policy
     from rolling_chat.agent.request.size_estimates import StreamedReply
     from rolling_chat.agent.runtime import Runtime
     from rolling_chat.agent.turn.attaching import AttachmentRefusedError
     from rolling_chat.agent.turn.waiting import WaitingMessage, WaitingMessages
+    from rolling_chat.context.summary_left_out import LeftOutLine
     from rolling_chat.sessions.export import EXPORT_FORMATS
     from rolling_chat.sessions.records import LeftBranch, SearchHit, SessionInfo, StoredSummary
     from rolling_chat.tools.file_index import FileIndex
@@ -39,6 +40,7 @@ __all__ = [
     "FileState",
     "GivenText",
     "LeftBranch",
+    "LeftOutLine",
     "MentionedFile",
     "NoModelError",
     "PinChange",
@@ -68,6 +70,7 @@ _MODULES = {
     "FileState": ".file_states",
     "GivenText": ".mentioned_files",
     "LeftBranch": "rolling_chat.sessions.records",
+    "LeftOutLine": "rolling_chat.context.summary_left_out",
     "MentionedFile": ".mentioned_files",
     "NoModelError": ".errors",
     "PinChange": ".memory.pins",
@@ -75,7 +78,7 @@ _MODULES = {
     "PinPrice": ".memory.pins",
     "PinScope": ".memory.pin_scope",
     "Policy": ".permissions",
-    "Proposal": ".memory.summaries",
+    "Proposal": ".memory.proposal",
     "Runtime": ".runtime",
     "SaidTurn": ".history",
     "SearchHit": "rolling_chat.sessions.records",

@@ -335,7 +335,7 @@ class Chat:
         session.state.spend(turn.usage)
         session.state.read_info()
         session.gate.idle.set()
-        if outcome is Outcome.DONE:
+        if outcome in (Outcome.DONE, Outcome.CUT):
             session.summaries.begin_due()
 
 

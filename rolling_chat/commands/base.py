@@ -123,8 +123,13 @@ class CommandContext(Protocol):
         """Show a text of any length, whole, on a screen of its own."""
         ...
 
-    async def confirm(self, title: str, question: str, text: str, answer: str) -> bool:
-        """Show a text to accept or reject, `answer` naming the former; return whether it was accepted."""
+    async def confirm(
+        self, title: str, question: str, text: str, answer: str, other: str = ""
+    ) -> bool | None:
+        """Show a text to accept or reject, `answer` naming the former; return whether it was accepted.
+
+        None: neither, but what `other` names.
+        """
         ...
 
     async def edit(self, title: str, lead: str, text: str) -> str | None:

@@ -5,28 +5,50 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rolling_chat import figures
-from rolling_chat.agent.memory.summaries import refused_line
+from rolling_chat.agent import ChatError
+from rolling_chat.agent.memory.proposal import refused_line
 from rolling_chat.commands.base import Command, CommandContext
+from rolling_chat.commands.lost import pick_line
 from rolling_chat.commands.summary import covers
+from rolling_chat.text import one_line
 
 if TYPE_CHECKING:
     from rolling_chat.agent import Proposal
+
+_NAMED = 6  # names that the question has of what is left out
 
 
 async def _run(context: CommandContext, argument: str) -> None:
     if argument.lower() == "undo":
         _undo(context)
         return
-    proposal = await context.chat.session.summaries.propose(argument)
-    question = f"{_covers(proposal)}; {_saves(proposal)}."
-    if proposal.refused:
-        question += f" {refused_line(proposal.refused)}."
-    if not await context.confirm("A summary to take or leave", question, proposal.summary.text, "take it"):
+    summaries = context.chat.session.summaries
+    proposal = await summaries.propose(argument)
+    while not await _agreed(context, proposal):
+        line = await pick_line(
+            context, "What the summary leaves out: choose a line to put in", proposal.left_out
+        )
+        if line is not None:
+            try:
+                proposal = summaries.with_line(proposal, line)
+            except ChatError as error:
+                context.say(str(error), warning=True)
+
+
+async def _agreed(context: CommandContext, proposal: Proposal) -> bool:
+    """Ask whether to take the summary, and do so; return False where a line is to be put in first."""
+    other = "what it leaves out" if proposal.left_out else ""
+    title, text = "A summary to take or leave", proposal.summary.text
+    is_taken = await context.confirm(title, _question(proposal), text, "take it", other)
+    if is_taken is None:
+        return False
+    if not is_taken:
         context.say("The summary was left; nothing was changed.")
-        return
+        return True
     context.chat.session.summaries.take(proposal)
     context.refresh_report()
     context.say(f"{_covers(proposal)}, from the next request on; /compact undo goes back.")
+    return True
 
 
 def _undo(context: CommandContext) -> None:
@@ -38,6 +60,17 @@ def _undo(context: CommandContext) -> None:
         context.say(
             f"Went back to the summary before; it stands for {figures.plural(before.covers, 'message')}."
         )
+
+
+def _question(proposal: Proposal) -> str:
+    parts = [f"{_covers(proposal)}; {_saves(proposal)}."]
+    if proposal.refused:
+        parts.append(f"{refused_line(proposal.refused)}.")
+    names = [one_line(name, 40) for line in proposal.left_out for name in line.names]
+    if names:
+        more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
+        parts.append(f"It does not mention {', '.join(names[:_NAMED])}{more}.")
+    return " ".join(parts)
 
 
 def _covers(proposal: Proposal) -> str:

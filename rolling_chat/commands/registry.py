@@ -22,6 +22,7 @@ from rolling_chat.commands.fork import FORK
 from rolling_chat.commands.help import HELP
 from rolling_chat.commands.include import INCLUDE
 from rolling_chat.commands.init import INIT
+from rolling_chat.commands.lost import LOST
 from rolling_chat.commands.memory import MEMORY
 from rolling_chat.commands.mode import MODE
 from rolling_chat.commands.model import MODEL
@@ -61,6 +62,7 @@ _COMMANDS: tuple[Command, ...] = (
     COST,
     COMPACT,
     SUMMARY,
+    LOST,
     PIN,
     UNPIN,
     EXCLUDE,

@@ -1,32 +1,18 @@
-"""Make a summary: ask a model step by step, and check that its answers are grounded."""
+"""Make a summary: ask a model step by step, and check that its answers are grounded and complete."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping, Sequence
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
-from rolling_chat.context.count_memo import CountMemo, CountText
+from rolling_chat.context.count_memo import CountMemo
 from rolling_chat.context.summary_extraction import extract
-from rolling_chat.context.summary_grounding import Verdict, expect, judge
-from rolling_chat.context.summary_request import (
-    Chunk,
-    SummaryError,
-    SummaryOptions,
-    chunks_of,
-    correction_text,
-    listed,
-    rejection_of,
-    request_text,
-    without_labels,
-)
+from rolling_chat.context.summary_pass import SummaryPass, Wording, texts_of
+from rolling_chat.context.summary_request import SummaryError, SummaryOptions, chunks_of, request_text
 from rolling_chat.context.tokens import bounding_estimator, estimator_for
-from rolling_chat.context.tool_results import first_lines
 from rolling_chat.messages import Json, JsonObject, Message
 
 _MIN_SAVED = 0.10
-
-Wording: TypeAlias = Callable[[str, str, SummaryOptions], str]
-"""Words a request for a summary: from the summary so far, the messages as text, and the options."""
 
 
 class Summarized(NamedTuple):
@@ -52,14 +38,15 @@ def summarize_context(
     *,
     ask: Callable[[str], str] | None = None,
     memo: CountMemo | None = None,
+    later: Sequence[Message] = (),
 ) -> Summarized:
     """Summarize `messages`; return the summary and the tokens of what it stands for.
 
     `ask` is a function from a prompt to a model's answer; it is called as often as the messages need
     to fit the prompts. Without it the summary is extracted by rule, and so it is where what the model says
-    is not grounded in the messages or leaves their names out, also when asked again. `options` may be a
-    dictionary of SummaryOptions' keys, `memo` as for `build_final_prompt`. Raises SummaryError where the
-    model says nothing or saves too little.
+    is empty, not grounded in the messages or leaves their names out, also when asked again. `options` may be
+    a dictionary of SummaryOptions' keys, `memo` as for `build_final_prompt`; names that the `later` messages
+    use are kept first. Raises SummaryError where a summary saves too little.
     """
     chosen = options if isinstance(options, SummaryOptions) else SummaryOptions(**_keys(options))
     said = [m if isinstance(m, Message) else Message.from_dict(m) for m in messages]
@@ -69,14 +56,15 @@ def summarize_context(
     if not said:
         return Summarized(chosen.previous, 0)
     if ask is None:
-        return Summarized(extract(said, chosen.previous, chosen.max_tokens, count.count_text), original)
-    steps = summary_steps(said, chosen, memo)
+        text = extract(said, chosen.previous, chosen.max_tokens, count.count_text, later)
+        return Summarized(text, original)
+    steps = checked_steps(said, chosen, memo, later=later)
     try:
         prompt = next(steps)
         while True:
             prompt = steps.send(ask(prompt))
     except StopIteration as done:
-        return Summarized(done.value, original)
+        return Summarized(done.value.text, original)
 
 
 def summary_steps(
@@ -94,18 +82,24 @@ def checked_steps(
     options: SummaryOptions,
     memo: CountMemo | None = None,
     wording: Wording = request_text,
+    *,
+    later: Sequence[Message] = (),
 ) -> Generator[str, str, MadeSummary]:
-    """Do the same as `summary_steps`, but also return why the model's answers were rejected, if they were."""
+    """Do the same as `summary_steps`, but also return why the model's answers were rejected, if they were.
+
+    Names that the `later` messages use are asked for, and kept first.
+    """
     memo = memo if memo is not None else CountMemo()
     estimator = estimator_for(options.model, "auto", memo=memo)
-    count, refused = estimator.count_text, ""
-    summary = options.previous
+    before = estimator.count_messages(messages) + estimator.count_text(options.previous)
+    count = estimator.count_text
+    making = SummaryPass(options, count, wording, texts_of(later), messages, before)
+    summary, refused = options.previous, ""
     for chunk in chunks_of(messages, options, bounding_estimator(options.model).bound_part, memo):
-        summary, refused = yield from _extended(summary, chunk, options, count, wording)
+        summary, refused = yield from making.extended(summary, chunk)
         if refused:
-            summary = extract(messages, options.previous, options.max_tokens, count)
+            summary = extract(messages, options.previous, options.max_tokens, count, later)
             break
-    before = estimator.count_messages(messages) + count(options.previous)
     require_saving(count(summary), before)
     return MadeSummary(summary, refused)
 
@@ -120,50 +114,10 @@ def prompt_tokens(messages: Sequence[Message], options: SummaryOptions, memo: Co
     return before + sum(frame + count(chunk.text) for chunk in chunks)
 
 
-def _extended(
-    summary: str, chunk: Chunk, options: SummaryOptions, count: CountText, wording: Wording
-) -> Generator[str, str, tuple[str, str]]:
-    """`summary` with a chunk folded in, asked for once more where the answer is not accepted.
-
-    The second is why the second answer is not either; else empty.
-    """
-    source = "\n".join((chunk.text, summary, options.focus))
-    expected = expect(summary, chunk.said, options.max_tokens)
-    prompt = wording(summary, chunk.text, options)
-    text = _accepted((yield prompt), options, count)
-    verdict = judge(text, source, expected)
-    if verdict.is_grounded and verdict.is_complete:
-        return text, ""
-    text = _accepted((yield f"{prompt}\n\n{correction_text(verdict, options.max_tokens)}"), options, count)
-    verdict = judge(text, source, expected)
-    if verdict.is_fair:
-        return _with_missing(text, verdict, options, count), ""
-    return "", rejection_of(verdict)
-
-
-def _with_missing(text: str, verdict: Verdict, options: SummaryOptions, count: CountText) -> str:
-    """Append a line with what a corrected summary still leaves out, if that fits."""
-    if not verdict.missing:
-        return text
-    line = f"Also mentioned: {listed(verdict.missing, options.max_tokens)}"
-    kept = first_lines(text, max(1, options.max_tokens - count(line) - 1), count)
-    return f"{kept}\n{line}" if kept else text
-
-
 def require_saving(after: int, before: int) -> None:
     """Raise SummaryError if a summary of `after` tokens saves too little of `before` tokens."""
     if after > (1 - _MIN_SAVED) * before:
         raise SummaryError("the summary would save less than a tenth of what it stands for")
-
-
-def _accepted(answer: str, options: SummaryOptions, count: CountText) -> str:
-    text = without_labels(answer)
-    if not text:
-        raise SummaryError("the summarizer said nothing")
-    kept = first_lines(text, options.max_tokens, count)
-    if not kept:
-        raise SummaryError("the summarizer answered with one line longer than a summary may be")
-    return kept
 
 
 def _keys(options: Mapping[str, Json] | None) -> dict[str, Json]:

@@ -5,17 +5,27 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from rolling_chat.context.count_memo import CountText
-from rolling_chat.messages import Message
+from rolling_chat.context.summary_grounding import names_in, names_used, plain_name
+from rolling_chat.context.summary_pass import texts_of
+from rolling_chat.context.summary_sections import (
+    DECISIONS,
+    FACTS,
+    FILES,
+    OPEN,
+    TASK,
+    Sections,
+    Worth,
+    fitted,
+    read_sections,
+)
+from rolling_chat.context.summary_text import plain_record
+from rolling_chat.messages import Ending, Message
 
-ASKED, ANSWERED, FILES, ERRORS = "Asked:", "Answered:", "Files:", "Errors:"
-_HEADS = (ASKED, ANSWERED, FILES, ERRORS)
-
-# What one line of the summary keeps of a message, in characters, and of an error.
+# What a summary keeps of a message, in characters, and of an error.
 _ASKED, _ANSWERED, _ERROR = 300, 400, 200
-_SHORTER = 80
 _MAX_ERRORS = 12
 _MAX_LINE = 2_000
 
@@ -23,67 +33,122 @@ _SENTENCE_END = re.compile(r"(?<=[.!?。！？])\s+|\n+")
 _ERROR_LINE = re.compile(r"\b(?:\w*(?:Error|Exception)|error|failed|fatal|panic)\b\s*[:(\[]")
 _PATH_KEYS = ("path", "file", "file_path", "filename")
 
+# By these words a sentence decides something, leaves something open, or states something.
+_DECIDES = re.compile(
+    r"\b(?:decided?|decision|agreed|we(?:'ll| will)|let's|instead of|from now on|always|never|must(?:n't)?"
+    r"|prefer|entschieden|vereinbart|ab jetzt|immer|niemals|décidé|convenu|toujours|jamais|decidido|acordado"
+    r"|siempre|nunca)\b|决定|決め",
+    re.IGNORECASE,
+)
+_LEAVES_OPEN = re.compile(
+    r"\b(?:to-?do|still (?:open|missing|to)|not yet|remains?|next step|later|until then|noch (?:offen|nicht)"
+    r"|später|encore|plus tard|todavía|más tarde|pendiente)\b|待办|未解決",
+    re.IGNORECASE,
+)
+_STATES = re.compile(
+    r"\b(?:is|are|was|were|am|has|have|had|called|named|means?|costs?|needs?|uses?|runs?|lives?|works?|listens?"
+    r"|contains?|ist|sind|war|hat|haben|heißt|est|sont|était|a|ont|s'appelle|es|son|era|tiene|tienen|llama)\b"
+    r"|是|です",
+    re.IGNORECASE,
+)
+_ASKS = re.compile(
+    r"^(?:please|could|can|would|will|do|does|did|is|are|what|why|how|when|where|which|who|let's)\b|[?？]\s*$",
+    re.IGNORECASE,
+)
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(slots=True)
 class _Notes:
-    """Lines by their head, oldest first."""
+    """The summary so far, and the errors of calls that have not gone well since, by call."""
 
-    lines: dict[str, list[str]]
+    sections: Sections
+    errors: dict[str, list[str]] = field(default_factory=dict)
 
-    def add(self, head: str, line: str) -> None:
-        lines = self.lines[head]
-        if line and line not in lines:
-            lines.append(line)
+    def add(self, heading: str, line: str) -> None:
+        if line:
+            self.sections.add(heading, plain_record(line))
 
 
-def extract(messages: Iterable[Message], previous: str, cap: int, count: CountText) -> str:
-    """Extract the requests, answers, files and errors of `messages`, after those in `previous`.
+def extract(
+    messages: Iterable[Message],
+    previous: str,
+    cap: int,
+    count: CountText,
+    later: Sequence[Message] = (),
+) -> str:
+    """Extract what `messages` asked, decided, stated, touched and left open, after what `previous` has.
 
-    At most `cap` tokens by `count`. Where that is too little, long lines are shortened, the oldest
-    first, then answers are dropped, then the oldest of all.
+    At most `cap` tokens by `count`: names that the `later` messages use, and names that are hard to guess,
+    are kept longest.
     """
-    notes = _read(previous)
+    notes, calls, said = _Notes(read_sections(previous)), dict[str, str](), list[str]()
     for message in messages:
-        _take(notes, message)
-    return _fit(notes, cap, count)
+        _take(notes, message, calls)
+        said.append(message.text if message.role in ("user", "assistant") else "")
+    for line in [line for lines in notes.errors.values() for line in lines][-_MAX_ERRORS:]:
+        notes.add(OPEN, line)
+    used = names_used("\n".join((previous, *said)), texts_of(later))
+    return fitted(notes.sections, cap, count, Worth(frozenset(map(plain_name, used))))
 
 
-def _read(previous: str) -> _Notes:
-    """The lines of an earlier extraction; what any other summary says counts as answered."""
-    notes, head = _Notes({head: [] for head in _HEADS}), ANSWERED
-    for line in previous.splitlines():
-        if line.strip() in _HEADS:
-            head = line.strip()
-        else:
-            notes.add(head, line.strip().removeprefix("- "))
-    return notes
-
-
-def _take(notes: _Notes, message: Message) -> None:
+def _take(notes: _Notes, message: Message, calls: dict[str, str]) -> None:
     match message.role:
         case "user":
-            notes.add(ASKED, _first(message.text, _ASKED))
+            _take_said(notes, message.text)
         case "assistant":
+            for call in message.tool_calls:
+                calls[call.id] = f"{call.name} {call.arguments}"
             for path in _paths(message):
                 notes.add(FILES, path)
             if not message.tool_calls:
-                notes.add(ANSWERED, _first(message.text, _ANSWERED))
+                notes.add(FACTS, _first(message.text, _ANSWERED))
         case "tool":
-            for line in _errors(message.text):
-                notes.add(ERRORS, line)
+            _take_result(notes, message, calls.get(message.tool_call_id or "", ""))
         case _:
             pass
 
 
+def _take_said(notes: _Notes, text: str) -> None:
+    """Sort the first sentences of the user's: statements with names in them are facts."""
+    asked: list[str] = []
+    for sentence in _sentences(text, _ASKED):
+        if _LEAVES_OPEN.search(sentence):
+            notes.add(OPEN, sentence)
+        elif _ASKS.search(sentence):
+            asked.append(sentence)
+        elif _DECIDES.search(sentence):
+            notes.add(DECISIONS, sentence)
+        elif names_in(sentence) and _STATES.search(sentence):
+            notes.add(FACTS, sentence)
+        else:
+            asked.append(sentence)
+    notes.add(TASK, " ".join(asked))
+
+
+def _take_result(notes: _Notes, message: Message, call: str) -> None:
+    """Note the errors of a result; those of the same call before are over with it."""
+    found = list(_errors(message.text))
+    if found or message.ending is Ending.COMPLETE:
+        notes.errors.pop(call, None)
+    if found:
+        notes.errors[call] = found
+
+
 def _first(text: str, limit: int) -> str:
     """The first sentences of `text` that `limit` characters hold, on one line."""
-    sentences, kept = _SENTENCE_END.split(text[: limit * 4].strip()), ""
-    for sentence in sentences:
-        longer = f"{kept} {sentence.strip()}".strip()
-        if len(longer) > limit:
+    return " ".join(_sentences(text, limit))
+
+
+def _sentences(text: str, limit: int) -> list[str]:
+    """The first sentences of `text` that `limit` characters hold; the beginning of the first at least."""
+    kept: list[str] = []
+    for raw in _SENTENCE_END.split(text[: limit * 4].strip()):
+        sentence = " ".join(raw.split())
+        if len(sentence) > limit:
             break
-        kept = longer
-    return kept or _cut(" ".join(text[:limit].split()), limit)
+        limit -= len(sentence) + 1
+        kept.append(sentence)
+    return list(filter(None, kept or [_cut(" ".join(text[:limit].split()), limit)]))
 
 
 def _cut(line: str, limit: int) -> str:
@@ -100,34 +165,9 @@ def _paths(message: Message) -> Iterator[str]:
             found = (arguments.get(key) for key in _PATH_KEYS)
             path = next((value for value in found if isinstance(value, str) and value), "")
             if path:
-                yield f"{_cut(path, 200)} ({call.name})"
+                yield f"{_cut(' '.join(path.split()), 200)} ({call.name})"
 
 
 def _errors(text: str) -> Iterator[str]:
     lines = (line.strip() for line in text.splitlines() if len(line) <= _MAX_LINE)
     yield from (_cut(line, _ERROR) for line in lines if _ERROR_LINE.search(line))
-
-
-def _fit(notes: _Notes, cap: int, count: CountText) -> str:
-    notes.lines[ERRORS][:-_MAX_ERRORS] = []
-    text = _written(notes)
-    for head in (ERRORS, ANSWERED, ASKED):
-        for position, line in enumerate(notes.lines[head]):
-            if count(text) <= cap:
-                return text
-            notes.lines[head][position] = _cut(line, _SHORTER)
-            text = _written(notes)
-    for head in (ERRORS, ANSWERED, FILES, ASKED):
-        while notes.lines[head] and count(text) > cap:
-            del notes.lines[head][0]
-            text = _written(notes)
-    return text if count(text) <= cap else ""
-
-
-def _written(notes: _Notes) -> str:
-    sections: Sequence[str] = [
-        "\n".join((head, *(f"- {line}" for line in notes.lines[head])))
-        for head in _HEADS
-        if notes.lines[head]
-    ]
-    return "\n".join(sections)

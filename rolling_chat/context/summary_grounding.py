@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sized
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence, Sized
 from dataclasses import dataclass
 
 from rolling_chat.search_terms import content_stems, fold, words_of
@@ -15,8 +16,11 @@ Measured on transcripts of ten kinds, medians: reports that models wrote of thei
 another conversation 0.1, and 0.35 where that one was about the same kind of task.
 """
 
-MIN_KEPT = 0.75
-"""The least share of the distinctive names that a repaired summary keeps."""
+MIN_KEPT = 0.5
+"""The least share of the distinctive names that a model's summary keeps; the rest is completed by rule."""
+
+_MAX_FOREIGN = 0.25
+"""The largest share of an answer's lines that may name what nobody mentioned: they alone are left out."""
 
 MIN_TOUCHED = 0.5
 """The least share of the user's messages of which a summary says anything: more than a copy of the first."""
@@ -58,8 +62,10 @@ class Verdict:
     `foreign` are its names and numbers that occur nowhere in what it was made of, `known_words` is the share
     of its content words that do. `missing` are the distinctive names that it leaves out and `kept` the share
     of them that it holds; `untouched` are the user's messages that it says nothing of, by how they begin, and
-    `touched` the share of the others.
+    `touched` the share of the others. An empty one says nothing at all.
     """
+
+    is_empty: bool = False
 
     foreign: tuple[str, ...] = ()
     known_words: float = 1.0
@@ -70,8 +76,8 @@ class Verdict:
 
     @property
     def is_grounded(self) -> bool:
-        """Return whether everything in the summary occurs in its source."""
-        return not self.foreign and self.known_words >= MIN_KNOWN_WORDS
+        """Return whether there is a summary, and everything in it occurs in its source."""
+        return not self.is_empty and not self.foreign and self.known_words >= MIN_KNOWN_WORDS
 
     @property
     def is_complete(self) -> bool:
@@ -80,7 +86,7 @@ class Verdict:
 
     @property
     def is_fair(self) -> bool:
-        """Return whether it is good enough after a correction: grounded, and complete but for a few names."""
+        """Return whether it is worth completing by rule: grounded, with much of what it must contain."""
         return self.is_grounded and self.kept >= MIN_KEPT and self.touched >= MIN_TOUCHED
 
 
@@ -92,15 +98,20 @@ class Expected:
     asked: tuple[str, ...] = ()
 
 
-def judge(summary: str, source: str, expected: Expected) -> Verdict:
-    """Judge `summary` against its source text and what it must contain."""
-    known, said = _Known(source), _Known(summary)
-    stems = [stem for stem in content_stems(summary) if stem not in _OF_ANY]
+def judge(summary: str, source: str | Source, expected: Expected, *, added: str | None = None) -> Verdict:
+    """Judge `summary` against its source and what it must contain.
+
+    With `added` only that part of it is new, and has to be grounded.
+    """
+    known, said = source if isinstance(source, Source) else Source(source), Source(summary)
+    new = summary if added is None else added
+    stems = [stem for stem in content_stems(new) if stem not in _OF_ANY] if new else []
     known_words = sum(stem in known.stems for stem in stems) / len(stems) if stems else 1.0
     missing = tuple(name for name in expected.names if not said.has(name))
     untouched = tuple(text for text in expected.asked if not said.touches(text))
     return Verdict(
-        foreign=tuple(name for name in names_in(summary) if not known.has(name)),
+        is_empty=not summary.strip(),
+        foreign=known.foreign_in(new),
         known_words=known_words,
         missing=missing,
         kept=_rest(missing, expected.names),
@@ -109,20 +120,38 @@ def judge(summary: str, source: str, expected: Expected) -> Verdict:
     )
 
 
-def expect(previous: str, said: Iterable[str], limit: int) -> Expected:
-    """Determine what a summary must contain of the previous one and of the user's messages `said`.
+def without_foreign(lines: Sequence[str], source: Source) -> frozenset[str]:
+    """Return the lines with names that `source` lacks; none if they are too many to trust the rest."""
+    foreign = frozenset(line for line in lines if source.foreign_in(line))
+    return foreign if len(foreign) <= _MAX_FOREIGN * len(lines) else frozenset()
 
-    `limit` bounds the characters of the names: the older summary and the messages have half of them each,
-    or what the other leaves.
+
+def expect(said: Iterable[str], limit: int, used: Sequence[str] = ()) -> Expected:
+    """Determine what a summary must contain of the user's messages `said`, and of the names `used` later.
+
+    `limit` bounds the characters of the names: those used later come first, and have half of them, or what
+    the others leave.
     """
     messages = [_FENCE.sub(" ", text[: _ASKED * 2])[:_ASKED] for text in said]
     new = [name for text in messages for name in names_in(text)[:_MAX_NAMES_A_MESSAGE]]
-    old = names_in(previous)
-    half = limit // 2
-    room_for_old = max(half, limit - sum(len(name) for name in new))
-    kept = list(_within(old, room_for_old))
+    room_for_used = max(limit // 2, limit - sum(len(name) for name in new))
+    kept = list(_within(used, room_for_used))
     kept += _within([name for name in new if name not in kept], limit - sum(map(len, kept)))
     return Expected(tuple(dict.fromkeys(kept)), tuple(dict.fromkeys(filter(None, map(_opening, messages)))))
+
+
+def names_used(text: str, later: Iterable[str]) -> list[str]:
+    """Return the names in `text` that `later` texts use, those used most often first."""
+    known = {plain_name(name): name for name in names_in(text)}
+    uses = Counter(name for one in later for name in map(plain_name, names_in(one)) if name in known)
+    return [known[name] for name, _ in uses.most_common()]
+
+
+def specificity(name: str) -> float:
+    """Return how hard a name is to guess, from 1 for a short number to 3 for a path or a long number."""
+    if _NUMBER.fullmatch(name):
+        return 3.0 if sum(char.isdigit() for char in name) > 2 else 1.0
+    return 3.0 if _IDENTIFIER.search(name) else 2.0
 
 
 def names_in(text: str) -> list[str]:
@@ -135,7 +164,7 @@ def names_in(text: str) -> list[str]:
     for match in _TOKEN.finditer(text):
         name = _POSSESSIVE.sub("", match.group()).rstrip(".:-")
         if name and _is_distinctive(name, text, match.start()):
-            found.setdefault(_plain(name), name)
+            found.setdefault(plain_name(name), name)
     return list(found.values())
 
 
@@ -157,17 +186,17 @@ def _rest(without: Sized, all_of: Sized) -> float:
     return 1.0 - len(without) / len(all_of) if len(all_of) else 1.0
 
 
-class _Known:
+class Source:
     """A text, to be asked for names and words."""
 
     def __init__(self, text: str) -> None:
         self._text = fold(text)
-        self._tokens = {_plain(match.group()) for match in _TOKEN.finditer(text)}
+        self._tokens = {plain_name(match.group()) for match in _TOKEN.finditer(text)}
         self.stems = frozenset(words_of(text))
 
     def has(self, name: str) -> bool:
-        """Does the name occur, also as the end of a path, or a plain word in another form?"""
-        plain = _plain(name)
+        """Return whether the name occurs, also as the end of a path, or a plain word in another form."""
+        plain = plain_name(name)
         if plain in self._tokens:
             return True
         if _NUMBER.fullmatch(name):
@@ -177,8 +206,12 @@ class _Known:
             return plain in self._text or (len(last) > 2 and last in self._text)
         return set(words_of(name)) <= self.stems
 
+    def foreign_in(self, text: str) -> tuple[str, ...]:
+        """Return the names in `text` that do not occur."""
+        return tuple(name for name in names_in(text) if not self.has(name))
+
     def touches(self, text: str) -> bool:
-        """Does any content word of `text` occur?"""
+        """Return whether any content word of `text` occurs."""
         return not self.stems.isdisjoint(_own_stems(text))
 
 
@@ -193,8 +226,8 @@ def _opening(text: str) -> str:
     return opening if _own_stems(opening) else ""
 
 
-def _plain(name: str) -> str:
-    """A name as it is compared: numbers without separators."""
+def plain_name(name: str) -> str:
+    """Return a name as it is compared: numbers without separators."""
     folded = fold(name).rstrip(".:-")
     return folded.replace(",", "") if _NUMBER.fullmatch(folded) else folded
 

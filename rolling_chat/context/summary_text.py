@@ -52,7 +52,12 @@ class Summary:
     @property
     def block(self) -> str:
         """Return the summary as the system message shows it; empty if its text had to go."""
-        return "\n".join((HEAD, NOTE, self.text, TAIL)) if self.text else ""
+        return "\n".join((HEAD, NOTE, plain_record(self.text), TAIL)) if self.text else ""
+
+
+def plain_record(text: str) -> str:
+    """Take the line that ends a summary out of its text: what follows it would not look like a record."""
+    return text.replace(TAIL, TAIL.strip("[]"))
 
 
 def at_turn_end(summary: Summary, messages: Sequence[Message | JsonObject]) -> Summary | None:

@@ -100,6 +100,10 @@ KEYS: tuple[KeyRow, ...] = (
         (Action("context", ("ctrl+g",), "chat", "context", "context"),),
     ),
     KeyRow(
+        "what was lost: what the messages that left mention, and the summary does not (/lost)",
+        (Action("lost", ("f7",), "chat", "lost", "what was lost"),),
+    ),
+    KeyRow(
         "scroll; at the end, new text is followed again",
         (_move("page_up", "pages", -1, "pageup"), _move("page_down", "pages", 1, "pagedown")),
     ),

@@ -23,6 +23,7 @@ from tests.benchmarks import (
     prompt_cache,
     real_tasks,
     recall,
+    remembered,
     transcripts,
     tree,
 )
@@ -50,6 +51,7 @@ BENCHMARKS = {
     "cold-start": cold_start.run,
     "cold-start-counted": cold_start_counted.run,
     "real_tasks": real_tasks.run,
+    "remembered": remembered.run,
     "oneshot": oneshot.run,
     "screen": beside.run,
     "start": start.run,

@@ -23,6 +23,7 @@ def test_every_command_of_the_program_is_there_once() -> None:
             "cost",
             "compact",
             "summary",
+            "lost",
             "pin",
             "unpin",
             "exclude",
@@ -67,7 +68,7 @@ def test_a_slash_alone_offers_them_all() -> None:
 
 
 async def test_help_shows_every_command_with_its_summary(tmp_path: Path) -> None:
-    async with make_app(make_chat(tmp_path), tmp_path).run_test(size=(120, 150)) as pilot:
+    async with make_app(make_chat(tmp_path), tmp_path).run_test(size=(120, 156)) as pilot:
         await pilot.press("f1")
         await wait_until(pilot, lambda: isinstance(pilot.app.screen, HelpScreen))
         await wait_until(pilot, lambda: pilot.app.screen.query(Static).last().size.height)
@@ -94,6 +95,7 @@ def test_what_looks_may_be_done_while_the_model_works_and_what_leaves_may_not() 
             "rolling-context",
             "context",
             "cost",
+            "lost",
             "recall",
             "files",
             "diff",

@@ -95,24 +95,34 @@ def test_no_question_is_longer_than_the_summarizer_takes(
         summarize_context(messages, options, ask=ask)
 
 
-@pytest.mark.parametrize("answer", ["", "  \n ", "word " * 3_000])
-def test_an_answer_that_is_no_summary_is_refused(answer: str) -> None:
-    with pytest.raises(SummaryError):
-        summarize_context(TALK, ask=lambda _: answer)
+@pytest.mark.parametrize(
+    "answer", ["", "  \n ", "word " * 3_000, "Task:\n- None.\n\nFacts:\n- n/a\n", "Task:\nFacts:\nOpen:"]
+)
+def test_an_answer_that_says_nothing_is_extracted_by_rule(answer: str) -> None:
+    assert summarize_context(TALK, ask=lambda _: answer) == summarize_context(TALK)
+    assert _refused(TALK, answer) == "it says nothing"
 
 
-def test_a_long_answer_is_cut_at_a_line_end() -> None:
+def test_what_is_said_again_and_again_stands_there_once() -> None:
     answer = "Look at src/lexer.py: tabs.\n" * 1_000
     summary, _ = summarize_context(TALK, {"max_tokens": 100}, ask=lambda _: answer)
-    assert summary.startswith("Look at src/lexer.py: tabs.\nLook at src/lexer.py: tabs.\n")
-    assert answer.startswith(summary + "\n")
-    assert count_tokens(summary) <= 100
+    assert summary == "Look at src/lexer.py: tabs."
+
+
+def test_a_long_answer_keeps_what_is_worth_most_for_its_tokens() -> None:
+    line = "- The lexer drops trailing tabs and newlines on every line, %s."
+    chatter = "\n".join(line % part for part in "abcdefghijkl")
+    answer = f"Facts:\n{chatter}\n- strip() on line 88 of src/lexer.py takes them.\n{chatter.upper()}"
+    summary, _ = summarize_context(TALK, {"max_tokens": 60}, ask=lambda _: answer)
+    assert "- strip() on line 88 of src/lexer.py takes them." in summary
+    assert count_tokens(summary) <= 60
 
 
 def test_a_summary_that_saves_less_than_a_tenth_is_refused() -> None:
     short = [user("Hello there, how are you?"), assistant("Well, thank you.")]
+    answer = "Hello there, how are you, hello, well, you there. Thank you, how well you are. Hello you. Well."
     with pytest.raises(SummaryError, match="a tenth"):
-        summarize_context(short, ask=lambda _: "The user said hello. " * 10)
+        summarize_context(short, ask=lambda _: answer)
 
 
 def test_a_window_too_small_for_the_instructions_is_said_before_anything_is_asked() -> None:
@@ -131,16 +141,46 @@ def test_data_cannot_close_its_markers() -> None:
 def test_without_a_model_the_summary_is_extracted_word_for_word() -> None:
     summary, _ = summarize_context(TALK)
     assert summary.splitlines() == [
-        "Asked:",
+        "Task:",
         "- Why does the lexer drop trailing tabs? Look at src/lexer.py.",
         "- " + ("Please do so. " + "And keep the tests green, they matter. " * 7).strip(),
-        "Answered:",
+        "Facts:",
         "- Because strip() on line 88 takes tabs too. Use rstrip with a newline.",
         "- " + ("Done. " + "It now strips newlines only. " * 13).strip(),
         "Files:",
         "- src/lexer.py (read_file)",
-        "Errors:",
+        "Open:",
         "- ValueError: tabs at 88",
+    ]
+
+
+def test_an_extraction_sorts_what_was_said_under_the_headings() -> None:
+    def run(id: str, result: str) -> list[dict[str, Any]]:
+        call = {"id": id, "type": "function", "function": {"name": "run_command", "arguments": "{}"}}
+        return [{"role": "assistant", "content": None, "tool_calls": [call]}, tool(id, result)]
+
+    talk = [
+        user("My service Kestrel listens on port 8471. We decided to keep backups for 45 days. Please look."),
+        *run("a", "TypeError: no port"),
+        *run("b", "fine"),
+        assistant("The port is free."),
+        user("What of the log? We look at E4417 later."),
+        *run("c", "FileNotFoundError: /var/log"),
+        assistant("There is none."),
+    ]
+    assert summarize_context(talk).summary.splitlines() == [
+        "Task:",
+        "- Please look.",
+        "- What of the log?",
+        "Decisions:",
+        "- We decided to keep backups for 45 days.",
+        "Facts:",
+        "- My service Kestrel listens on port 8471.",
+        "- The port is free.",
+        "- There is none.",
+        "Open:",
+        "- We look at E4417 later.",
+        "- FileNotFoundError: /var/log",
     ]
 
 
@@ -194,6 +234,7 @@ def test_a_good_answer_is_asked_for_once() -> None:
 def test_what_is_missing_or_foreign_is_asked_for_once_more_by_name() -> None:
     asked, ask = _answering("A closure captures what add_numbers did.", KEPT)
     assert summarize_context(PLAIN, ask=ask).summary == KEPT
+    assert "was not accepted" in asked[1]
     assert "<missing>\nKestrel; 8471; conf/kestrel.toml" in asked[1]
     assert "<foreign>\nadd_numbers\n</foreign>" in asked[1]
     assert "<missing>" not in asked[0]
@@ -210,30 +251,45 @@ def test_what_is_missing_or_foreign_is_asked_for_once_more_by_name() -> None:
 def test_what_is_wrong_twice_is_extracted_by_rule_and_says_why(answer: str, why: str) -> None:
     _, ask = _answering(answer)
     assert summarize_context(PLAIN, ask=ask).summary == summarize_context(PLAIN).summary
-    steps = checked_steps([Message.from_dict(one) for one in PLAIN], SummaryOptions())
+    assert _refused(PLAIN, answer) == why
+
+
+def _refused(talk: list[dict[str, Any]], answer: str) -> str:
+    """Return why an answer that stays the same is not accepted."""
+    said = [Message.from_dict(one) for one in talk if one["role"] != "system"]
+    steps = checked_steps(said, SummaryOptions())
     next(steps)
-    steps.send(answer)
-    with pytest.raises(StopIteration) as end:
-        steps.send(answer)
-    assert end.value.value.refused == why
+    try:
+        while True:
+            steps.send(answer)
+    except StopIteration as end:
+        return str(end.value.refused)
 
 
-def test_a_name_that_a_repaired_summary_still_leaves_out_is_added_to_it() -> None:
+def test_a_correction_that_would_cost_more_than_the_summary_saves_is_not_asked_for() -> None:
+    asked, ask = _answering("A closure captures variables of the enclosing scope.")
+    short = [user("The project is Kestrel on port 8471; what does a closure capture?"), PLAIN[3]]
+    assert summarize_context(short, ask=ask).summary == summarize_context(short).summary
+    assert len(asked) == 1
+
+
+def test_the_sentence_with_a_name_that_a_summary_still_leaves_out_is_added_to_it() -> None:
     named = [
         user(f"Ask Ada, Bob, Eve and Dan about port 8471 and 9000. {'It matters much. ' * 40}"),
         PLAIN[1],
     ]
     answer = "Ada, Bob, Eve and Dan are asked about port 8471; it matters much."
     asked, ask = _answering(answer)
-    assert summarize_context(named, ask=ask).summary == f"{answer}\nAlso mentioned: 9000"
-    assert len(asked) == 2
+    added = "Ask Ada, Bob, Eve and Dan about port 8471 and 9000."
+    assert summarize_context(named, ask=ask).summary == f"{answer}\n{added}"
+    assert len(asked) == 1
 
 
 def test_the_names_of_the_summary_before_stay() -> None:
-    asked, ask = _answering("A closure captures variables.", KEPT)
+    asked, ask = _answering("A closure remembers the enclosing scope.")
     summary, _ = summarize_context(PLAIN[2:], {"previous": KEPT}, ask=ask)
-    assert summary == KEPT
-    assert "Kestrel; 8471; conf/kestrel.toml" in asked[1]
+    assert summary == f"{KEPT}\nA closure remembers the enclosing scope."
+    assert len(asked) == 1
 
 
 @pytest.mark.parametrize(

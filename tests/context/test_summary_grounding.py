@@ -7,7 +7,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rolling_chat.context.summary_extraction import extract
-from rolling_chat.context.summary_grounding import Expected, expect, judge, names_in
+from rolling_chat.context.summary_grounding import (
+    Expected,
+    Source,
+    expect,
+    judge,
+    names_in,
+    names_used,
+    plain_name,
+    specificity,
+    without_foreign,
+)
 from rolling_chat.messages import Message
 
 SAID = [
@@ -23,7 +33,7 @@ ANSWERS = [
     "By next() or send(), which continue behind the expression.",
 ]
 SOURCE = "\n".join(text for turn in zip(SAID, ANSWERS, strict=True) for text in turn)
-EXPECTED = expect("", SAID, 400)
+EXPECTED = expect(SAID, 400)
 GOOD = """\
 The project Kestrel listens on port 8,471; its settings are in conf/kestrel.toml.
 The parser drops trailing tabs for strip() takes whitespace of every kind; rstrip with a newline does not.
@@ -90,24 +100,46 @@ def test_a_number_that_is_only_part_of_another_is_foreign() -> None:
 
 def test_what_was_pasted_is_not_expected_word_for_word() -> None:
     pasted = "Why does it fail?\n```\n" + "\n".join(f"frame_{n}.py:{n}00" for n in range(50)) + "\n```"
-    assert expect("", [pasted], 400).names == ()
+    assert expect([pasted], 400).names == ()
+
+
+def test_names_that_were_used_later_are_expected_first_the_most_used_ahead() -> None:
+    said = "The reviewer is Marta, the host db_osprey, the port 8471."
+    later = ["Ask Marta.", "Is db_osprey up? Marta knows.", "And 9999?"]
+    assert names_used(said, later) == ["Marta", "db_osprey"]
+    assert expect([said], 17, names_used(said, later)).names == ("Marta", "db_osprey")
+
+
+def test_what_is_hard_to_guess_is_specific() -> None:
+    assert specificity("conf/kestrel.toml") == specificity("8471") > specificity("Marta") > specificity("45")
+
+
+def test_single_lines_of_an_answer_are_left_out_for_foreign_names_and_not_most_of_it() -> None:
+    good = [
+        "The port is 8471.",
+        "Kestrel is the project.",
+        "strip() takes whitespace.",
+        "See conf/kestrel.toml.",
+    ]
+    assert without_foreign([*good, "add_numbers was fixed."], Source(SOURCE)) == {"add_numbers was fixed."}
+    assert without_foreign([good[0], "add_numbers was fixed."], Source(SOURCE)) == frozenset()
 
 
 @given(st.lists(st.text(max_size=200), max_size=6), st.text(max_size=200), st.integers(0, 200))
-def test_names_that_are_expected_are_bounded_and_in_the_text(
-    said: list[str], previous: str, limit: int
-) -> None:
-    names = expect(previous, said, limit).names
+def test_names_that_are_expected_are_bounded_and_in_the_text(said: list[str], later: str, limit: int) -> None:
+    names = expect(said, limit, names_used("\n".join(said), [later])).names
     assert sum(map(len, names)) <= limit
-    assert set(names) <= {
-        name for text in (previous, *said) for name in (*names_in(text), *names_in(text[:300]))
+    assert {plain_name(name) for name in names} <= {
+        plain_name(name)
+        for text in ("\n".join(said), *said)
+        for name in (*names_in(text), *names_in(text[:300]))
     }
 
 
 @given(st.text(max_size=400))
 def test_a_text_is_grounded_in_itself_and_keeps_all_of_itself(text: str) -> None:
-    verdict = judge(text, text, expect("", [text], 10_000))
-    assert verdict.is_grounded
+    verdict = judge(text, text, expect([text], 10_000))
+    assert verdict.is_grounded or not text.strip()
     assert verdict.is_complete
 
 
@@ -115,6 +147,6 @@ def test_a_text_is_grounded_in_itself_and_keeps_all_of_itself(text: str) -> None
 def test_what_is_extracted_word_for_word_is_grounded(said: list[str]) -> None:
     messages = [Message("user" if text in SAID else "assistant", text) for text in said]
     summary = extract(messages, "", 800, lambda text: len(text) // 4)
-    verdict = judge(summary, "\n".join(said), expect("", [t for t in said if t in SAID], 800))
+    verdict = judge(summary, "\n".join(said), expect([t for t in said if t in SAID], 800))
     assert verdict.is_grounded
     assert verdict.is_complete

@@ -52,9 +52,12 @@ class PlainContext:
     def show_text(self, title: str, text: str) -> None:
         self.shown.append((title, text))
 
-    async def confirm(self, title: str, question: str, text: str, answer: str) -> bool:
+    async def confirm(
+        self, title: str, question: str, text: str, answer: str, other: str = ""
+    ) -> bool | None:
         self.shown.append((question, text))
-        return self.picks.pop(0) is not None if self.picks else False
+        pick = self.picks.pop(0) if self.picks else None
+        return None if pick == "other" and other else pick is not None
 
     async def edit(self, title: str, lead: str, text: str) -> str | None:
         self.shown.append((lead, text))

@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from rolling_chat.agent.errors import ChatError, in_words
+from rolling_chat.agent.memory.left_out import left_out_of, lost_lines, put_back
+from rolling_chat.agent.memory.proposal import Proposal, refused_line
 from rolling_chat.agent.memory.summarizer import Summarizer, SummarySource
 from rolling_chat.agent.models import address_of
 from rolling_chat.agent.request.planner import as_summary
@@ -21,6 +23,7 @@ from rolling_chat.context import (
     count_tokens,
     max_summary_tokens,
 )
+from rolling_chat.context.summary_left_out import LeftOutLine
 from rolling_chat.events import Listener, SummaryBegan, SummaryEnded, SummaryEvent
 from rolling_chat.messages import Message
 from rolling_chat.partly_read import NotReadError
@@ -37,21 +40,6 @@ MAX_PASSES = 10
 
 _MAX_FAILURES = 2  # passes in a row without progress, before the next ones wait
 _FIRST_WAIT, _LONGEST_WAIT = 60.0, 3_600.0  # seconds; every further failure doubles the wait
-
-
-@dataclass(frozen=True, slots=True)
-class Proposal:
-    """A summary that the user may accept or not.
-
-    `before` and `after` are reports of the next
-    request without and with it. `refused` is why it was extracted by rule, where a model was asked.
-    """
-
-    summary: StoredSummary
-    expected: int
-    before: PromptReport
-    after: PromptReport
-    refused: str = ""
 
 
 class Summaries:
@@ -194,6 +182,13 @@ class Summaries:
         """Cancel the summary that the user asked for; return whether one was being made."""
         return self._proposing is not None and self._proposing.cancel()
 
+    def with_line(self, proposal: Proposal, line: LeftOutLine) -> Proposal:
+        """Add one of its left-out lines to a proposal. Raises ChatError where there is no room for it."""
+        summary = self._with_text(proposal.summary, self._longer(proposal.summary.text, line))
+        _, after = self._planner.plan_with(self._state.conversation.messages, as_summary(summary))
+        rest = [one for one in proposal.left_out if one is not line]
+        return replace(proposal, summary=summary, after=after, left_out=rest)
+
     def take(self, proposal: Proposal) -> None:
         """Publish a proposal; it is active from the next request on. Raises ChatError if it is outdated."""
         self._activate(proposal.summary, proposal.expected)
@@ -221,12 +216,39 @@ class Summaries:
             raise ChatError("There is no summary to edit.")
         if not text:
             raise ChatError("An empty summary stands for nothing; /compact undo takes it back.")
-        if text == current.text:
-            return
+        if text != current.text:
+            self._publish_edited(current, text)
+
+    async def lost(self, report: PromptReport) -> Sequence[LeftOutLine]:
+        """Return what left the prompt and is not in its summary, the most needed first.
+
+        `report` is that of the next request.
+        """
+        text = self.current.text if report.summary and self.current else ""
+        return await lost_lines(self._state.conversation, text, report)
+
+    def stands_for(self, index: int, report: PromptReport) -> bool:
+        """Return whether the summary in the next request, of that report, stands for a message of it."""
+        summary = as_summary(self.current) if report.summary else None
+        return summary is not None and summary.covers(index, index)
+
+    def put_back(self, line: LeftOutLine) -> None:
+        """Add a line to the summary from the next request on. Raises ChatError where it does not fit."""
+        current = self.current
+        if current is None:
+            raise ChatError("There is no summary to put the line into.")
+        self._publish_edited(current, self._longer(current.text, line))
+
+    def _longer(self, text: str, line: LeftOutLine) -> str:
+        return put_back(text, line, self.most_tokens, self._planner.setup.model)
+
+    def _with_text(self, summary: StoredSummary, text: str) -> StoredSummary:
+        return replace(summary, text=text, tokens_after=count_tokens(text, self._planner.setup.model))
+
+    def _publish_edited(self, current: StoredSummary, text: str) -> None:
         edited = replace(
-            current, text=text, made_by=EDITED, made_from=current.generation, created_at=0.0,
-            tokens_after=count_tokens(text, self._planner.setup.model),
-        )  # fmt: skip
+            self._with_text(current, text), made_by=EDITED, made_from=current.generation, created_at=0.0
+        )
         self._publish_now(edited, current.generation)
 
     @property
@@ -300,9 +322,11 @@ class Summaries:
         if source.newest is None or source is first:
             raise ChatError("There is nothing to summarize: the newest turn always stays whole.")
         messages = self._state.conversation.messages
-        _, after = planner.plan_with(messages, as_summary(source.newest))
+        stands = as_summary(source.newest)
+        _, after = planner.plan_with(messages, stands)
         summary = replace(source.newest, made_from=first.newest.generation if first.newest else 0)
-        return Proposal(summary, expected, planner.preview(messages), after, refused)
+        left = await left_out_of(self._state.conversation, stands, after) if stands else ()
+        return Proposal(summary, expected, planner.preview(messages), after, refused, left)
 
     def _activate(self, summary: StoredSummary, expected: int, *, anew: bool = False) -> None:
         """Publish a summary and plan the next request with it."""
@@ -369,11 +393,6 @@ class Summaries:
     def _report(self, event: SummaryEvent) -> None:
         if self._listener.on_summary is not None:
             self._listener.on_summary(event)
-
-
-def refused_line(reason: str) -> str:
-    """Return the line that explains why a model's summary was not accepted."""
-    return f"The model's summary was not used ({reason}); it was extracted by rule"
 
 
 def _by_rule(config: ContextConfig) -> ContextConfig:

@@ -40,6 +40,7 @@ from rolling_chat.context import (
 from rolling_chat.context.budget import window_budget
 from rolling_chat.context.pins import EXCLUDED_RESULT, resolve_pins
 from rolling_chat.context.summarize import MadeSummary, checked_steps, prompt_tokens, require_saving
+from rolling_chat.context.summary_pass import MAX_LATER
 from rolling_chat.context.summary_request import without_labels
 from rolling_chat.context.tokens import Tools
 from rolling_chat.messages import Ending, Message, Usage
@@ -55,8 +56,8 @@ log = logging.getLogger("rolling_chat.agent.memory.summarizer")
 EXTRACT = "extract"
 """`made_by` of a summary that was extracted by rule."""
 
-PATIENCE = 120.0
-"""Seconds that a model has for one question of a summary."""
+PATIENCE = 600.0
+"""Seconds that a model has for one question of a summary: a small machine reads it for minutes."""
 
 _CLOSING = 1.0  # seconds that a turn waits at most for the connection of a question to close
 _ANSWER = 2  # times what a summary may take, for an answer that is cut or has to be cleaned
@@ -99,12 +100,20 @@ class SummarySource:
 
     def folded_in(self, due: DuePass) -> list[Message]:
         """Return the messages to summarize, without those that the user excluded."""
+        return self._included(range(due.first, due.through + 1))
+
+    def later_than(self, due: DuePass) -> list[Message]:
+        """Return the messages after those to summarize, by which is known what was needed again."""
+        end = min(len(self.planned), due.through + 1 + MAX_LATER)
+        return self._included(range(due.through + 1, end))
+
+    def _included(self, places: range) -> list[Message]:
         held = resolve_pins(self.planned, self.pins)
         return [
             replace(self.planned[place], content=EXCLUDED_RESULT)
             if place in held.emptied
             else self.planned[place]
-            for place in range(due.first, due.through + 1)
+            for place in places
             if place not in held.excluded
         ]
 
@@ -165,7 +174,8 @@ class Summarizer:
             made_by = EXTRACT if refused else model
         else:
             options = SummaryOptions(max_tokens=most, model=source.model, previous=before)
-            summarize = partial(summarize_context, messages, options, memo=source.memo)
+            later = source.later_than(due)
+            summarize = partial(summarize_context, messages, options, memo=source.memo, later=later)
             text = (await in_background(summarize)).summary
             require_saving(count_tokens(text, source.model), original)
         summary = StoredSummary(
@@ -205,8 +215,8 @@ class Summarizer:
             previous=source.newest.text if source.newest else "", focus=source.focus,
         )  # fmt: skip
         if warm := await self._cheaper(source, due, messages, options):
-            return await self._ask_warm(source, warm, messages, options)
-        steps = checked_steps(messages, options, source.memo)
+            return await self._ask_warm(source, due, warm, messages, options)
+        steps = checked_steps(messages, options, source.memo, later=source.later_than(due))
         asked, made = await in_background(partial(_step, steps, None))
         while made is None:
             planned = self._plan(asked, source, model, config)
@@ -236,6 +246,7 @@ class Summarizer:
     async def _ask_warm(
         self,
         source: SummarySource,
+        due: DuePass,
         warm: WarmPrompt,
         messages: Sequence[Message],
         options: SummaryOptions,
@@ -243,7 +254,7 @@ class Summarizer:
         """Ask behind the chat's own prompt. After a failure the next summary has a prompt of its own."""
         self._goes_cold = True
         whole = replace(options, max_prompt_tokens=_UNBOUNDED)  # the messages are in the prompt already
-        steps = checked_steps(messages, whole, source.memo, warm.ask)
+        steps = checked_steps(messages, whole, source.memo, warm.ask, later=source.later_than(due))
         asked, made = await in_background(partial(_step, steps, None))
         while made is None:
             question = warm.plan(asked)

@@ -184,10 +184,14 @@ class CommandController:
         """Show a whole text on a screen of its own."""
         self._app.push_screen(TextScreen(title, text))
 
-    async def confirm(self, title: str, question: str, text: str, answer: str) -> bool:
+    async def confirm(
+        self, title: str, question: str, text: str, answer: str, other: str = ""
+    ) -> bool | None:
         """Ask the user to accept or reject a text; what they were typing goes to the prompt box."""
         typed = self._screen.prompt.take_in
-        return await self._app.push_screen_wait(ConfirmScreen(title, question, text, answer, typed=typed))
+        return await self._app.push_screen_wait(
+            ConfirmScreen(title, question, text, answer, other=other, typed=typed)
+        )
 
     async def edit(self, title: str, lead: str, text: str) -> str | None:
         """Let the user edit a text; return it, or None if they cancel."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from textual.css.query import NoMatches
@@ -184,8 +185,8 @@ class Painter:
 
     def _show_fates(self, transcript: Transcript) -> None:
         """Show in the transcript what the newest report says of each message."""
-        report = self._meter.report
-        conversation = self._screen.chat.session.conversation
+        report, screen = self._meter.report, self._screen
+        conversation = screen.chat.session.conversation
         if report is None or not (conversation.is_whole or conversation.is_long):
             return
         # what is read above has a fate as well
@@ -193,7 +194,9 @@ class Painter:
         if self._fated is not None and self._fated[0] is report and self._fated[1] == read:
             return
         self._fated, messages = (report, read), conversation.branch
-        transcript.show_fates(item_fates(messages, report, self._places.of_parts(messages)))
+        fates = item_fates(messages, report, self._places.of_parts(messages))
+        key, what = screen.moment().keymap.hint("lost")
+        transcript.show_fates(replace(fates, rule=f"{fates.rule} · {key} {what}") if fates.rule else fates)
 
     def _frame(self) -> None:
         """Paint what waits for its time, and now and then what stands below the transcript."""

@@ -20,15 +20,16 @@ if TYPE_CHECKING:
     from textual.timer import Timer
 
 
-class ConfirmScreen(FramedScreen[bool]):
+class ConfirmScreen(FramedScreen[bool | None]):
     """Asks the user to accept a text: True for Enter (`answer` says what it does), False for Esc.
 
-    Enter counts only after `GRACE` seconds without another key. Where the screen may come amid typing,
-    `typed` gets what was meant for the prompt box.
+    With `other` there is a third way: None for Tab. Both keys count only after `GRACE` seconds without
+    another key. Where the screen may come amid typing, `typed` gets what was meant for the prompt box.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "take", "take", show=False),
+        Binding("tab", "take(True)", "other", show=False, priority=True),
         Binding("escape,ctrl+c", "dismiss(False)", "leave", show=False),
     ]
     DEFAULT_CSS = """
@@ -45,6 +46,7 @@ class ConfirmScreen(FramedScreen[bool]):
         text: str,
         answer: str,
         *,
+        other: str = "",
         typed: Callable[[str], None] | None = None,
     ) -> None:
         super().__init__()
@@ -55,6 +57,7 @@ class ConfirmScreen(FramedScreen[bool]):
         self._question = question
         self._text = text
         self._answer = answer
+        self._other = other
 
     def compose(self) -> ComposeResult:
         """Lay out the screen: the question, and below it the text that is accepted or rejected."""
@@ -69,10 +72,12 @@ class ConfirmScreen(FramedScreen[bool]):
         self.query_one(VerticalScroll).focus()
         self._wait()
 
-    def action_take(self) -> None:
-        """Accept, unless another key was pressed just before."""
+    def action_take(self, other: bool = False) -> None:
+        """Accept, or take the other way, unless another key was pressed just before."""
+        if other and not self._other:
+            return
         if self._listens:
-            self.dismiss(True)
+            self.dismiss(None if other else True)
         else:
             self._wait()
 
@@ -101,4 +106,5 @@ class ConfirmScreen(FramedScreen[bool]):
 
     def _listen(self) -> None:
         self._listens = True
-        self.query_one(Vertical).border_subtitle = f"enter {self._answer} · esc cancel"
+        other = f" · tab {self._other}" if self._other else ""
+        self.query_one(Vertical).border_subtitle = f"enter {self._answer}{other} · esc cancel"

@@ -345,6 +345,10 @@ class ChatScreen(ReaderScreen):
         """Show the next request, message by message."""
         self.work(partial(self._commands.run, ParsedCommand("context", "")))
 
+    def action_lost(self) -> None:
+        """Show what was lost with the messages that left the prompt."""
+        self.work(partial(self._commands.run, ParsedCommand("lost", "")))
+
     async def settle(self) -> None:
         """Save the draft, stop the running work and wait for its end, before the program quits."""
         await self.drafts.settle()

@@ -236,9 +236,6 @@ async def test_what_was_made_while_the_person_went_on_is_published_between_turns
 @pytest.mark.parametrize(
     "answer",
     [
-        pytest.param("", id="empty"),
-        pytest.param(" \n", id="blank"),
-        pytest.param("word " * 5_000, id="one endless line"),
         pytest.param(ProviderError(ErrorKind.OVERLOADED, "the model is overloaded"), id="refused"),
         pytest.param(ValueError("?"), id="broken"),
     ],
@@ -286,13 +283,27 @@ async def test_a_time_out_is_a_failure(summarizing: Opened) -> None:
     } == {"no answer within 0.01 seconds"}
 
 
-async def test_an_over_long_answer_is_cut_at_a_line_end(summarizing: Opened) -> None:
-    chat, _, _ = summarizing("The lexer is so.\n" * 3_000)
-    await talk(chat)
+@pytest.mark.parametrize(
+    "answer",
+    [
+        pytest.param("", id="empty"),
+        pytest.param(" \n", id="blank"),
+        pytest.param("word " * 5_000, id="one endless line"),
+        pytest.param("The lexer is so.\n" * 3_000, id="a loop of lines"),
+        pytest.param("\n".join(f"The lexer was so, {at}." for at in range(3_000)), id="much too long"),
+        pytest.param("Der Lexer war also wie gehabt, und alle Punkte desgleichen.", id="another language"),
+    ],
+)
+async def test_whatever_a_model_answers_there_is_a_summary_within_its_cap(
+    summarizing: Opened, answer: str
+) -> None:
+    chat, runtime, provider = summarizing(answer)
+    await talk(chat, 10)
     current = chat.session.summaries.current
     assert current is not None
-    assert count_tokens(current.text, MODEL) <= chat.session.summaries.most_tokens
-    assert current.text.startswith("The lexer is so.\nThe lexer is so.\n")
+    assert 0 < count_tokens(current.text, MODEL) <= chat.session.summaries.most_tokens
+    assert len(provider.asked) <= 2 * len(generations(chat, runtime))
+    assert_well_formed(chat, runtime)
 
 
 async def test_a_rewind_stops_what_is_made_and_falls_back(summarizing: Opened) -> None:

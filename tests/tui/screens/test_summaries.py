@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -34,7 +35,9 @@ SUMMARY = "They talked of [b]the lexer[/b]."
 BANNER = "Older messages in this session have been summarized to maintain conversation quality."
 
 
-async def _chat(tmp_path: Path, *, summary: Reply | None = None) -> Chat:
+async def _chat(
+    tmp_path: Path, *, summary: Reply | None = None, answers: Sequence[str] = ("So. " * 200,) * 3
+) -> Chat:
     settings = Settings(
         model=MODEL,
         models={MODEL: ModelSettings(max_input_tokens=32_000)},
@@ -42,7 +45,7 @@ async def _chat(tmp_path: Path, *, summary: Reply | None = None) -> Chat:
     )
     chat = make_chat(
         tmp_path,
-        *[says("So. " * 200)] * 3,
+        *map(says, answers),
         summary or says(SUMMARY),
         *[says(SUMMARY)] * 2,
         settings=settings,
@@ -130,6 +133,30 @@ async def test_the_editor_keeps_what_was_written_and_esc_leaves_it(tmp_path: Pat
                 ),
             )
         await tells(pilot, "as you wrote it")
+
+
+async def test_what_it_leaves_out_is_listed_and_a_line_put_in_and_f7_lists_what_was_lost(
+    tmp_path: Path,
+) -> None:
+    chat = await _chat(tmp_path, answers=["See src/a_1.py.", "See src/b_2.py. " + "So. " * 300, "So."])
+    async with make_app(chat, tmp_path).run_test(size=(100, 30)) as pilot:
+        await reads(pilot, "rolling: on")
+        await type_line(pilot, "/compact")
+        await reads(pilot, "It does not mention src/b_2.py, src/a_1.py.", "tab what it leaves out")
+        await pilot.press("tab")
+        await reads(pilot, "choose a line to put in", "r4 assistant")
+        await pilot.press("enter")
+        await reads(pilot, "(r4)", "It does not mention src/a_1.py.", "enter take it")
+        await pilot.press("enter")
+        await tells(pilot, "from the next request on")
+        await pilot.press("ctrl+home")
+        await reads(pilot, "4 earlier messages: 3 summarized", "· f7 what was lost")
+        await pilot.press("f7")
+        await reads(pilot, "What was lost", "r2 assistant")
+        await pilot.press("enter")
+        await tells(pilot, "The summary has the line of r2")
+        assert chat.session.summaries.current is not None
+        assert "src/a_1.py" in chat.session.summaries.current.text
 
 
 async def test_a_sign_stands_in_the_status_line_while_one_is_made(tmp_path: Path) -> None:

@@ -1,0 +1,154 @@
+"""One chunk of messages folded into a summary: the answer is read, judged, corrected once and completed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, TypeAlias
+
+from rolling_chat.context.count_memo import CountText
+from rolling_chat.context.summary_grounding import (
+    Expected,
+    Source,
+    Verdict,
+    expect,
+    judge,
+    names_used,
+    plain_name,
+    without_foreign,
+)
+from rolling_chat.context.summary_request import (
+    Chunk,
+    SummaryOptions,
+    correction_text,
+    rejection_of,
+    without_labels,
+)
+from rolling_chat.context.summary_sections import (
+    FACTS,
+    NO_HEADING,
+    Sections,
+    Worth,
+    extended,
+    fitted,
+    read_sections,
+    shortened,
+)
+from rolling_chat.context.summary_text import plain_record
+from rolling_chat.messages import Message
+from rolling_chat.search_terms import content_stems
+
+Wording: TypeAlias = Callable[[str, str, SummaryOptions], str]
+"""Words a request for a summary: from the summary so far, the messages as text, and the options."""
+
+MAX_LATER = 60
+"""Of the messages after those that are summarized, so many tell what was needed again."""
+
+_LATER_CHARS = 4_000
+_COMPLETED = 160  # characters of a sentence that is taken over word for word
+_SENTENCE = re.compile(r"[^\n]+?(?:[.!?](?=\s)|[。！？]|\n|\Z)")
+_LABEL = re.compile(r"^(?:User|Assistant): ")
+
+
+def texts_of(later: Sequence[Message]) -> list[str]:
+    """Return what messages say and call, by which is known what was needed again; results are not."""
+    texts = []
+    for message in later[:MAX_LATER]:
+        if message.role in ("user", "assistant"):
+            calls = (call.arguments[:_LATER_CHARS] for call in message.tool_calls)
+            texts.append("\n".join((message.text[:_LATER_CHARS], *calls)))
+    return texts
+
+
+class _Judged(NamedTuple):
+    """A summary with an answer folded in, and what is wrong with the answer."""
+
+    summary: Sections
+    verdict: Verdict
+
+
+@dataclass(slots=True)
+class SummaryPass:
+    """Extends a summary of `messages` chunk by chunk; they and the one so far are `before` tokens.
+
+    `later` are texts that came after what is summarized: names that they use are asked for, and kept first.
+    """
+
+    options: SummaryOptions
+    count: CountText
+    wording: Wording
+    later: Sequence[str]
+    messages: Sequence[Message]
+    before: int
+    _paid: int = 0  # tokens that corrections have cost
+
+    def extended(self, summary: str, chunk: Chunk) -> Generator[str, str, tuple[str, str]]:
+        """Yield a request, perhaps one for a correction; return the summary, and why none came of it.
+
+        One of the two is empty.
+        """
+        options, old = self.options, read_sections(summary)
+        source = Source("\n".join((chunk.text, summary, options.focus)))
+        used = names_used(f"{summary}\n{chunk.text}", self.later)
+        expected = expect(chunk.said, options.max_tokens, used)
+        touched = frozenset(content_stems(chunk.text))
+        prompt = self.wording(summary, chunk.text, options)
+        made = _judged((yield prompt), old, source, expected, touched)
+        if not (made.verdict.is_grounded and made.verdict.is_complete):
+            asked = f"{prompt}\n\n{correction_text(made.verdict, options.max_tokens)}"
+            if self._can_afford(asked, made.summary):
+                base = made.summary if made.verdict.is_grounded else old
+                again = _judged((yield asked), base, source, expected, touched)
+                made = again if again.verdict.is_grounded or not made.verdict.is_grounded else made
+        if not made.verdict.is_fair:
+            return "", rejection_of(made.verdict)
+        _complete(made, chunk)
+        return fitted(
+            made.summary, options.max_tokens, self.count, Worth(frozenset(map(plain_name, used)))
+        ), ""
+
+    def _can_afford(self, correction: str, summary: Sections) -> bool:
+        """Return whether a request for a correction costs less than the summary saves; if so, it is paid.
+
+        A summary is in about as many requests as the messages took to become so many.
+        """
+        after = min(self.count(summary.text), self.options.max_tokens)
+        requests = max(1, sum(message.role == "assistant" for message in self.messages))
+        cost = self.count(correction) + after
+        if self._paid + cost > (self.before - after) * requests:
+            return False
+        self._paid += cost
+        return True
+
+
+def _judged(
+    answer: str, old: Sections, source: Source, expected: Expected, touched: Iterable[str]
+) -> _Judged:
+    """Fold an answer into a summary, without single lines that name what nobody mentioned."""
+    added = read_sections(plain_record(without_labels(answer)))
+    added = added.without(without_foreign([line for _, line in added.all], source))
+    whole = extended(old, added, touched)
+    return _Judged(whole, judge(whole.text, source, expected, added=added.text))
+
+
+def _complete(made: _Judged, chunk: Chunk) -> None:
+    """Add to a summary, word for word, the sentences with names that it still lacks."""
+    summary, missing = made.summary, list(made.verdict.missing)
+    heading = FACTS if any(heading for heading, _ in summary.all) else NO_HEADING
+    for sentence in _sentences((*chunk.said, *chunk.parts)):
+        if not missing:
+            return
+        line = shortened(sentence, _COMPLETED, Worth(frozenset(map(plain_name, missing))))
+        had = Source(line)
+        left = [name for name in missing if not had.has(name)]
+        if len(left) < len(missing):
+            summary.add(heading, plain_record(line))
+            missing = left
+
+
+def _sentences(texts: Iterable[str]) -> Iterator[str]:
+    for text in texts:
+        for match in _SENTENCE.finditer(text):
+            if line := " ".join(_LABEL.sub("", match.group()).split()):
+                yield line

@@ -1,0 +1,277 @@
+"""A summary as lines under headings: read leniently, extended by heading, and kept within its cap."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from rolling_chat.context.count_memo import CountText
+from rolling_chat.context.summary_grounding import names_in, plain_name, specificity
+from rolling_chat.search_terms import content_stems, fold
+
+TASK, DECISIONS, FACTS, FILES, OPEN = "Task", "Decisions", "Facts", "Files", "Open"
+HEADINGS = (TASK, DECISIONS, FACTS, FILES, OPEN)
+"""The headings of a summary, in their order; lines of a model that writes none stand before them."""
+
+OVERTAKEN = "Overtaken"
+"""Under this heading an update names lines of the summary so far that hold no longer."""
+
+NO_HEADING = ""
+
+# What models write for them, and what summaries of earlier versions had.
+_OTHER_NAMES: Mapping[str, tuple[str, ...]] = {
+    TASK: (
+        "tasks", "goal", "goals", "request", "requests", "user request", "user requests", "asked",
+        "objective", "what the user wants", "aufgabe", "aufgaben", "tâche", "tarea", "任务", "タスク",
+    ),
+    DECISIONS: (
+        "decision", "decided", "decisions made", "agreed", "entscheidungen", "décisions", "decisiones",
+        "决定", "決定",
+    ),
+    FACTS: (
+        "fact", "findings", "found", "key facts", "answered", "errors", "results", "details", "information",
+        "exact values", "fakten", "faits", "hechos", "事实", "事実",
+    ),
+    FILES: (
+        "file", "files read or changed", "files touched", "paths", "dateien", "fichiers", "archivos", "文件",
+        "ファイル",
+    ),
+    OPEN: (
+        "open ends", "open end", "open questions", "open issues", "open items", "pending", "still open",
+        "next steps", "todo", "to do", "remaining", "offen", "offene punkte", "en suspens", "pendiente",
+        "pendientes", "未决", "未解決",
+    ),
+    OVERTAKEN: ("no longer true", "outdated", "superseded"),
+}  # fmt: skip
+_BY_NAME = {name: heading for heading, names in _OTHER_NAMES.items() for name in (heading.lower(), *names)}
+_DECORATION = r"[\s#*_>\-•\d.)]*"
+_HEADING = re.compile(
+    rf"{_DECORATION}(?P<name>[^\W\d_][^\W\d_:：]{{1,10}}(?: [^\W\d_:：]+){{0,4}})[*_#\s]*"
+    r"(?:[:：][*_\s]*(?P<rest>.*))?"
+)
+_BULLET = re.compile(r"^(?:[-*•–]|\d{1,2}[.)])\s+")
+_NOTHING = re.compile(
+    r"[\W_]*(?:none|nothing|no|n/?a|not (?:applicable|available|specified|mentioned)|empty|keine?|nichts|rien"
+    r"|aucune?|nada|ninguno)?(?: (?:yet|so far|at the moment|here|mentioned|specified|open))?[\W_]*",
+    re.IGNORECASE,
+)
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])")
+
+_LONG = 240  # characters of a line: longer ones are taken apart, and shortened first
+_MAX_LINE = 600
+_MAX_LINES = 400
+_LOOP_WORDS, _LOOP_SHARE = 24, 0.25  # a line of so many words, so few of them different, goes in a loop
+_SAYS_THE_SAME = 0.8  # of the stems
+
+_WEIGHTS = {TASK: 2.0, DECISIONS: 3.0, FACTS: 1.0, FILES: 1.0, OPEN: 2.0, NO_HEADING: 1.0}
+_USED_LATER = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Worth:
+    """How much a line is worth keeping: by the names in it, most of all those in `used`, as compared."""
+
+    used: frozenset[str] = frozenset()
+
+    def of(self, line: str, heading: str = NO_HEADING) -> float:
+        """Return the worth of a line; names are worth more the harder they are to guess."""
+        names = {plain_name(name): name for name in names_in(line)}
+        return _WEIGHTS.get(heading, 1.0) + sum(
+            specificity(name) * (_USED_LATER if plain in self.used else 1.0) for plain, name in names.items()
+        )
+
+
+@dataclass(slots=True)
+class Sections:
+    """The lines of a summary by heading, oldest first; a heading that was written may have none."""
+
+    lines: dict[str, list[str]] = field(default_factory=dict)
+
+    def add(self, heading: str, line: str) -> None:
+        """Add a line, unless it says nothing or stands there already."""
+        lines = self.lines.setdefault(heading, [])
+        if not _NOTHING.fullmatch(line) and fold(line) not in map(fold, lines):
+            lines.append(line)
+
+    def of(self, heading: str) -> Sequence[str]:
+        """Return the lines under a heading."""
+        return self.lines.get(heading, ())
+
+    def without(self, gone: frozenset[str]) -> Sections:
+        """Return a copy without some lines."""
+        return Sections({
+            heading: [line for line in lines if line not in gone] for heading, lines in self.lines.items()
+        })  # fmt: skip
+
+    @property
+    def all(self) -> Iterator[tuple[str, str]]:
+        """Yield every line with its heading, in the order in which they are written."""
+        for heading in (NO_HEADING, *HEADINGS):
+            for line in self.lines.get(heading, ()):
+                yield heading, line
+
+    @property
+    def text(self) -> str:
+        """The summary as it is sent."""
+        return _written(self.all)
+
+
+def read_sections(text: str) -> Sections:
+    """Read a summary, whoever wrote it: headings in any decoration, or none at all.
+
+    Paragraphs are taken apart into sentences; what is said twice, in a loop, or says nothing is left out.
+    """
+    sections, heading = Sections(), NO_HEADING
+    for raw in text.splitlines()[: _MAX_LINES * 4]:
+        line = raw.strip()
+        named, rest = _heading_of(line)
+        if named:
+            heading = named
+            sections.lines.setdefault(heading, [])
+            line = rest
+        elif heading:
+            line = _BULLET.sub("", line)
+        for part in _parts(line):
+            if sum(map(len, sections.lines.values())) < _MAX_LINES:
+                sections.add(heading, part)
+    return sections
+
+
+def extended(old: Sections, new: Sections, touched: Iterable[str]) -> Sections:
+    """Extend a summary by heading with what an update adds.
+
+    Lines stay word for word unless a new one says the same and more, or `new` has them as overtaken. What is
+    open is open as before, except where `touched`, the stems of the newer messages, have most of a line's:
+    of that the update has the last word, if it says what is open.
+    """
+    stems, result = frozenset(touched), Sections()
+    overtaken = _overtaken(old, new)
+    for heading in (NO_HEADING, *HEADINGS):
+        if heading in old.lines or heading in new.lines:
+            result.lines.setdefault(heading, [])
+        added = [_Sense(line) for line in new.of(heading)]
+        for line in old.of(heading):
+            sense = _Sense(line)
+            is_closed = heading == OPEN and OPEN in new.lines and sense.is_about(stems)
+            if not is_closed and line not in overtaken and not any(map(sense.is_less_than, added)):
+                result.add(heading, line)
+        before = [_Sense(line) for line in result.of(heading)]
+        for sense in added:
+            if not any(map(sense.is_in, before)):
+                result.add(heading, sense.line)
+    return result
+
+
+def fitted(sections: Sections, cap: int, count: CountText, worth: Worth) -> str:
+    """Write a summary of at most `cap` tokens by `count`: what is worth least per token is left out.
+
+    Long lines are shortened to their best sentences first. Of what is worth the same the older goes first.
+    Empty where not even one line fits.
+    """
+    lines = list(sections.all)
+    if count(_written(lines)) <= cap:
+        return _written(lines)
+    lines = [(heading, shortened(line, _LONG, worth)) for heading, line in lines]
+    ranked = sorted(
+        range(len(lines)),
+        key=lambda at: (worth.of(lines[at][1], lines[at][0]) / (1 + count(lines[at][1])), at),
+    )
+    gone, size = set[int](), count(_written(lines))
+    for at in ranked:
+        if size <= cap:
+            break
+        gone.add(at)
+        size -= count(lines[at][1]) + 1
+        if size <= cap:  # headings and the joins of lines are not counted one by one
+            size = count(_written(line for place, line in enumerate(lines) if place not in gone))
+    return _written(line for place, line in enumerate(lines) if place not in gone)
+
+
+def shortened(line: str, limit: int, worth: Worth) -> str:
+    """Shorten a line to its sentences that are worth most, in their order; at last cut it."""
+    if len(line) <= limit:
+        return line
+    sentences = [part for part in _SENTENCE_END.split(line) if part]
+    best = sorted(range(len(sentences)), key=lambda at: (-worth.of(sentences[at]) / len(sentences[at]), at))
+    kept, room = set[int](), limit
+    for at in best:
+        if len(sentences[at]) < room:
+            kept.add(at)
+            room -= len(sentences[at]) + 1
+    text = " ".join(sentences[at] for at in sorted(kept))
+    return text or f"{line[: limit - 1].rstrip()}…"
+
+
+def _written(lines: Iterable[tuple[str, str]]) -> str:
+    written: list[str] = []
+    before = NO_HEADING
+    for heading, line in lines:
+        if heading != before:
+            written.append(f"{heading}:")
+            before = heading
+        written.append(f"- {line}" if heading else line)
+    return "\n".join(written)
+
+
+def _heading_of(line: str) -> tuple[str, str]:
+    """Return the heading that a line is or begins with, and the rest of it; empty for none."""
+    match = _HEADING.fullmatch(line) if line else None
+    heading = _BY_NAME.get(match["name"].lower(), "") if match else ""
+    return (heading, (match["rest"] or "").strip()) if match and heading else ("", "")
+
+
+def _parts(line: str) -> Iterator[str]:
+    """A line, or its sentences if it is a long one; nothing of what goes in a loop."""
+    if len(line) <= _LONG:
+        yield from () if not line or _is_loop(line) else (line,)
+        return
+    for sentence in _SENTENCE_END.split(line):
+        short = sentence.strip()
+        if len(short) > _MAX_LINE:
+            short = f"{short[: _MAX_LINE - 1].rstrip()}…"
+        if short and not _is_loop(short):
+            yield short
+
+
+def _is_loop(line: str) -> bool:
+    words = line.split()
+    return len(words) >= _LOOP_WORDS and len(set(words)) <= _LOOP_SHARE * len(words)
+
+
+class _Sense:
+    """A line to be compared with others by its names and its words."""
+
+    def __init__(self, line: str) -> None:
+        self.line = line
+        self._folded = fold(line)
+        self._names = frozenset(map(plain_name, names_in(line)))
+        self._stems = frozenset(content_stems(line))
+
+    def is_in(self, other: _Sense) -> bool:
+        """Does the other line have all the names of this one, and nearly all it says?"""
+        if self._folded == other._folded:
+            return True
+        if not self._stems or not self._names <= other._names:
+            return False
+        shared = len(self._stems & other._stems) / len(self._stems)
+        return shared >= (_SAYS_THE_SAME if self._names else 1.0)
+
+    def is_less_than(self, other: _Sense) -> bool:
+        """Does the other line say all of this one, and more?"""
+        return self.is_in(other) and not other.is_in(self)
+
+    def is_about(self, stems: frozenset[str]) -> bool:
+        """Are most of its words among `stems`?"""
+        return bool(self._stems) and 2 * len(self._stems & stems) >= len(self._stems)
+
+
+def _overtaken(old: Sections, new: Sections) -> frozenset[str]:
+    """The lines of `old` that an update names as overtaken; none if that is more than half of them."""
+    named, lines = [_Sense(line) for line in new.of(OVERTAKEN)], [line for _, line in old.all]
+    gone = {
+        line
+        for line in lines
+        if named and any(one.is_in(other) or other.is_in(one) for one in (_Sense(line),) for other in named)
+    }
+    return frozenset(gone) if 2 * len(gone) <= len(lines) else frozenset()
