@@ -132,14 +132,18 @@ class ClientCommands:
         """Show a text whole."""
         self._shown.append(f"{notice(one_line(title))}{fenced(visible(text, tabs=True))}\n\n")
 
-    async def confirm(self, title: str, question: str, text: str, answer: str) -> bool:
-        """Ask whether to accept a text."""
+    async def confirm(
+        self, title: str, question: str, text: str, answer: str, other: str = ""
+    ) -> bool | None:
+        """Ask whether to accept a text, or for what `other` names."""
         await self._show()
         offers = [
             Offer("yes", answer.capitalize(), "allow_once"),
+            *([Offer("other", other.capitalize(), "allow_once")] if other else []),
             Offer("no", "No", "reject_once"),
         ]
-        return await self._questions.choose(title, f"{question}\n\n{text}", offers) == "yes"
+        chosen = await self._questions.choose(title, f"{question}\n\n{text}", offers)
+        return None if chosen == "other" else chosen == "yes"
 
     async def edit(self, title: str, lead: str, text: str) -> str | None:
         """Show the text: there is nothing here to edit it in."""
