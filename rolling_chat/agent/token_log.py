@@ -103,7 +103,7 @@ def read_token_log(store: SessionStore) -> TokenLog:
     requests: list[Counted] = []
     added: list[Added] = []
     unreported = left_out = 0
-    for session in store.sessions():
+    for session in (one for own in store.sessions() for one in (own, *store.tasks(own.id))):
         counted: list[RequestRecord] = []
         for record in store.requests(session.id):
             if record.error:

@@ -23,7 +23,8 @@ def show_session(options: Options, paths: Paths) -> int:
     """Print the facts of one saved session: title, folder, model, dates, usage."""
     store = open_store(paths)
     info = _find(store, options.session)
-    requests = store.requests(info.id)
+    tasks, used = store.tasks(info.id), store.usage(info.id)
+    requests = sum(len(store.requests(one.id)) for one in (info, *tasks))
     facts = {
         "id": info.id,
         "title": info.title or "(no title)",
@@ -35,9 +36,11 @@ def show_session(options: Options, paths: Paths) -> int:
         "summary": "yes" if info.has_summary else "no",
         "begun": when(info.created_at),
         "last used": when(info.updated_at),
-        "requests": str(len(requests)),
-        "tokens in": f"{sum(request.usage.input_tokens for request in requests):,}",
-        "tokens out": f"{sum(request.usage.output_tokens for request in requests):,}",
+        "requests": str(requests),
+        "tokens in": f"{used.input_tokens:,}",
+        "tokens out": f"{used.output_tokens:,}",
+        **({"a task of": info.task_of} if info.task_of else {}),
+        **({"tasks": ", ".join(task.id for task in tasks)} if tasks else {}),
         "resume": f"rolling-chat --resume {info.id}",
     }
     width = max(map(len, facts))

@@ -118,6 +118,12 @@ class SessionStore:
             task = directory.task_of_call(connection, asked_by)
             return None if task is None else directory.info(connection, task)
 
+    def tasks(self, session_id: str) -> list[SessionInfo]:
+        """Return the sessions of the tasks that the calls of a session began, oldest first."""
+        with self._database.read() as connection:
+            session = directory.exact(connection, session_id)
+            return [directory.info(connection, task) for task in directory.tasks_of(connection, session)]
+
     def session(self, id_start: str) -> SessionInfo:
         """Return the session whose id begins with the given text.
 

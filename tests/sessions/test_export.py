@@ -197,3 +197,20 @@ def test_no_secret_is_in_an_export_nor_in_its_title_or_file_name(kind: str, tmp_
     for place in (written.name, written.read_text(encoding="utf-8")):
         assert "swordfish" not in place
         assert "feedface" not in place
+
+
+@pytest.mark.parametrize("format", ["markdown", "html"])
+def test_the_conversation_of_a_task_stands_with_its_result_without_secrets(format: str) -> None:
+    record = {"session": "s1", "model": "openai/x", "requests": 1, "tokens": 9, "window": 99, "cost": None}
+    extras = {"task": record, "shown": "❯ look\n⚙ read_file <b>.py\n\x1b[2Jthe key is hunter2hunter2"}
+    result = Message("tool", "Nobody.", name="task", extras=extras)
+    text = export(INFO, [result], format, secrets=["hunter2hunter2"])
+    assert "what was said in the task" in text
+    assert ("⚙ read_file &lt;b&gt;.py" if format == "html" else "⚙ read_file <b>.py") in text
+    assert "hunter2" not in text
+    assert "\x1b" not in text
+
+
+def test_what_is_shown_in_place_of_another_result_is_not_exported() -> None:
+    result = Message("tool", "Done.", name="edit_file", extras={"shown": "+ a line"})
+    assert "a line" not in to_markdown(INFO, [result])

@@ -41,6 +41,8 @@ def test_a_task_is_found_by_its_call(store: SessionStore) -> None:
     task = _task(store, asked_by)
     assert task.task_of == session.id
     assert store.task(asked_by) == task
+    assert store.tasks(session.id) == [task]
+    assert store.tasks(task.id) == []
     assert store.task(AskedBy(asked_by.reply_id, 0)) is None
 
 

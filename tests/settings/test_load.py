@@ -302,6 +302,13 @@ def test_a_trusted_projects_settings_all_hold(load: Load, folder: Path) -> None:
     assert load(user=f"trusted_folders = [{str(folder / '..' / folder.name)!r}]").model == "openai/x"
 
 
+def test_not_even_a_trusted_project_names_models_for_tasks(load: Load, folder: Path) -> None:
+    trusted = f"trusted_folders = ['{folder}']\n"
+    project = "[agent]\ntask_models = ['openai/its']"
+    settings = load(user=f"{trusted}[agent]\ntask_models = ['openai/mine']", project=project)
+    assert settings.agent.task_models == ("openai/mine",)
+
+
 def test_not_even_a_trusted_project_names_fallbacks(load: Load, folder: Path) -> None:
     trusted = f"trusted_folders = [{str(folder)!r}]"
     settings = load(user=f"fallback = 'openai/mine'\n{trusted}", project="fallback = ['openai/its']")

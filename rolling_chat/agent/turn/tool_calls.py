@@ -20,6 +20,7 @@ from typing import Protocol
 from rolling_chat.agent.conversation import Conversation
 from rolling_chat.agent.file_undo import keep_edit
 from rolling_chat.agent.permissions import Permissions, asked_by, refused_by_user
+from rolling_chat.agent.turn.call_arguments import parse_arguments
 from rolling_chat.agent.turn.command_output import watch_output
 from rolling_chat.agent.turn.sandboxing import Confinement, Sandboxing, repeated, stopped
 from rolling_chat.events import (
@@ -32,7 +33,6 @@ from rolling_chat.events import (
     ToolEnded,
     ToolStarted,
 )
-from rolling_chat.lenient_json import read_json
 from rolling_chat.messages import Ending, JsonObject, Message, ToolCall, Usage
 from rolling_chat.permissions.rules import FETCH_TOOL, Subject, propose_rule
 from rolling_chat.sessions.records import StoreError
@@ -382,30 +382,6 @@ def _repeated(times: int) -> str:
     )
 
 
-def parse_arguments(call: ToolCall, tool: Tool, *, cut: bool = False) -> JsonObject:
-    """Return a call's arguments as an object. Raises ToolError that shows what they should be."""
-    text = call.arguments.strip()
-    if not text and not cut:
-        return {}
-    try:
-        arguments = read_json(text)
-    except ValueError as error:
-        if cut:
-            raise ToolError(
-                f"Not run: your reply reached its output limit in the middle of this call of {tool.name}. "
-                "Make it again, with less in it."
-            ) from None
-        where = (
-            f"{error.msg} at character {error.pos}" if isinstance(error, json.JSONDecodeError) else str(error)
-        )
-        raise ToolError(
-            f"The arguments of {tool.name} are not valid JSON ({where}). {_shape(tool)}"
-        ) from None
-    if not isinstance(arguments, dict):
-        raise ToolError(f"The arguments of {tool.name} must be a JSON object. {_shape(tool)}")
-    return arguments
-
-
 def _title(tool: Tool, detail: str) -> str:
     if tool.name == FETCH_TOOL:
         return f"Fetch from {parse_address(detail).site}?"
@@ -440,16 +416,6 @@ def _heed_stop() -> None:
     task = asyncio.current_task()
     if task is not None and task.cancelling():
         raise asyncio.CancelledError
-
-
-def _shape(tool: Tool) -> str:
-    parameters = tool.schema["function"]["parameters"]
-    required = parameters.get("required", [])
-    named = [
-        f"{name} ({schema.get('type', 'any')}{'' if name in required else ', optional'})"
-        for name, schema in parameters.get("properties", {}).items()
-    ]
-    return f"It takes one JSON object with: {', '.join(named) or 'nothing'}."
 
 
 def _ordinal(number: int) -> str:

@@ -7,6 +7,7 @@ import json
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -22,14 +23,18 @@ from rolling_chat.events import (
     ReplyEnded,
     SpendingQuestion,
     TaskEvent,
+    TextAdded,
     ToolEnded,
     TurnEnded,
 )
 from rolling_chat.messages import SHOWN, Ending, Message, ToolCall, Usage
 from rolling_chat.providers.protocol import Delta, ErrorKind, Finished, ProviderError, Request, TextDelta
+from rolling_chat.sessions.records import SessionInfo, StoreError
+from rolling_chat.sessions.store import SessionStore
 from rolling_chat.settings.catalog import ModelCatalog
 from rolling_chat.settings.schema import AgentSettings, Settings
 from rolling_chat.task_record import record_in
+from rolling_chat.tools.background import BACKGROUND
 from tests.support.agent import (
     MODEL,
     Gate,
@@ -608,3 +613,73 @@ async def test_reply_events_of_a_task_carry_its_usage(opened: Opened) -> None:
     events = await collect(chat.send("go"))
     (reply,) = [e.event for e in of_kind(events, TaskEvent) if isinstance(e.event, ReplyEnded)]
     assert reply.usage == Usage(77, len("Nobody."))
+
+
+async def test_a_command_in_the_background_of_a_task_belongs_to_its_session(opened: Opened) -> None:
+    start = call("run_command", '{"command": "echo began; sleep 600", "background": true}')
+    chat, _, provider = opened(
+        calls(task(tools=["run_command"])), calls(start), says("It runs."), calls(call("command_output")),
+        says("Thanks."), approvals="all", sandbox="off",
+    )  # fmt: skip
+    try:
+        await collect(chat.send("go"))
+        (running,) = BACKGROUND.running()
+        assert running.owner == chat.session.info.id
+        assert provider.requests[4].messages[-1].text.startswith(f"{running.id} (echo began")
+    finally:
+        await BACKGROUND.end_all()
+
+
+async def test_a_prompt_that_fits_no_window_fails_the_task_and_sends_nothing(opened: Opened) -> None:
+    chat, runtime, provider = opened(calls(task("word " * 40_000)), says("Then not."), window=40_000)
+    chat.session.overrides.set_rolling(True)  # else the call itself does not fit into its own window
+    events = await collect(chat.send("go"))
+    result = task_result(events)
+    assert result.text.startswith("The task failed: Cannot fit request within context limit")
+    assert len(provider.requests) == 2
+    assert events[-1].outcome is Outcome.DONE
+    assert_well_formed(chat, runtime)
+
+
+async def test_a_listener_that_leaves_in_the_middle_ends_the_task(opened: Opened) -> None:
+    chat, runtime, provider = opened(calls(task()), [TextDelta("I have fou"), Gate()])
+    events = chat.send("go")
+    async for event in events:
+        if isinstance(event, TaskEvent) and isinstance(event.event, TextAdded):
+            break
+    await events.aclose()
+    assert provider.open_streams == 0
+    assert not chat.busy
+    assert_well_formed(chat, runtime)
+    record = record_in(chat.session.messages[-1])
+    assert record is not None
+    assert runtime.store.branch(record.session)[-1].text == "I have fou"
+
+
+async def test_a_fault_of_the_store_is_a_result_and_leaves_no_task_open(
+    opened: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chat, runtime, _ = opened(calls(task()), says("Then I do it."))
+    create = SessionStore.create_session
+
+    def full(store: SessionStore, **columns: Any) -> SessionInfo:
+        if columns.get("asked_by"):
+            raise StoreError("the disk is full")
+        return create(store, **columns)
+
+    monkeypatch.setattr(SessionStore, "create_session", full)
+    events = await collect(chat.send("go"))
+    assert task_result(events).text == "The task failed: the disk is full"
+    assert events[-1].outcome is Outcome.DONE
+    assert_well_formed(chat, runtime)
+
+
+async def test_a_task_thinks_as_much_as_its_session(tmp_path: Path) -> None:
+    provider = ScriptedProvider(calls(task()), says("Nobody."), says("Thanks."))
+    runtime = make_runtime(tmp_path, provider)
+    runtime.catalog = ModelCatalog({MODEL: {**PRICED, "supports_reasoning": True}})
+    chat = Chat.open(runtime)
+    chat.session.state.use_effort("low")
+    await collect(chat.send("go"))
+    assert [request.effort for request in provider.requests] == ["low", "low", "low"]
+    runtime.store.close()
