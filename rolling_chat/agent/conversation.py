@@ -136,12 +136,14 @@ class Conversation:
                     await in_background(partial(pack_contents, older.messages))
 
     def is_said(self, words: str) -> bool:
-        """Return whether a message of the user has `words`. What was not read is read for it, part by part,
-        and not kept; call it from a thread. Raises StoreError.
+        """Return whether a message of the user has `words`; the prompt of a task is the model's.
+
+        What was not read is read for it, part by part, and not kept; call it from a thread. Raises
+        StoreError.
         """
         above, messages = self._above, Snapshot(self._messages)
         part: Iterable[Message] = reversed(messages)
-        while not any(message.role == "user" and words in message.text for message in part):
+        while not any(_is_users(message) and words in message.text for message in part):
             if not above:
                 return False
             older = self._read_up_from(above)
@@ -225,15 +227,18 @@ class Conversation:
         files: Sequence[FileTouch] = (),
         *,
         in_turn: bool = False,
+        is_task: bool = False,
     ) -> Message:
         """Append a user message, with what is attached to it and the files that were read for that.
 
         The model is sent `note` below its text. `in_turn`: it was written while a turn runs, and belongs
-        to it.
+        to it. `is_task`: a model wrote it, for the agent that does the task.
         """
         message = user_message(text, attachments, note)
         if in_turn:
             message = replace(message, extras={**(message.extras or {}), TURN: SAME_TURN})
+        if is_task:
+            message = replace(message, extras={**(message.extras or {}), TASK: True})
         return self._append(message, files)
 
     def add_result(
@@ -358,6 +363,10 @@ class Conversation:
 
 def _place_of(id: str, messages: Sequence[Message]) -> int | None:
     return next((at for at in range(len(messages) - 1, -1, -1) if messages[at].id == id), None)
+
+
+def _is_users(message: Message) -> bool:
+    return message.role == "user" and TASK not in (message.extras or {})
 
 
 def _settle_with(future: Future[Message], work: Callable[[], Message]) -> None:

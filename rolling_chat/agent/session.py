@@ -287,7 +287,8 @@ class Session:
             self.conversation, setup.tools, self.permissions,
             Sandboxing.of(runtime, self.permissions, asker),
             ToolContext(
-                runtime.folder, environment, memory, self._is_attached, self._last_seen,
+                runtime.folder, environment, memory,
+                self._is_attached if scope is None else scope.is_attached, self._last_seen,
                 opens=self.permissions.opens, session=scope.owner if scope is not None else self.info.id,
                 skills=setup.skills,
             ),
@@ -306,7 +307,7 @@ class Session:
     def _task_runner(self, emit: Emit, asking: asyncio.Lock) -> TaskRunner:
         return TaskRunner(
             self._runtime, self.setup, self.conversation, self.permissions, self.spending, self.fallbacks,
-            asking, emit, self._open_task,
+            asking, emit, self._is_attached, self._open_task,
         )  # fmt: skip
 
     def _open_task(self, info: SessionInfo, scope: TaskScope) -> Session:

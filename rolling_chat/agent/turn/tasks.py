@@ -56,8 +56,9 @@ _CUT = "[the answer reached its output limit here]"
 class TaskScope:
     """What the session of a task has of the session that it works for.
 
-    `name` is for questions. Commands in the background belong to `owner`, a session, and changes of files are
-    undone with `reply_id`, the reply that called for the task. `asking` lets one question be asked at a time.
+    `name` is for questions. `is_attached` says which files outside of the folder the user gave to that
+    session. Commands in the background belong to `owner`, a session, and changes of files are undone with
+    `reply_id`, the reply that called for the task. `asking` lets one question be asked at a time.
     """
 
     name: str
@@ -65,6 +66,7 @@ class TaskScope:
     permissions: Permissions
     spending: Spending
     asking: asyncio.Lock
+    is_attached: Callable[[str], bool]
     owner: str
     reply_id: str
 
@@ -108,15 +110,17 @@ class TaskRunner:
     fallbacks: Fallbacks
     asking: asyncio.Lock
     emit: Emit
+    is_attached: Callable[[str], bool]
     open: Callable[[SessionInfo, TaskScope], TaskSession]
-    _turns: list[RunningTurn] = field(default_factory=list)
+    _running: list[RunningTurn] = field(default_factory=list)
+    _spent: Usage = field(default_factory=Usage)  # by tasks that are over
     _slots: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MAX_TASKS))
     _servers: dict[str, asyncio.Lock] = field(default_factory=dict)
 
     @property
     def usage(self) -> Usage:
         """The usage of all tasks of the turn so far."""
-        return sum((turn.usage for turn in self._turns), Usage())
+        return sum((turn.usage for turn in self._running), self._spent)
 
     def only_reads(self, call: ToolCall) -> bool:
         """Return whether a call begins a task that changes nothing, so that it may run beside others."""
@@ -136,7 +140,7 @@ class TaskRunner:
     ) -> ToolResult:
         prompt = normalize_text(without_marks(order.prompt))
         scope = TaskScope(
-            name_of(prompt), tools, self.permissions, self.spending, self.asking,
+            name_of(prompt), tools, self.permissions, self.spending, self.asking, self.is_attached,
             owner=self.conversation.session_id, reply_id=asked_by.reply_id,
         )  # fmt: skip
         scope = replace(scope, spending=self.spending.named(scope.asker, self.asking))
@@ -144,7 +148,7 @@ class TaskRunner:
             session = self.open(self._created(scope, asked_by, target), scope)
         try:
             with _in_words():
-                asked = session.conversation.add_user(prompt, _NOTE)
+                asked = session.conversation.add_user(prompt, _NOTE, is_task=True)
             await self.emit(TaskEvent(call, session.info.id, TurnStarted(asked)))
             ended = await self._follow(call, session, scope)
             with _in_words():
@@ -168,7 +172,7 @@ class TaskRunner:
         """Run the turn of a task, and hand on its events; a stop ends it in order."""
         events = EventQueue()
         turn = RunningTurn(session.turn_loop(events.put, WaitingMessages()), events)
-        self._turns.append(turn)
+        self._running.append(turn)
         ended = TurnEnded(Outcome.CANCELLED, Usage(), 0.0)
         try:
             async for event in turn.events():
@@ -176,6 +180,8 @@ class TaskRunner:
                 ended = event if isinstance(event, TurnEnded) else ended
         finally:
             await _closed(turn)
+            self._running.remove(turn)
+            self._spent += turn.usage
         return ended
 
     def _tools(self, names: Sequence[str] | None) -> tuple[Tool, ...]:

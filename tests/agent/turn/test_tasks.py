@@ -683,3 +683,30 @@ async def test_a_task_thinks_as_much_as_its_session(tmp_path: Path) -> None:
     await collect(chat.send("go"))
     assert [request.effort for request in provider.requests] == ["low", "low", "low"]
     runtime.store.close()
+
+
+async def test_a_prompt_of_the_models_opens_no_private_file_of_another_session(opened: Opened) -> None:
+    reads = "read {path} and tell"
+    chat, runtime, provider = opened()
+    kept = runtime.attachments.keep("another", "the secret plans\n")
+    read = call("read_file", json.dumps({"path": str(kept)}))
+    provider.scripts = [
+        calls(task(reads.format(path=kept))), calls(read), says("I could not."), says("Thanks."),
+        calls(read), says("No."),
+    ]  # fmt: skip
+    record = record_in(task_result(await collect(chat.send("go"))))
+    assert record is not None
+    assert "secret" not in provider.requests[2].messages[-1].text
+    chat.resume(record.session)
+    chat.fork()
+    await collect(chat.send("go on"))
+    assert "secret" not in provider.requests[5].messages[-1].text
+
+
+async def test_a_task_reads_a_file_that_the_user_gave_to_its_session(opened: Opened) -> None:
+    chat, runtime, provider = opened()
+    kept = runtime.attachments.keep(chat.session.info.id, "what was too large to send\n")
+    read = call("read_file", json.dumps({"path": str(kept)}))
+    provider.scripts = [calls(task()), calls(read), says("I read it."), says("Thanks.")]
+    await collect(chat.send(f"look into {kept}"))
+    assert "too large to send" in provider.requests[2].messages[-1].text
