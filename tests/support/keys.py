@@ -13,6 +13,7 @@ from types import FrameType
 
 from textual.pilot import Pilot
 
+from rolling_chat.agent.questions import Answer, UserQuestion
 from rolling_chat.commands.base import Choice, Column, Table
 from rolling_chat.tui.controllers import reading
 from rolling_chat.tui.dialogs.confirm_screen import ConfirmScreen
@@ -22,7 +23,7 @@ from rolling_chat.tui.dialogs.pickers import Picker
 from rolling_chat.tui.dialogs.tables_screen import TablesScreen
 from rolling_chat.tui.dialogs.text_screen import TextScreen
 from rolling_chat.tui.keymap import Keymap
-from rolling_chat.tui.widgets.question import Answer, Question
+from rolling_chat.tui.widgets.question import Question
 from tests.support.patience import PATIENCE_SECONDS
 from tests.support.tui import (
     ScriptedProvider,
@@ -82,13 +83,13 @@ async def asks(pilot: Pilot[None]) -> list[str]:
     """Ask a question; the list gets its answer."""
     answers: list[str] = []
     screen = screen_of(pilot)
-    question = Question("Run a command", "touch made\n" * 30, _ANSWERS, screen._clock)
+    question = UserQuestion("Run a command", "touch made\n" * 30, _ANSWERS)
 
     async def ask() -> None:
         answers.append((await screen._asking.ask(question)).value)
 
     screen.work(ask)
-    await wait_until(pilot, lambda: question.has_focus)
+    await wait_until(pilot, lambda: isinstance(screen.focused, Question))
     return answers
 
 

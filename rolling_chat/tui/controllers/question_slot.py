@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Protocol
 
 from textual.css.query import NoMatches
 
-from rolling_chat.tui.widgets.question import Reply
+from rolling_chat.agent.questions import Reply
+from rolling_chat.tui.widgets.question import Question
 
 if TYPE_CHECKING:
     from textual.widget import Widget
 
+    from rolling_chat.agent.questions import UserQuestion
     from rolling_chat.tui.state.screen_state import ScreenState
-    from rolling_chat.tui.widgets.question import Question
 
 
 class QuestionStage(Protocol):
@@ -53,10 +54,11 @@ class QuestionStage(Protocol):
 
 
 class Asking:
-    """Shows questions to the user on a chat screen, one at a time."""
+    """Shows questions to the user on a chat screen, one at a time; `clock` is monotonic, in seconds."""
 
-    def __init__(self, stage: QuestionStage) -> None:
+    def __init__(self, stage: QuestionStage, clock: Callable[[], float]) -> None:
         self._stage = stage
+        self._clock = clock
         self._one_at_a_time = asyncio.Lock()
         self._question: Question | None = None
         self._answer: asyncio.Future[Reply] | None = None
@@ -66,9 +68,10 @@ class Asking:
         """The question that waits for an answer, None for none."""
         return self._question
 
-    async def ask(self, question: Question) -> Reply:
+    async def ask(self, asked: UserQuestion) -> Reply:
         """Show a question and wait for its answer; questions asked meanwhile wait their turn."""
         async with self._one_at_a_time:
+            question = Question(asked, self._clock)
             self._question, self._answer = question, asyncio.get_running_loop().create_future()
             self._stage.add_class("-asking")
             try:

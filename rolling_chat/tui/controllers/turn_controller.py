@@ -10,6 +10,19 @@ from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from rolling_chat.agent import ChatError, as_typed
+from rolling_chat.agent.questions import (
+    AS_FILE,
+    EDIT,
+    HEAD_AND_TAIL,
+    ROLL,
+    SPEND,
+    address_question,
+    attachment_question,
+    full_question,
+    large_message_question,
+    permission_question,
+    spending_question,
+)
 from rolling_chat.events import (
     Attach,
     AttachmentQuestion,
@@ -26,19 +39,6 @@ from rolling_chat.events import (
 )
 from rolling_chat.gc_tuning import tidy_up
 from rolling_chat.tui.state.screen_state import ScreenState
-from rolling_chat.tui.widgets.questions import (
-    AS_FILE,
-    EDIT,
-    HEAD_AND_TAIL,
-    ROLL,
-    SPEND,
-    address_question,
-    attachment_question,
-    full_question,
-    large_message_question,
-    permission_question,
-    spending_question,
-)
 
 if TYPE_CHECKING:
     from rolling_chat.agent import Chat
@@ -133,16 +133,16 @@ class TurnController:
 
     async def ask_permission(self, request: PermissionRequest) -> PermissionAnswer:
         """Ask the user whether a tool call may run."""
-        reply = await self._asking.ask(permission_question(request, self._clock))
+        reply = await self._asking.ask(permission_question(request))
         return PermissionAnswer(Permission(reply.value), reply.words)
 
     async def ask_attachment(self, question: AttachmentQuestion) -> Attach:
         """Ask the user about a file that a message mentions."""
-        return Attach((await self._asking.ask(attachment_question(question, self._clock))).value)
+        return Attach((await self._asking.ask(attachment_question(question))).value)
 
     async def ask_spending(self, question: SpendingQuestion) -> bool:
         """Ask the user whether a request may pass a limit of cost."""
-        return (await self._asking.ask(spending_question(question, self._clock))).value == SPEND
+        return (await self._asking.ask(spending_question(question))).value == SPEND
 
     def _begun(self, begin: Callable[[], AsyncGenerator[Event]], text: str = "") -> Work:
         """Mark the screen as busy at once, and return the work that runs the turn."""
@@ -213,9 +213,7 @@ class TurnController:
         chat = self._chat
         if chat.session.address is not None or chat.session.holder:
             return
-        reply = await self._asking.ask(
-            address_question(chat.session.model, chat.session.known_addresses, self._clock)
-        )
+        reply = await self._asking.ask(address_question(chat.session.model, chat.session.known_addresses))
         if reply.value:
             self._state.notice(chat.session.set_model(chat.session.model, reply.value))
 
@@ -235,7 +233,7 @@ class TurnController:
             return await self._shorten(obstacle.message)
         if obstacle.line:
             self._state.notice(obstacle.line)
-        if not obstacle.rolling_helps or (await self._asking.ask(full_question(self._clock))).value != ROLL:
+        if not obstacle.rolling_helps or (await self._asking.ask(full_question())).value != ROLL:
             return None
         warning = self._chat.session.overrides.set_rolling(True)
         self._state.notice("Rolling context is on; new sessions begin with it on.")
@@ -246,7 +244,7 @@ class TurnController:
     async def _shorten(self, large: LargeMessage) -> Work | None:
         """Ask what to send for a message that is too large by itself, and take that message back."""
         chat, stage = self._chat, self._stage
-        way = (await self._asking.ask(large_message_question(large, self._clock))).value
+        way = (await self._asking.ask(large_message_question(large))).value
         if way == EDIT and chat.session.conversation.recent[-1].id == large.id:
             text = as_typed(chat.session.history.undo())
             stage.load()

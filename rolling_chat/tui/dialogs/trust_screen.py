@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import logging
 import time
 from collections.abc import Callable
@@ -11,10 +10,11 @@ from typing import TYPE_CHECKING
 from textual import events, on
 from textual.containers import Vertical
 
+from rolling_chat.agent.questions import NEVER, SHOW, TRUST, trust_question
 from rolling_chat.settings.errors import SettingsError
 from rolling_chat.tui.dialogs.framed import FramedScreen
 from rolling_chat.tui.dialogs.text_screen import TextScreen
-from rolling_chat.tui.widgets.question import Answer, Question
+from rolling_chat.tui.widgets.question import Question
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,16 +25,6 @@ if TYPE_CHECKING:
     from rolling_chat.settings.trust import FolderTrust
 
 _log = logging.getLogger("rolling_chat.tui")
-
-_MAX_NAMED = 6  # files of a kind
-
-TRUST, SHOW, NOT_NOW, NEVER = "trust", "show", "not now", "never"
-_ANSWERS = (
-    Answer("Go on without them", NOT_NOW, escape=True),
-    Answer("Show them first", SHOW),
-    Answer("Trust them: use them now and from now on", TRUST, approves=True),
-    Answer("Go on without them, and do not ask again", NEVER),
-)
 
 
 class TrustScreen(FramedScreen[str]):
@@ -52,7 +42,7 @@ class TrustScreen(FramedScreen[str]):
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         super().__init__()
-        self._question = Question("Trust this folder?", _describe(trust, files), _ANSWERS, clock)
+        self._question = Question(trust_question(trust, files), clock)
         self._typed = typed
 
     def compose(self) -> ComposeResult:
@@ -102,18 +92,3 @@ async def ask_for_trust(
     except SettingsError as error:
         _log.warning("the answer could not be kept: %s", error)
         trust.problem = str(error)
-
-
-def _describe(trust: FolderTrust, files: Sequence[ProjectFile]) -> str:
-    lines = [f"{trust.root} has files that would be used here:", ""]
-    for kind, group in itertools.groupby(files, lambda file: file.kind):
-        named = list(group)
-        lines += [f"  {_name(trust, file)}: {kind.words}" for file in named[:_MAX_NAMED]]
-        if len(named) > _MAX_NAMED:
-            lines.append(f"  and {len(named) - _MAX_NAMED:,} more of this kind")
-    lines += ["", "They may come from somebody else. Nothing in them is used yet."]
-    return "\n".join(lines)
-
-
-def _name(trust: FolderTrust, file: ProjectFile) -> str:
-    return f"{file.name} (changed since you trusted it)" if trust.has_changed(file) else file.name

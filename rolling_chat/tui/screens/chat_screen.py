@@ -91,7 +91,7 @@ class ChatScreen(ReaderScreen):
         self._first_message = first_message
         self._following = Following(chat, self.state, self)
         self._meter = Meter(chat, self._following.catch_up_in_background)
-        self._asking = Asking(self)
+        self._asking = Asking(self, clock)
         self._turns = TurnController(
             chat, self.state, self._meter, self._asking, self, clock=clock, fault=app.fault
         )

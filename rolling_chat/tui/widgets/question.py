@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -12,6 +12,7 @@ from textual.containers import Vertical
 from textual.message import Message
 from textual.widgets import Static
 
+from rolling_chat.agent.questions import Answer, Reply, UserQuestion
 from rolling_chat.figures import plural
 from rolling_chat.text import exact_spans, one_line, visible
 from rolling_chat.tui.widgets.detail import Detail
@@ -31,31 +32,6 @@ _CROWDED_SHARE = 0.15  # of them, for what would be done while others need the r
 _MIN_ROWS = 3  # for what would be done: its first, how many more, its last
 _ROWS_FOR_ALL = 28  # of the screen; below that the answers are hidden while the keys go elsewhere
 _ROWS_FOR_A_LIST = 20  # of the screen; below that one row shows the selected answer
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """An answer to a question: its label, and the value that is returned.
-
-    `escape` marks the harmless answer: esc gives it too, and at once, without a grace. `approves`: cannot be
-    given before all of what would be done was in sight; `unseen`: offered until then. `takes_words`: what the
-    user writes into the prompt box goes with it.
-    """
-
-    label: str
-    value: str
-    escape: bool = False
-    approves: bool = False
-    unseen: bool = False
-    takes_words: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Reply:
-    """The user's reply: the value of the answer, and the words that the user added, if any."""
-
-    value: str
-    words: str = ""
 
 
 class Question(Vertical, can_focus=True):
@@ -104,20 +80,17 @@ class Question(Vertical, can_focus=True):
 
     def __init__(
         self,
-        title: str,
-        detail: str,
-        answers: Sequence[Answer],
+        asked: UserQuestion,
         clock: Callable[[], float],
         *,
-        is_diff: bool = False,
         id: str | None = None,
     ) -> None:
         super().__init__(id=id)
-        self._is_diff = is_diff
-        self.border_title = Text(visible(title)).plain.replace("[", r"\[")
+        self._is_diff = asked.is_diff
+        self.border_title = Text(visible(asked.title)).plain.replace("[", r"\[")
         self.border_subtitle = IN_GRACE
-        self._answers = tuple(answers)
-        self._detail = Detail(_exactly(detail), part="hunk" if is_diff else "", id="detail")
+        self._answers = asked.answers
+        self._detail = Detail(_exactly(asked.detail), part="hunk" if asked.is_diff else "", id="detail")
         self._list = Static(id="answers")
         self._is_list: bool | None = None  # one row an answer, or one for the selected one
         self._room = (0, False)

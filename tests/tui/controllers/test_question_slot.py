@@ -9,10 +9,10 @@ import pytest
 from textual.events import Paste
 from textual.pilot import Pilot
 
+from rolling_chat.agent.questions import full_question
 from rolling_chat.providers.protocol import ErrorKind, ProviderError
 from rolling_chat.settings.schema import ContextSettings, Settings
 from rolling_chat.tui.widgets.question import Question
-from rolling_chat.tui.widgets.questions import full_question
 from tests.support.cases import Cases
 from tests.support.tui import (
     COMMAND,
@@ -168,7 +168,7 @@ async def test_a_retry_leaves_the_offer_and_asks_its_own_question(made: Path) ->
 async def test_a_question_that_is_taken_back_before_it_is_drawn_is_gone(tmp_path: Path) -> None:
     async with make_app(make_chat(tmp_path), tmp_path).run_test() as pilot:
         await idle(pilot)
-        asked = asyncio.create_task(screen_of(pilot)._asking.ask(full_question(Clock())))
+        asked = asyncio.create_task(screen_of(pilot)._asking.ask(full_question()))
         await asyncio.sleep(0)
         asked.cancel()
         await asyncio.wait([asked])
@@ -181,7 +181,7 @@ async def test_a_second_question_waits_for_the_answer_to_the_first(tmp_path: Pat
     clock = Clock()
     async with make_app(make_chat(tmp_path), tmp_path, clock=clock).run_test() as pilot:
         await idle(pilot)
-        asked = [asyncio.create_task(screen_of(pilot)._asking.ask(full_question(clock))) for _ in range(2)]
+        asked = [asyncio.create_task(screen_of(pilot)._asking.ask(full_question())) for _ in range(2)]
         await wait_until(pilot, lambda: _questions(pilot))
         await listens(pilot, clock)
         await pilot.press("enter")
