@@ -30,13 +30,13 @@ def run_chat(options: Options, paths: Paths) -> int:
     sys.setswitchinterval(_SWITCH_INTERVAL)
     if not _has_terminal():
         raise Failure('the chat needs a terminal; in scripts use rolling-chat -p "text"', Exit.USAGE)
-    if os.environ.get("TERM") == "dumb":
-        raise Failure('the chat needs a terminal that can move its cursor; TERM is "dumb"', Exit.USAGE)
+    if os.environ.get("TERM") == "dumb" and not options.plain:
+        line = 'the chat needs a terminal that can move its cursor; TERM is "dumb": try --plain'
+        raise Failure(line, Exit.USAGE)
     trust = trust_of(options, paths)
     settings = settings_of(options, paths, trust=trust)
     themes = load_themes(paths.themes_dir)
     find_theme(themes, settings.theme)
-    from rolling_chat.tui.start import run_app
 
     def open_chat() -> Chat:
         # imports the agent and the store: the screen is painted before
@@ -47,9 +47,17 @@ def run_chat(options: Options, paths: Paths) -> int:
         find_theme(themes, trusted.theme)
         return opening.open_chat(options, trusted, paths, trust)
 
-    code, chat = run_app(
-        open_chat, settings=settings, themes=themes, paths=paths, folder=str(here()), trust=trust
-    )
+    code, chat = int(Exit.DONE), None
+    if options.plain or settings.screen.plain:
+        from rolling_chat.plain.chat import run_plain
+
+        chat = run_plain(open_chat, trust)
+    else:
+        from rolling_chat.tui.start import run_app
+
+        code, chat = run_app(
+            open_chat, settings=settings, themes=themes, paths=paths, folder=str(here()), trust=trust
+        )
     if chat is not None:
         if chat.session.conversation.recent and chat.session.resume_command:
             print(f"Go on with: {chat.session.resume_command}")

@@ -44,3 +44,4 @@ class Options(argparse.Namespace):
     shell: str
     port: int
     login: str | None
+    plain: bool

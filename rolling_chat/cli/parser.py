@@ -200,6 +200,9 @@ def _add_chat_options(parser: argparse.ArgumentParser) -> None:
         help="keep the session in memory only; it is gone at the end",
     )
     parser.add_argument(
+        "--plain", action="store_true", help="chat in plain lines, for screen readers: no full screen"
+    )
+    parser.add_argument(
         "--trust", action="store_true", help="trust this folder's own instructions and settings, for this run"
     )
     parser.add_argument("--approvals", choices=APPROVALS, help="which tools may run without asking")

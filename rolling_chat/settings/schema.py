@@ -187,6 +187,7 @@ class ScreenSettings:
         choices=get_args(Notify),
         help="What calls you back: a notification on the desktop where the terminal can, or the bell.",
     )
+    plain: bool = key(False, bool, help="Chat in plain lines, for screen readers: no full screen.")
     vim: bool = key(False, bool, help="Vim's keys in the prompt box: Esc begins them, i types again.")
     # it runs: not for a project to choose
     status_command: str = key(

@@ -26,7 +26,7 @@ _shtab_rolling_chat_acp_option_strings=(-h --help --model -c --trust --login)
 _shtab_rolling_chat_completion_option_strings=(-h --help)
 _shtab_rolling_chat_serve_option_strings=(-h --help --port)
 _shtab_rolling_chat_doctor_option_strings=(-h --help --model -c --tokens --json --svg)
-_shtab_rolling_chat_option_strings=(-h --help --version --model -c --api-base --continue --resume --no-save --trust --approvals --tools --max-iterations -p --print --output-format --input-format --json-schema)
+_shtab_rolling_chat_option_strings=(-h --help --version --model -c --api-base --continue --resume --no-save --plain --trust --approvals --tools --max-iterations -p --print --output-format --input-format --json-schema)
 
 _shtab_rolling_chat_sessions_import_pos_0_COMPGEN=_shtab_compgen_files
 _shtab_rolling_chat_replay_pos_0_COMPGEN=_shtab_compgen_files
@@ -106,6 +106,7 @@ _shtab_rolling_chat___help_nargs=0
 _shtab_rolling_chat___version_nargs=0
 _shtab_rolling_chat___continue_nargs=0
 _shtab_rolling_chat___no_save_nargs=0
+_shtab_rolling_chat___plain_nargs=0
 _shtab_rolling_chat___trust_nargs=0
 _shtab_rolling_chat__p_nargs='?'
 _shtab_rolling_chat___print_nargs='?'

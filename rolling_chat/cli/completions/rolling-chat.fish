@@ -64,6 +64,7 @@ complete -c rolling-chat -n _shtab_rolling_chat_using -l api-base -x -d 'the add
 complete -c rolling-chat -n _shtab_rolling_chat_using -l continue -d 'go on with the newest session of this folder'
 complete -c rolling-chat -n _shtab_rolling_chat_using -l resume -x -d 'go on with a session; any unique start of its id will do'
 complete -c rolling-chat -n _shtab_rolling_chat_using -l no-save -d 'keep the session in memory only; it is gone at the end'
+complete -c rolling-chat -n _shtab_rolling_chat_using -l plain -d 'chat in plain lines, for screen readers: no full screen'
 complete -c rolling-chat -n _shtab_rolling_chat_using -l trust -d 'trust this folder'"'"'s own instructions and settings, for this run'
 complete -c rolling-chat -n _shtab_rolling_chat_using -l approvals -xka "read-only plan ask edits all" -d 'which tools may run without asking'
 complete -c rolling-chat -n _shtab_rolling_chat_using -l tools -x -d 'the tools that the model is offered, with commas'

@@ -47,6 +47,7 @@ _shtab_rolling_chat_options=(
   "--continue[go on with the newest session of this folder]"
   "--resume[go on with a session\; any unique start of its id will do]:ID:"
   "--no-save[keep the session in memory only\; it is gone at the end]"
+  "--plain[chat in plain lines, for screen readers\: no full screen]"
   "--trust[trust this folder\'s own instructions and settings, for this run]"
   "--approvals[which tools may run without asking]:approvals:(read-only plan ask edits all)"
   "--tools[the tools that the model is offered, with commas]:LIST|none:"

@@ -10,11 +10,11 @@ import signal
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Protocol
 
-from textual.app import App, SuspendNotSupported
+from textual.app import SuspendNotSupported
 
 from rolling_chat.programs import FOR_USER, find_program
 from rolling_chat.text import one_line, without_controls
@@ -25,11 +25,23 @@ _OTHERWISE = {"editor": ("sensible-editor", "nano", "vi", "notepad"), "pager": (
 _FOR_THE_OTHER = ("SIGINT", "SIGQUIT")
 
 
+class Lender(Protocol):
+    """A program that can lend its terminal: it draws nothing meanwhile, and comes back afterwards."""
+
+    def batch_update(self) -> AbstractContextManager[None]:
+        """Hold back what is drawn."""
+        ...
+
+    def suspend(self) -> AbstractContextManager[None]:
+        """Give the terminal back as it was before."""
+        ...
+
+
 class ExternalError(Exception):
     """An external program could not be used; `str()` is the one line for the user."""
 
 
-async def edit_text(app: App[Any], text: str, environ: Mapping[str, str] = os.environ) -> str:
+async def edit_text(app: Lender, text: str, environ: Mapping[str, str] = os.environ) -> str:
     """Let the user edit `text` in $VISUAL, $EDITOR or an editor that is found; return the result.
 
     The file is theirs only (0600) and is deleted afterwards. Raises ExternalError where there is no
@@ -47,7 +59,7 @@ async def edit_text(app: App[Any], text: str, environ: Mapping[str, str] = os.en
     return edited if text.endswith("\n") else edited.removesuffix("\n")
 
 
-async def edit_file(app: App[Any], path: Path, environ: Mapping[str, str] = os.environ) -> None:
+async def edit_file(app: Lender, path: Path, environ: Mapping[str, str] = os.environ) -> None:
     """Let the user edit a file in place, which need not exist. Raises ExternalError."""
     command = _command(environ, "editor")
     code = await _run(app, [*command, str(path)], environ, "editor")
@@ -55,7 +67,7 @@ async def edit_file(app: App[Any], path: Path, environ: Mapping[str, str] = os.e
         raise ExternalError(f"The editor {_name(command)} {_end(code)}.")
 
 
-async def page_text(app: App[Any], text: str, environ: Mapping[str, str] = os.environ) -> None:
+async def page_text(app: Lender, text: str, environ: Mapping[str, str] = os.environ) -> None:
     """Show `text` in $PAGER, or in less, its control characters as pictures. Raises ExternalError."""
     command = _command(environ, "pager")
     # a pager told to leave at once when all fits on one screen would show nothing
@@ -94,7 +106,7 @@ def _named(command: str, variable: str, environ: Mapping[str, str], what: str) -
     return [program, *options]
 
 
-async def _run(app: App[Any], command: list[str], environ: Mapping[str, str], what: str) -> int:
+async def _run(app: Lender, command: list[str], environ: Mapping[str, str], what: str) -> int:
     """Run a program in the terminal; return its exit code, negative for a signal.
 
     What the app has to do goes on meanwhile, and is painted afterwards.
