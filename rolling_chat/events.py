@@ -264,6 +264,7 @@ class Listener:
     files, None refuses those outside the folder and attaches large ones; `ask_spending` is asked before a
     limit of cost is passed, None sends nothing more. `on_older` gets the messages that
     are read above the newest ones of a long session, `on_summary` learns when a summary is being made.
+    `on_server` gets a line about an MCP server, empty where only the tools that it offers have changed.
     """
 
     ask: AskPermission | None = None
@@ -271,6 +272,7 @@ class Listener:
     ask_spending: AskSpending | None = None
     on_older: Callable[[Sequence[Message]], None] | None = None
     on_summary: Callable[[SummaryEvent], None] | None = None
+    on_server: Callable[[str], None] | None = None
 
 
 Event: TypeAlias = (

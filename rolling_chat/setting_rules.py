@@ -132,6 +132,8 @@ class Rule:
     def _bounds(self) -> str:
         if self.above is not None and self.most is not None:
             return f" above {self.above:g} and at most {self.most:g}"
+        if self.least is not None and self.most is not None:
+            return f" from {self.least:g} to {self.most:g}"
         if self.least is not None and self.below is not None:
             return f" from {self.least:g} to below {self.below:g}"
         if self.least is not None:

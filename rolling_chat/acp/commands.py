@@ -237,6 +237,10 @@ class ClientCommands:
         self.show_text("To copy", text)
         return False
 
+    def open_address(self, address: str) -> None:
+        """Show an address; the client opens it."""
+        self.say(f"Open {address}")
+
     def quit(self) -> None:
         """Do nothing: the client quits."""
 

@@ -259,8 +259,9 @@ class Chat:
         await self._runtime.provider.warm_up(session.model, address)
 
     async def disconnect(self) -> None:
-        """Close the connections to the model's server, before the event loop ends."""
+        """Close the connections to the model's and all other servers, before the event loop ends."""
         await self.session.summaries.stop()
+        await self.session.servers.stop()
         await self._runtime.provider.close()
 
     def close(self) -> None:

@@ -23,6 +23,7 @@ from rolling_chat.messages import (
     Message,
     ToolCall,
     pack_contents,
+    picture_part,
     user_message,
 )
 from rolling_chat.partly_read import PartlyRead
@@ -247,19 +248,22 @@ class Conversation:
         text: str,
         ending: Ending,
         files: Sequence[FileTouch] = (),
+        *,
         shown: str = "",
+        pictures: Sequence[str] = (),
     ) -> Message:
         """Append the result of `call`, with the files that the call touched.
 
-        `shown` is what the screen shows instead of the text. An empty result is said in words: several
-        providers refuse empty content.
+        `shown` is what the screen shows instead of the text, `pictures` are addresses that contain them. An
+        empty result is said in words: several providers refuse empty content.
         """
-        content = normalize_text(text) or "[no output]"
+        said = normalize_text(text) or "[no output]"
+        content = ({"type": "text", "text": said}, *map(picture_part, pictures)) if pictures else said
         if len(shown) > _MAX_SHOWN:
             shown = f"{shown[:_MAX_SHOWN]}\n… and more, which /diff shows"
         extras = {SHOWN: normalize_text(shown)} if shown else {}
         if call.name == TASK:
-            extras |= task_extras(self.store, self._asked_by(), content, ending)
+            extras |= task_extras(self.store, self._asked_by(), said, ending)
         message = Message(
             "tool", content, tool_call_id=call.id, name=call.name or None, extras=extras or None,
             ending=ending,

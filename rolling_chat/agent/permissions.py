@@ -215,7 +215,7 @@ class Permissions:
         except ValueError as error:
             raise ChatError(f"“{one_line(text, 80)}” {error}.") from None
         tools = [*(tool.name for tool in all_tools()), NETWORK]
-        if rule.tool not in tools:
+        if not rule.is_known(tools):
             raise ChatError(f"“{one_line(text, 80)}” is about no tool; the tools are: {', '.join(tools)}.")
         if rule not in self.session:
             self.session.append(rule)
@@ -267,7 +267,7 @@ def _read(
     texts: Sequence[str], key: str, settings: Settings, tools: Collection[str]
 ) -> tuple[PermissionRule, ...]:
     rules = tuple(parse_rule(text) for text in texts)
-    unknown = next((rule for rule in rules if rule.tool not in tools), None)
+    unknown = next((rule for rule in rules if not rule.is_known(tools)), None)
     if unknown is not None:
         origin = settings.origins.get(key, "settings")
         raise SettingsError(

@@ -15,9 +15,13 @@ from rolling_chat.providers.protocol import Provider
 from rolling_chat.providers.retries import RetryPolicy
 from rolling_chat.sessions.store import SessionStore
 from rolling_chat.settings.catalog import ModelCatalog, load_catalog
+from rolling_chat.settings.mcp_servers import McpServerConfigs, read_mcp_servers
 from rolling_chat.settings.paths import Paths
 from rolling_chat.settings.schema import Settings
 from rolling_chat.settings.trust import FolderTrust
+from rolling_chat.tools.mcp.logins import McpLogins
+from rolling_chat.tools.mcp.peer import Surroundings
+from rolling_chat.tools.mcp.servers import McpServers
 
 
 @dataclass
@@ -53,6 +57,27 @@ class Runtime:
     def server_facts(self) -> ServerFacts:
         """What servers have said of their models."""
         return ServerFacts(self.environ)
+
+    @cached_property
+    def mcp(self) -> McpServers:
+        """The MCP servers that are configured here; none is started yet."""
+        configs = self._mcp_configs.servers.values()
+        return McpServers(configs, self.mcp_surroundings, self.settings.mcp.call_seconds)
+
+    @property
+    def mcp_faults(self) -> tuple[str, ...]:
+        """A line for each MCP server that cannot be used as it is configured."""
+        return self._mcp_configs.faults
+
+    @cached_property
+    def mcp_surroundings(self) -> Surroundings:
+        """What connections to MCP servers are made with."""
+        logins = McpLogins(self.paths.mcp_logins_file)
+        return Surroundings(self.folder, self.environ, self.settings.agent.environment, logins)
+
+    @cached_property
+    def _mcp_configs(self) -> McpServerConfigs:
+        return read_mcp_servers(self.settings, self.paths, self.trust)
 
     @classmethod
     def create(

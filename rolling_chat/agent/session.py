@@ -35,6 +35,7 @@ from rolling_chat.agent.request.prompt_counter import PromptCounter
 from rolling_chat.agent.runtime import Runtime
 from rolling_chat.agent.session_files import SessionFiles
 from rolling_chat.agent.session_mentions import SessionMentions
+from rolling_chat.agent.session_servers import SessionServers
 from rolling_chat.agent.session_state import SessionState
 from rolling_chat.agent.spending import Spending
 from rolling_chat.agent.todo_tracking import TodoTracker
@@ -99,6 +100,7 @@ class Session:
         self.setup = self.state.setup
         self.planner = self.state.planner
         self.gate = TurnGate()
+        self.servers = SessionServers(runtime, self.state, self.gate, listener, has_any=scope is None)
         self.spending = Spending(runtime, info.id, listener) if scope is None else scope.spending
         self.summarizer = Summarizer(runtime, self.planner, self.state.spend, self.gate, self.spending)
         self.summaries = Summaries(runtime, self.state, self.gate, self.summarizer, listener)
@@ -359,6 +361,7 @@ class Session:
     async def _ready_to_plan(self, emit: Emit) -> None:
         """Wait until the summarizer has freed the server, the window is known, and a report is made."""
         await self.summarizer.has_yielded()
+        await self.servers.ready(emit)
         if line := await self.ask_server():
             await emit(Noticed(line))
         await self.preview.settled()
@@ -456,4 +459,5 @@ class Session:
         One that nothing was ever said in leaves no trace.
         """
         self.summaries.cancel()
+        self.servers.close()
         self.state.release()

@@ -53,6 +53,7 @@ def run_script(options: Options, paths: Paths) -> int:
     for notice in chat.session.notices:
         say(notice)
     chat.session.summaries.extract_only()
+    chat.listener.on_server = lambda line: say(line) if line else None
     opened = OpenChat(chat)
     output = ScriptOutput(opened, options.output_format, is_saved=options.save)
     script = _Script(opened, output, answers, options.print or "")

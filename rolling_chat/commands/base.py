@@ -214,6 +214,10 @@ class CommandContext(Protocol):
         """Copy `text` to the terminal's clipboard; return False, having told the user, if that failed."""
         ...
 
+    def open_address(self, address: str) -> None:
+        """Show the user an address, and ask whether to open it in a browser."""
+        ...
+
     def quit(self) -> None:
         """Quit the program."""
         ...

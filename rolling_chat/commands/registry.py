@@ -23,6 +23,7 @@ from rolling_chat.commands.help import HELP
 from rolling_chat.commands.include import INCLUDE
 from rolling_chat.commands.init import INIT
 from rolling_chat.commands.lost import LOST
+from rolling_chat.commands.mcp import MCP
 from rolling_chat.commands.memory import MEMORY
 from rolling_chat.commands.mode import MODE
 from rolling_chat.commands.model import MODEL
@@ -75,6 +76,7 @@ _COMMANDS: tuple[Command, ...] = (
     PASTE,
     MODE,
     PERMISSIONS,
+    MCP,
     TRUST,
     MEMORY,
     INIT,

@@ -11,6 +11,7 @@ As text, which is how settings hold them:
     fetch_url(docs.python.org)      pages of this host; `*.python.org` those of the hosts below
     fetch_url(http://127.0.0.1:80)  exactly this; a host of the local network must be named so, with its port
     network(pip install *)          `pip install` has network in the sandbox; written like those of commands
+    mcp__github__*                  every tool of the MCP server github; without the star, one tool
 
 What is said of edit_file holds for multi_edit, too: it is several edits in one call. A path that is denied
 to one of the tools that change files is denied to all of them. Neither a wildcard nor the tool's bare name
@@ -42,9 +43,12 @@ FETCH_TOOL = "fetch_url"
 NETWORK = "network"
 """Stands where rules name a tool: which commands have network in the sandbox, not which may run."""
 
+MCP_PREFIX = "mcp__"
+"""How the names of the tools of MCP servers begin: `mcp__SERVER__TOOL`."""
+
 _OF_COMMANDS = frozenset({COMMAND_TOOL, NETWORK})
 
-_RULE = re.compile(r"([A-Za-z_][A-Za-z0-9_.-]*)(?:\((.*)\))?", re.DOTALL)
+_RULE = re.compile(r"([A-Za-z_][A-Za-z0-9_.-]*\*?)(?:\((.*)\))?", re.DOTALL)
 _MARKS = re.compile(r"['\"\\`]")
 _EXPANSION = re.compile(r"\$\(\)|\$\{[\w@*]*\}|\$(?:[\d@*]|[A-Za-z_]\w*)")
 _NOT_A_NAME = re.compile(r"[^\w./+-]+")
@@ -143,6 +147,14 @@ class PermissionRule:
                 sign = "" if is_plain and not self.command.startswith("=") else "="
                 return f"{self.tool}({sign}{self.command})"
 
+    def is_about(self, tool: str) -> bool:
+        """Return whether the rule is about a tool, by its name or by how that begins."""
+        return self.tool == tool or (self.tool.endswith("*") and tool.startswith(self.tool[:-1]))
+
+    def is_known(self, tools: Collection[str]) -> bool:
+        """Return whether the rule is about one of `tools`, or about an MCP server: these come and go."""
+        return self.tool in tools or self.tool.startswith(MCP_PREFIX)
+
     @property
     def can_be_kept(self) -> bool:
         """Whether the rule can be written to the settings: a command of several lines cannot."""
@@ -185,8 +197,13 @@ def parse_rule(text: str) -> PermissionRule:
     if match is None:
         raise ValueError("is no rule")
     tool, inside = match[1], match[2]
-    if inside is None:
-        return PermissionRule(tool)
+    if tool.endswith("*") and not tool.startswith(MCP_PREFIX):
+        raise ValueError(f"has a * in a tool's name, which only those of MCP servers take ({MCP_PREFIX}…)")
+    return PermissionRule(tool) if inside is None else _with_pattern(tool, inside)
+
+
+def _with_pattern(tool: str, inside: str) -> PermissionRule:
+    """Return the rule for a tool with what is in its brackets. Raises ValueError."""
     if tool in FILE_TOOLS:
         if not is_pattern(inside.strip()):
             raise ValueError("must have a path below the working folder, such as src/**")
@@ -237,7 +254,7 @@ def is_allowed(
 
     `exact_only` are those paths of the subject that no pattern with a star allows, whatever it names.
     """
-    own = [rule for rule in rules if rule.tool in (tool, _ruled_as(tool))]
+    own = [rule for rule in rules if _is_about(rule, tool)]
     if isinstance(subject, tuple):
         return bool(subject) and all(
             any(_allows_path(rule, path, is_exact_only=path in exact_only) for rule in own)
@@ -281,8 +298,12 @@ def _allows_path(rule: PermissionRule, path: str, *, is_exact_only: bool) -> boo
 
 def find_denial(rules: Iterable[PermissionRule], tool: str, subject: Subject) -> PermissionRule | None:
     """Return the rule that denies a call, if any; an unparsable command need only name the program."""
-    own = (rule for rule in rules if rule.tool in (tool, _ruled_as(tool)) or _shares_paths(rule, tool))
+    own = (rule for rule in rules if _is_about(rule, tool) or _shares_paths(rule, tool))
     return next((rule for rule in own if _denies(rule, subject)), None)
+
+
+def _is_about(rule: PermissionRule, tool: str) -> bool:
+    return rule.is_about(tool) or rule.tool == _ruled_as(tool)
 
 
 def _shares_paths(rule: PermissionRule, tool: str) -> bool:

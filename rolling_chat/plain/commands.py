@@ -17,7 +17,7 @@ from rolling_chat.context.report import PromptReport
 from rolling_chat.plain.console import Console
 from rolling_chat.plain.questions import choose
 from rolling_chat.plain.turns import Turns
-from rolling_chat.text import one_line
+from rolling_chat.text import exact, one_line
 
 Result = TypeVar("Result")
 
@@ -214,6 +214,10 @@ class PlainCommands:
     async def carry_on(self) -> None:
         """Let the model answer what the conversation ends with."""
         await self._turns.carry_on()
+
+    def open_address(self, address: str) -> None:
+        """Write an address, to be opened in a browser."""
+        self.say(f"Open this address in a browser: {exact(address)}")
 
     def quit(self) -> None:
         """Quit after this command."""

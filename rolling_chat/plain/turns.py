@@ -56,6 +56,11 @@ class Turns:
         chat.listener.ask_attachment = self._ask_attachment
         chat.listener.ask_spending = self._ask_spending
         chat.listener.on_summary = self._summary
+        chat.listener.on_server = self._server_changed
+
+    def _server_changed(self, line: str) -> None:
+        if line:
+            self._console.write(f"Warning: {line}")
 
     async def say(self, text: str, inserted: Sequence[Insertion] = ()) -> None:
         """Send a message, what commands `inserted` below it, and wait for the end of its turn."""

@@ -98,6 +98,11 @@ def wants_max_tokens(model: str) -> bool:
     return find_family(model).max_tokens or ModelRef.parse(model).provider in _NEED_MAX_TOKENS
 
 
+def takes_result_pictures(model: str) -> bool:
+    """Say whether a tool's result may have pictures; elsewhere they go below the results, as the user's."""
+    return ModelRef.parse(model).provider == "anthropic"
+
+
 def prompt_cache(model: str) -> bool:
     """Say whether the provider of `model` bills the part of a prompt that it has seen before for less."""
     return find_family(model).prompt_cache

@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 import secrets
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rolling_chat.sessions import summary_rows
@@ -134,6 +134,7 @@ def state(connection: sqlite3.Connection, session: int) -> SessionState:
         pins=tuple(unpack_json(row["pins"])),
         excluded=tuple(unpack_json(row["excluded"])),
         plan=unpack_json(row["plan"]),
+        servers=unpack_json(row["servers"]),
     )
 
 
@@ -176,6 +177,8 @@ def change(connection: sqlite3.Connection, session: int, changes: SessionChanges
                 columns[key] = value
             case (("pins" | "excluded"), Sequence()):
                 columns[key] = pack_json(list(value))
+            case "servers", Mapping():
+                columns[key] = pack_json(dict(value))
             case "plan", _:
                 columns[key] = pack_json(value)
             case _:
@@ -190,7 +193,7 @@ def fork(connection: sqlite3.Connection, session: int, now: float) -> SessionInf
     head = last_sealed(connection, row["head"])
     kept = (
         "title", "title_given", "folder", "model", "api_base", "effort", "rolling", "summary_noted", "pins",
-        "excluded", "plan",
+        "excluded", "plan", "servers",
     )  # fmt: skip
     columns = {column: row[column] for column in kept} | {
         "head": head,

@@ -282,6 +282,11 @@ _FOURTEENTH = (
     "CREATE INDEX file_by_path ON file (path)",
 )
 
+_FIFTEENTH = (
+    # the MCP servers of a session by name, and whether each is on, as JSON
+    "ALTER TABLE session ADD COLUMN servers TEXT NOT NULL DEFAULT '{}'",
+)
+
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
     _FIRST,
     _SECOND,
@@ -297,6 +302,7 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
     _TWELFTH,
     _THIRTEENTH,
     _FOURTEENTH,
+    _FIFTEENTH,
 )
 """Step n brings a database of version n to version n + 1; steps are added, never changed."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Literal, NamedTuple, TypeAlias, TypedDict
 
 from rolling_chat.messages import FileTouch, Json, JsonObject, Message, Usage
@@ -71,11 +72,15 @@ class AskedBy:
 
 @dataclass(frozen=True, slots=True)
 class SessionState:
-    """The stored plan, pins and exclusions of a session; `pins` and `excluded` are message ids."""
+    """The stored plan, pins and exclusions of a session; `pins` and `excluded` are message ids.
+
+    `servers` are its MCP servers by name, and whether each is on.
+    """
 
     pins: tuple[str, ...] = ()
     excluded: tuple[str, ...] = ()
     plan: Json = None
+    servers: Mapping[str, bool] = field(default_factory=lambda: MappingProxyType({}))
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +129,7 @@ class SessionChanges(TypedDict, total=False):
     pins: Sequence[str]
     excluded: Sequence[str]
     plan: Json
+    servers: Mapping[str, bool]
 
 
 @dataclass(frozen=True, slots=True)

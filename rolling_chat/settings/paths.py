@@ -62,6 +62,16 @@ class Paths:
         return (*shared, self.config_file.parent / name)
 
     @property
+    def mcp_file(self) -> Path:
+        """The user's own MCP servers as JSON, as other programs keep them."""
+        return self.config_file.parent / "mcp.json"
+
+    @property
+    def mcp_logins_file(self) -> Path:
+        """The tokens of MCP servers that the user logged in to, where there is no keyring."""
+        return self.data_dir / "mcp-logins.json"
+
+    @property
     def catalog_file(self) -> Path:
         """The model catalog that was fetched last."""
         return self.data_dir / "models.json"

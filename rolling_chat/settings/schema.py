@@ -166,6 +166,44 @@ class AgentSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class McpServerSettings:
+    """The settings of one MCP server: a `command` that is started, or the `url` of one that runs."""
+
+    command: str = key("", str, help="The program that is the server; it speaks over stdin and stdout.")
+    args: tuple[str, ...] = key((), tuple, help="The program's arguments.")
+    env: Mapping[str, str] = _by_name(str, help="More variables for the program; ${NAME} is one of yours.")
+    cwd: str = key("", str, help="The folder that the program starts in. Empty: the working folder.")
+    url: str = key("", str, url=True, help="The address of a server that speaks streamable HTTP.")
+    headers: Mapping[str, str] = _by_name(
+        str, help="Headers that go with every request; ${NAME} is a variable of yours."
+    )
+    enabled: bool = key(True, bool, help="Whether sessions begin with the server on.")
+    call_seconds: int = size(
+        0, project=False, help="How long one call may take; 0: as `mcp.call_seconds` says."
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class McpSettings:
+    """The settings of `[mcp]`: servers that bring tools, prompts and resources."""
+
+    startup_seconds: int = size(
+        20, project=False, help="How long a turn waits for servers that are still starting."
+    )
+    call_seconds: int = size(
+        300, least=1, project=False, help="How long one call of a server's tool may take."
+    )
+    max_share: float = key(
+        0.1,
+        float,
+        least=0,
+        most=1,
+        help="Share of the window for the tools of servers; the largest sets beyond it are found by search.",
+    )
+    servers: Mapping[str, McpServerSettings] = _table(McpServerSettings)
+
+
+@dataclass(frozen=True, slots=True)
 class ProvidersSettings:
     """The settings of `[providers]`: which way requests go; "off" sends all of them by litellm."""
 
@@ -255,6 +293,7 @@ class Settings:
     providers: ProvidersSettings = field(
         default_factory=ProvidersSettings, metadata={"group": ProvidersSettings}
     )
+    mcp: McpSettings = field(default_factory=McpSettings, metadata={"group": McpSettings})
     screen: ScreenSettings = field(default_factory=ScreenSettings, metadata={"group": ScreenSettings})
     sessions: SessionsSettings = field(default_factory=SessionsSettings, metadata={"group": SessionsSettings})
     origins: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}), compare=False)

@@ -24,13 +24,15 @@ class ToolError(Exception):
 class ToolResult:
     """The result of a tool call: the whole text, how it ended, and the files that it read or wrote.
 
-    `shown` is what the screen shows instead of the text, such as a diff; the model never reads it.
+    `shown` is what the screen shows instead of the text, such as a diff; the model never reads it. `pictures`
+    are the addresses that contain pictures, which go to the model with the text.
     """
 
     text: str
     ending: Ending = Ending.COMPLETE
     files: tuple[FileTouch, ...] = ()
     shown: str = ""
+    pictures: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -69,6 +69,7 @@ class Children:
         self._sessions: set[int] = set()  # of all commands so far
         self._running: set[int] = set()  # of the commands that have not ended
         self._sandboxed: set[int] = set()  # of the commands that have a process of the sandbox around them
+        self._serving: set[int] = set()  # processes that are waited for elsewhere, such as MCP servers
         self._starting = 0
         self._known: set[tuple[int, str]] = set()
 
@@ -86,6 +87,14 @@ class Children:
             yield
         finally:
             self._starting -= 1
+
+    def serves(self, pid: int) -> None:
+        """Record a process that no command started, with a session of its own: it is none of theirs."""
+        self._serving.add(pid)
+
+    def served(self, pid: int) -> None:
+        """Record the end of such a process."""
+        self._serving.discard(pid)
 
     def began(self, pid: int, *, is_sandboxed: bool = False) -> None:
         """Record the start of a command, which has a process session of its own."""
@@ -142,7 +151,8 @@ class Children:
         if sys.platform == "win32":
             return set()
         me, own = os.getpid(), os.getsid(0)
-        near = _with_descendants(alive, {me}) - {me} if _adopt_orphans() else alive.keys()
+        near = _with_descendants(alive, {me}) - {me} if _adopt_orphans() else set(alive)
+        near -= _with_descendants(alive, self._serving & alive.keys())
         roots = {pid for pid in near if alive[pid].session in self._sessions}
         for pid in near - roots:
             environment = _read(pid, "environ")
@@ -159,7 +169,7 @@ class Children:
             return
         own = os.getsid(0)
         for entry in entries:
-            adopted = entry.session != own and entry.pid not in self._sessions
+            adopted = entry.session != own and entry.pid not in self._sessions | self._serving
             if entry.state == "Z" and entry.parent == os.getpid() and adopted:
                 with suppress(ChildProcessError):
                     os.waitpid(entry.pid, os.WNOHANG)

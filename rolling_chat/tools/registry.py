@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from rolling_chat.permissions.rules import MCP_PREFIX
 from rolling_chat.tools.base import Tool, ToolError
 from rolling_chat.tools.command_output import CommandOutput
 from rolling_chat.tools.edit_file import EditFile, MultiEdit
@@ -44,7 +45,8 @@ def choose_tools(names: str | Sequence[str], task_models: Sequence[str] = ()) ->
         case _:
             wanted = set(names)
     known = {tool.name: tool for tool in all_tools(task_models)}
-    unknown = sorted(wanted - known.keys())
+    # those of MCP servers come and go
+    unknown = sorted(name for name in wanted - known.keys() if not name.startswith(MCP_PREFIX))
     if unknown:
         raise ToolError(f"There is no tool {unknown[0]!r}. The tools are: {', '.join(known)}.")
     return tuple(tool for name, tool in known.items() if name in wanted)

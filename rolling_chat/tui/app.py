@@ -224,6 +224,7 @@ class RollingChatApp(App[None]):
     async def _settle(self) -> None:
         if self._chat_screen is not None and self._chat_screen.is_mounted:
             await self._chat_screen.settle()
+            await self.chat.session.servers.stop()
         if self._terminal_clipboard is not None:
             await self._terminal_clipboard.settle()
 

@@ -47,6 +47,7 @@ class RequestSetup:
         self._runtime = runtime
         self._started_at = started_at
         self._all_tools = tuple(tools)
+        self._more_tools: tuple[Tool, ...] = ()  # of MCP servers
         self.rolling = rolling
         self._effort: Effort | None = None  # the session's own
         self.revision = 0
@@ -120,6 +121,12 @@ class RequestSetup:
         self._runtime.store.models.keep_measured(self.model, self.address or "", self.measurements.to_json())
         self.revision += 1
 
+    def use_more_tools(self, tools: Sequence[Tool]) -> None:
+        """Offer these besides the session's own from the next request on, in place of those before."""
+        if tuple(tools) != self._more_tools:
+            self._more_tools = tuple(tools)
+            self.revision += 1
+
     @property
     def window(self) -> int:
         """The context window, W, in the model's own tokens."""
@@ -162,8 +169,8 @@ class RequestSetup:
 
     @property
     def all_tools(self) -> tuple[Tool, ...]:
-        """The tools that the session was made with, some of which it may not offer."""
-        return self._all_tools
+        """The tools of the session and of its MCP servers, some of which it may not offer."""
+        return (*self._all_tools, *self._more_tools)
 
     @property
     def tools(self) -> tuple[Tool, ...]:
@@ -202,7 +209,7 @@ class RequestSetup:
         needless = {
             name for name, is_needed in ((RECALL, rolling), (SKILL, self.skills.listed)) if not is_needed
         }
-        return tuple(tool for tool in self._all_tools if tool.name not in needless)
+        return tuple(tool for tool in self.all_tools if tool.name not in needless)
 
     @property
     def listed_skills(self) -> tuple[tuple[Skill, str], ...]:

@@ -120,7 +120,7 @@ class AgentLoop:
         return SettledTurn(tuple(settled), ended)
 
     async def _iterate(self) -> Outcome:
-        await self.ready()
+        await self._begin()
         for iteration in itertools.count(1):
             limit = self._limit(iteration)
             if limit:
@@ -148,6 +148,12 @@ class AgentLoop:
             await self.calls.answer_all(message, cut=is_cut, note=note)
             await self._take_waiting()
         raise AssertionError  # the count never ends
+
+    async def _begin(self) -> None:
+        """Wait until a request can be planned, and take the tools that are offered then."""
+        await self.ready()
+        setup = self.planner.setup
+        self.calls.tools, self.calls.trusts_text = setup.tools, setup.tool_calls == "text"
 
     async def _take_waiting(self) -> None:
         """Append what the user wrote meanwhile, below the results of all open calls."""
@@ -217,8 +223,7 @@ class AgentLoop:
         log.warning("%s failed, %s answers instead: %s", before, setup.model, error)
         if self._reply is not None:
             self._reply.end(Ending.FAILED)
-        self.calls.tools, self.calls.trusts_text = setup.tools, setup.tool_calls == "text"
-        await self.ready()
+        await self._begin()
         await self.emit(Noticed(self.fallbacks.describe(before), warning=True))
         return True
 

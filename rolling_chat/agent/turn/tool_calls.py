@@ -42,6 +42,7 @@ from rolling_chat.tools import Tool, ToolContext, ToolError, ToolResult
 from rolling_chat.tools.background import BACKGROUND
 from rolling_chat.tools.base import TaskOrder
 from rolling_chat.tools.editing import EditingTool, PreparedEdit
+from rolling_chat.tools.mcp.tool import SearchTool
 from rolling_chat.tools.sandbox.sandbox import Sandbox
 from rolling_chat.web_addresses import parse_address
 
@@ -218,6 +219,7 @@ class CallRunner:
         call = attempt.call
         tool = self._find(call)
         arguments = parse_arguments(call, tool, cut=attempt.cut)
+        tool, arguments = _resolved(tool, arguments)
         detail = tool.describe(arguments)
         times = self._count(call, arguments)
         edit = await self._prepare(tool, arguments)
@@ -326,6 +328,8 @@ class CallRunner:
         for tool in self.tools:
             if tool.name == call.name:
                 return tool
+            if isinstance(tool, SearchTool) and (found := tool.find(call.name)) is not None:
+                return found
         there_is = ", ".join(tool.name for tool in self.tools) or "none"
         raise ToolError(f"There is no tool {call.name!r}. The tools are: {there_is}.")
 
@@ -366,13 +370,20 @@ class CallRunner:
 
     def _ended(self, call: ToolCall, result: ToolResult, seconds: float) -> ToolEnded:
         """Store the result of a call, and return the event that reports it."""
-        message = self.conversation.add_result(call, result.text, result.ending, result.files, result.shown)
+        message = self.conversation.add_result(
+            call, result.text, result.ending, result.files, shown=result.shown, pictures=result.pictures
+        )
         return ToolEnded(call, message, seconds)
 
     def _with_note(self, call: ToolCall, result: ToolResult, note: str) -> ToolResult:
         """The result with a word to the model, at the end of it that a long result keeps."""
         parts = (result.text, note) if call.name in self.keeps_tail else (note, result.text)
         return replace(result, text="\n".join(parts))
+
+
+def _resolved(tool: Tool, arguments: JsonObject) -> tuple[Tool, JsonObject]:
+    """Return the tool that a call means, and its arguments: one that was found is called by the finder."""
+    return (isinstance(tool, SearchTool) and tool.resolve(arguments)) or (tool, arguments)
 
 
 def _repeated(times: int) -> str:

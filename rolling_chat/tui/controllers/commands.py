@@ -115,6 +115,10 @@ class CommandStage(Protocol):
         """Stop the running work and wait until it has ended."""
         ...
 
+    def open_address(self, address: str) -> None:
+        """Ask whether to open an address in a browser, and open it."""
+        ...
+
 
 class CommandController:
     """The operations on chat and screen that commands may use (`rolling_chat.commands.CommandContext`)."""
@@ -337,6 +341,10 @@ class CommandController:
     def copy(self, text: str) -> bool:
         """Copy `text` to the terminal's clipboard; return whether it got there."""
         return self._app.copied(text)
+
+    def open_address(self, address: str) -> None:
+        """Show the user an address, and ask whether to open it in a browser."""
+        self._screen.open_address(address)
 
     def quit(self) -> None:
         """Quit the program."""

@@ -24,6 +24,7 @@ from rolling_chat.tools.background import BACKGROUND, BackgroundCommand
 from rolling_chat.tui.controllers.commands import CommandController
 from rolling_chat.tui.controllers.drafts import DraftController
 from rolling_chat.tui.controllers.following import Following
+from rolling_chat.tui.controllers.links import ask_and_open
 from rolling_chat.tui.controllers.meter import Meter
 from rolling_chat.tui.controllers.painting import Painter
 from rolling_chat.tui.controllers.question_slot import Asking
@@ -127,6 +128,7 @@ class ChatScreen(ReaderScreen):
         self.chat.listener.ask_attachment = self._turns.ask_attachment
         self.chat.listener.ask_spending = self._turns.ask_spending
         self.chat.listener.on_summary = self.state.summary
+        self.chat.listener.on_server = self._server_changed
         BACKGROUND.on_end = self._background_ended
         self._painter.begin()
         self.prompt.focus()
@@ -139,12 +141,24 @@ class ChatScreen(ReaderScreen):
     def _background_ended(self, command: BackgroundCommand) -> None:
         self.state.notice(f"{command} is over: {command.state}. /processes {command.id} shows its output.")
 
+    def _server_changed(self, line: str) -> None:
+        """Show a line about an MCP server, and what the tools that are offered now cost."""
+        if line:
+            self.state.notice(line, warning=True)
+        self._following.mark()
+        self.state.changed()
+
+    def open_address(self, address: str) -> None:
+        """Ask whether to open an address in a browser, and open it."""
+        self.work(partial(ask_and_open, self, address))
+
     # -- painting
 
     def load(self) -> None:
         """Show the chat's conversation, scrolled to its end."""
         self._asking.leave()  # it was about another
         self._show()
+        self.chat.session.servers.start()
         self._following.catch_up_in_background()
 
     def _show(self) -> None:
@@ -425,6 +439,7 @@ class ChatScreen(ReaderScreen):
                 self.state.notice(line)
             await self.chat.session.count_beginning()
             self.state.changed()
+            self.chat.session.servers.start()
             if self._first_message.strip():
                 self.work(self._turns.say(marked(self._first_message)))
             await asyncio.to_thread(warm_up)

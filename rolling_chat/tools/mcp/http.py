@@ -1,0 +1,71 @@
+"""A server at an address: streamable HTTP, with bounds on what it may send."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import httpx2
+from mcp.client.streamable_http import streamable_http_client
+
+from rolling_chat.tools.mcp.stdio import MAX_MESSAGE
+
+log = logging.getLogger("rolling_chat.tools.mcp")
+
+_CONNECT_SECONDS = 30.0
+
+
+@dataclass(slots=True)
+class HttpSeen:
+    """What the answers of a server have shown: `unauthorized` that it wants to know the user."""
+
+    unauthorized: bool = False
+
+
+class _LimitedStream(httpx2.AsyncByteStream):
+    """The body of an answer, which may not go on for ever."""
+
+    def __init__(self, inner: httpx2.AsyncByteStream) -> None:
+        self._inner = inner
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        size = 0
+        async for chunk in self._inner:
+            size += len(chunk)
+            if size > MAX_MESSAGE:
+                raise httpx2.ReadError(f"more than {MAX_MESSAGE // 1_000_000} MB were sent")
+            yield chunk
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
+
+
+@asynccontextmanager
+async def http_transport(
+    url: str, headers: Mapping[str, str], seconds: float, auth: httpx2.Auth | None, seen: HttpSeen
+) -> AsyncIterator[Any]:
+    """Open the streams of a connection to `url`; `seconds` is how long a server may take for an answer."""
+
+    async def look(response: httpx2.Response) -> None:
+        seen.unauthorized = seen.unauthorized or response.status_code == httpx2.codes.UNAUTHORIZED
+        if response.headers.get("content-encoding", "identity").lower() != "identity":
+            # what is compressed has no bound
+            raise httpx2.ReadError("the answer is compressed, which was not asked for")
+        is_endless = response.headers.get("content-type", "").lower().startswith("text/event-stream")
+        if not is_endless and isinstance(response.stream, httpx2.AsyncByteStream):
+            response.stream = _LimitedStream(response.stream)
+
+    async with httpx2.AsyncClient(
+        headers={"Accept-Encoding": "identity", **headers},
+        timeout=httpx2.Timeout(_CONNECT_SECONDS, read=seconds + _CONNECT_SECONDS),
+        auth=auth,
+        event_hooks={"response": [look]},
+    ) as client:
+        transport: AbstractAsyncContextManager[Any] = streamable_http_client(
+            url, http_client=client, max_sse_event_size=MAX_MESSAGE
+        )
+        async with transport as streams:
+            yield streams

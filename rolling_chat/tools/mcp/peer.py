@@ -1,0 +1,127 @@
+"""What an open connection to an MCP server can do, whatever carries it; nothing here needs the SDK."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol, cast
+
+from rolling_chat.gc_tuning import kept_to_the_end
+from rolling_chat.messages import JsonObject
+from rolling_chat.providers.background_thread import in_background
+from rolling_chat.settings.mcp_servers import McpServerConfig
+
+if TYPE_CHECKING:
+    from rolling_chat.tools.mcp.logins import McpLogins
+
+NOT_INSTALLED = "needs the extra mcp: pip install 'rolling-chat[mcp]'"
+_CLIENT = "rolling_chat.tools.mcp.client"
+
+
+class ServerError(Exception):
+    """What an MCP server did not do; the text follows the server's name: "did not answer"."""
+
+
+class ConnectionLostError(ServerError):
+    """The connection ended; what was asked last may have been done or not."""
+
+
+class ConnectionGoneError(ServerError):
+    """The connection was gone already; what was asked was not done."""
+
+
+class LoginNeededError(ServerError):
+    """The server wants to know who the user is."""
+
+
+class Peer(Protocol):
+    """An open connection to an MCP server. Its methods raise ServerError and nothing else."""
+
+    async def list_tools(self) -> Sequence[JsonObject]:
+        """Return what the server says of its tools, in the protocol's form."""
+        ...
+
+    async def list_prompts(self) -> Sequence[JsonObject]:
+        """Return what the server says of its prompts."""
+        ...
+
+    async def list_resources(self) -> Sequence[JsonObject]:
+        """Return what the server says of its resources."""
+        ...
+
+    async def call(
+        self, tool: str, arguments: JsonObject, seconds: float, on_progress: Callable[[str], None] | None
+    ) -> JsonObject:
+        """Call a tool, and return its result; canceling the task tells the server."""
+        ...
+
+    async def get_prompt(self, name: str, arguments: Mapping[str, str], seconds: float) -> JsonObject:
+        """Return the messages of a prompt."""
+        ...
+
+    async def read(self, uri: str, seconds: float) -> JsonObject:
+        """Return what a resource holds."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What a connection is made with.
+
+    `folder` is the working folder, which the server is told of. `environ` is the program's, and `allowed` its
+    variables that a server's program gets although they look like secrets.
+    """
+
+    folder: Path
+    environ: Mapping[str, str]
+    allowed: Collection[str]
+    logins: McpLogins
+
+
+@dataclass(frozen=True, slots=True)
+class Hooks:
+    """What a connection calls: `changed` after the lists have changed, `ended` with why it has ended."""
+
+    changed: Callable[[], None]
+    ended: Callable[[str], None]
+
+
+class Client(Protocol):
+    """The module that opens connections with the SDK."""
+
+    def connect(
+        self, config: McpServerConfig, around: Surroundings, hooks: Hooks, login: ShowAddress | None = None
+    ) -> AbstractAsyncContextManager[Peer]:
+        """Connect to a server whose configuration is `expanded`."""
+        ...
+
+
+class ShowAddress(Protocol):
+    """Shows the user the address at which they log in."""
+
+    def __call__(self, address: str, /) -> None:
+        """Show the address."""
+        ...
+
+
+_loading = asyncio.Lock()
+
+
+async def load_client() -> Client:
+    """Import the SDK in a thread, which takes 1.1 seconds the first time. Raises ServerError without it."""
+    async with _loading:
+        return await in_background(_load)
+
+
+def _load() -> Client:
+    try:
+        with kept_to_the_end():
+            return cast("Client", importlib.import_module(_CLIENT))
+    except ImportError as error:
+        if error.name and error.name.startswith("rolling_chat"):
+            raise
+        raise ServerError(NOT_INSTALLED) from error
