@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
@@ -12,6 +12,18 @@ from urllib.parse import urlsplit
 MAX_NUMBER = 1_000_000_000
 
 _SHOWN = 80  # characters of a wrong text in the line that says so
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What a setting takes that is a list of tables: `read` raises ValueError with what is wrong in one.
+
+    `example` is one, `schema` what it is in JSON Schema.
+    """
+
+    read: Callable[[Mapping[str, Any]], object]
+    example: str
+    schema: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +37,8 @@ class Rule:
     `one`: a lone text stands for a list of it. `adds`: what a project sets is added to the user's own
     list. `tightens`: the choices go from loose to strict, and a project's own counts where it is stricter.
     `item` reads one text of a list, and raises ValueError with the reason where it cannot; `example`
-    is one that it takes. `help` says in a sentence what the setting does.
+    is one that it takes. With an `entry` the list is one of tables. `help` says in a sentence what the
+    setting does.
     """
 
     kind: type
@@ -42,6 +55,7 @@ class Rule:
     tightens: bool = False
     item: Callable[[str], object] | None = None
     example: str = ""
+    entry: Entry | None = None
     help: str = ""
 
     @property
@@ -58,6 +72,8 @@ class Rule:
     def allowed(self) -> str:
         """The allowed values, in words."""
         words = " or ".join(f'"{choice}"' for choice in self.choices)
+        if self.entry is not None:
+            return f"a list of tables such as {self.entry.example}"
         if self.example:
             return f'a list of rules such as "{self.example}"'
         if self.one:
@@ -80,7 +96,7 @@ class Rule:
         if self.one and isinstance(value, str):
             return (value,)
         if isinstance(value, list | tuple):
-            self._check_items(value)
+            self._check_entries(value) if self.entry is not None else self._check_items(value)
             return tuple(value)
         return float(value) if self.kind is float and isinstance(value, int) else value
 
@@ -93,6 +109,14 @@ class Rule:
             except ValueError as error:
                 raise ValueError(f'{self.allowed}; "{text[:_SHOWN]}" {error}') from None
 
+    def _check_entries(self, entries: Sequence[Mapping[str, Any]]) -> None:
+        assert self.entry is not None
+        for table in entries:
+            try:
+                self.entry.read(table)
+            except ValueError as error:
+                raise ValueError(f"{self.allowed}; {error}") from None
+
     def _allows(self, value: object) -> bool:
         match value:
             case bool():
@@ -101,6 +125,8 @@ class Rule:
                 return self._allows_number(value)
             case str():
                 return self._allows_text(value)
+            case list() | tuple() if self.entry is not None:
+                return all(isinstance(item, Mapping) for item in value)
             case list() | tuple():
                 return self.kind is tuple and all(isinstance(item, str) and _plain(item) for item in value)
             case _:

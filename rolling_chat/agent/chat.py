@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import threading
 from collections.abc import AsyncGenerator, Sequence
@@ -10,6 +11,7 @@ from importlib import import_module
 from pathlib import Path
 
 from rolling_chat.agent.errors import ChatError, in_words
+from rolling_chat.agent.hooks.session_hooks import Ruling
 from rolling_chat.agent.mentioned_files import GivenText
 from rolling_chat.agent.model_list import ListedModel, list_all_models
 from rolling_chat.agent.models import call_address, pick_model
@@ -56,6 +58,7 @@ class Chat:
         self.waiting = WaitingMessages()
         self.saved = SavedSessions(runtime)
         self._turn: RunningTurn | None = None
+        self._asking_hooks: asyncio.Task[Ruling] | None = None
         self._closed = False
         self._unread_line = runtime.trust.line  # a notice of the session says it
 
@@ -164,7 +167,12 @@ class Chat:
         return self._run(GO_ON if last.role == "assistant" else None)
 
     def stop(self) -> None:
-        """Stop the running turn; it ends with TurnEnded(CANCELLED) and a well-formed conversation."""
+        """Stop the running turn; it ends with TurnEnded(CANCELLED) and a well-formed conversation.
+
+        A message whose hooks still run is not sent.
+        """
+        if self._asking_hooks is not None:
+            self._asking_hooks.cancel()
         if self._turn is not None:
             self._turn.task.cancel()
 
@@ -262,6 +270,7 @@ class Chat:
         """Close the connections to the model's and all other servers, before the event loop ends."""
         await self.session.summaries.stop()
         await self.session.servers.stop()
+        await self.session.hooks.stop()
         await self._runtime.provider.close()
 
     def close(self) -> None:
@@ -285,8 +294,7 @@ class Chat:
         session = self.session
         session.require_sendable()
         moved = [told_of_moved(path) for path in NEWCOMERS.move_away()]
-        session.setup.read_instructions()
-        session.extensions.read()
+        session.read_anew()
         news = self._unread_news()
         said, notices = await self._said(text, inserted, given) if text is not None else (None, [])
         events = EventQueue()
@@ -298,7 +306,7 @@ class Chat:
                 yield said
             if news:
                 yield Noticed(news)
-            for line in (*moved, *session.extensions.take_news(), *notices):
+            for line in (*moved, *session.take_news(), *notices):
                 yield Noticed(line, warning=True)
             async for event in turn.events():
                 if isinstance(event, TurnEnded):
@@ -321,13 +329,31 @@ class Chat:
         """Store a user message with what it mentions; also return notices on what was not attached."""
         session = self.session
         outgoing = await session.mentions.outgoing(text, inserted, given)
+        ruling = await self._ask_hooks(session, outgoing.text)
         if self.session is not session:
             raise ChatError("Not sent: another session was opened.")
         session.require_sendable()
         with in_words():
-            note = "\n\n".join(filter(None, (session.plan_mode.note, BACKGROUND.take_news(session.info.id))))
+            note = "\n\n".join(
+                filter(None, (session.plan_mode.note, BACKGROUND.take_news(session.info.id), ruling.context))
+            )
             stored = session.conversation.add_user(outgoing.text, note, outgoing.attachments, outgoing.files)
-        return TurnStarted(stored), outgoing.notices
+        return TurnStarted(stored), [*ruling.lines, *outgoing.notices]
+
+    async def _ask_hooks(self, session: Session, text: str) -> Ruling:
+        """Ask the hooks about a message; `stop` ends them, and the message is not sent."""
+        if not session.hooks.asks_about_messages:
+            return Ruling()
+        self._asking_hooks = asyncio.create_task(session.hooks.before_message(text))
+        try:
+            return await self._asking_hooks
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():
+                raise
+            raise ChatError("Not sent: its hooks were stopped.") from None
+        finally:
+            self._asking_hooks = None
 
     def _end_turn(self, session: Session, outcome: Outcome) -> None:
         turn, self._turn = self._turn, None

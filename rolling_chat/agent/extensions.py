@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 
 from rolling_chat.agent.permissions import Permissions
@@ -57,9 +58,9 @@ class SessionExtensions:
         """Lines about commands and skills that are not used as they stand."""
         return (*self._state.setup.skills.faults, *self._commands.faults)
 
-    def take_news(self) -> list[str]:
-        """Return those of the lines that were not told yet, and count them as told."""
-        news = [line for line in self.faults if line not in self._told]
+    def take_news(self, more: Sequence[str] = ()) -> list[str]:
+        """Return those of the lines, and of more, that were not told yet; count them as told."""
+        news = [line for line in (*self.faults, *more) if line not in self._told]
         self._told.update(news)
         return news
 

@@ -15,6 +15,7 @@ from rolling_chat.agent.errors import ChatError, in_words
 from rolling_chat.agent.exporting import export_session, session_as_markdown
 from rolling_chat.agent.extensions import SessionExtensions
 from rolling_chat.agent.history import History
+from rolling_chat.agent.hooks.session_hooks import SessionHooks
 from rolling_chat.agent.memory.branch_memory import BranchMemory
 from rolling_chat.agent.memory.pins import SessionPins
 from rolling_chat.agent.memory.summaries import Summaries
@@ -40,6 +41,7 @@ from rolling_chat.agent.session_state import SessionState
 from rolling_chat.agent.spending import Spending
 from rolling_chat.agent.todo_tracking import TodoTracker
 from rolling_chat.agent.turn.fallbacks import Fallbacks, ModelAt
+from rolling_chat.agent.turn.hooked_calls import HookedCalls
 from rolling_chat.agent.turn.loop import AgentLoop
 from rolling_chat.agent.turn.oversized import (
     LargeMessage,
@@ -103,7 +105,13 @@ class Session:
         self.servers = SessionServers(runtime, self.state, self.gate, listener, has_any=scope is None)
         self.spending = Spending(runtime, info.id, listener) if scope is None else scope.spending
         self.summarizer = Summarizer(runtime, self.planner, self.state.spend, self.gate, self.spending)
-        self.summaries = Summaries(runtime, self.state, self.gate, self.summarizer, listener)
+        self.hooks = SessionHooks(
+            runtime, self.state, self.permissions, info.id if scope is None else scope.owner,
+            is_task=scope is not None,
+        )  # fmt: skip
+        self.summaries = Summaries(
+            runtime, self.state, self.gate, self.summarizer, listener, before=self.hooks.before_compact
+        )
         self._counter = PromptCounter(runtime, self.planner)
         self.preview = RequestPreview(self.state, self._counter)
         self.mentions = SessionMentions(runtime, self.state, listener)
@@ -117,7 +125,7 @@ class Session:
         self.extensions = SessionExtensions(runtime, self.state, self.permissions)
         self.notices: list[str] = [
             *self.state.notices, *self.fallbacks.faults(), *filter(None, [self.permissions.take_fault()]),
-            *self.extensions.take_news(),
+            *self.take_news(),
         ]  # fmt: skip
         self._named = (self.model, self.address, model_line)
 
@@ -219,8 +227,17 @@ class Session:
     def read_instructions(self) -> None:
         """Read instructions and skills again, unless a turn runs: its prompt stays as it is."""
         if self.gate.idle.is_set():
-            self.setup.read_instructions()
-            self.extensions.read()
+            self.read_anew()
+
+    def read_anew(self) -> None:
+        """Read all that is read once a turn: instructions, skills, commands, and which hooks there are."""
+        self.setup.read_instructions()
+        self.extensions.read()
+        self.hooks.read()
+
+    def take_news(self) -> list[str]:
+        """Return lines about what was left out of that and was not told yet."""
+        return self.extensions.take_news(self.hooks.faults)
 
     def instruction_sizes(self) -> Sequence[tuple[str, int]]:
         """Return the name of each instruction file in the system prompt, and its tokens."""
@@ -297,12 +314,12 @@ class Session:
             runtime.settings.agent.max_tool_calls, emit, tails, setup.tool_calls == "text",
             tasks, asker,
             reply_id=scope.reply_id if scope is not None else "",
-            asking=asking,
+            hooks=HookedCalls(self.hooks, emit), asking=asking,
         )  # fmt: skip
         return AgentLoop(
             self.conversation, self.planner, self.preview.plan, runtime.provider, calls, emit,
             partial(self._ready_to_plan, emit), runtime.settings.agent.max_tool_iterations, waiting,
-            self.mentions.attaching, self.spending, self.fallbacks, self.plan_mode,
+            self.mentions.attaching, self.spending, self.fallbacks, self.plan_mode, self.hooks,
             str(runtime.paths.log_file),
         )  # fmt: skip
 
@@ -460,4 +477,5 @@ class Session:
         """
         self.summaries.cancel()
         self.servers.close()
+        self.hooks.close()
         self.state.release()

@@ -69,6 +69,8 @@ def _forms(rule: Rule) -> list[Schema]:
         return [{"type": "boolean"}]
     if rule.is_number:
         return [*words, _number(rule)]
+    if rule.entry is not None:
+        return [{"type": "array", "items": dict(rule.entry.schema)}]
     if rule.kind is tuple:
         lone: list[Schema] = [{"type": "string"}] if rule.one else []
         return [*words, *lone, {"type": "array", "items": {"type": "string"}}]

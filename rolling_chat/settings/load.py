@@ -21,8 +21,11 @@ from rolling_chat.settings.trust import FolderTrust, TrustedFile
 from rolling_chat.text import printable
 
 ENVIRONMENT_PREFIX = "ROLLING_CHAT_"
+IN_HOOK = "ROLLING_CHAT_IN_HOOK"
+"""Set for a hook, so that one that runs this program does not run itself."""
+
 # read by the program itself and no settings
-PROGRAM_VARIABLES = frozenset({HOME_VARIABLE, "ROLLING_CHAT_OFFLINE_DELAY"})
+PROGRAM_VARIABLES = frozenset({HOME_VARIABLE, IN_HOOK, "ROLLING_CHAT_OFFLINE_DELAY"})
 
 _ENVIRONMENT = "environment"
 COMMAND_LINE = "command line"

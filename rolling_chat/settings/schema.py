@@ -11,6 +11,7 @@ from typing import Any, Literal, TypeAlias, get_args
 from rolling_chat.context_keys import TRUNCATIONS, CacheTtl, ContextKeys, Direct
 from rolling_chat.permissions.rules import parse_rule
 from rolling_chat.setting_rules import Rule, key, size
+from rolling_chat.settings.hook_settings import HookSettings
 
 KeyPath: TypeAlias = tuple[str, ...]
 ToolCalls: TypeAlias = Literal["auto", "native", "text"]
@@ -294,6 +295,7 @@ class Settings:
         default_factory=ProvidersSettings, metadata={"group": ProvidersSettings}
     )
     mcp: McpSettings = field(default_factory=McpSettings, metadata={"group": McpSettings})
+    hooks: HookSettings = field(default_factory=HookSettings, metadata={"group": HookSettings})
     screen: ScreenSettings = field(default_factory=ScreenSettings, metadata={"group": ScreenSettings})
     sessions: SessionsSettings = field(default_factory=SessionsSettings, metadata={"group": SessionsSettings})
     origins: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}), compare=False)

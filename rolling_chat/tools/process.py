@@ -7,7 +7,7 @@ import os
 import tempfile
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -85,36 +85,34 @@ async def run_process(
     on_output: Callable[[bytes], None] | None = None,
     is_sandboxed: bool = False,
     standard_input: bytes = b"",
+    errors: Output | None = None,
 ) -> Ended:
     """Run a program with its output and errors interleaved, and `standard_input` on its standard input.
 
-    `pass_fds` are descriptors that it inherits; `on_output` gets the output as it comes; `is_sandboxed`: the
-    program is a sandbox, and keeps a process of its own around what it leaves running. After `timeout`
-    seconds, or when the task is cancelled, the whole process group is asked to end and then killed, and
-    what left the group is killed too. What the program leaves running in the background when it ends by
-    itself keeps running. Raises OSError when it cannot be started.
+    With `errors`, what it writes to its standard error goes there instead. `pass_fds` are descriptors that it
+    inherits; `on_output` gets the output as it comes; `is_sandboxed`: the program is a sandbox, and keeps a
+    process of its own around what it leaves running. After `timeout` seconds, or when the task is cancelled,
+    the whole process group is asked to end and then killed, and what left the group is killed too. What the
+    program leaves running in the background when it ends by itself keeps running. Raises OSError when it
+    cannot be started.
     """
-    reading, writing = os.pipe()
-    output = Output(limit)
-    pipe = Pipe(output, on_output)
-    try:
-        close = await listen(pipe, reading)
-        try:
-            with _as_file(standard_input) as stdin:
-                process = await _start(
-                    arguments,
-                    folder,
-                    environ,
-                    pass_fds,
-                    stdin=stdin,
-                    writing=writing,
-                    is_sandboxed=is_sandboxed,
-                )
-        except BaseException:
-            close()
-            raise
-    finally:
-        os.close(writing)
+    with ExitStack() as listening:
+        with ExitStack() as ends, _as_file(standard_input) as stdin:
+            pipe, writing = await _open_pipe(Output(limit), on_output, listening, ends)
+            pipes, streams = [pipe], {"stdin": stdin, "stdout": writing, "stderr": writing}
+            if errors is not None:
+                pipe, streams["stderr"] = await _open_pipe(errors, None, listening, ends)
+                pipes.append(pipe)
+            process = await _start(arguments, folder, environ, pass_fds, streams, is_sandboxed=is_sandboxed)
+        return await _wait(process, pipes, timeout)
+
+
+async def _wait(
+    process: asyncio.subprocess.Process,
+    pipes: Sequence[Pipe],
+    timeout: float,  # noqa: ASYNC109  # as above
+) -> Ended:
+    """Wait for the end of a program; end it when time is up or the task is cancelled."""
     timed_out = False
     try:
         try:
@@ -123,7 +121,8 @@ async def run_process(
         except TimeoutError:
             timed_out = True
             await end_group(process)
-        await pipe.drained(_LINGER)
+        for pipe in pipes:
+            await pipe.drained(_LINGER)
     finally:
         try:
             is_cancelled = process.returncode is None
@@ -134,8 +133,18 @@ async def run_process(
             if timed_out or is_cancelled:
                 kill_children(left)
                 left = ()
-            close()
-    return Ended(output, process.returncode or 0, timed_out, left)
+    return Ended(pipes[0].output, process.returncode or 0, timed_out, left)
+
+
+async def _open_pipe(
+    output: Output, on_output: Callable[[bytes], None] | None, listening: ExitStack, ends: ExitStack
+) -> tuple[Pipe, int]:
+    """Open a pipe that fills `output`; return it and the end to write to, which `ends` closes."""
+    reading, writing = os.pipe()
+    ends.callback(os.close, writing)
+    pipe = Pipe(output, on_output)
+    listening.callback(await listen(pipe, reading))
+    return pipe, writing
 
 
 @contextmanager
@@ -155,9 +164,8 @@ async def _start(
     folder: Path,
     environ: Mapping[str, str],
     pass_fds: Sequence[int],
+    streams: Mapping[str, int],
     *,
-    stdin: int,
-    writing: int,
     is_sandboxed: bool,
 ) -> asyncio.subprocess.Process:
     """Start a program in a group of its own; cancelled meanwhile, it is seen started and then ended.
@@ -172,10 +180,10 @@ async def _start(
                 *arguments,
                 cwd=folder,
                 env={**environ, **CHILDREN.mark},
-                stdin=stdin,
                 pass_fds=pass_fds,
-                stdout=writing,
-                stderr=writing,
+                stdin=streams["stdin"],
+                stdout=streams["stdout"],
+                stderr=streams["stderr"],
                 **group_options(),
             )
         )
@@ -198,14 +206,14 @@ class Pipe(asyncio.Protocol):
     """Takes what comes through a pipe, and knows when it has been quiet for a while."""
 
     def __init__(self, output: Output, on_output: Callable[[bytes], None] | None) -> None:
-        self._output = output
+        self.output = output
         self._on_output = on_output
         self._heard = asyncio.Event()
         self.closed = False
 
     def data_received(self, data: bytes) -> None:
         """Keep a piece of output, and hand it on."""
-        self._output.add(data)
+        self.output.add(data)
         self._heard.set()
         if self._on_output is not None:
             self._on_output(data)

@@ -176,15 +176,18 @@ class RollingChatApp(App[None]):
         """Note that the terminal is not being looked at."""
         self._has_terminal_focus = False
 
-    def call_attention(self, line: str) -> None:
-        """Tell the user `line` by a desktop notification or the bell, unless the terminal is looked at."""
+    def call_attention(self, line: str) -> bool:
+        """Tell the user `line` by a desktop notification or the bell, unless the terminal is looked at.
+
+        Returns whether it is not.
+        """
         if self._driver is None:
-            return
+            return False
         if self._attention is None:
             environ = {} if self.is_headless else os.environ
             self._attention = Attention(self._driver.write, environ, self.chat.settings.screen.notify)
         idle_seconds = self._clock() - self.touched_at
-        self._attention.call(line, has_focus=self._has_terminal_focus, idle_seconds=idle_seconds)
+        return self._attention.call(line, has_focus=self._has_terminal_focus, idle_seconds=idle_seconds)
 
     async def action_quit(self) -> None:
         """Stop the running work and quit; ask first about processes that commands left running."""

@@ -51,3 +51,21 @@ async def test_a_program_reads_what_it_is_given_or_leaves_it(tmp_path: Path) -> 
             folder=tmp_path, environ=dict(os.environ), timeout=PATIENCE_SECONDS, standard_input=given,
         )  # fmt: skip
         assert (ended.code, ended.output.parts[0].replace(b"\r", b"")) == (0, said)
+
+
+async def test_errors_are_kept_apart_if_wanted_and_each_is_bounded(tmp_path: Path) -> None:
+    errors = Output(1_000)
+    script = "cat; head -c 200000 /dev/zero | tr '\\0' e >&2"
+    ended = await run_process(
+        ["/bin/sh", "-c", script],
+        folder=tmp_path,
+        environ={"PATH": os.environ["PATH"]},
+        timeout=PATIENCE_SECONDS,
+        standard_input=b"x" * 300_000,
+        limit=2_000,
+        errors=errors,
+    )
+    assert (ended.output.total, errors.total) == (300_000, 200_000)
+    assert {*b"".join(ended.output.parts)} == {ord("x")}
+    assert {*b"".join(errors.parts)} == {ord("e")}
+    assert len(b"".join(errors.parts)) < 100_000

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
+from typing import TypeAlias
 
 from rolling_chat.agent.errors import ChatError, in_words
+from rolling_chat.agent.hooks.answers import Trigger
 from rolling_chat.agent.memory.left_out import left_out_of, lost_lines, put_back
 from rolling_chat.agent.memory.proposal import Proposal, refused_line
 from rolling_chat.agent.memory.summarizer import Summarizer, SummarySource
@@ -32,6 +34,9 @@ from rolling_chat.text import normalize_text
 
 log = logging.getLogger("rolling_chat.agent.memory.summaries")
 
+BeforeCompact: TypeAlias = Callable[[Trigger, str], Awaitable[Sequence[str]]]
+"""What is awaited before a summary is made: who wants it, and what the user has in mind."""
+
 EDITED = "you"
 """`made_by` of a summary that the user edited."""
 
@@ -46,7 +51,8 @@ class Summaries:
     """The rolling summary of one session: made in the background, proposed, undone and edited.
 
     A pass runs in a task of its own and is published between two turns, if the branch is still the
-    one that it was made on. The listener learns when one begins and ends.
+    one that it was made on. The listener learns when one begins and ends; `before` is awaited before that,
+    and gives lines for the user.
     """
 
     def __init__(
@@ -56,12 +62,15 @@ class Summaries:
         gate: TurnGate,
         summarizer: Summarizer,
         listener: Listener,
+        *,
+        before: BeforeCompact,
     ) -> None:
         self._runtime = runtime
         self._state = state
         self._planner = state.planner
         self._gate = gate
         self._listener = listener
+        self._before = before
         self._task: asyncio.Task[None] | None = None
         self._proposing: asyncio.Task[Proposal] | None = None
         self._summarizer = summarizer
@@ -161,6 +170,7 @@ class Summaries:
         await self._stop_pass()
         if self._proposing is not None:
             raise ChatError("A summary is being made already: Esc stops it.")
+        self._notice = ""
         self._proposing = asyncio.create_task(self._propose(focus))
         self._report(SummaryBegan())
         try:
@@ -176,7 +186,7 @@ class Summaries:
             raise ChatError(str(error)) from error
         finally:
             self._proposing = None
-            self._report(SummaryEnded())
+            self._report(SummaryEnded(self._notice))
 
     def stop_proposing(self) -> bool:
         """Cancel the summary that the user asked for; return whether one was being made."""
@@ -276,6 +286,7 @@ class Summaries:
                     if not has_begun:
                         has_begun = True
                         self._report(SummaryBegan())
+                        self._notice = " ".join(await self._before("auto", ""))
                     made = await self._summarizer.make(source, due)
                 except NotReadError as missing:
                     await self._state.conversation.read_missing(missing.index)
@@ -313,9 +324,11 @@ class Summaries:
         await self._state.conversation.read_rest()
         first = source = replace(self._source(self._state.conversation.branch), focus=focus, early=True)
         refused = ""
-        for _ in range(MAX_PASSES):
+        for number in range(MAX_PASSES):
             if (due := await source.due()) is None:
                 break
+            if not number:
+                self._notice = " ".join(await self._before("manual", focus))
             made = await self._summarizer.make(source, due)
             source = replace(source, newest=replace(made.summary, generation=expected + 1))
             refused = refused or made.refused

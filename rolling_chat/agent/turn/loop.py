@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from rolling_chat.agent.conversation import Conversation
 from rolling_chat.agent.errors import ChatError
+from rolling_chat.agent.hooks.session_hooks import SessionHooks
 from rolling_chat.agent.permissions import written_calls_line
 from rolling_chat.agent.plan_mode import PlanMode
 from rolling_chat.agent.request.builder import PlannedRequest, ToolChoice
@@ -38,6 +39,7 @@ from rolling_chat.events import (
 from rolling_chat.messages import Ending, Message, Usage
 from rolling_chat.providers.protocol import ErrorKind, Provider, ProviderError
 from rolling_chat.sessions.records import StoreError
+from rolling_chat.text import one_line
 
 log = logging.getLogger("rolling_chat.agent.turn.loop")
 
@@ -83,12 +85,14 @@ class AgentLoop:
     spending: Spending
     fallbacks: Fallbacks
     plan_mode: PlanMode
+    hooks: SessionHooks
     log_file: str = ""
     misses: list[CacheMiss] = field(default_factory=list)
     _usage: Usage = field(default_factory=Usage)
     _reply: Reply | None = None
     _told_reserve: bool = False  # that the reserve for the answer gave way was said in this turn
     _misplaced: int = 0  # replies of this turn with calls that something followed
+    _sent_on: bool = False  # by a Stop hook
     _doubted: bool = False  # a refusal without a reason was taken for one of length in this turn
 
     @property
@@ -128,6 +132,8 @@ class AgentLoop:
             message = await self._ask(iteration, "none" if limit else "auto")
             is_cut = message.ending is Ending.LENGTH
             if not message.tool_calls:
+                if not is_cut and not limit and await self._is_sent_on(message):
+                    continue
                 return Outcome.CUT if is_cut else Outcome.DONE
             if limit:
                 why = "limit of calls" if self.calls.is_spent else "no more tools in this turn"
@@ -146,6 +152,10 @@ class AgentLoop:
                 continue
             note = self._reply.note if self._reply is not None else ""
             await self.calls.answer_all(message, cut=is_cut, note=note)
+            if self.calls.stopped_by:
+                line = f"A hook ended the turn: {one_line(self.calls.stopped_by, 300)}"
+                await self.emit(Noticed(line, warning=True))
+                return Outcome.DONE
             await self._take_waiting()
         raise AssertionError  # the count never ends
 
@@ -160,19 +170,38 @@ class AgentLoop:
         while (waiting := self.waiting.next_in_turn) is not None:
             try:
                 outgoing = await self.attaching.outgoing(waiting.text)
+                ruling = await self.hooks.before_message(outgoing.text)
             except ChatError as error:
                 self.waiting.postpone(waiting)
                 await self.emit(Noticed(str(error), warning=True))
                 continue
             if waiting not in self.waiting:  # taken back while the user was asked about a file
                 continue
+            note = "\n\n".join(filter(None, (self.plan_mode.note, ruling.context)))
             said = self.conversation.add_user(
-                outgoing.text, self.plan_mode.note, outgoing.attachments, outgoing.files, in_turn=True
+                outgoing.text, note, outgoing.attachments, outgoing.files, in_turn=True
             )
             self.waiting.remove(waiting)
             await self.emit(Steered(said))
-            for line in outgoing.notices:
+            for line in (*ruling.lines, *outgoing.notices):
                 await self.emit(Noticed(line, warning=True))
+
+    async def _is_sent_on(self, answer: Message) -> bool:
+        """Ask the Stop hooks whether the turn may end; one that refuses sends the model on, once a turn."""
+        ruling = await self.hooks.before_stop(answer.text, is_sent_on=self._sent_on)
+        for line in ruling.lines:
+            await self.emit(Noticed(line, warning=True))
+        if not ruling.refuses or ruling.stops:
+            return False
+        why = one_line(ruling.reason, 300)
+        if self._sent_on:
+            await self.emit(Noticed(f"A Stop hook refused again, and the turn ends all the same: {why}"))
+            return False
+        self._sent_on = True
+        await self.emit(Noticed(f"A Stop hook sends the model on: {why}"))
+        said = self.conversation.add_user(f"[from a Stop hook] {ruling.reason}", in_turn=True)
+        await self.emit(Steered(said))
+        return True
 
     async def _announce_written_calls(self) -> None:
         """Say once a session why calls of tools that only read are asked about."""
@@ -233,6 +262,9 @@ class AgentLoop:
         for attempt in itertools.count():
             await self.planner.counts.count_long(self.conversation.recent, self.planner.setup.model)
             planned = await self._plan_below(advice.most, refused, tool_choice)
+            if planned.report.trimmed:
+                for line in await self.hooks.before_compact("auto"):
+                    await self.emit(Noticed(line))
             await self.emit(PromptPlanned(planned.report))
             await self._say_reserve(planned.report.reduced_reserve)
             if line := await self.spending.check(planned):

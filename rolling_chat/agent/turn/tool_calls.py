@@ -19,9 +19,11 @@ from typing import Protocol
 
 from rolling_chat.agent.conversation import Conversation
 from rolling_chat.agent.file_undo import keep_edit
+from rolling_chat.agent.hooks.session_hooks import Ruling
 from rolling_chat.agent.permissions import Permissions, asked_by, refused_by_user
 from rolling_chat.agent.turn.call_arguments import parse_arguments
 from rolling_chat.agent.turn.command_output import watch_output
+from rolling_chat.agent.turn.hooked_calls import HookedCalls, refused_by_hook, verdict_with
 from rolling_chat.agent.turn.sandboxing import Confinement, Sandboxing, repeated, stopped
 from rolling_chat.events import (
     Emit,
@@ -119,6 +121,7 @@ class CallRunner:
     tasks: Tasks | None = None
     asker: str = ""
     reply_id: str = ""
+    hooks: HookedCalls | None = None
     asking: asyncio.Lock = field(default_factory=asyncio.Lock)
     _seen: Counter[str] = field(default_factory=Counter)
     _taken: int = 0  # calls of this turn that were within the limits
@@ -129,6 +132,11 @@ class CallRunner:
     def usage(self) -> Usage:
         """The usage of the turn's tasks so far."""
         return self.tasks.usage if self.tasks is not None else Usage()
+
+    @property
+    def stopped_by(self) -> str:
+        """Why a hook ended the turn; empty while none did."""
+        return self.hooks.stopped_by if self.hooks is not None else ""
 
     @property
     def is_spent(self) -> bool:
@@ -153,6 +161,10 @@ class CallRunner:
             self._taken += len(group)
             await self._answer(group)
             _heed_stop()
+            if self.stopped_by:
+                for ended in self.refuse_rest("[not run: a hook ended the turn]", Ending.REFUSED):
+                    await self.emit(ended)
+                return
         beyond = len(calls) - most
         if beyond <= 0:
             return
@@ -221,11 +233,17 @@ class CallRunner:
         arguments = parse_arguments(call, tool, cut=attempt.cut)
         tool, arguments = _resolved(tool, arguments)
         detail = tool.describe(arguments)
+        ruling = await self.hooks.before(call, arguments) if self.hooks is not None else Ruling()
+        if ruling.refuses:
+            return refused_by_hook(ruling)
+        if ruling.changed_by:
+            arguments = ruling.arguments
+            detail = tool.describe(arguments)
         times = self._count(call, arguments)
         edit = await self._prepare(tool, arguments)
         confinement = await self.sandboxing.of_call(tool, detail, arguments)
         async with self.asking:  # one question at a time, in the order of the calls
-            refusal = await self._refusal(attempt, tool, detail, edit, confinement.remark)
+            refusal = await self._refusal(attempt, tool, detail, edit, confinement.remark, ruling=ruling)
         if refusal:
             return ToolResult(refusal, Ending.REFUSED)
         if times >= REPEATS:
@@ -238,6 +256,9 @@ class CallRunner:
                 result = await self._run_confined(attempt, tool, arguments, detail, confinement)
             else:
                 result = await self._make(edit)
+        if self.hooks is not None:
+            for note in await self.hooks.after(call, arguments, result, ruling):
+                result = self._with_note(call, result, note)
         return self._with_note(call, result, _repeated(times)) if times >= REPEATS else result
 
     async def _prepare(self, tool: Tool, arguments: JsonObject) -> PreparedEdit | None:
@@ -276,17 +297,28 @@ class CallRunner:
             return ToolResult(f"The change broke: {type(error).__name__}. Look at the files.", Ending.FAILED)
 
     async def _refusal(
-        self, attempt: _Attempt, tool: Tool, detail: str, edit: PreparedEdit | None, remark: str
+        self,
+        attempt: _Attempt,
+        tool: Tool,
+        detail: str,
+        edit: PreparedEdit | None,
+        remark: str,
+        *,
+        ruling: Ruling,
     ) -> str:
         """Return what the model reads if rules or user refuse the call; empty when it may run.
 
-        `remark` is shown beside the question.
+        `remark` is shown beside the question. `ruling` is that of the hooks.
         """
         call, doubtful = attempt.call, attempt.doubtful
         subject: Subject = detail if edit is None else edit.paths
         alone = () if edit is None else edit.exact_only(self.permissions.runtime.paths.own)
         verdict = self.permissions.verdict(
             tool, subject, is_edit=edit is not None, exact_only=alone, doubtful=doubtful
+        )
+        can_ask = self.permissions.listener.ask is not None
+        verdict = verdict_with(
+            verdict, ruling, subject, is_alone=bool(alone), doubtful=doubtful, can_ask=can_ask
         )
         if verdict == "allowed":
             return ""

@@ -78,8 +78,8 @@ class Shell(Protocol):
         """Copy `text`; return whether it reached the clipboard."""
         ...
 
-    def call_attention(self, line: str) -> None:
-        """Tell the user `line`, unless the terminal is looked at."""
+    def call_attention(self, line: str) -> bool:
+        """Tell the user `line`, unless the terminal is looked at; return whether it is not."""
         ...
 
     def fault(self, what: str, error: Exception) -> str:

@@ -210,7 +210,9 @@ class ChatScreen(ReaderScreen):
 
     def call_attention(self, line: str) -> None:
         """Tell the user `line` about this session, unless the terminal is looked at."""
-        cast("Shell", self.app).call_attention(f"{self.chat.session.info.title or 'new session'}: {line}")
+        session = self.chat.session
+        if cast("Shell", self.app).call_attention(f"{session.info.title or 'new session'}: {line}"):
+            session.hooks.notify(line)
 
     @on(Question.Answered)
     def _answered(self, event: Question.Answered) -> None:
@@ -446,6 +448,7 @@ class ChatScreen(ReaderScreen):
             spare_what_is_loaded()
             await self.chat.warm_up()
             spare_what_is_loaded()
+            self.chat.session.hooks.begin()
             await self.chat.remove_leftovers()
         except Exception as error:  # nothing has been asked for yet: the screen stays
             _log.warning("warming up failed", exc_info=error)

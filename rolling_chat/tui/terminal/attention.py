@@ -27,14 +27,15 @@ class Attention:
         self._environ = environ
         self._way = way
 
-    def call(self, line: str, *, has_focus: bool | None, idle_seconds: float) -> None:
-        """Tell the user `line`, unless the terminal is looked at.
+    def call(self, line: str, *, has_focus: bool | None, idle_seconds: float) -> bool:
+        """Tell the user `line`, unless the terminal is looked at; return whether it is not.
 
         `has_focus` is None where the terminal has not said so; then the time since the last key decides.
         """
         is_away = idle_seconds > _AWAY_SECONDS if has_focus is None else not has_focus
         if self._way != "off" and is_away:
             self._write(notification(line, self._environ) if self._way == "auto" else _BELL)
+        return is_away
 
 
 def notification(line: str, environ: Mapping[str, str]) -> str:
