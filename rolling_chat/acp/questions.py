@@ -35,10 +35,11 @@ from rolling_chat.events import (
 )
 from rolling_chat.messages import ToolCall
 from rolling_chat.permissions.rule_names import name_of_rule
-from rolling_chat.text import exact, one_line
+from rolling_chat.text import exact, one_line, printable
 
 _log = logging.getLogger("rolling_chat.acp")
 
+_MAX_TITLE = 4_000  # characters
 _LASTING = ((Permission.SESSION, "this session"), (Permission.FOLDER, "this folder"))
 
 
@@ -78,14 +79,13 @@ class Questions:
 
     async def ask_permission(self, request: PermissionRequest) -> PermissionAnswer:
         """Ask whether a call may run; whatever is no clear yes is a no."""
-        call, offers = request.call, _permission_offers(request)
+        call, title, offers = request.call, _title_of(request), _permission_offers(request)
         if call.id:
             await self._announced[call.id].wait()
             self._announced[call.id].clear()
-            known = self._ids[call.id]
-            answer = await self._ask(known, title_of(call), kind_of(call), self._shown(request), offers)
+            answer = await self._ask(self._ids[call.id], title, kind_of(call), self._shown(request), offers)
         else:  # it is no call of the model's
-            answer = await self._ask_alone(title_of(call), kind_of(call), self._shown(request), offers)
+            answer = await self._ask_alone(title, kind_of(call), self._shown(request), offers)
         permission = next((one for one in Permission if one.value == answer), Permission.NO)
         if permission in (Permission.SESSION, Permission.FOLDER) and request.rule is None:
             permission = Permission.NO  # it was not offered
@@ -168,6 +168,18 @@ class Questions:
         _log.info("a question was canceled")
         self._ask_stop()
         return ""
+
+
+def _title_of(request: PermissionRequest) -> str:
+    """Return the question on one line: some clients show no more of it, so the whole of a command is in it."""
+    name = request.call.name
+    if request.is_diff:
+        return title_of(request.call)
+    done = printable(request.detail, _MAX_TITLE)
+    plain = f"Allow {name}?"
+    if not request.title or request.title.startswith(plain):
+        return f"{name}: {done}{exact(request.title.removeprefix(plain))}"
+    return f"{exact(one_line(request.title))} {done}"
 
 
 def _permission_offers(request: PermissionRequest) -> list[Offer]:

@@ -93,7 +93,8 @@ async def test_whatever_is_no_clear_yes_runs_nothing(
 async def test_what_could_be_overlooked_is_shown_as_a_code(
     start: Start, server: OpenAIServer, folder: Path
 ) -> None:
-    server.then(Reply(calls=(Call("run_command", '{"command": "ls \\u202e; echo ```"}'),)), Reply("done"))
+    call = Call("run_command", '{"command": "ls \\u202e; echo ```\\nrm -rf x"}')
+    server.then(Reply(calls=(call,)), Reply("done"))
 
     async def refuse(asked: ToolCallUpdate, offers: list[PermissionOption]) -> RequestPermissionResponse:
         return chosen("no")
@@ -103,7 +104,8 @@ async def test_what_could_be_overlooked_is_shown_as_a_code(
         session = await client.new(folder)
         await client.agent.prompt(session_id=session, prompt=[text_block("go")])
         ((asked, offers),) = client.editor.questions
-        assert asked.content[0].content.text == "````\nls <U+202E>; echo ```\n````"
+        assert asked.content[0].content.text == "````\nls <U+202E>; echo ```\nrm -rf x\n````"
+        assert asked.title.startswith("run_command: ls <U+202E>; echo ```␊rm -rf x")
         assert "exactly this command" in offers[1].name
 
 
