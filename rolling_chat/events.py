@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import Path
 from typing import TypeAlias
 
 from rolling_chat.context.report import PromptReport
@@ -94,6 +95,10 @@ class SpendingQuestion:
 
 
 AskSpending: TypeAlias = Callable[[SpendingQuestion], Awaitable[bool]]
+
+
+ReadUnsaved: TypeAlias = Callable[[Path], Awaitable[str | None]]
+"""Returns the text of a file as an editor has it with changes that are not saved; None for any other file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,7 +267,8 @@ class Listener:
 
     `ask` is asked for permission, None refuses what needs it; `ask_attachment` is asked about mentioned
     files, None refuses those outside the folder and attaches large ones; `ask_spending` is asked before a
-    limit of cost is passed, None sends nothing more. `on_older` gets the messages that
+    limit of cost is passed, None sends nothing more. `unsaved` knows the files that the user has open in an
+    editor, None where there is none. `on_older` gets the messages that
     are read above the newest ones of a long session, `on_summary` learns when a summary is being made.
     `on_server` gets a line about an MCP server, empty where only the tools that it offers have changed.
     """
@@ -270,6 +276,7 @@ class Listener:
     ask: AskPermission | None = None
     ask_attachment: AskAttachment | None = None
     ask_spending: AskSpending | None = None
+    unsaved: ReadUnsaved | None = None
     on_older: Callable[[Sequence[Message]], None] | None = None
     on_summary: Callable[[SummaryEvent], None] | None = None
     on_server: Callable[[str], None] | None = None

@@ -56,6 +56,7 @@ class ClientAgent(Agent):
         self._opener = opener
         self._client: Client | None = None
         self._sessions: dict[str, ClientSession] = {}
+        self._has_buffers = False
         self._opening: dict[str, asyncio.Lock] = {}
 
     def on_connect(self, conn: Client) -> None:
@@ -70,6 +71,8 @@ class ClientAgent(Agent):
         **_: Any,
     ) -> InitializeResponse:
         """Say what this agent can do."""
+        fs = client_capabilities.fs if client_capabilities is not None else None
+        self._has_buffers = bool(fs is not None and fs.read_text_file)
         name = f"{client_info.name} {client_info.version}" if client_info is not None else "a client"
         _log.info("%s speaks version %s of the protocol", one_line(name, 80), protocol_version)
         sessions = SessionCapabilities(
@@ -232,7 +235,7 @@ class ClientAgent(Agent):
         assert self._client is not None
         chat = await asyncio.to_thread(partial(self._opener.open, cwd, resume, forked=forked))
         models = await asyncio.to_thread(chat.list_models)
-        session = ClientSession(chat, self._client, models)
+        session = ClientSession(chat, self._client, models, has_buffers=self._has_buffers)
         self._sessions[session.id] = session
         return session
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import os
 import re
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
@@ -22,6 +23,7 @@ from acp.schema import (
 )
 
 from rolling_chat.agent import ChatError, GivenText
+from rolling_chat.events import ReadUnsaved
 from rolling_chat.mentions import MARK, Mention, without_marks
 from rolling_chat.pictures import read_header
 from rolling_chat.text import one_line
@@ -54,29 +56,57 @@ class Said:
         """Add a word that stands by itself."""
         self.text += ("" if not self.text or self.text[-1].isspace() else " ") + word + " "
 
+    def add_given(self, given: GivenText) -> None:
+        """Add a text that came along, and the word that names it."""
+        self.given.append(given)
+        self.add_word(given.name)
 
-async def read_prompt(blocks: Sequence[Block], folder: Path, keep_picture: KeepPicture) -> Said:
-    """Return what the blocks of a prompt say. Raises ChatError for what cannot be sent.
 
-    Nothing is read yet: a link becomes a mention, which goes the way of every mention.
-    """
-    said = Said()
-    for block in blocks:
-        match block:
-            case TextContentBlock():
-                said.add(block.text)
-            case ResourceContentBlock():
-                _add_link(said, block, folder)
-            case EmbeddedResourceContentBlock(resource=TextResourceContents() as resource):
-                _add_text(said, resource, folder)
-            case EmbeddedResourceContentBlock(resource=BlobResourceContents() as resource):
-                said.add_word(await _kept(resource.blob, resource.uri, keep_picture))
-            case ImageContentBlock():
-                said.add_word(await _kept(block.data, block.uri or "the picture", keep_picture))
-            case AudioContentBlock():
-                raise ChatError("Not sent: Rolling Chat takes no audio.")
-    said.text = said.text.rstrip(" ")
-    return said
+@dataclass(frozen=True, slots=True)
+class PromptReader:
+    """Reads prompts in a folder; `unsaved` knows the files that the client has not saved, if it is asked."""
+
+    folder: Path
+    keep_picture: KeepPicture
+    unsaved: ReadUnsaved | None
+
+    async def read(self, blocks: Sequence[Block]) -> Said:
+        """Return what the blocks of a prompt say. Raises ChatError for what cannot be sent.
+
+        Files are not read yet: a link becomes a mention, which goes the way of every mention.
+        """
+        said = Said()
+        for block in blocks:
+            match block:
+                case TextContentBlock():
+                    said.add(block.text)
+                case ResourceContentBlock():
+                    await self._add_link(said, block)
+                case EmbeddedResourceContentBlock(resource=TextResourceContents() as resource):
+                    _add_text(said, resource, self.folder)
+                case EmbeddedResourceContentBlock(resource=BlobResourceContents() as resource):
+                    said.add_word(await _kept(resource.blob, resource.uri, self.keep_picture))
+                case ImageContentBlock():
+                    said.add_word(await _kept(block.data, block.uri or "the picture", self.keep_picture))
+                case AudioContentBlock():
+                    raise ChatError("Not sent: Rolling Chat takes no audio.")
+        said.text = said.text.rstrip(" ")
+        return said
+
+    async def _add_link(self, said: Said, link: ResourceContentBlock) -> None:
+        mention = mention_of(link.uri, self.folder)
+        if mention is None:
+            name, address = (without_marks(one_line(text, _LONGEST_NAME)) for text in (link.name, link.uri))
+            said.add_word(f"{name} <{address}>" if name and name != address else f"<{address}>")
+            return
+        path = self.folder / mention.path
+        unsaved = await self.unsaved(path) if self.unsaved and path.is_relative_to(self.folder) else None
+        if unsaved is None:
+            said.add_word(f"{MARK}{mention.spelled}")
+            return
+        lines = unsaved.splitlines(keepends=True)
+        text = "".join(lines[max(0, mention.first - 1) : mention.last or None])
+        said.add_given(GivenText(mention, mention.path, _what(mention), text))
 
 
 def mention_of(uri: str, folder: Path) -> Mention | None:
@@ -87,7 +117,7 @@ def mention_of(uri: str, folder: Path) -> Mention | None:
         return None
     if parts.scheme != "file" or parts.netloc not in ("", "localhost"):
         return None
-    path = Path(url2pathname(unquote(parts.path, errors="surrogateescape")))
+    path = Path(os.path.normpath(url2pathname(unquote(parts.path, errors="surrogateescape"))))
     named = str(path.relative_to(folder)) if path.is_relative_to(folder) else str(path)
     lines = _LINES.fullmatch(parts.fragment)
     if lines is None or not int(lines[1]):
@@ -96,27 +126,19 @@ def mention_of(uri: str, folder: Path) -> Mention | None:
     return Mention(named, first, max(first, int(lines[2] or first)))
 
 
-def _add_link(said: Said, link: ResourceContentBlock, folder: Path) -> None:
-    mention = mention_of(link.uri, folder)
-    if mention is not None:
-        said.add_word(f"{MARK}{mention.spelled}")
-        return
-    name, address = (without_marks(one_line(text, _LONGEST_NAME)) for text in (link.name, link.uri))
-    said.add_word(f"{name} <{address}>" if name and name != address else f"<{address}>")
-
-
 def _add_text(said: Said, resource: TextResourceContents, folder: Path) -> None:
     mention = mention_of(resource.uri, folder)
-    if mention is None:
-        name = without_marks(one_line(resource.uri, _LONGEST_NAME)) or "text"
-        mention, what = Mention(name), "text"
-    elif mention.first:
-        what = f"lines {mention.first}-{mention.last} of a file"
-    else:
-        what = "file, as the editor has it"
-    given = GivenText(mention, mention.path, what, resource.text)
-    said.given.append(given)
-    said.add_word(given.name)
+    if mention is not None:
+        said.add_given(GivenText(mention, mention.path, _what(mention), resource.text))
+        return
+    mention = Mention(without_marks(one_line(resource.uri, _LONGEST_NAME)) or "text")
+    said.add_given(GivenText(mention, mention.path, "text", resource.text))
+
+
+def _what(mention: Mention) -> str:
+    """Return what of a file a text is that comes from an editor."""
+    lines = f"lines {mention.first}-{mention.last} of a file" if mention.first else "file"
+    return f"{lines}, as the editor has it,"
 
 
 async def _kept(data: str, name: str, keep_picture: KeepPicture) -> str:

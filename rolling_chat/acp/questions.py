@@ -171,7 +171,7 @@ class Questions:
 
 
 def _title_of(request: PermissionRequest) -> str:
-    """Return the question on one line: some clients show no more of it, so the whole of a command is in it."""
+    """Return the question on one line, a command whole: some clients show no more of it."""
     name = request.call.name
     if request.is_diff:
         return title_of(request.call)

@@ -20,9 +20,10 @@ from acp.schema import (
     StopReason,
 )
 
+from rolling_chat.acp.buffers import Buffers
 from rolling_chat.acp.commands import ClientCommands, available_commands
 from rolling_chat.acp.options import Options, modes_of, options_of, set_mode, set_option, values_of
-from rolling_chat.acp.prompts import Block, read_prompt
+from rolling_chat.acp.prompts import Block, PromptReader
 from rolling_chat.acp.questions import Questions
 from rolling_chat.acp.times import as_iso
 from rolling_chat.acp.turns import Turns
@@ -50,7 +51,9 @@ class _Told:
 class ClientSession:
     """Runs the prompts of one open session, one at a time."""
 
-    def __init__(self, chat: Chat, client: Client, models: Sequence[ListedModel]) -> None:
+    def __init__(
+        self, chat: Chat, client: Client, models: Sequence[ListedModel], *, has_buffers: bool
+    ) -> None:
         self.chat = chat
         self.id = chat.session.info.id
         self._client = client
@@ -63,6 +66,8 @@ class ClientSession:
         chat.listener.ask = questions.ask_permission
         chat.listener.ask_attachment = questions.ask_attachment
         chat.listener.ask_spending = questions.ask_spending
+        if has_buffers:
+            chat.listener.unsaved = Buffers(client, self.id).unsaved
         self._turns = Turns(chat, questions, self.send, self.sync)
         self._commands = ClientCommands(chat, questions, self._turns, self.send)
 
@@ -162,7 +167,10 @@ class ClientSession:
 
     async def _answer(self, blocks: Sequence[Block]) -> StopReason:
         try:
-            said = await read_prompt(blocks, self.chat.trust.folder, self.chat.session.mentions.keep_picture)
+            reader = PromptReader(
+                self.chat.trust.folder, self.chat.session.mentions.keep_picture, self.chat.listener.unsaved
+            )
+            said = await reader.read(blocks)
             await self._say_notices()
             command = parse(said.text) if not said.given else None
             if command is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
@@ -59,7 +59,8 @@ class ToolContext:
     empty if it was too large, GONE if it deleted it, None if it never did. `on_output` is called with what a
     command writes, as it comes. `opens` says of an address that a rule of the user's names it whole.
     `sandbox` confines commands, None for none. `session` is the id of the session that calls. `run_task` has
-    a second agent do a task, None where nobody can. `skills` are those that the call may use.
+    a second agent do a task, None where nobody can. `skills` are those that the call may use. `unsaved` are
+    texts of files, by resolved path, as an editor has them with changes that are not saved.
     """
 
     folder: Path
@@ -73,6 +74,7 @@ class ToolContext:
     session: str = ""
     run_task: RunTask | None = None
     skills: Skills | None = None
+    unsaved: Mapping[Path, str] = field(default_factory=dict)
 
     def knows(self, path: Path, sha256: str) -> bool:
         """Return whether this branch has read or written all of a file as it is now."""

@@ -6,12 +6,13 @@ import asyncio
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from io import BufferedReader, BytesIO
 from pathlib import Path
 from typing import BinaryIO
 
 from rolling_chat.messages import FileTouch, Json, JsonObject
 from rolling_chat.tools.base import ToolContext, ToolError, ToolResult, function_schema, read_count, read_text
-from rolling_chat.tools.confine import open_inside, relative_name, resolve_file
+from rolling_chat.tools.confine import open_inside, relative_name, resolve_file, resolve_parent
 from rolling_chat.tools.decoding import MAX_RESULT_BYTES, binary_kind, decode, encoding_of
 from rolling_chat.tools.hashing import FileHash
 
@@ -86,13 +87,31 @@ class Selection:
 
 
 def _read(path: str, start: int, end: int | None, context: ToolContext) -> ToolResult:
-    resolved = resolve_file(path, context)
-    with open_inside(resolved, context) as file:
+    unsaved = _unsaved(path, context)
+    resolved, file = unsaved or _opened(path, context)
+    with file:
         selection, touched = select_lines(file, resolved, start, end, context)
-    text, is_cut = _present(selection, relative_name(resolved, context), start)
+    name = relative_name(resolved, context)
+    text, is_cut = _present(selection, name, start)
     if is_cut:
         touched = replace(touched, action="read in part")
+    if unsaved:
+        text = f"[{name} as the user has it in an editor, with changes that are not saved]\n{text}"
     return ToolResult(text, files=(touched,))
+
+
+def _opened(path: str, context: ToolContext) -> tuple[Path, BinaryIO]:
+    resolved = resolve_file(path, context)
+    return resolved, open_inside(resolved, context)
+
+
+def _unsaved(path: str, context: ToolContext) -> tuple[Path, BinaryIO] | None:
+    """Return a file as an editor has it, if it is not saved there; it need not be on disk yet."""
+    if not context.unsaved:
+        return None
+    resolved = resolve_parent(path, context).resolve()
+    text = context.unsaved.get(resolved)
+    return None if text is None else (resolved, BufferedReader(BytesIO(text.encode("utf-8", "replace"))))
 
 
 def select_lines(

@@ -18,6 +18,7 @@ from acp.schema import (
     Implementation,
     InitializeResponse,
     PermissionOption,
+    ReadTextFileResponse,
     RequestPermissionResponse,
     ToolCallUpdate,
 )
@@ -46,6 +47,8 @@ class Editor:
         self.updates: list[tuple[str, Any]] = []
         self.questions: list[tuple[ToolCallUpdate, list[PermissionOption]]] = []
         self.answer: Answer = say_once
+        self.buffers: dict[str, str] = {}  # what is open, by path
+        self.asked_for: list[str] = []
         self._came = asyncio.Condition()
 
     async def session_update(self, session_id: str, update: Any, **_: Any) -> None:
@@ -60,6 +63,12 @@ class Editor:
         async with self._came:
             self._came.notify_all()
         return await self.answer(tool_call, options)
+
+    async def read_text_file(self, session_id: str, path: str, **_: Any) -> ReadTextFileResponse:
+        self.asked_for.append(path)
+        if path in self.buffers:
+            return ReadTextFileResponse(content=self.buffers[path])
+        raise RequestError.resource_not_found(path)
 
     def on_connect(self, _conn: Any) -> None:
         pass

@@ -12,9 +12,10 @@ import json
 import logging
 import time
 from collections import Counter, deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from pathlib import Path
 from typing import Protocol
 
 from rolling_chat.agent.conversation import Conversation
@@ -25,6 +26,7 @@ from rolling_chat.agent.turn.call_arguments import parse_arguments
 from rolling_chat.agent.turn.command_output import watch_output
 from rolling_chat.agent.turn.hooked_calls import HookedCalls, refused_by_hook, verdict_with
 from rolling_chat.agent.turn.sandboxing import Confinement, Sandboxing, repeated, stopped
+from rolling_chat.agent.turn.unsaved import find_unsaved
 from rolling_chat.events import (
     Emit,
     Noticed,
@@ -83,7 +85,7 @@ class _Attempt:
     """One call of the reply that is being answered, the one at `index`, and how far it has come.
 
     `cut`: the reply reached its output limit, and this call may be half of one. `doubtful`: the model wrote
-    the call as text, unasked, and may have meant to quote it.
+    the call as text, unasked, and may have meant to quote it. `unsaved` are texts that only an editor has.
     """
 
     call: ToolCall
@@ -91,6 +93,7 @@ class _Attempt:
     cut: bool
     doubtful: bool
     note: str = ""
+    unsaved: Mapping[Path, str] = field(default_factory=dict)
     started: float = field(default_factory=time.monotonic)
     is_running: bool = False
     result: ToolResult | None = None
@@ -240,6 +243,7 @@ class CallRunner:
             arguments = ruling.arguments
             detail = tool.describe(arguments)
         times = self._count(call, arguments)
+        attempt.unsaved = await find_unsaved(self.permissions.listener.unsaved, tool, arguments, self.context)
         edit = await self._prepare(tool, arguments)
         confinement = await self.sandboxing.of_call(tool, detail, arguments)
         async with self.asking:  # one question at a time, in the order of the calls
@@ -392,7 +396,10 @@ class CallRunner:
         run_task = partial(self.tasks.run, call, attempt.index) if self.tasks is not None else None
         try:
             async with watch_output(call, self.emit) as watch:
-                context = replace(self.context, on_output=watch.hear, sandbox=sandbox, run_task=run_task)
+                context = replace(
+                    self.context, on_output=watch.hear, sandbox=sandbox, run_task=run_task,
+                    unsaved=attempt.unsaved,
+                )  # fmt: skip
                 return await tool.run(arguments, context)
         except ToolError as error:
             return ToolResult(str(error), Ending.FAILED)
