@@ -34,10 +34,8 @@ async def _run(context: CommandContext, _argument: str) -> None:
             f"The summary has the line of r{line.index} from the next request on; /compact undo goes back."
         )
         return
-    messages = context.chat.session.messages
-    if 0 < line.index <= len(messages):
-        context.show_message(messages[line.index - 1].id, line.names[0])
-        context.say(f"r{line.index} is in no summary; /pin r{line.index} keeps it in the prompt.")
+    context.show_message(line.message_id, line.names[0])
+    context.say(f"r{line.index} is in no summary; /pin r{line.index} keeps it in the prompt.")
 
 
 async def pick_line(context: CommandContext, title: str, lines: Sequence[LeftOutLine]) -> LeftOutLine | None:

@@ -26,6 +26,7 @@ from rolling_chat.messages import Ending, Message
 
 # What a summary keeps of a message, in characters, and of an error.
 _ASKED, _ANSWERED, _ERROR = 300, 400, 200
+_SAID = 20_000  # of a message, to be searched for names that were used later
 _MAX_ERRORS = 12
 _MAX_LINE = 2_000
 
@@ -84,7 +85,7 @@ def extract(
     notes, calls, said = _Notes(read_sections(previous)), dict[str, str](), list[str]()
     for message in messages:
         _take(notes, message, calls)
-        said.append(message.text if message.role in ("user", "assistant") else "")
+        said.append(message.text[:_SAID] if message.role in ("user", "assistant") else "")
     for line in [line for lines in notes.errors.values() for line in lines][-_MAX_ERRORS:]:
         notes.add(OPEN, line)
     used = names_used("\n".join((previous, *said)), texts_of(later))

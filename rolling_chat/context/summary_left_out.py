@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rolling_chat.context.count_memo import CountText
 from rolling_chat.context.summary_grounding import Source, names_in, names_used, plain_name, specificity
@@ -33,6 +33,7 @@ class LeftOutLine:
     role: str
     line: str
     names: tuple[str, ...]
+    message_id: str = ""
 
 
 def left_out(
@@ -59,9 +60,8 @@ def left_out(
             ]
             if names:
                 line = shortened(sentence, _LINE, Worth(frozenset(map(plain_name, names))))
-                found.append(
-                    (_rank(message.role, names, used), LeftOutLine(index, message.role, line, (*names,)))
-                )
+                left = LeftOutLine(index, message.role, line, (*names,), message.id)
+                found.append((_rank(message.role, names, used), left))
     found.sort(key=lambda pair: (-pair[0], -pair[1].index))
     return list(_each_name_once(line for _, line in found))
 
@@ -129,6 +129,6 @@ def _each_name_once(lines: Iterable[LeftOutLine]) -> Iterator[LeftOutLine]:
         if new:
             seen.update(map(plain_name, new))
             count += 1
-            yield LeftOutLine(line.index, line.role, line.line, new)
+            yield replace(line, names=new)
             if count == MAX_LINES:
                 return

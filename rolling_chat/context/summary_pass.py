@@ -46,6 +46,7 @@ MAX_LATER = 60
 """Of the messages after those that are summarized, so many tell what was needed again."""
 
 _LATER_CHARS = 4_000
+_PART = 20_000  # characters of a message that are searched for names that were used later
 _COMPLETED = 160  # characters of a sentence that is taken over word for word
 _SENTENCE = re.compile(r"[^\n]+?(?:[.!?](?=\s)|[。！？]|\n|\Z)")
 _LABEL = re.compile(r"^(?:User|Assistant): ")
@@ -90,7 +91,7 @@ class SummaryPass:
         """
         options, old = self.options, read_sections(summary)
         source = Source("\n".join((chunk.text, summary, options.focus)))
-        used = names_used(f"{summary}\n{chunk.text}", self.later)
+        used = names_used("\n".join((summary, *(part[:_PART] for part in chunk.parts))), self.later)
         expected = expect(chunk.said, options.max_tokens, used)
         touched = frozenset(content_stems(chunk.text))
         prompt = self.wording(summary, chunk.text, options)

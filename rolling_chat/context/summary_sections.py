@@ -56,6 +56,8 @@ _NOTHING = re.compile(
     r"|aucune?|nada|ninguno)?(?: (?:yet|so far|at the moment|here|mentioned|specified|open))?[\W_]*",
     re.IGNORECASE,
 )
+_ASKED = re.compile(r"(?:the )?users? (?:ask|want|request|would like|need)", re.IGNORECASE)
+_DECIDED = re.compile(r"\b(?:decided|decision|agreed|plan(?:s|ned|ning)? to)\b", re.IGNORECASE)
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])")
 
 _LONG = 240  # characters of a line: longer ones are taken apart, and shortened first
@@ -89,8 +91,13 @@ class Sections:
     lines: dict[str, list[str]] = field(default_factory=dict)
 
     def add(self, heading: str, line: str) -> None:
-        """Add a line, unless it says nothing or stands there already."""
-        lines = self.lines.setdefault(heading, [])
+        """Add a line, unless it says nothing or stands there already; what it says again and again, once.
+
+        A heading in front of it is taken off: whoever reads the summary again would take it for one.
+        """
+        lines, line = self.lines.setdefault(heading, []), _without_loop(" ".join(line.split()))
+        while (headed := _heading_of(line))[0]:
+            line = headed[1]
         if not _NOTHING.fullmatch(line) and fold(line) not in map(fold, lines):
             lines.append(line)
 
@@ -123,19 +130,26 @@ def read_sections(text: str) -> Sections:
     Paragraphs are taken apart into sentences; what is said twice, in a loop, or says nothing is left out.
     """
     sections, heading = Sections(), NO_HEADING
-    for raw in text.splitlines()[: _MAX_LINES * 4]:
+    for raw in text.split("\n", _MAX_LINES * 4)[: _MAX_LINES * 4]:
         line = raw.strip()
         named, rest = _heading_of(line)
         if named:
             heading = named
             sections.lines.setdefault(heading, [])
             line = rest
-        elif heading:
-            line = _BULLET.sub("", line)
-        for part in _parts(line):
+        bare = _BULLET.sub("", line)
+        # a list without headings is sorted by rule
+        of = heading or (NO_HEADING if bare == line else _heading_by_rule(bare))
+        for part in _parts(bare if of else line):
             if sum(map(len, sections.lines.values())) < _MAX_LINES:
-                sections.add(heading, part)
+                sections.add(of, part)
     return sections
+
+
+def _heading_by_rule(line: str) -> str:
+    if _ASKED.match(line):
+        return TASK
+    return DECISIONS if _DECIDED.search(line) else FACTS
 
 
 def extended(old: Sections, new: Sections, touched: Iterable[str]) -> Sections:
@@ -222,16 +236,23 @@ def _heading_of(line: str) -> tuple[str, str]:
 
 
 def _parts(line: str) -> Iterator[str]:
-    """A line, or its sentences if it is a long one; nothing of what goes in a loop."""
+    """A line, or its sentences if it is a long one."""
     if len(line) <= _LONG:
-        yield from () if not line or _is_loop(line) else (line,)
+        yield line
         return
     for sentence in _SENTENCE_END.split(line):
         short = sentence.strip()
-        if len(short) > _MAX_LINE:
-            short = f"{short[: _MAX_LINE - 1].rstrip()}…"
-        if short and not _is_loop(short):
-            yield short
+        yield short if len(short) <= _MAX_LINE else f"{short[: _MAX_LINE - 1].rstrip()}…"
+
+
+def _without_loop(line: str) -> str:
+    """A line; of one that goes in a loop each sentence once, and each word once if that goes on in a loop."""
+    if _is_loop(line):
+        line = " ".join(dict.fromkeys(_SENTENCE_END.split(line)))
+    if not _is_loop(line):
+        return line
+    words = list(dict.fromkeys(word.rstrip(".,;…") for word in line.split()))
+    return " ".join(words) if len(words) > 1 else ""
 
 
 def _is_loop(line: str) -> bool:

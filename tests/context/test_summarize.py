@@ -143,10 +143,10 @@ def test_without_a_model_the_summary_is_extracted_word_for_word() -> None:
     assert summary.splitlines() == [
         "Task:",
         "- Why does the lexer drop trailing tabs? Look at src/lexer.py.",
-        "- " + ("Please do so. " + "And keep the tests green, they matter. " * 7).strip(),
+        "- Please do so. And keep the tests green, they matter.",
         "Facts:",
         "- Because strip() on line 88 takes tabs too. Use rstrip with a newline.",
-        "- " + ("Done. " + "It now strips newlines only. " * 13).strip(),
+        "- Done. It now strips newlines only.",
         "Files:",
         "- src/lexer.py (read_file)",
         "Open:",

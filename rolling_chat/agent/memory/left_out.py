@@ -56,6 +56,11 @@ def put_back(summary: str, line: LeftOutLine, cap: int, model: str) -> str:
     return longer
 
 
+def is_there(conversation: Conversation, line: LeftOutLine) -> bool:
+    """Return whether the message of a line is still where it was: the branch may be another one by now."""
+    return (line.index, line.message_id) in ((index, one.id) for index, one in _newest(conversation))
+
+
 def _newest(conversation: Conversation) -> Indexed:
     """The newest messages that were read, by their index in the prompt: the system message has index 0."""
     newest = conversation.recent[-_MAX_MESSAGES:]

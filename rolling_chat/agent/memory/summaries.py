@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 from rolling_chat.agent.errors import ChatError, in_words
 from rolling_chat.agent.hooks.answers import Trigger
-from rolling_chat.agent.memory.left_out import left_out_of, lost_lines, put_back
+from rolling_chat.agent.memory.left_out import is_there, left_out_of, lost_lines, put_back
 from rolling_chat.agent.memory.proposal import Proposal, refused_line
 from rolling_chat.agent.memory.summarizer import Summarizer, SummarySource
 from rolling_chat.agent.models import address_of
@@ -245,8 +245,8 @@ class Summaries:
     def put_back(self, line: LeftOutLine) -> None:
         """Add a line to the summary from the next request on. Raises ChatError where it does not fit."""
         current = self.current
-        if current is None:
-            raise ChatError("There is no summary to put the line into.")
+        if current is None or not is_there(self._state.conversation, line):
+            raise ChatError("The conversation has gone another way meanwhile: ask for what was lost again.")
         self._publish_edited(current, self._longer(current.text, line))
 
     def _longer(self, text: str, line: LeftOutLine) -> str:

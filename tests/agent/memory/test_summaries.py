@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -664,3 +665,108 @@ async def test_where_no_model_may_be_asked_what_is_due_is_extracted(summarizing:
     assert provider.asked == []
     assert chat.session.summaries.current is not None
     assert chat.session.summaries.current.made_by == "extract"
+
+
+# -- races and kills
+
+KILLED = """
+import asyncio, sys
+from pathlib import Path
+from rolling_chat.agent import Chat
+from rolling_chat.settings.schema import ContextSettings, Settings
+from tests.agent.memory.test_summaries import Summarizing, talk
+from tests.support.agent import make_runtime
+
+async def main():
+    settings = Settings(context=ContextSettings(enabled=True, max_history_tokens=2_000))
+    provider = Summarizing(summaries=("They talked of the lexer.", asyncio.Event()))
+    chat = Chat.open(make_runtime(Path(sys.argv[1]), provider, settings=settings))
+    while len(provider.asked) < 2:
+        await talk(chat, 1, settle=False)
+        await asyncio.sleep(0)
+    print("asked", flush=True)
+    await asyncio.Event().wait()
+
+asyncio.run(main())
+"""
+
+
+async def test_a_kill_while_a_summary_is_being_made_leaves_the_one_before_and_it_is_made_again(
+    summarizing: Opened, tmp_path: Path
+) -> None:
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", KILLED, str(tmp_path),
+        cwd=Path(__file__).parents[3], stdout=asyncio.subprocess.PIPE,
+    )  # fmt: skip
+    assert process.stdout is not None
+    assert await process.stdout.readline() == b"asked\n"
+    process.kill()
+    await process.wait()
+    chat, runtime, _ = summarizing("They went on about the parser.")
+    chat.close()
+    opened = Chat.open(runtime, session=min(runtime.store.sessions(), key=lambda info: info.created_at))
+    assert opened.session.holder == ""
+    assert generations(opened, runtime) == [1]
+    before = opened.session.summaries.current
+    assert before is not None
+    await talk(opened, 4)
+    after = opened.session.summaries.current
+    assert after is not None
+    assert after.generation > 1
+    assert after.text.startswith(f"{before.text}\nThey went on about the parser.")
+    assert_well_formed(opened, runtime)
+
+
+async def test_a_line_of_what_was_lost_is_not_put_into_another_branch(summarizing: Opened) -> None:
+    chat, _, provider = summarizing()
+    provider.scripts = [says(f"{PAGE} See src/part_{at}.py.") for at in range(8)]
+    await talk(chat, 8)
+    line = (await chat.session.summaries.lost(chat.session.preview.report()))[-1]
+    chat.session.history.rewind(chat.session.messages[line.index - 2].id)
+    await talk(chat, 1)
+    with pytest.raises(ChatError, match="another way"):
+        chat.session.summaries.put_back(line)
+
+
+async def test_a_line_is_not_put_in_while_a_turn_runs_nor_from_a_second_process(
+    summarizing: Opened,
+) -> None:
+    chat, runtime, provider = summarizing()
+    provider.scripts = [says(f"{PAGE} See src/part_{at}.py.") for at in range(8)]
+    await talk(chat, 8)
+    report = chat.session.preview.report()
+    line = (await chat.session.summaries.lost(report))[0]
+    before = chat.session.summaries.current
+    turn = chat.send("And?")
+    await anext(turn)
+    with pytest.raises(ChatError):
+        chat.session.summaries.put_back(line)
+    chat.stop()
+    async for _ in turn:
+        pass
+    other = replace(runtime, store=SessionStore.open(runtime.paths.database))
+    follower = Chat.open(other, session=runtime.store.session(chat.session.info.id))
+    with pytest.raises(ChatError, match="open in another terminal"):
+        follower.session.summaries.put_back(line)
+    follower.close()
+    other.store.close()
+    assert chat.session.summaries.current == before
+    chat.session.summaries.put_back(line)
+    assert line.names[0] in chat.session.summaries.current.text
+
+
+async def test_a_fork_has_the_line_that_was_put_in_and_undo_takes_it_out_of_one_alone(
+    summarizing: Opened,
+) -> None:
+    chat, runtime, provider = summarizing()
+    provider.scripts = [says(f"{PAGE} See src/part_{at}.py.") for at in range(8)]
+    await talk(chat, 8)
+    original = chat.session.info.id
+    chat.session.summaries.put_back((await chat.session.summaries.lost(chat.session.preview.report()))[0])
+    longer = chat.session.summaries.current
+    assert longer is not None
+    chat.fork()
+    assert chat.session.summaries.current == longer
+    chat.session.summaries.undo()
+    assert chat.session.summaries.current.text != longer.text
+    assert runtime.store.summary(original).text == longer.text
