@@ -19,6 +19,7 @@ from rolling_chat.agent.retention import delete_old_sessions
 from rolling_chat.agent.runtime import Runtime
 from rolling_chat.agent.saved_sessions import SavedSessions
 from rolling_chat.agent.session import Session
+from rolling_chat.agent.telemetry import MISSING, TurnTrace, is_installed
 from rolling_chat.agent.turn.attaching import Insertion
 from rolling_chat.agent.turn.running import EventQueue, RunningTurn
 from rolling_chat.agent.turn.waiting import WaitingMessages
@@ -101,6 +102,8 @@ class Chat:
                 model=choice.model, address=choice.address, rolling=is_rolling, model_line=choice.line,
             )  # fmt: skip
             opened.notices.extend(settings.warnings)
+            if settings.telemetry.endpoint and not is_installed():
+                opened.notices.append(MISSING)
             files, now = runtime.paths.attachments_dir, runtime.clock()
             deleted = delete_old_sessions(
                 runtime.store, settings.sessions.keep_days, now, files, spare=session.id
@@ -271,6 +274,7 @@ class Chat:
         await self.session.summaries.stop()
         await self.session.servers.stop()
         await self.session.hooks.stop()
+        await in_background(self._runtime.close_telemetry)
         await self._runtime.provider.close()
 
     def close(self) -> None:
@@ -301,6 +305,7 @@ class Chat:
         turn = self._turn = RunningTurn(session.turn_loop(events.put, self.waiting), events)
         session.gate.idle.clear()
         session.summarizer.yield_to_turn()
+        trace: TurnTrace | None = None
         try:
             if said is not None:
                 yield said
@@ -308,7 +313,10 @@ class Chat:
                 yield Noticed(news)
             for line in (*moved, *session.take_news(), *notices):
                 yield Noticed(line, warning=True)
+            trace = await self._tracing(session)
             async for event in turn.events():
+                if trace is not None:
+                    trace.take(event)
                 if isinstance(event, TurnEnded):
                     await session.state.counts.count_long(session.conversation.recent, session.model)
                     await session.conversation.pack_old()
@@ -316,7 +324,17 @@ class Chat:
                 yield event
         finally:
             await turn.close()
+            if trace is not None:
+                trace.end()
             self._end_turn(session, Outcome.CANCELLED)
+
+    async def _tracing(self, session: Session) -> TurnTrace | None:
+        """Return the trace of a turn, None unless the settings name a collector."""
+        runtime = self._runtime
+        if not runtime.settings.telemetry.endpoint:
+            return None
+        telemetry = await in_background(lambda: runtime.telemetry)  # its import takes a moment
+        return None if telemetry is None else telemetry.turn(session.info.id)
 
     def _unread_news(self) -> str:
         """Return a line about files of the folder that are not read, if others than were known; else ""."""

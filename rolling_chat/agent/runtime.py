@@ -10,6 +10,7 @@ from pathlib import Path
 
 from rolling_chat.agent.attachments import Attachments
 from rolling_chat.agent.server_facts import ServerFacts
+from rolling_chat.agent.telemetry import Telemetry, is_installed
 from rolling_chat.providers.model_provider import ModelProvider
 from rolling_chat.providers.protocol import Provider
 from rolling_chat.providers.retries import RetryPolicy
@@ -47,6 +48,17 @@ class Runtime:
     def trust(self) -> FolderTrust:
         """Which of the folder's own files are read: as it was given, else as the user answered earlier."""
         return self.given_trust or FolderTrust(self.folder, self.paths)
+
+    @cached_property
+    def telemetry(self) -> Telemetry | None:
+        """What sends figures about turns to a collector; None unless the settings name one."""
+        endpoint = self.settings.telemetry.endpoint
+        return Telemetry(endpoint) if endpoint and is_installed() else None
+
+    def close_telemetry(self) -> None:
+        """Send what is left for the collector; call it from a thread."""
+        if "telemetry" in vars(self) and self.telemetry is not None:
+            self.telemetry.close()
 
     @cached_property
     def attachments(self) -> Attachments:

@@ -235,6 +235,20 @@ class ScreenSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class TelemetrySettings:
+    """The settings of `[telemetry]`: where figures about turns are sent, if anywhere."""
+
+    # it sends data elsewhere: not for a project to choose
+    endpoint: str = key(
+        "",
+        str,
+        url=True,
+        never_project=True,
+        help="An OpenTelemetry collector that gets spans and metrics, without what was said. Empty: none.",
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class SessionsSettings:
     """The settings of `[sessions]`: how long saved sessions are kept; 0 days: forever."""
 
@@ -298,6 +312,9 @@ class Settings:
     hooks: HookSettings = field(default_factory=HookSettings, metadata={"group": HookSettings})
     screen: ScreenSettings = field(default_factory=ScreenSettings, metadata={"group": ScreenSettings})
     sessions: SessionsSettings = field(default_factory=SessionsSettings, metadata={"group": SessionsSettings})
+    telemetry: TelemetrySettings = field(
+        default_factory=TelemetrySettings, metadata={"group": TelemetrySettings}
+    )
     origins: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}), compare=False)
     warnings: tuple[str, ...] = field(default=(), compare=False)
 
