@@ -95,6 +95,14 @@ class ContextKeys:
         project=True,
         help='"exact": mask at every result; "steps": only when room is needed.',
     )
+    omitted_names: float = key(
+        0.0,
+        float,
+        least=0,
+        most=0.5,
+        project=True,
+        help="Share of the room for history that lists the names which only what left the prompt has.",
+    )
     token_estimator: str = key(
         "auto", str, choices=ESTIMATORS, project=True, help="How tokens are counted for the gauge."
     )

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from rolling_chat.messages import Message
 
 _PREVIEW_CHARS = 60
+_NAMES_SETTING = "/rolling-context set omitted_names"
 _MAX_NAME = 40
 _MIN_BAND = 0.005  # a narrower band rounds to nothing
 _MAX_BAND = 99  # percent: beyond it the figure says only that little is known
@@ -32,12 +33,15 @@ def category_table(
     `instructions` are the files in the system prompt, `skills` those that it names, with their tokens: each
     has a row of its own.
     """
-    rest = max(0, report.system - sum(size for _, size in (*instructions, *skills)))
+    told = [("notes", report.notes, "/notes"), ("names of what left", report.names, _NAMES_SETTING)]
+    own = report.system - report.notes - report.names
+    rest = max(0, own - sum(size for _, size in (*instructions, *skills)))
     files = [(one_line(exact(name), _MAX_NAME), size, "/memory") for name, size in instructions]
     rows = [
         ("system prompt", rest, ""),
         *files,
         *((one_line(f"skill {name}", _MAX_NAME), size, "/skills") for name, size in skills),
+        *(row for row in told if row[1]),
         ("tools", report.tools, "agent.tools in the settings"),
         ("summary", report.summary, "/summary"),
         ("history", report.history, "/compact" if report.rolling else "/rolling-context on"),

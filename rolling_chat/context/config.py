@@ -19,7 +19,8 @@ class ContextConfig(ContextKeys):
     table by the model's name. `input_limit` is the provider's own limit on input alone (0: none).
     `max_output_tokens` is the model's output limit (0: unknown). `recall` says that the model has a
     tool to read back what left: what was shortened then says by which id, `r` and its index. `todo` says
-    that it has one for a to-do list: the newest list is told when the call that made it has left.
+    that it has one for a to-do list: the newest list is told when the call that made it has left. `notes`
+    says the same of a tool that makes notes. With `room` each trim tells the model how much room there is.
     `unproven_share` lets the first request to a model that nobody can count go on the best estimate: while no
     reply and no refusal is known of it, this share of the estimate is tested, and not the upper bound; 0 for
     the bound, always. `calibration` is what the model's replies taught about our counts: it moves sizes, and
@@ -33,6 +34,8 @@ class ContextConfig(ContextKeys):
     max_output_tokens: int = 0
     recall: bool = False
     todo: bool = False
+    notes: bool = False
+    room: bool = False
     unproven_share: float = 0.0
     calibration: Calibration = NOT_CALIBRATED
 

@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from rolling_chat.context.turns import opens_turn, opens_with_system, role_of
 from rolling_chat.message_validation import normalize_message
 from rolling_chat.messages import JsonObject, Message
+from rolling_chat.notes import NO_EDITS, NoteEdits
 
 EXCLUDED_RESULT = "[result excluded by the user]"
 
 
 @dataclass(frozen=True, slots=True)
 class Pins:
-    """Name messages by index: `pinned` ones are never omitted, `excluded` ones are not sent."""
+    """Name messages by index: `pinned` ones are never omitted, `excluded` ones are not sent.
+
+    `notes` is what the user made of notes of the model, by the index of the call.
+    """
 
     pinned: Set[int] = frozenset()
     excluded: Set[int] = frozenset()
+    notes: NoteEdits = field(default_factory=lambda: NO_EDITS)
 
     def __bool__(self) -> bool:
-        return bool(self.pinned or self.excluded)
+        return bool(self.pinned or self.excluded or self.notes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +49,7 @@ class PinEffects:
         )
 
 
+NO_PINS = Pins()
 NO_EFFECTS = PinEffects()
 
 

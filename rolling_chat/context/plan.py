@@ -16,7 +16,9 @@ from rolling_chat.context.pins import PinEffects, Pins
 from rolling_chat.context.prompt_items import Decisions, PromptItem
 from rolling_chat.context.repair import Repairer
 from rolling_chat.context.summary_text import Summary
+from rolling_chat.context.told import Told
 from rolling_chat.messages import Json, JsonObject, Message
+from rolling_chat.notes import NoteEdits, NoteKey
 
 PLAN_VERSION = 3
 
@@ -114,7 +116,11 @@ class ContextPlan:
         """Return whether the plan is valid for this branch, model and window.
 
         A larger window needs a new plan."""
-        if self.model != (model or "") or window > self.window or not 0 < self.seen <= len(messages):
+        return self.model == (model or "") and window <= self.window and self.is_of(messages)
+
+    def is_of(self, messages: Sequence[Message | JsonObject]) -> bool:
+        """Return whether the plan was taken for this branch, whatever the model and the window."""
+        if not 0 < self.seen <= len(messages):
             return False
         return fingerprint(messages[self.seen - 1]) == self.fingerprint
 
@@ -144,8 +150,10 @@ class ContextPlan:
             "arguments": sorted(decisions.arguments),
             "levels": {str(index): tokens for index, tokens in decisions.levels.items()},
             "carried": decisions.carried,
+            "told": decisions.told.to_json(),
             "pinned": sorted(self.pins.pinned),
             "excluded": sorted(self.pins.excluded),
+            "notes": [[key.index, key.number, text] for key, text in sorted(self.pins.notes.items())],
             "summary": asdict(self.summary) if self.summary else None,
             "confirmed": asdict(self.confirmed) if self.confirmed else None,
             "measured": [self.measured.model, *sizes],
@@ -167,8 +175,9 @@ class ContextPlan:
                 frozenset(data["arguments"]),
                 MappingProxyType({int(index): tokens for index, tokens in data["levels"].items()}),
                 data.get("carried", -1),
+                Told.from_json(data.get("told")),
             ),
-            pins=Pins(frozenset(data["pinned"]), frozenset(data["excluded"])),
+            pins=Pins(frozenset(data["pinned"]), frozenset(data["excluded"]), _edits(data.get("notes", ()))),
             summary=_summary(data["summary"]) if data["summary"] else None,
             confirmed=Confirmed(**data["confirmed"]) if data.get("confirmed") else None,
             measured=_measured_sizes(*data.get("measured") or ("",)),
@@ -177,6 +186,10 @@ class ContextPlan:
 
 def _summary(data: JsonObject) -> Summary:
     return Summary(**{**data, "skipped": tuple((start, stop) for start, stop in data.get("skipped", ()))})
+
+
+def _edits(notes: Sequence[tuple[int, int, str]]) -> NoteEdits:
+    return MappingProxyType({NoteKey(index, number): text for index, number, text in notes})
 
 
 def _measured_sizes(model: str, *sizes: Sequence[int]) -> MeasuredSizes:

@@ -6,15 +6,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
+from rolling_chat.context.notice_writer import NoticeWriter, untold_parts
 from rolling_chat.context.prompt_items import SUMMARIZED, Decisions, PromptItem
 from rolling_chat.context.prompt_walk import PromptInputs, Walked
 from rolling_chat.context.summary_text import Summary, SystemNotice, max_summary_tokens
 from rolling_chat.context.tool_results import first_lines
 from rolling_chat.context.trim_order import Trimmer
-from rolling_chat.messages import Message
-from rolling_chat.todo_list import list_of
-
-_MIN_TODO = 64  # tokens that a to-do list may take in a small window
 
 
 class Outcome(NamedTuple):
@@ -37,28 +34,33 @@ class _Deciding:
         self._inputs = inputs
         self._given_decisions, self._before = walked.before, walked.base
         self._task = walked.index.task
-        self._todo = walked.index.todo
-        self._tells_todo = True
         self._turns = walked.turns
+        self._writer = NoticeWriter(inputs, walked)
 
     def run(self) -> Outcome:
         inputs, before, plan = self._inputs, self._before, self._inputs.plan
         if not inputs.config.enabled:
-            return Outcome(before, self._turns, self._notice(before, None))
+            return Outcome(before, self._turns, self._writer.notice(before, None))
         active = plan.summary if plan is not None else None
         if inputs.is_settled:
-            return Outcome(before, self._turns, self._notice(before, active))
+            return Outcome(before, self._turns, self._writer.notice(before, active))
         ready, trimmer = active, self._trimmer(active)
         if inputs.ready is not None and inputs.ready.is_newer_than(active):
             ready = inputs.ready
             if self._comes_in(ready, active):
                 active = next(self._shorter(ready))
                 trimmer = self._trimmer(active)
-        early = plan is not None and plan.is_cold and trimmer.is_over(inputs.config.usage_threshold)
-        if early or self._has_omitted or self._is_over(trimmer, active):
+        early = (
+            plan is not None
+            and plan.is_cold
+            and self._is_over(trimmer, active, inputs.config.usage_threshold)
+        )
+        is_trim = early or self._has_omitted or self._is_over(trimmer, active)
+        if is_trim:
             trimmer, active = self._trim(ready, early=early)
-        decisions = self._carrying(_relabeled(trimmer.decisions, active))
-        return Outcome(decisions, trimmer.turns, self._notice(decisions, active))
+        turns, decisions = trimmer.turns, _relabeled(trimmer.decisions, active)
+        decisions = self._writer.telling(turns, decisions, active, is_trim=is_trim)
+        return Outcome(decisions, turns, self._writer.notice(decisions, active))
 
     @property
     def _has_omitted(self) -> bool:
@@ -66,23 +68,28 @@ class _Deciding:
         return self._before is not self._given_decisions
 
     def _trim(self, ready: Summary | None, *, early: bool) -> tuple[Trimmer, Summary | None]:
-        """Trim with the summary that is ready; if nothing else helps, it and the to-do list give way."""
+        """Trim with the summary that is ready; if nothing else helps, it and what else is told give way."""
+        trimmer, summary = self._trim_telling(ready, early=early)
+        for writer in self._writer.with_less():
+            if trimmer.fits:
+                break
+            self._writer = writer
+            trimmer, summary = self._trim_telling(ready, early=early)
+        return trimmer, summary
+
+    def _trim_telling(self, ready: Summary | None, *, early: bool) -> tuple[Trimmer, Summary | None]:
+        """Trim with what the notice is to tell, and as much of the summary as there is room for."""
         for summary in self._shorter(ready):
             trimmer = self._trimmer(summary)
             trimmer.trim(early=early)
             if trimmer.fits:
-                return trimmer, summary
-        if self._todo >= 0:
-            self._tells_todo = False
-            trimmer = self._trimmer(summary)
-            trimmer.trim(early=early)
+                break
         return trimmer, summary
 
     def _trimmer(self, summary: Summary | None) -> Trimmer:
         """A trimmer under `summary`, which stands for the turns that it covers."""
         inputs, before = self._inputs, _relabeled(self._before, summary)
-        longest = self._longest(self._notice(before, summary))
-        budget = inputs.sizes.budget(longest.added_to(inputs.system))
+        budget = self._writer.budget(before, summary)
         pinned = inputs.pin_effects.pinned
         trimmer = Trimmer(self._turns, budget, inputs.sizes, before, task=self._task, pinned=pinned)
         if summary is not None:
@@ -91,20 +98,16 @@ class _Deciding:
             trimmer.mask_current_turn()
         return trimmer
 
-    def _is_over(self, trimmer: Trimmer, summary: Summary | None) -> bool:
-        """Must something be omitted? Only a new decision needs room for a notice that may become longer."""
-        if not trimmer.is_over():
+    def _is_over(self, trimmer: Trimmer, summary: Summary | None, share: float = 1.0) -> bool:
+        """Is a share of the limits exceeded? Only a new decision needs room for a longer notice."""
+        if not trimmer.is_over(share):
             return False
-        notice = self._notice(self._carrying(trimmer.decisions), summary)
-        now, longest = (
-            self._inputs.sizes.budget(said.added_to(self._inputs.system)).available
-            for said in (notice, self._longest(notice))
-        )
-        return trimmer.is_over(spare=now - longest)
+        decisions = self._writer.carrying(trimmer.turns, trimmer.decisions)
+        return trimmer.is_over(share, spare=int(share * self._writer.spare(decisions, summary)))
 
     def _comes_in(self, ready: Summary, active: Summary | None) -> bool:
         """Does a summary that is ready become active at once? As soon as it covers an unreported omission."""
-        untold = _untold(_relabeled(self._before, active), active)
+        untold = untold_parts(_relabeled(self._before, active), active)
         return (
             self._inputs.takes_summary
             or any(_overlap(part, covered) for part in untold for covered in ready.covered)
@@ -131,55 +134,11 @@ class _Deciding:
             text = first_lines(summary.text, cap, self._inputs.sizes.estimate.count_text)
             yield replace(summary, text=text)
 
-    def _notice(self, decisions: Decisions, summary: Summary | None) -> SystemNotice:
-        recall, unsaid = self._inputs.config.recall, _untold(decisions, summary)
-        todo = self._list_at(decisions.carried)
-        if not unsaid:
-            return SystemNotice(summary=summary, recall=recall, todo=todo)
-        count = sum(stop - start for start, stop, _ in unsaid)
-        return SystemNotice(count, unsaid[0][0], unsaid[-1][1] - 1, summary, recall, todo)
-
-    def _longest(self, notice: SystemNotice) -> SystemNotice:
-        lists = (notice.todo, self._list_at(self._todo))
-        return notice.at_its_longest(max(lists, key=self._inputs.sizes.bound.bound_text))
-
-    def _carrying(self, decisions: Decisions) -> Decisions:
-        """The decisions with the to-do list that the notice tells from now on.
-
-        It is the newest where its call has left. One that is told already stays, although a newer call is
-        sent, until the notice changes anyway: the beginning of the prompt keeps still.
-        """
-        before = self._given_decisions
-        if not self._tells_todo or self._todo < 0:
-            return replace(decisions, carried=-1)
-        if (decisions.omitted, decisions.arguments) == (before.omitted, before.arguments):
-            return replace(decisions, carried=before.carried)
-        has_left = self._todo in decisions.omitted or self._todo in decisions.arguments
-        is_still = decisions.omitted == before.omitted
-        return replace(decisions, carried=self._todo if has_left else before.carried if is_still else -1)
-
-    def _list_at(self, index: int) -> str:
-        """The to-do list that the message at an index sets; empty for none."""
-        if not self._tells_todo or not 0 <= index < len(self._inputs.given):
-            return ""
-        given = self._inputs.given[index]
-        todo = list_of(given if isinstance(given, Message) else Message.from_dict(given))
-        if todo is None:
-            return ""
-        count, cap = self._inputs.sizes.cutting, max(_MIN_TODO, max_summary_tokens(self._inputs.window) // 2)
-        return first_lines(todo.text if count(todo.text) <= cap else todo.open_text, cap, count)
-
     @property
     def _masks_exactly(self) -> bool:
         config = self._inputs.config
         masking = config.tool_result_masking
         return masking == "exact" or (masking == "auto" and not config.prompt_cache)
-
-
-def _untold(decisions: Decisions, summary: Summary | None) -> list[tuple[int, int, str]]:
-    """The parts of the branch that left and that `summary` does not stand for."""
-    is_told = summary is not None and bool(summary.text)
-    return [part for part in decisions.omitted.parts if not (is_told and part[2] == SUMMARIZED)]
 
 
 def _relabeled(decisions: Decisions, summary: Summary | None) -> Decisions:

@@ -31,6 +31,7 @@ from rolling_chat.context.tokens import (
     count_tools,
     estimator_for,
 )
+from rolling_chat.context.told import NOTHING_TOLD, Told
 from rolling_chat.context.tool_results import (
     drop_parts,
     mask_pictures,
@@ -59,7 +60,7 @@ class Decisions:
     `omitted` names the layer that took a message; `masked` are results, `arguments` calls with long
     values, `levels` what a result or a call's values may keep, in bound tokens that no reply corrected:
     what was cut must not be cut anew when the model has taught us more. `carried` is the index of the call
-    whose to-do list the notice tells, -1 for none.
+    whose to-do list the notice tells, -1 for none; `told` is what else the notice tells.
     """
 
     omitted: IndexRanges = field(default_factory=IndexRanges)
@@ -67,6 +68,7 @@ class Decisions:
     arguments: Set[int] = frozenset()
     levels: Mapping[int, int] = field(default_factory=lambda: MappingProxyType({}))
     carried: int = -1
+    told: Told = NOTHING_TOLD
 
     def without(self, indexes: Set[int]) -> Decisions:
         """Return the decisions without those on `indexes`."""
@@ -79,7 +81,12 @@ class Decisions:
             self.arguments - indexes,
             MappingProxyType(levels),
             self.carried,
+            self.told.without(indexes),
         )
+
+    def takes_as(self, other: Decisions) -> bool:
+        """Return whether the same is omitted, masked and shortened as by `other`, whatever is told."""
+        return replace(self, told=other.told) == other
 
 
 @dataclass(frozen=True, slots=True)

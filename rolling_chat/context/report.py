@@ -102,6 +102,8 @@ class PromptReport:
     unproven: int = 0  # tokens: what was tested in place of `bound`, of a model of which nothing is known yet
     reduced_reserve: int = 0  # tokens: what the reserve gave way to where nothing else would fit
     is_history_capped: bool = False  # the cap on history is less than what the window leaves it
+    notes: int = 0  # tokens of `system` that tell the model's notes...
+    names: int = 0  # ...and the names of what left
     inserted: int = 0  # tokens of messages that no row is for: what a provider needs between two others
 
     @property

@@ -35,6 +35,9 @@ def draw_report(assembled: AssembledPrompt, sizes: Sizes) -> PromptReport:
     fixed = sizes.fixed(assembled.system)
     system, tools = fixed.system, fixed.tools
     summary = min(system, sizes.estimate.count_text(assembled.summary.block)) if assembled.summary else 0
+    told, count_text = assembled.decisions.told, sizes.estimate.count_text
+    notes = min(system - summary, count_text(told.notes_block))
+    names = min(system - summary - notes, count_text(told.names_block(recall=sizes.config.recall)))
     inferred = assembled.inferred
     history = sum(item.tokens for item in assembled.history) + inferred.tokens
     current = sum(item.tokens for item in assembled.current)
@@ -74,6 +77,8 @@ def draw_report(assembled: AssembledPrompt, sizes: Sizes) -> PromptReport:
         until_trim=min(until_full, _until_cap(cap, history + current, pace)) if cap > 0 else until_full,
         pace=pace,
         stand_ins=sum(item.tokens for item in takewhile(_is_invented, reversed(assembled.current))),
+        notes=notes,
+        names=names,
         inserted=sum(item.tokens for item in assembled.items if _is_invented(item)),
     )
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from rolling_chat.context.index_ranges import IndexRanges
+from rolling_chat.context.told import NOTHING_TOLD, Told
 from rolling_chat.context.tool_results import recall_line
 from rolling_chat.context.turns import opens_turn, opens_with_system
 from rolling_chat.messages import JsonObject, Message
@@ -81,7 +82,8 @@ class SystemNotice:
     """Tell the model how many messages are missing, and give the summary of the rest.
 
     `omitted` messages are in no summary, the first and the last of them at these indexes; `recall` says
-    that the model can read them back. `todo` is the to-do list of a call that is missing."""
+    that the model can read them back. `todo` is the to-do list of a call that is missing, `told` what else
+    the plan has to tell."""
 
     omitted: int = 0
     first: int = 0
@@ -89,17 +91,23 @@ class SystemNotice:
     summary: Summary | None = None
     recall: bool = False
     todo: str = ""
+    told: Told = NOTHING_TOLD
 
-    def at_its_longest(self, todo: str) -> SystemNotice:
-        """Return the longest form of the notice, for use before it is known what will be missing."""
+    def at_its_longest(self, todo: str, told: Told) -> SystemNotice:
+        """Return the longest form of the notice, for use before it is known what will be missing.
+
+        `told` has the most that may be told; a number of free tokens in it is the longest there is."""
         last = _LONGEST_COUNT + 1
-        return replace(self, omitted=_LONGEST_COUNT, first=_LONGEST_COUNT, last=last, todo=todo)
+        told = replace(told, free=_LONGEST_COUNT) if told.free >= 0 else told
+        return replace(self, omitted=_LONGEST_COUNT, first=_LONGEST_COUNT, last=last, todo=todo, told=told)
 
     def added_to(self, system: Message | None) -> Message | None:
         """Append the notice, then the summary, to the system message."""
         todo = f"{TODO_HEAD}\n{self.todo}" if self.todo else ""
         summary = self.summary.block if self.summary else ""
-        added = "\n\n".join(filter(None, (todo, self._notice(), summary)))
+        names = self.told.names_block(recall=self.recall)
+        about = "\n".join(filter(None, (self._notice(), names, self.told.room_line)))
+        added = "\n\n".join(filter(None, (todo, self.told.notes_block, about, summary)))
         if not added:
             return system
         if system is None:

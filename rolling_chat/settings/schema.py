@@ -85,6 +85,14 @@ class ContextSettings(ContextKeys):
     """The settings of `[context]`: the rolling pipeline, off by default."""
 
     enabled: bool = key(False, bool, project=True, help="Rolling context, for new sessions.")
+    omitted_names: float = key(
+        0.05,
+        float,
+        least=0,
+        most=0.5,
+        project=True,
+        help="Share of the room for history that lists the names which only what left the prompt has.",
+    )
     # of Claude's cache marks: an hour costs more to write, which is not for a project to choose
     cache_ttl: CacheTtl = key(
         "5m",

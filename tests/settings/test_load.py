@@ -116,6 +116,7 @@ def test_the_defaults_are_the_pipelines_own() -> None:
     ours.pop("cache_ttl")  # for the wire, not for the pipeline
     # off in the program, on in a configuration made by hand
     assert (ours.pop("enabled"), theirs.pop("enabled")) == (False, True)
+    assert (ours.pop("omitted_names"), theirs.pop("omitted_names")) == (0.05, 0.0)
     assert ours == {key: theirs[key] for key in ours}
 
 

@@ -213,6 +213,10 @@ _KEYS: dict[str, st.SearchStrategy[Any]] = {
     "input_limit": st.integers(0, 30_000),
     "max_output_tokens": st.integers(0, 10_000),
     "todo": st.booleans(),
+    "notes": st.booleans(),
+    "room": st.booleans(),
+    "recall": st.booleans(),
+    "omitted_names": st.sampled_from([0.02, 0.05, 0.05, 0.3]),
 }
 
 

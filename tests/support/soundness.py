@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -91,10 +92,8 @@ def omitted_by_notice(prompt: FinalPrompt) -> int:
     """How many messages the notice in the system message says are missing."""
     first = prompt.messages[0] if prompt.messages else None
     text = "" if first is None or first.role != "system" else first.text
-    last = text.rpartition("\n")[2]
-    if not (last.startswith("[conversation truncated — ") and last.endswith(" older messages omitted]")):
-        return 0
-    return int(last.split()[3])
+    counted = re.findall(r"^\[conversation truncated — (\d+) older messages omitted\]$", text, re.MULTILINE)
+    return int(counted[-1]) if counted else 0
 
 
 def totals(report: PromptReport) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from rolling_chat.context.families import knows_context_limit
 from rolling_chat.context_keys import CacheTtl, ContextKeys, Truncation
 from rolling_chat.message_lines import RECALL
 from rolling_chat.messages import JsonObject
+from rolling_chat.notes import NOTE_TOOL
 from rolling_chat.providers import wire
 from rolling_chat.providers.model_ref import ModelRef
 from rolling_chat.providers.offline import offline_window
@@ -196,6 +197,8 @@ def context_config(
         max_output_tokens=most_out,
         recall=_has(RECALL, tools),
         todo=_has(TODO, tools),
+        notes=_has(NOTE_TOOL, tools),
+        room=rolling,
         calibration=calibration,
     )
     # neither the margin that shrinks nor an estimate that moves: what was cut stays as it is

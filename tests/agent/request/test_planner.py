@@ -181,6 +181,7 @@ def _raw_counts(counts: Mapping[str, int]) -> dict[str, int]:
 async def test_the_prefix_stands_still_over_a_restart(opened: Opened) -> None:
     chat, runtime, provider = opened(says("answer " * 100), window=9_000)
     chat.session.overrides.set_rolling(True)
+    chat.session.overrides.set("summarize", "off")  # a summary that is ready comes in
     while not any(
         record.totals["fates"]["omitted"] for record in runtime.store.requests(chat.session.info.id)
     ):

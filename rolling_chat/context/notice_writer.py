@@ -1,0 +1,235 @@
+"""Write the notice of the system message: what it tells, and the most that it may come to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TypeAlias
+
+from rolling_chat.context.budget import Budget
+from rolling_chat.context.omitted_names import names_within, rank_names
+from rolling_chat.context.pins import NO_PINS
+from rolling_chat.context.prompt_items import SUMMARIZED, Decisions, PromptItem
+from rolling_chat.context.prompt_walk import PromptInputs, Walked
+from rolling_chat.context.summary_text import Summary, SystemNotice, max_summary_tokens
+from rolling_chat.context.told import OmittedName, Told
+from rolling_chat.context.tool_results import first_lines
+from rolling_chat.messages import Message
+from rolling_chat.notes import Note, NoteKey, max_notes_tokens, notes_after, without_oldest
+from rolling_chat.todo_list import list_of
+
+_MIN_TODO = 64  # tokens that a to-do list may take in a small window
+
+Turns: TypeAlias = Sequence[Sequence[PromptItem]]
+
+
+@dataclass(frozen=True)
+class NoticeWriter:
+    """Writes the notice of one prompt.
+
+    Names, the to-do list and the notes are told unless a prompt has no room for them.
+    """
+
+    inputs: PromptInputs
+    walked: Walked
+    tells_names: bool = True
+    tells_todo: bool = True
+    tells_notes: bool = True
+
+    def with_less(self) -> Iterator[NoticeWriter]:
+        """Yield writers that tell less and less, to be tried when nothing else helps."""
+        less = self
+        if self.inputs.config.omitted_names:
+            less = replace(less, tells_names=False)
+            yield less
+        if self.walked.index.todo >= 0:
+            less = replace(less, tells_todo=False)
+            yield less
+        if self._notes:
+            yield replace(less, tells_notes=False)
+
+    def notice(self, decisions: Decisions, summary: Summary | None) -> SystemNotice:
+        """Return the notice for some decisions."""
+        recall, unsaid = self.inputs.config.recall, untold_parts(decisions, summary)
+        todo, told = self._list_at(decisions.carried), decisions.told
+        if not unsaid:
+            return SystemNotice(summary=summary, recall=recall, todo=todo, told=told)
+        count = sum(stop - start for start, stop, _ in unsaid)
+        return SystemNotice(count, unsaid[0][0], unsaid[-1][1] - 1, summary, recall, todo, told)
+
+    def budget(self, decisions: Decisions, summary: Summary | None) -> Budget:
+        """Return the division of the window with the longest notice that new decisions may lead to."""
+        notice, sizes = self.notice(decisions, summary), self.inputs.sizes
+        lists = (notice.todo, self._list_at(self.walked.index.todo))
+        notes, spare = self._most_notes
+        told = Told(notes=notes, free=0 if self.inputs.config.room else -1)
+        longest = notice.at_its_longest(max(lists, key=sizes.bound.bound_text), told)
+        budget = sizes.budget(longest.added_to(self.inputs.system))
+        most = budget.system + spare + self._most_names(budget)
+        # what was told under other settings may be more than could be told now
+        now = replace(notice, told=notice.told.with_only(notes=self.tells_notes, names=self.tells_names))
+        return replace(budget, system=max(most, sizes.budget(now.added_to(self.inputs.system)).system))
+
+    def spare(self, decisions: Decisions, summary: Summary | None) -> int:
+        """Return by how much the room is larger if nothing new is decided, in tokens."""
+        return self._budget_with(decisions, summary).available - self.budget(decisions, summary).available
+
+    def carrying(self, turns: Turns, decisions: Decisions) -> Decisions:
+        """Return decisions with the to-do list and the notes that the notice tells from now on.
+
+        `turns` are what is sent. Told is the newest whose call is not among that. What is told already stays,
+        although something newer is sent, until the notice changes anyway: the beginning of the prompt keeps
+        still.
+        """
+        before, plan = self.walked.before, self.inputs.given_plan
+        decisions = replace(decisions, carried=self._carried(decisions), told=before.told)
+        pins = plan.pins if plan is not None else NO_PINS
+        is_same = (decisions.omitted, decisions.arguments) == (before.omitted, before.arguments)
+        if is_same and pins == self.inputs.pins and self.tells_notes:
+            return decisions
+        notes, untold = self._told_notes(turns, decisions)
+        return replace(decisions, told=replace(before.told, notes=notes, untold=untold))
+
+    def telling(
+        self, turns: Turns, decisions: Decisions, summary: Summary | None, *, is_trim: bool
+    ) -> Decisions:
+        """Return decisions with all that the notice tells: names and room, too, where it changes anyway."""
+        before, plan = self.walked.before, self.inputs.plan
+        decisions = self.carrying(turns, decisions)
+        is_new = not decisions.takes_as(before) if is_trim else decisions.omitted != before.omitted
+        is_new |= bool(before.told.names) and not self.tells_names
+        if not is_new and summary == (plan.summary if plan is not None else None):
+            return decisions
+        has_room = self.inputs.config.room
+        told = replace(decisions.told, names=(), free=0 if has_room else -1, seen=len(self.inputs.given))
+        decisions = self._with_names(turns, replace(decisions, told=told), summary)
+        if not has_room:
+            return decisions
+        free = self._free(turns, self._budget_with(decisions, summary))
+        return replace(decisions, told=replace(decisions.told, free=free))
+
+    def _budget_with(self, decisions: Decisions, summary: Summary | None) -> Budget:
+        return self.inputs.sizes.budget(self.notice(decisions, summary).added_to(self.inputs.system))
+
+    # -- notes
+
+    @cached_property
+    def _notes(self) -> Mapping[NoteKey, Note]:
+        """The notes of the branch; those that the user removed have no text."""
+        if not self.inputs.config.notes:
+            return {}
+        said = ((item.index, item.normalized.message) for item in self.walked.items if item.index >= 0)
+        return notes_after(self._known_notes, said, self.inputs.pins.notes)
+
+    @property
+    def _known_notes(self) -> Sequence[Note]:
+        """The notes whose call may have left; also of a plan that is set aside for another model."""
+        plan = self.inputs.given_plan
+        if plan is None or not (plan is self.inputs.plan or plan.is_of(self.inputs.given)):
+            return ()
+        told = plan.decisions.told
+        return [note for note in (*told.notes, *told.untold) if note.text]
+
+    @cached_property
+    def _most_notes(self) -> tuple[tuple[Note, ...], int]:
+        """The most notes that may be told, and by how many tokens others of them may come to more."""
+        if not self.tells_notes or not self._notes:
+            return (), 0
+        notes = self._within_cap(tuple(self._notes.values()))
+        if len(notes) == len(self._notes):
+            return notes, 0
+        taken = self.inputs.sizes.cutting(Told(notes=notes).notes_block)
+        return notes, max_notes_tokens(self.inputs.window) - taken
+
+    def _told_notes(self, turns: Turns, decisions: Decisions) -> tuple[tuple[Note, ...], tuple[Note, ...]]:
+        """The notes to tell, for they cannot be seen as they are in what is sent; and those left untold."""
+        notes = self._notes.values()
+        if not notes:
+            return (), ()
+        sent = {item.index for turn in turns for item in turn} - decisions.arguments
+        excluded = self.inputs.pin_effects.excluded
+        due = [note for note in notes if note.by_user or note.key.index not in sent]
+        due = [note for note in due if note.text or note.key.index in sent]
+        told = self._within_cap([note for note in due if note.key.index not in excluded])
+        if not self.tells_notes:
+            told = ()
+        return told, tuple(note for note in due if note not in told)
+
+    def _within_cap(self, notes: Sequence[Note]) -> tuple[Note, ...]:
+        """As many of the notes as may be told, the newest of them if not all."""
+        cap, count = max_notes_tokens(self.inputs.window), self.inputs.sizes.cutting
+        while notes and count(Told(notes=tuple(notes)).notes_block) > cap:
+            notes = without_oldest(notes)
+        return tuple(notes)
+
+    # -- names and room
+
+    def _most_names(self, budget: Budget) -> int:
+        """The room that names may take, in tokens."""
+        return int(self.inputs.config.omitted_names * max(0, budget.history)) if self.tells_names else 0
+
+    def _with_names(self, turns: Turns, decisions: Decisions, summary: Summary | None) -> Decisions:
+        """Add the names that only what left has, as many as there is room for."""
+        budget, sizes = self._budget_with(decisions, summary), self.inputs.sizes
+        sent = sum(item.bound for turn in turns for item in turn)
+        most = min(self._most_names(budget), budget.available - sent)
+        if most <= 0:
+            return decisions
+        ranked = self._ranked_names(turns, self.notice(decisions, summary).added_to(self.inputs.system))
+        names = names_within(ranked, most, sizes.cutting)
+        while names:
+            named = replace(decisions, told=replace(decisions.told, names=names))
+            if self._budget_with(named, summary).system <= budget.system + most:
+                return named
+            names = names[: len(names) * 9 // 10]
+        return decisions
+
+    def _ranked_names(self, turns: Turns, system: Message | None) -> list[OmittedName]:
+        kept = {item.index: item for turn in turns for item in turn}
+        left = (
+            (item.index, item.normalized.message)
+            for item in self.walked.items
+            if item.index >= 0 and not (item.index in kept and kept[item.index].is_whole)
+        )
+        sent = [item.message for turn in turns for item in turn]
+        sent = [system, *sent] if system is not None else sent
+        return rank_names(left, sent, self.walked.before.told.names, len(self.inputs.given))
+
+    def _free(self, turns: Turns, budget: Budget) -> int:
+        """How many tokens are free before something must leave again."""
+        sent = sum(item.bound for turn in turns for item in turn)
+        free, cap = budget.available - sent, budget.history_cap
+        if cap > 0:
+            free = min(free, cap - sum(item.tokens for turn in turns[:-1] for item in turn))
+        return max(0, free)
+
+    # -- the to-do list
+
+    def _carried(self, decisions: Decisions) -> int:
+        """The index of the call whose to-do list is told, -1 for none."""
+        before, todo = self.walked.before, self.walked.index.todo
+        if not self.tells_todo or todo < 0:
+            return -1
+        if (decisions.omitted, decisions.arguments) == (before.omitted, before.arguments):
+            return before.carried
+        if todo in decisions.omitted or todo in decisions.arguments:
+            return todo
+        return before.carried if decisions.omitted == before.omitted else -1
+
+    def _list_at(self, index: int) -> str:
+        """The to-do list that the message at an index sets; empty for none."""
+        if not self.tells_todo or not 0 <= index < len(self.inputs.given):
+            return ""
+        given = self.inputs.given[index]
+        todo = list_of(given if isinstance(given, Message) else Message.from_dict(given))
+        if todo is None:
+            return ""
+        count, cap = self.inputs.sizes.cutting, max(_MIN_TODO, max_summary_tokens(self.inputs.window) // 2)
+        return first_lines(todo.text if count(todo.text) <= cap else todo.open_text, cap, count)
+
+
+def untold_parts(decisions: Decisions, summary: Summary | None) -> list[tuple[int, int, str]]:
+    """Return the parts of the branch that left and that `summary` does not stand for."""
+    is_told = summary is not None and bool(summary.text)
+    return [part for part in decisions.omitted.parts if not (is_told and part[2] == SUMMARIZED)]
