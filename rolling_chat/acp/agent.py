@@ -20,6 +20,7 @@ from acp.schema import (
     InitializeResponse,
     ListSessionsResponse,
     LoadSessionResponse,
+    McpCapabilities,
     NewSessionResponse,
     PromptCapabilities,
     PromptResponse,
@@ -35,6 +36,7 @@ from acp.schema import (
 )
 
 from rolling_chat import __version__
+from rolling_chat.acp.mcp_servers import GivenServer, add_servers, can_use_servers
 from rolling_chat.acp.opening import INVALID_PARAMS, NOT_FOUND, Opener
 from rolling_chat.acp.prompts import Block
 from rolling_chat.acp.session import INVALID_REQUEST, ClientSession
@@ -85,6 +87,7 @@ class ClientAgent(Agent):
             protocol_version=PROTOCOL_VERSION,
             agent_capabilities=AgentCapabilities(
                 load_session=True,
+                mcp_capabilities=McpCapabilities(http=can_use_servers()),
                 prompt_capabilities=PromptCapabilities(image=True, embedded_context=True),
                 session_capabilities=sessions,
             ),
@@ -101,12 +104,12 @@ class ClientAgent(Agent):
         self,
         cwd: str,
         additional_directories: list[str] | None = None,
-        mcp_servers: list[Any] | None = None,
+        mcp_servers: list[GivenServer] | None = None,
         **_: Any,
     ) -> NewSessionResponse:
         """Open a new session in a folder."""
-        _say_unused(mcp_servers, additional_directories)
-        session = await self._open(cwd)
+        _say_unused(additional_directories)
+        session = await self._open(cwd, mcp_servers)
         response = NewSessionResponse(
             session_id=session.id, modes=session.modes, config_options=session.options
         )
@@ -117,13 +120,13 @@ class ClientAgent(Agent):
         self,
         cwd: str,
         session_id: str,
-        mcp_servers: list[Any] | None = None,
+        mcp_servers: list[GivenServer] | None = None,
         additional_directories: list[str] | None = None,
         **_: Any,
     ) -> LoadSessionResponse:
         """Open a saved session and send all that was said in it."""
-        _say_unused(mcp_servers, additional_directories)
-        session = await self._reopen(cwd, session_id)
+        _say_unused(additional_directories)
+        session = await self._reopen(cwd, session_id, mcp_servers)
         await _in_words(session.replay())
         response = LoadSessionResponse(modes=session.modes, config_options=session.options)
         session.begin()
@@ -134,12 +137,12 @@ class ClientAgent(Agent):
         session_id: str,
         cwd: str,
         additional_directories: list[str] | None = None,
-        mcp_servers: list[Any] | None = None,
+        mcp_servers: list[GivenServer] | None = None,
         **_: Any,
     ) -> ResumeSessionResponse:
         """Open a saved session that the client has the messages of."""
-        _say_unused(mcp_servers, additional_directories)
-        session = await self._reopen(cwd, session_id)
+        _say_unused(additional_directories)
+        session = await self._reopen(cwd, session_id, mcp_servers)
         response = ResumeSessionResponse(modes=session.modes, config_options=session.options)
         session.begin()
         return response
@@ -149,12 +152,12 @@ class ClientAgent(Agent):
         session_id: str,
         cwd: str,
         additional_directories: list[str] | None = None,
-        mcp_servers: list[Any] | None = None,
+        mcp_servers: list[GivenServer] | None = None,
         **_: Any,
     ) -> ForkSessionResponse:
         """Copy a saved session; the original stays as it is."""
-        _say_unused(mcp_servers, additional_directories)
-        session = await self._open(cwd, session_id, forked=True)
+        _say_unused(additional_directories)
+        session = await self._open(cwd, mcp_servers, session_id, forked=True)
         response = ForkSessionResponse(
             session_id=session.id, modes=session.modes, config_options=session.options
         )
@@ -225,15 +228,25 @@ class ClientAgent(Agent):
             if isinstance(result, BaseException):
                 _log.error("a session could not be closed", exc_info=result)
 
-    async def _reopen(self, cwd: str, session_id: str) -> ClientSession:
-        """Return a saved session, which may be open here already."""
+    async def _reopen(
+        self, cwd: str, session_id: str, servers: Sequence[GivenServer] | None
+    ) -> ClientSession:
+        """Return a saved session, which may be open here already, with the servers that it has then."""
         async with self._opening.setdefault(session_id, asyncio.Lock()):
             known = self._sessions.get(session_id)
-            return known if known is not None else await self._open(cwd, session_id)
+            return known if known is not None else await self._open(cwd, servers, session_id)
 
-    async def _open(self, cwd: str, resume: str | None = None, *, forked: bool = False) -> ClientSession:
+    async def _open(
+        self,
+        cwd: str,
+        servers: Sequence[GivenServer] | None,
+        resume: str | None = None,
+        *,
+        forked: bool = False,
+    ) -> ClientSession:
         assert self._client is not None
         chat = await asyncio.to_thread(partial(self._opener.open, cwd, resume, forked=forked))
+        chat.session.notices.extend(add_servers(chat, servers or ()))
         models = await asyncio.to_thread(chat.list_models)
         session = ClientSession(chat, self._client, models, has_buffers=self._has_buffers)
         self._sessions[session.id] = session
@@ -255,9 +268,7 @@ async def _in_words(work: Any) -> Any:
         raise RequestError(INVALID_REQUEST, str(error)) from error
 
 
-def _say_unused(mcp_servers: list[Any] | None, additional_directories: list[str] | None) -> None:
+def _say_unused(additional_directories: list[str] | None) -> None:
     """Log what a client gives although it was not told that this is used."""
-    if mcp_servers:
-        _log.warning("%s MCP servers of the client are not used", len(mcp_servers))
     if additional_directories:
         _log.warning("%s additional directories are not used", len(additional_directories))

@@ -34,10 +34,9 @@ _log = logging.getLogger("rolling_chat.acp")
 Result = TypeVar("Result")
 
 OFFERED = (
-    "rolling-context", "context", "cost", "compact", "summary", "pin", "unpin", "exclude", "include",
-    "recall", "files", "diff", "processes", "mode", "permissions", "trust", "init", "skill",
-    "skills", "model", "effort", "undo",
-    "redo", "retry", "branches", "rename", "export",
+    "rolling-context", "context", "cost", "compact", "summary", "lost", "pin", "unpin", "exclude", "include",
+    "recall", "files", "diff", "processes", "mode", "permissions", "mcp", "trust", "init",
+    "skill", "skills", "model", "effort", "undo", "redo", "retry", "branches", "rename", "export",
 )  # fmt: skip
 """The commands that make sense in any window, in the order of the help."""
 

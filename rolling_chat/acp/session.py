@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -60,6 +61,7 @@ class ClientSession:
         self._models = models
         self._work: asyncio.Task[StopReason] | None = None
         self._warming: asyncio.Task[None] | None = None
+        self._telling: asyncio.Task[None] | None = None
         self._notices = [*chat.session.notices]
         self._told = _Told()
         questions = Questions(client, self.id, chat.trust.folder, self.cancel)
@@ -68,6 +70,7 @@ class ClientSession:
         chat.listener.ask_spending = questions.ask_spending
         if has_buffers:
             chat.listener.unsaved = Buffers(client, self.id).unsaved
+        chat.listener.on_server = self._server_said
         self._turns = Turns(chat, questions, self.send, self.sync)
         self._commands = ClientCommands(chat, questions, self._turns, self.send)
 
@@ -88,6 +91,7 @@ class ClientSession:
     def begin(self) -> None:
         """Tell the client what it does not ask for, and load what the first request needs."""
         self._told = self._now()
+        self.chat.session.servers.start()
         self._warming = asyncio.create_task(self._warm_up())
 
     async def prompt(self, blocks: Sequence[Block]) -> StopReason:
@@ -152,9 +156,20 @@ class ClientSession:
                 SessionInfoUpdate(session_update="session_info_update", title=now.title, updated_at=updated)
             )
 
+    def _server_said(self, line: str) -> None:
+        """Keep a line about an MCP server for the next prompt, and tell the client what has changed."""
+        self._notices += filter(None, [line])
+        if self._work is None and (self._telling is None or self._telling.done()):
+            self._telling = asyncio.create_task(self._tell())
+
+    async def _tell(self) -> None:
+        with contextlib.suppress(ConnectionError):
+            await self.sync()
+            await self._turns.show_usage()
+
     async def close(self) -> None:
         """Stop what runs, and close the session; what was said is saved."""
-        for task in (self._warming, self._work):
+        for task in (self._warming, self._telling, self._work):
             if task is not None:
                 task.cancel()
                 await asyncio.wait({task})

@@ -1,0 +1,59 @@
+"""The MCP servers that a client passes along, for the session that it opens with them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from importlib.util import find_spec
+
+from acp.schema import AcpMcpServer, HttpMcpServer, McpServerStdio, SseMcpServer
+
+from rolling_chat.agent import Chat
+from rolling_chat.figures import plural
+from rolling_chat.messages import Json
+from rolling_chat.settings.mcp_servers import parse_mcp_json
+from rolling_chat.text import one_line
+
+GivenServer = HttpMcpServer | SseMcpServer | AcpMcpServer | McpServerStdio
+
+_ORIGIN = "the client"
+
+
+def can_use_servers() -> bool:
+    """Return whether the package that speaks to MCP servers is installed."""
+    return find_spec("mcp") is not None
+
+
+def add_servers(chat: Chat, given: Sequence[GivenServer]) -> list[str]:
+    """Let a session use a client's servers, and return a line for each that cannot be used."""
+    if not given:
+        return []
+    if not can_use_servers():
+        names = plural(len(given), "MCP server")
+        return [f"{names} of your client: not used, as the extra mcp is not installed (rolling-chat[mcp])."]
+    entries = dict(_entry(server) for server in given)
+    configs, faults = parse_mcp_json(json.dumps({"mcpServers": entries}).encode(), _ORIGIN)
+    chat.session.servers.add(configs)
+    return [f"MCP: {one_line(fault)}." for fault in faults]
+
+
+def _entry(server: GivenServer) -> tuple[str, dict[str, Json]]:
+    """Return a server as JSON files have it, by its name."""
+    match server:
+        case McpServerStdio():
+            return server.name, {
+                "type": "stdio",
+                "command": server.command,
+                "args": server.args,
+                "env": _named(server.env),
+            }
+        case HttpMcpServer():
+            return server.name, {"type": "http", "url": server.url, "headers": _named(server.headers)}
+        case SseMcpServer():
+            return server.name, {"type": "sse", "url": server.url}
+        case _:
+            return server.name, {}
+
+
+def _named(pairs: Iterable[Json]) -> dict[str, str]:
+    return {pair.name: pair.value for pair in pairs}
