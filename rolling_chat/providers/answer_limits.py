@@ -11,7 +11,7 @@ import asyncio
 import contextvars
 import re
 import zlib
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -45,6 +45,8 @@ MAX_ERROR_BYTES = 64_000
 
 _ERROR_SECONDS = 15.0
 _AT_ONCE = 64_000  # bytes decompressed in one step
+_AS_IT_COMES = 1.0  # seconds that an answer is read without rests
+_REST = 0.015  # seconds: less than from one paint to the next
 # Bytes of whole events after which the event loop gets a turn. At every event litellm wakes the loop from
 # a thread; some 280 times without a turn fill the pipe that signals come by as well, and one is lost.
 _HANDED_ON = 1_000
@@ -117,7 +119,7 @@ class _Limited(httpx.AsyncByteStream):
         self._seen = seen
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        body = _decompressed(self._stream, self._encoding)
+        body = _decompressed(_with_rests(self._stream), self._encoding)
         pieces = self._error(body) if self._response.status_code >= 300 else self._answer(body)
         async for piece in pieces:
             yield piece
@@ -290,6 +292,28 @@ def _objects(text: bytes) -> int:
     return count if count <= MAX_PARTS else _STRING.sub(b"", text).count(b"{")
 
 
+async def _with_rests(stream: AsyncIterable[bytes]) -> AsyncIterator[bytes]:
+    """Yield the pieces of a body, with a short rest after each that had to be waited for.
+
+    Servers send word by word, and to wait for each costs more than to read it: what comes during a rest is
+    kept by the system, and read at once. An answer that is over soon is read as it comes.
+    """
+    loop, pieces = asyncio.get_running_loop(), aiter(stream)
+    began = loop.time()
+    while True:
+        has_waited: list[bool] = []
+        turn = loop.call_soon(has_waited.append, True)  # not before something waits
+        try:
+            piece = await anext(pieces)
+        except StopAsyncIteration:
+            return
+        finally:
+            turn.cancel()
+        yield piece
+        if has_waited and loop.time() - began > _AS_IT_COMES:
+            await asyncio.sleep(_REST)
+
+
 async def _joined(head: bytes, body: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
     if head:
         yield head
@@ -297,7 +321,7 @@ async def _joined(head: bytes, body: AsyncIterator[bytes]) -> AsyncIterator[byte
         yield piece
 
 
-async def _decompressed(stream: httpx.AsyncByteStream, encoding: str) -> AsyncIterator[bytes]:
+async def _decompressed(stream: AsyncIterable[bytes], encoding: str) -> AsyncIterator[bytes]:
     """Yield the body in pieces of a bounded size, however much a few bytes of it stand for."""
     if encoding == "identity":
         async for piece in stream:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import zlib
 from collections.abc import AsyncIterator, Iterable, Iterator
@@ -10,6 +11,7 @@ from itertools import chain, repeat
 import httpx
 import pytest
 
+from rolling_chat.providers import answer_limits
 from rolling_chat.providers.answer_limits import (
     MAX_ERROR_BYTES,
     MAX_EVENTS,
@@ -159,3 +161,27 @@ CODE = {"choices": [{"index": 0, "delta": {"content": MEGABYTE}}]}
 async def test_a_real_answer_of_a_megabyte_passes_as_it_is(pieces: list[bytes]) -> None:
     sender = _Sender(pieces, 200, {})
     assert await _receive(sender, watch_answer()) == sum(map(len, pieces))
+
+
+@pytest.mark.parametrize(("after", "rests"), [(-1.0, 4), (3_600.0, 0)], ids=["long", "short"])
+async def test_of_a_long_answer_what_comes_during_a_rest_is_read_without_another(
+    monkeypatch: pytest.MonkeyPatch, after: float, rests: int
+) -> None:
+    rested: list[float] = []
+    sleep = asyncio.sleep
+
+    async def rest(seconds: float) -> None:
+        rested.append(seconds)
+        await sleep(0)
+
+    async def sent() -> AsyncIterator[bytes]:
+        for word in range(40):
+            if word % 10 == 0:  # the others have come with it
+                await sleep(0)
+            yield b"word "
+
+    monkeypatch.setattr(answer_limits, "_AS_IT_COMES", after)
+    monkeypatch.setattr("rolling_chat.providers.answer_limits.asyncio.sleep", rest)
+    pieces = [piece async for piece in answer_limits._with_rests(sent())]
+    assert pieces == [b"word "] * 40
+    assert rested == [answer_limits._REST] * rests
