@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from rich.text import Text
 from textual.color import Color, ColorParseError
@@ -222,6 +222,14 @@ def bar_width(width: int) -> int:
     return min(_MAX_BAR, _MIN_BAR + max(0, width - _ROOM_FOR_WORDS) * 2 // 5)
 
 
+class _Drawn(NamedTuple):
+    """What is seen of a report: the cells of the bar, the words beside it, and the color of the first."""
+
+    bar: tuple[Cell, ...]
+    words: tuple[str, ...]
+    level: Level
+
+
 class Gauge(Widget):
     """A bar of the context window by category, with figures; empty until there is a prompt report."""
 
@@ -247,6 +255,7 @@ class Gauge(Widget):
         self._report: PromptReport | None = None
         self._usage = Usage()
         self._mode = self._cache = ""
+        self._drawn: _Drawn | None = None
 
     def show(self, report: PromptReport | None, usage: Usage, mode: str = "", cache: str = "") -> None:
         """Draw `report`, and beside it what the session used and how long the provider's cache lives.
@@ -256,22 +265,28 @@ class Gauge(Widget):
         if (report, usage, mode, cache) == (self._report, self._usage, self._mode, self._cache):
             return
         self._report, self._usage, self._mode, self._cache = report, usage, mode, cache
-        self.refresh()
+        if self._drawing() != self._drawn:  # while an answer streams few tokens change what is seen
+            self.refresh()
 
     def render(self) -> Text:
         """Draw the bar and its figures on one line."""
-        report = self._report
-        if report is None:
+        drawn = self._drawn = self._drawing()
+        if drawn is None:
             return Text("", no_wrap=True)
-        width = self.size.width
-        words = Figures.of(report, self._usage, self._mode, self._cache).fit(width)
         line = Text(no_wrap=True, end="")
-        for cell in bar(report, bar_width(width)):
+        for cell in drawn.bar:
             line.append(cell.glyph, self._color(cell.category))
-        for at, word in enumerate(words):
+        for at, word in enumerate(drawn.words):
             line.append("  ")
-            line.append(word, f"bold {self._variable(level(report))}" if at == 0 else self._dim())
+            line.append(word, f"bold {self._variable(drawn.level)}" if at == 0 else self._dim())
         return line
+
+    def _drawing(self) -> _Drawn | None:
+        report, width = self._report, self.size.width
+        if report is None:
+            return None
+        words = Figures.of(report, self._usage, self._mode, self._cache).fit(width)
+        return _Drawn(tuple(bar(report, bar_width(width))), tuple(words), level(report))
 
     def _dim(self) -> str:
         return self._variable("foreground")

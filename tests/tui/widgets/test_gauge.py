@@ -7,11 +7,13 @@ from collections import Counter
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.text import Text
+from textual.app import App, ComposeResult
 
 from rolling_chat.commands.cache_lines import cache_word
 from rolling_chat.context.report import Fate, PromptReport, Row
 from rolling_chat.messages import Usage
-from rolling_chat.tui.widgets.gauge import GLYPHS, Figures, Level, bar, bar_width, level
+from rolling_chat.tui.widgets.gauge import GLYPHS, Figures, Gauge, Level, bar, bar_width, level
 
 
 def report(**changes: object) -> PromptReport:
@@ -256,3 +258,28 @@ def test_what_streams_counts_to_the_current_turn_and_is_an_estimate() -> None:
 def test_the_caches_time_is_counted_by_the_minute(left: float | None, word: str) -> None:
     figures = Figures.of(report(), SPENT, cache=cache_word(left))
     assert (figures.cache, figures.fit(120)[-1]) == (word, word or "$0.14")
+
+
+async def test_a_token_that_changes_nothing_that_is_seen_draws_nothing() -> None:
+    drawn: list[Text] = []
+
+    class CountedGauge(Gauge):
+        def render(self) -> Text:
+            drawn.append(super().render())
+            return super().render()
+
+    class OneGauge(App[None]):
+        def compose(self) -> ComposeResult:
+            yield CountedGauge()
+
+    async with OneGauge().run_test(size=(100, 3)) as pilot:
+        gauge, before = pilot.app.query_one(CountedGauge), report(window=200_000, history=50_000)
+        gauge.show(before.grown(1), SPENT)
+        await pilot.pause()
+        count = len(drawn)
+        gauge.show(before.grown(2), SPENT)
+        await pilot.pause()
+        assert len(drawn) == count
+        gauge.show(before.grown(20_000), SPENT)
+        await pilot.pause()
+        assert len(drawn) == count + 1
