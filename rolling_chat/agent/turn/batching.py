@@ -7,8 +7,8 @@ from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 
 from rolling_chat.providers.protocol import Delta, Finished, ReasoningDelta, TextDelta
 
-INTERVAL = 0.038
-"""Seconds between two batches at least: the screen paints each, some 25 a second."""
+INTERVAL = 0.045
+"""Seconds between two batches at least: the screen paints each, some 20 a second."""
 
 _MAX_WAITING = 10_000  # deltas; a stream whose batches nobody takes is read no further
 _MAX_READING = 0.005  # seconds without a pause: what a connection has buffered comes without one of its own

@@ -38,7 +38,8 @@ Painted = TypeVar("Painted", bound=Widget)
 _FRAME = 1 / 25
 _BETWEEN = 0.6 * _FRAME  # seconds from the beginning of a paint to the next at least
 _ROWS_EVERY = 0.12  # seconds between two looks at what stands below the transcript while a turn runs
-_PAINT_SHARE = 3  # a paint that takes long takes one of so many seconds
+_PAINT_SHARE = 3  # a paint that takes long takes one of so many seconds...
+_LONGEST = 0.045  # ...but what comes in is painted after so many seconds from the last paint's beginning
 
 
 class Canvas(Protocol):
@@ -180,7 +181,7 @@ class Painter:
         began, transcript = self._clock(), self._screen.transcript
         transcript.show(self._screen.state.items)
         self._painted = self._screen.state.revision
-        self._paint_after = began + max(_BETWEEN, _PAINT_SHARE * transcript.paint_cost)
+        self._paint_after = began + min(max(_BETWEEN, _PAINT_SHARE * transcript.paint_cost), _LONGEST)
         self._screen.finding.look_again()
 
     def _show_fates(self, transcript: Transcript) -> None:
