@@ -17,6 +17,7 @@ from rolling_chat.agent.extensions import SessionExtensions
 from rolling_chat.agent.history import History
 from rolling_chat.agent.hooks.session_hooks import SessionHooks
 from rolling_chat.agent.memory.branch_memory import BranchMemory
+from rolling_chat.agent.memory.left_out import LeftOut
 from rolling_chat.agent.memory.pins import SessionPins
 from rolling_chat.agent.memory.summaries import Summaries
 from rolling_chat.agent.memory.summarizer import Summarizer
@@ -112,6 +113,7 @@ class Session:
         self.summaries = Summaries(
             runtime, self.state, self.gate, self.summarizer, listener, before=self.hooks.before_compact
         )
+        self.left_out = LeftOut(self.state, self.summaries)
         self._counter = PromptCounter(runtime, self.planner)
         self.preview = RequestPreview(self.state, self._counter)
         self.mentions = SessionMentions(runtime, self.state, listener)

@@ -22,15 +22,14 @@ async def _run(context: CommandContext, argument: str) -> None:
     if argument.lower() == "undo":
         _undo(context)
         return
-    summaries = context.chat.session.summaries
-    proposal = await summaries.propose(argument)
+    proposal = await context.chat.session.summaries.propose(argument)
     while not await _agreed(context, proposal):
         line = await pick_line(
             context, "What the summary leaves out: choose a line to put in", proposal.left_out
         )
         if line is not None:
             try:
-                proposal = summaries.with_line(proposal, line)
+                proposal = context.chat.session.left_out.put_in(proposal, line)
             except ChatError as error:
                 context.say(str(error), warning=True)
 

@@ -18,17 +18,16 @@ _MAX_CHARS = 240
 
 
 async def _run(context: CommandContext, _argument: str) -> None:
-    report = context.chat.session.preview.report()
-    lines = await context.chat.session.summaries.lost(report)
+    left_out, report = context.chat.session.left_out, context.chat.session.preview.report()
+    lines = await left_out.lost(report)
     if not lines:
         context.say(_nothing(report))
         return
     line = await pick_line(context, "What was lost: choose a line to put it back", lines)
     if line is None:
         return
-    summaries = context.chat.session.summaries
-    if summaries.stands_for(line.index, report):
-        summaries.put_back(line)
+    if left_out.stands_for(line.index, report):
+        left_out.put_back(line)
         context.refresh_report()
         context.say(
             f"The summary has the line of r{line.index} from the next request on; /compact undo goes back."

@@ -52,6 +52,7 @@ _ARGUMENTS: Mapping[str, tuple[str, ...]] = {
         "set trim_to 0.8", "set trim_to 7", "undo", "nonsense",
     ),
     "compact": ("", "the parser", "undo"),
+    "lost": ("",),
     "pin": ("", "last", "turn", "turn 1", "r1", "r3 r4", "r999", "nonsense"),
     "unpin": ("", "last", "turn", "r1"),
     "exclude": ("", "last", "turn", "r2", "r3"),

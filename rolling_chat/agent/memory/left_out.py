@@ -1,74 +1,52 @@
-"""What was lost: what the messages that left the prompt mention, and the summary does not."""
+"""What was lost from the prompt of one session, to be looked at and put back into its summary."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
+from dataclasses import dataclass, replace
 
-from rolling_chat.agent.conversation import Conversation
 from rolling_chat.agent.errors import ChatError
-from rolling_chat.context import Fate, PromptReport, Summary, count_tokens
-from rolling_chat.context.summary_left_out import LeftOutLine, left_out, with_line
-from rolling_chat.context.summary_pass import MAX_LATER, texts_of
-from rolling_chat.messages import Message
-from rolling_chat.providers.background_thread import in_background
-
-_GONE = frozenset({Fate.SUMMARIZED, Fate.OMITTED})
-_MAX_MESSAGES = 3_000  # the newest of the branch: of older ones nothing is listed
-
-Indexed = list[tuple[int, Message]]
+from rolling_chat.agent.memory.left_out_lines import is_there, longer, lost_lines
+from rolling_chat.agent.memory.proposal import Proposal
+from rolling_chat.agent.memory.summaries import Summaries
+from rolling_chat.agent.request.planner import as_summary
+from rolling_chat.agent.session_state import SessionState
+from rolling_chat.context import PromptReport, count_tokens
+from rolling_chat.context.summary_left_out import LeftOutLine
 
 
-async def left_out_of(
-    conversation: Conversation, summary: Summary, report: PromptReport
-) -> list[LeftOutLine]:
-    """Return what a summary does not mention of the messages that it stands for, the most needed first.
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """The lines that left the prompt of a session and that its summary does not mention."""
 
-    `report` is that of a request with this summary: what the user excluded is not listed.
-    """
-    known = _newest(conversation)
-    gone = [
-        (index, message)
-        for index, message in known
-        if summary.covers(index, index) and report.rows[index].fate is not Fate.EXCLUDED
-    ]
-    return await _ranked(gone, summary.text, known)
+    state: SessionState
+    summaries: Summaries
 
+    async def lost(self, report: PromptReport) -> Sequence[LeftOutLine]:
+        """Return what is not in the next request, which has that report; the most needed first."""
+        current = self.summaries.current
+        text = current.text if report.summary and current else ""
+        return await lost_lines(self.state.conversation, text, report)
 
-async def lost_lines(conversation: Conversation, summary: str, report: PromptReport) -> list[LeftOutLine]:
-    """Return what the messages mention that are not in the next request, and `summary` does not.
+    def stands_for(self, index: int, report: PromptReport) -> bool:
+        """Return whether the summary in the next request, of that report, stands for a message of it."""
+        summary = as_summary(self.summaries.current) if report.summary else None
+        return summary is not None and summary.covers(index, index)
 
-    `report` is that of the next request.
-    """
-    known = _newest(conversation)[: len(report.rows)]
-    gone = [(index, message) for index, message in known if report.rows[index].fate in _GONE]
-    return await _ranked(gone, summary, known)
+    def put_back(self, line: LeftOutLine) -> None:
+        """Add a line to the summary from the next request on. Raises ChatError where it does not fit."""
+        current = self.summaries.current
+        if current is None or not is_there(self.state.conversation, line):
+            raise ChatError("The conversation has gone another way meanwhile: ask for what was lost again.")
+        self.summaries.edit(self._longer(current.text, line))
 
+    def put_in(self, proposal: Proposal, line: LeftOutLine) -> Proposal:
+        """Add one of its left-out lines to a proposal. Raises ChatError where there is no room for it."""
+        planner, text = self.state.planner, self._longer(proposal.summary.text, line)
+        summary = replace(proposal.summary, text=text, tokens_after=count_tokens(text, planner.setup.model))
+        _, after = planner.plan_with(self.state.conversation.messages, as_summary(summary))
+        rest = [one for one in proposal.left_out if one is not line]
+        return replace(proposal, summary=summary, after=after, left_out=rest)
 
-def put_back(summary: str, line: LeftOutLine, cap: int, model: str) -> str:
-    """Return a summary with one line more. Raises ChatError where it has no room for it."""
-    longer = with_line(summary, line, cap, partial(count_tokens, model=model))
-    if not longer:
-        size = count_tokens(summary, model)
-        raise ChatError(
-            f"The line does not fit: the summary has ~{size:,} of {cap:,} tokens; /summary shortens it."
-        )
-    return longer
-
-
-def is_there(conversation: Conversation, line: LeftOutLine) -> bool:
-    """Return whether the message of a line is still where it was: the branch may be another one by now."""
-    return (line.index, line.message_id) in ((index, one.id) for index, one in _newest(conversation))
-
-
-def _newest(conversation: Conversation) -> Indexed:
-    """The newest messages that were read, by their index in the prompt: the system message has index 0."""
-    newest = conversation.recent[-_MAX_MESSAGES:]
-    return list(enumerate(newest, len(conversation.branch) - len(newest) + 1))
-
-
-async def _ranked(gone: Indexed, summary: str, known: Sequence[tuple[int, Message]]) -> list[LeftOutLine]:
-    if not gone:
-        return []
-    later = [message for index, message in known if index > gone[-1][0]][:MAX_LATER]
-    return await in_background(partial(left_out, gone, summary, texts_of(later)))
+    def _longer(self, text: str, line: LeftOutLine) -> str:
+        return longer(text, line, self.summaries.most_tokens, self.state.planner.setup.model)

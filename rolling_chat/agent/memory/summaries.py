@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 from rolling_chat.agent.errors import ChatError, in_words
 from rolling_chat.agent.hooks.answers import Trigger
-from rolling_chat.agent.memory.left_out import is_there, left_out_of, lost_lines, put_back
+from rolling_chat.agent.memory.left_out_lines import left_out_of
 from rolling_chat.agent.memory.proposal import Proposal, refused_line
 from rolling_chat.agent.memory.summarizer import Summarizer, SummarySource
 from rolling_chat.agent.models import address_of
@@ -25,7 +25,6 @@ from rolling_chat.context import (
     count_tokens,
     max_summary_tokens,
 )
-from rolling_chat.context.summary_left_out import LeftOutLine
 from rolling_chat.events import Listener, SummaryBegan, SummaryEnded, SummaryEvent
 from rolling_chat.messages import Message
 from rolling_chat.partly_read import NotReadError
@@ -192,13 +191,6 @@ class Summaries:
         """Cancel the summary that the user asked for; return whether one was being made."""
         return self._proposing is not None and self._proposing.cancel()
 
-    def with_line(self, proposal: Proposal, line: LeftOutLine) -> Proposal:
-        """Add one of its left-out lines to a proposal. Raises ChatError where there is no room for it."""
-        summary = self._with_text(proposal.summary, self._longer(proposal.summary.text, line))
-        _, after = self._planner.plan_with(self._state.conversation.messages, as_summary(summary))
-        rest = [one for one in proposal.left_out if one is not line]
-        return replace(proposal, summary=summary, after=after, left_out=rest)
-
     def take(self, proposal: Proposal) -> None:
         """Publish a proposal; it is active from the next request on. Raises ChatError if it is outdated."""
         self._activate(proposal.summary, proposal.expected)
@@ -226,39 +218,12 @@ class Summaries:
             raise ChatError("There is no summary to edit.")
         if not text:
             raise ChatError("An empty summary stands for nothing; /compact undo takes it back.")
-        if text != current.text:
-            self._publish_edited(current, text)
-
-    async def lost(self, report: PromptReport) -> Sequence[LeftOutLine]:
-        """Return what left the prompt and is not in its summary, the most needed first.
-
-        `report` is that of the next request.
-        """
-        text = self.current.text if report.summary and self.current else ""
-        return await lost_lines(self._state.conversation, text, report)
-
-    def stands_for(self, index: int, report: PromptReport) -> bool:
-        """Return whether the summary in the next request, of that report, stands for a message of it."""
-        summary = as_summary(self.current) if report.summary else None
-        return summary is not None and summary.covers(index, index)
-
-    def put_back(self, line: LeftOutLine) -> None:
-        """Add a line to the summary from the next request on. Raises ChatError where it does not fit."""
-        current = self.current
-        if current is None or not is_there(self._state.conversation, line):
-            raise ChatError("The conversation has gone another way meanwhile: ask for what was lost again.")
-        self._publish_edited(current, self._longer(current.text, line))
-
-    def _longer(self, text: str, line: LeftOutLine) -> str:
-        return put_back(text, line, self.most_tokens, self._planner.setup.model)
-
-    def _with_text(self, summary: StoredSummary, text: str) -> StoredSummary:
-        return replace(summary, text=text, tokens_after=count_tokens(text, self._planner.setup.model))
-
-    def _publish_edited(self, current: StoredSummary, text: str) -> None:
+        if text == current.text:
+            return
         edited = replace(
-            self._with_text(current, text), made_by=EDITED, made_from=current.generation, created_at=0.0
-        )
+            current, text=text, made_by=EDITED, made_from=current.generation, created_at=0.0,
+            tokens_after=count_tokens(text, self._planner.setup.model),
+        )  # fmt: skip
         self._publish_now(edited, current.generation)
 
     @property

@@ -63,8 +63,8 @@ class ConfirmScreen(FramedScreen[bool | None]):
         """Lay out the screen: the question, and below it the text that is accepted or rejected."""
         with Vertical() as box:
             box.border_title = one_line(self._title)
-            yield Static(Text(visible(self._question)), id="question")
-            with VerticalScroll():
+            with VerticalScroll():  # all of it, so that the text can be read in a low window
+                yield Static(Text(visible(self._question)), id="question")
                 yield Static(Text(visible(self._text), overflow="fold"))
 
     def on_mount(self) -> None:
@@ -107,4 +107,4 @@ class ConfirmScreen(FramedScreen[bool | None]):
     def _listen(self) -> None:
         self._listens = True
         other = f" · tab {self._other}" if self._other else ""
-        self.query_one(Vertical).border_subtitle = f"enter {self._answer}{other} · esc cancel"
+        self.query_one(Vertical).border_subtitle = f"enter {self._answer} · esc cancel{other}"

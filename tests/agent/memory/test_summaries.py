@@ -137,6 +137,14 @@ async def test_it_is_made_after_a_turn_and_comes_into_the_prompt(summarizing: Op
     assert_well_formed(chat, runtime)
 
 
+async def test_answers_that_were_cut_at_their_limit_are_summarized_as_well(summarizing: Opened) -> None:
+    chat, _, provider = summarizing()
+    provider.scripts = [says(PAGE, ending=Ending.LENGTH)] * 9
+    await talk(chat, 9)
+    assert chat.session.summaries.current is not None
+    assert HEAD in sent_system(provider)
+
+
 async def test_the_summarizer_is_asked_without_tools_and_extends_what_there_is(summarizing: Opened) -> None:
     chat, _, provider = summarizing(SHORT, "They also talked of the parser.")
     await talk(chat, 12)
@@ -721,11 +729,11 @@ async def test_a_line_of_what_was_lost_is_not_put_into_another_branch(summarizin
     chat, _, provider = summarizing()
     provider.scripts = [says(f"{PAGE} See src/part_{at}.py.") for at in range(8)]
     await talk(chat, 8)
-    line = (await chat.session.summaries.lost(chat.session.preview.report()))[-1]
+    line = (await chat.session.left_out.lost(chat.session.preview.report()))[-1]
     chat.session.history.rewind(chat.session.messages[line.index - 2].id)
     await talk(chat, 1)
     with pytest.raises(ChatError, match="another way"):
-        chat.session.summaries.put_back(line)
+        chat.session.left_out.put_back(line)
 
 
 async def test_a_line_is_not_put_in_while_a_turn_runs_nor_from_a_second_process(
@@ -735,23 +743,23 @@ async def test_a_line_is_not_put_in_while_a_turn_runs_nor_from_a_second_process(
     provider.scripts = [says(f"{PAGE} See src/part_{at}.py.") for at in range(8)]
     await talk(chat, 8)
     report = chat.session.preview.report()
-    line = (await chat.session.summaries.lost(report))[0]
+    line = (await chat.session.left_out.lost(report))[0]
     before = chat.session.summaries.current
     turn = chat.send("And?")
     await anext(turn)
     with pytest.raises(ChatError):
-        chat.session.summaries.put_back(line)
+        chat.session.left_out.put_back(line)
     chat.stop()
     async for _ in turn:
         pass
     other = replace(runtime, store=SessionStore.open(runtime.paths.database))
     follower = Chat.open(other, session=runtime.store.session(chat.session.info.id))
     with pytest.raises(ChatError, match="open in another terminal"):
-        follower.session.summaries.put_back(line)
+        follower.session.left_out.put_back(line)
     follower.close()
     other.store.close()
     assert chat.session.summaries.current == before
-    chat.session.summaries.put_back(line)
+    chat.session.left_out.put_back(line)
     assert line.names[0] in chat.session.summaries.current.text
 
 
@@ -762,7 +770,7 @@ async def test_a_fork_has_the_line_that_was_put_in_and_undo_takes_it_out_of_one_
     provider.scripts = [says(f"{PAGE} See src/part_{at}.py.") for at in range(8)]
     await talk(chat, 8)
     original = chat.session.info.id
-    chat.session.summaries.put_back((await chat.session.summaries.lost(chat.session.preview.report()))[0])
+    chat.session.left_out.put_back((await chat.session.left_out.lost(chat.session.preview.report()))[0])
     longer = chat.session.summaries.current
     assert longer is not None
     chat.fork()

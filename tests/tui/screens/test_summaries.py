@@ -159,6 +159,15 @@ async def test_what_it_leaves_out_is_listed_and_a_line_put_in_and_f7_lists_what_
         assert "src/a_1.py" in chat.session.summaries.current.text
 
 
+async def test_in_a_low_window_the_summary_is_scrolled_to(tmp_path: Path) -> None:
+    chat = await _chat(tmp_path, answers=[f"See src/part_{part}_of_it.py. " + "So. " * 200 for part in "abc"])
+    async with make_app(chat, tmp_path).run_test(size=(44, 12)) as pilot:
+        await type_line(pilot, "/compact")
+        await reads(pilot, "The summary stands for", "esc cancel")
+        await pilot.press(*["down"] * 20)
+        await reads(pilot, "[b]the lexer[/b]")
+
+
 async def test_a_sign_stands_in_the_status_line_while_one_is_made(tmp_path: Path) -> None:
     chat = await _chat(tmp_path)
     async with make_app(chat, tmp_path).run_test(size=(80, 24)) as pilot:
