@@ -51,7 +51,8 @@ class Permissions:
 
     A doubtful call is one that the model wrote as text and may have meant to quote: it is asked about under
     every policy, also one of a tool that needs no permission, unless a rule allows it. `knows_written_calls`
-    says that the user was told of them.
+    says that the user was told of them. `refused_calls` are those that the user said no to, by tool and
+    detail: no hook allows them later.
     """
 
     runtime: Runtime
@@ -64,6 +65,7 @@ class Permissions:
     denied_in_folder: tuple[PermissionRule, ...] = ()
     fault: str = ""
     knows_written_calls: bool = False
+    refused_calls: set[tuple[str, str]] = field(default_factory=set)
 
     @classmethod
     def of(cls, runtime: Runtime, listener: Listener) -> Permissions:

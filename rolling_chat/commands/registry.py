@@ -20,6 +20,7 @@ from rolling_chat.commands.export import EXPORT
 from rolling_chat.commands.files import FILES
 from rolling_chat.commands.fork import FORK
 from rolling_chat.commands.help import HELP
+from rolling_chat.commands.hooks import HOOKS
 from rolling_chat.commands.include import INCLUDE
 from rolling_chat.commands.init import INIT
 from rolling_chat.commands.lost import LOST
@@ -82,6 +83,7 @@ _COMMANDS: tuple[Command, ...] = (
     INIT,
     SKILL,
     SKILLS,
+    HOOKS,
     MODEL,
     EFFORT,
     UNDO,

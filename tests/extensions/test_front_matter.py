@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from rolling_chat.extensions.front_matter import MAX_BYTES, FrontMatterError, parse_markdown
 
@@ -80,3 +84,22 @@ def test_references_that_multiply_take_no_memory() -> None:
     file = parse_markdown(("---\n" + "\n".join(lines) + "\nname: ok\n---\nx").encode())
     assert file.text("name", 10) == "ok"
     assert file.words("a29", 10) == ()
+
+
+FRONTED = st.text(max_size=300).map(lambda text: f"---\n{text}\n---\nx".encode("utf-8", "replace"))
+
+
+@given(st.one_of(st.binary(max_size=300), FRONTED))
+def test_whatever_a_file_holds_it_is_read_or_refused_in_a_line(data: bytes) -> None:
+    assert all(line.isprintable() for line in _lines_of(data))
+
+
+def _lines_of(data: bytes) -> Iterator[str]:
+    """The fields of a file as lines, or why it is refused."""
+    try:
+        file = parse_markdown(data)
+    except FrontMatterError as error:
+        yield str(error)
+        return
+    yield from (file.text(name, 80) for name in file.fields)
+    yield "".join(char for char in file.body if ord(char) < 0x20 and char not in "\n\t")

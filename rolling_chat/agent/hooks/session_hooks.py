@@ -16,7 +16,7 @@ from rolling_chat.agent.permissions import Permissions
 from rolling_chat.agent.runtime import Runtime
 from rolling_chat.agent.session_state import SessionState
 from rolling_chat.extensions.hooks import Hooks, read_hooks
-from rolling_chat.messages import Json, JsonObject, ToolCall
+from rolling_chat.messages import Json, JsonObject
 from rolling_chat.settings.hook_settings import Hook
 from rolling_chat.settings.load import IN_HOOK
 from rolling_chat.text import one_line
@@ -122,6 +122,11 @@ class SessionHooks:
         return self._hooks.faults
 
     @property
+    def by_event(self) -> Mapping[str, tuple[Hook, ...]]:
+        """The hooks by event, in the order in which they run."""
+        return self._hooks.by_event
+
+    @property
     def asks_about_messages(self) -> bool:
         """Whether there is a hook to ask about the next message."""
         events = {"UserPromptSubmit"} if self._is_started else {"UserPromptSubmit", "SessionStart"}
@@ -148,16 +153,16 @@ class SessionHooks:
         ruling.lines += asked.lines
         return ruling
 
-    async def before_tool(self, call: ToolCall, arguments: JsonObject) -> Ruling:
-        """Ask about a tool call before it is decided whether it may run."""
-        payload = {"tool_name": call.name, "tool_use_id": call.id}
-        return await self._ask("PreToolUse", payload, call.name, arguments)
+    async def before_tool(self, tool: str, call_id: str, arguments: JsonObject) -> Ruling:
+        """Ask about a call of a tool, given by its name, before it is decided whether it may run."""
+        payload = {"tool_name": tool, "tool_use_id": call_id}
+        return await self._ask("PreToolUse", payload, tool, arguments)
 
-    async def after_tool(self, call: ToolCall, arguments: JsonObject, result: ToolResult) -> Ruling:
+    async def after_tool(self, tool: str, call_id: str, arguments: JsonObject, result: ToolResult) -> Ruling:
         """Tell of a call that has run; what hooks say goes to the model with its result."""
         response = {"text": result.text[:_MAX_RESPONSE], "ending": result.ending.value}
-        payload = {"tool_name": call.name, "tool_use_id": call.id, "tool_response": response}
-        return await self._ask("PostToolUse", payload, call.name, arguments)
+        payload = {"tool_name": tool, "tool_use_id": call_id, "tool_response": response}
+        return await self._ask("PostToolUse", payload, tool, arguments)
 
     async def before_compact(self, trigger: Trigger, focus: str = "") -> list[str]:
         """Tell that history is about to be shortened; return lines for the user. It cannot be refused."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from rolling_chat.agent.hooks.session_hooks import Ruling, SessionHooks
 from rolling_chat.agent.permissions import Verdict
 from rolling_chat.events import Emit, Noticed
-from rolling_chat.messages import Ending, JsonObject, ToolCall
+from rolling_chat.messages import Ending, JsonObject
 from rolling_chat.permissions.path_patterns import is_protected
 from rolling_chat.permissions.rules import Subject
 from rolling_chat.text import exact, one_line
@@ -25,18 +25,18 @@ class HookedCalls:
     emit: Emit
     stopped_by: str = ""
 
-    async def before(self, call: ToolCall, arguments: JsonObject) -> Ruling:
-        """Ask about a call; what hooks change or refuse is told to the user."""
-        ruling = await self.hooks.before_tool(call, arguments)
+    async def before(self, tool: str, call_id: str, arguments: JsonObject) -> Ruling:
+        """Ask about a call of a tool, given by its name; what hooks change or refuse is told to the user."""
+        ruling = await self.hooks.before_tool(tool, call_id, arguments)
         lines = list(ruling.lines)
         if ruling.changed_by:
             changes = "; ".join(_changes(arguments, ruling.arguments))
-            lines.append(f"The hook {ruling.changed_by} changed a call of {call.name}: {changes}")
+            lines.append(f"The hook {ruling.changed_by} changed a call of {tool}: {changes}")
             ruling.contexts.append(
                 f"[the hook {ruling.changed_by} changed this call before it ran: {changes}]"
             )
         if ruling.refuses:
-            lines.append(f"A hook refused {call.name}: {one_line(ruling.reason, _MAX_SHOWN)}")
+            lines.append(f"A hook refused {tool}: {one_line(ruling.reason, _MAX_SHOWN)}")
         if ruling.stops:
             self.stopped_by = ruling.reason
         for line in lines:
@@ -44,17 +44,17 @@ class HookedCalls:
         return ruling
 
     async def after(
-        self, call: ToolCall, arguments: JsonObject, result: ToolResult, before: Ruling
+        self, tool: str, call_id: str, arguments: JsonObject, result: ToolResult
     ) -> Sequence[str]:
         """Tell of a call that has run; return what the model is told with its result."""
-        ruling = await self.hooks.after_tool(call, arguments, result)
+        ruling = await self.hooks.after_tool(tool, call_id, arguments, result)
         for line in ruling.lines:
             await self.emit(Noticed(line, warning=True))
-        notes = [*before.contexts, *ruling.contexts]
+        notes = list(ruling.contexts)
         if ruling.refuses:
             notes.append(f"[a hook objects to this result]\n{ruling.reason}")
             await self.emit(
-                Noticed(f"A hook objects to the result of {call.name}: {one_line(ruling.reason, 300)}")
+                Noticed(f"A hook objects to the result of {tool}: {one_line(ruling.reason, 300)}")
             )
         if ruling.stops:
             self.stopped_by = ruling.reason
@@ -63,23 +63,21 @@ class HookedCalls:
 
 def refused_by_hook(ruling: Ruling) -> ToolResult:
     """Return the result of a call that a hook refused."""
-    return ToolResult(
-        f"Not run: a hook of the user's refused this call. It says: {ruling.reason}", Ending.REFUSED
-    )
+    return ToolResult(f"Not run: a hook refused this call. It says: {ruling.reason}", Ending.REFUSED)
 
 
 def verdict_with(
-    verdict: Verdict, ruling: Ruling, subject: Subject, *, is_alone: bool, doubtful: bool, can_ask: bool
+    verdict: Verdict, ruling: Ruling, subject: Subject, *, must_ask: bool, can_ask: bool
 ) -> Verdict:
     """Return the verdict about a call once hooks were asked.
 
     A hook can ask where nothing would. Its yes spares a question alone, never what a rule or the policy
-    refuses; and not the question about a file that decides what runs by itself (`is_alone`, or protected),
-    nor that about a call that the model wrote as text.
+    refuses; and not one that `must_ask`, such as about a call that the model wrote as text or that the user
+    has refused before, nor one about a file that decides what runs by itself.
     """
     if ruling.decision == "ask" and verdict == "allowed":
         return "ask" if can_ask else "refused"
-    if ruling.decision != "allow" or verdict != "ask" or is_alone or doubtful:
+    if ruling.decision != "allow" or verdict != "ask" or must_ask:
         return verdict
     paths = subject if isinstance(subject, tuple) else ()
     return "ask" if any(map(is_protected, paths)) else "allowed"

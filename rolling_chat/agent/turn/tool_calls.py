@@ -236,7 +236,9 @@ class CallRunner:
         arguments = parse_arguments(call, tool, cut=attempt.cut)
         tool, arguments = _resolved(tool, arguments)
         detail = tool.describe(arguments)
-        ruling = await self.hooks.before(call, arguments) if self.hooks is not None else Ruling()
+        ruling = Ruling()
+        if self.hooks is not None:
+            ruling = await self.hooks.before(tool.name, call.id, arguments)
         if ruling.refuses:
             return refused_by_hook(ruling)
         if ruling.changed_by:
@@ -261,7 +263,8 @@ class CallRunner:
             else:
                 result = await self._make(edit)
         if self.hooks is not None:
-            for note in await self.hooks.after(call, arguments, result, ruling):
+            notes = await self.hooks.after(tool.name, call.id, arguments, result)
+            for note in (*ruling.contexts, *notes):
                 result = self._with_note(call, result, note)
         return self._with_note(call, result, _repeated(times)) if times >= REPEATS else result
 
@@ -321,9 +324,9 @@ class CallRunner:
             tool, subject, is_edit=edit is not None, exact_only=alone, doubtful=doubtful
         )
         can_ask = self.permissions.listener.ask is not None
-        verdict = verdict_with(
-            verdict, ruling, subject, is_alone=bool(alone), doubtful=doubtful, can_ask=can_ask
-        )
+        was_refused = (tool.name, detail) in self.permissions.refused_calls
+        must_ask = doubtful or bool(alone) or was_refused
+        verdict = verdict_with(verdict, ruling, subject, must_ask=must_ask, can_ask=can_ask)
         if verdict == "allowed":
             return ""
         if verdict == "refused":
@@ -341,7 +344,10 @@ class CallRunner:
         await self.emit(PermissionAnswered(call))
         if fault := self.permissions.take_fault():
             await self.emit(Noticed(fault, warning=True))
-        return refused_by_user(normalize_text(answer.words)) if answer.permission is Permission.NO else ""
+        if answer.permission is not Permission.NO:
+            return ""
+        self.permissions.refused_calls.add((tool.name, detail))
+        return refused_by_user(normalize_text(answer.words))
 
     def refuse_rest(self, text: str, ending: Ending) -> list[ToolEnded]:
         """Answer every open call without running it.

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from rolling_chat.agent import Chat, ChatError, Runtime
+from rolling_chat.agent.turn import sandboxing
 from rolling_chat.events import (
     Noticed,
     Outcome,
@@ -28,9 +29,11 @@ from rolling_chat.messages import Ending
 from rolling_chat.settings.hook_settings import HookSettings
 from rolling_chat.settings.load import IN_HOOK
 from rolling_chat.settings.schema import AgentSettings, Settings
+from rolling_chat.tools.sandbox.sandbox import SandboxProgram
 from tests.support.agent import Script, ScriptedProvider, call, calls, collect, make_runtime, of_kind, says
 from tests.support.hooks import answers, decides, hooked, project_hooks
 from tests.support.patience import PATIENCE_SECONDS
+from tests.support.sandbox import real_sandbox
 
 RUN = calls(call("run_command", '{"command": "touch made"}'))
 
@@ -120,7 +123,7 @@ async def test_a_refusal_before_a_tool_is_what_the_model_reads(refusing: str, op
     events = await collect(chat.send("go"))
     (ended,) = of_kind(events, ToolEnded)
     assert ended.message.ending is Ending.REFUSED
-    assert ended.message.text == "Not run: a hook of the user's refused this call. It says: not today"
+    assert ended.message.text == "Not run: a hook refused this call. It says: not today"
     assert "A hook refused run_command: not today" in lines(events)
     assert not (runtime.folder / "made").exists()
 
@@ -171,6 +174,23 @@ async def test_a_yes_spares_a_question_and_never_lifts_a_refusal(
     chat.listener.ask = ask
     await collect(chat.send("go"))
     assert (runtime.folder / "made").exists() is runs
+
+
+async def test_what_the_user_refused_once_no_hook_allows_later(opened: Opened) -> None:
+    asked: list[str] = []
+
+    async def ask(request: PermissionRequest) -> PermissionAnswer:
+        asked.append(request.detail)
+        return PermissionAnswer(Permission.NO)
+
+    # it wavers: it says yes from the second time on
+    allowing = decides("PreToolUse", permissionDecision="allow")
+    wavering = f"if [ -e asked ]; then {allowing}; fi; touch asked"
+    chat, runtime, _ = opened(hooked(PreToolUse=wavering), RUN, RUN, says("ok"))
+    chat.listener.ask = ask
+    await collect(chat.send("go"))
+    assert asked == ["touch made", "touch made"]
+    assert not (runtime.folder / "made").exists()
 
 
 async def test_a_yes_does_not_reach_files_that_decide_what_runs(opened: Opened) -> None:
@@ -395,10 +415,14 @@ async def test_a_hook_that_runs_the_program_does_not_run_itself(opened: Opened) 
     assert not (runtime.folder / "ran").exists()
 
 
-async def test_before_messages_are_dropped_a_hook_is_told(opened: Opened, tmp_path: Path) -> None:
+@pytest.mark.parametrize("summarize", ["off", "extract"])
+async def test_before_messages_are_dropped_or_summarized_a_hook_is_told(
+    summarize: str, tmp_path: Path
+) -> None:
     hooks = hooked(PreCompact="cat > compact.json; echo kept >&2; exit 2")
     provider = ScriptedProvider(says("word " * 900))
-    settings = Settings(agent=AgentSettings(tools="none"), hooks=hooks)
+    context = replace(Settings().context, summarize=summarize)
+    settings = Settings(agent=AgentSettings(tools="none"), hooks=hooks, context=context)
     runtime = make_runtime(tmp_path, provider, settings=settings, window=8_192)
     chat = Chat.open(runtime, rolling=True)
     chat.session.summaries.extract_only()
@@ -442,3 +466,29 @@ async def test_a_task_is_under_the_same_hooks_for_its_tools_and_no_others(opened
     assert not (runtime.folder / "made").exists()
     for name in ("started", "stopped"):
         assert (runtime.folder / name).read_text() == "x\n"
+
+
+async def test_a_projects_hook_runs_in_the_sandbox_and_the_users_does_not(
+    opened: Opened, tmp_path: Path
+) -> None:
+    real_sandbox()
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    hooks = hooked(UserPromptSubmit=f"touch {outside}/mine")
+    chat, runtime, _ = opened(hooks, says("ok"), sandbox="auto")
+    project_hooks(runtime.folder, UserPromptSubmit=f"cat > given.json; touch {outside}/theirs")
+    await collect(chat.send("go"))
+    assert given(runtime, "given.json")["prompt"] == "go"
+    assert [path.name for path in outside.iterdir()] == ["mine"]
+
+
+async def test_where_a_sandbox_is_required_and_missing_a_projects_hook_does_not_run(
+    opened: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sandboxing, "find_sandbox", lambda: SandboxProgram("", missing="there is none"))
+    chat, runtime, _ = opened(hooked(UserPromptSubmit="touch mine"), says("ok"), sandbox="required")
+    project_hooks(runtime.folder, UserPromptSubmit="touch theirs")
+    (line,) = lines(await collect(chat.send("go")))
+    assert 'agent.sandbox is "required", and there is no sandbox here (there is none)' in line
+    assert (runtime.folder / "mine").exists()
+    assert not (runtime.folder / "theirs").exists()
