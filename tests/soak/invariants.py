@@ -10,7 +10,7 @@ from pathlib import Path
 
 from rolling_chat.agent.request.rebuild import rebuild_request
 from rolling_chat.messages import Message
-from rolling_chat.sessions.records import StoreError
+from rolling_chat.sessions.records import SessionInfo, StoreError
 from rolling_chat.sessions.store import SessionStore
 from tests.soak.servers import MARK
 from tests.support.sessions import faults_of
@@ -34,7 +34,7 @@ def broken_store(database: Path, marks: Collection[str], rng: random.Random) -> 
         return problems
     kept: set[str] = set()
     with closing(SessionStore.open(database)) as store:
-        for info in store.sessions():
+        for info in _sessions(store):
             for head in (None, *(branch.head for branch in store.left_branches(info.id))):
                 branch = store.branch(info.id, head)
                 problems += _unreachable(info.id, branch)
@@ -43,6 +43,13 @@ def broken_store(database: Path, marks: Collection[str], rng: random.Random) -> 
     kept |= _everywhere(database) if (lost := set(marks) - kept) else set()
     lost = set(marks) - kept
     return [*problems, *([f"lost: {sorted(lost)[:10]}"] if lost else [])]
+
+
+def _sessions(store: SessionStore) -> Iterator[SessionInfo]:
+    """All sessions, each with its tasks."""
+    for info in store.sessions():
+        yield info
+        yield from store.tasks(info.id)
 
 
 def _marks_in(branch: Collection[Message]) -> set[str]:
@@ -60,7 +67,7 @@ def _unreachable(session: str, branch: list[Message]) -> Iterator[str]:
 
 def _not_rebuilt(store: SessionStore, rng: random.Random) -> list[str]:
     """`inspect --verify` of some requests."""
-    records = [record for info in store.sessions() for record in store.requests(info.id)]
+    records = [record for info in _sessions(store) for record in store.requests(info.id)]
     problems = []
     for record in rng.sample(records, min(_REBUILT, len(records))):
         try:

@@ -74,6 +74,8 @@ _CALLS: tuple[tuple[str, Mapping[str, Any]], ...] = (
     ("write_file", {"path": "big.log", "content": "gone"}),
     ("move_file", {"path": "new.txt", "to": "deep/moved.txt"}),
     ("delete_file", {"path": "deep/moved.txt"}),
+    ("task", {"prompt": "look for the lexer"}),
+    ("task", {"prompt": "make the files", "tools": ["run_command", "write_file", "edit_file"]}),
 )
 _HOSTILE: tuple[tuple[str, str], ...] = (
     ("read_file", ""),
@@ -110,6 +112,9 @@ _HOSTILE: tuple[tuple[str, str], ...] = (
     ("edit_file", '{"path": "notes.txt", "old": "", "new": "x"}'),
     ("edit_file", '{"path": "notes.txt", "old": "drops", "new": "\\u202e\\u0000\\ud800", "all": "yes"}'),
     ("multi_edit", '{"path": "notes.txt", "edits": "x"}'),
+    ("task", '{"prompt": "\\u001b]0;gone\\u0007 \\ud800", "tools": ["read_file"]}'),
+    ("task", '{"prompt": "go on", "tools": ["task"], "model": "openai/elsewhere"}'),
+    ("task", '{"prompt": "read ../home/secret.txt", "tools": "read_file"}'),
 )
 MANY = 500  # calls in one reply
 
