@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
@@ -48,7 +48,7 @@ _NOTE = """\
 questions: where something is unclear, take what is most likely and say so. End with the answer itself, \
 complete and brief, with names, paths and lines.]\
 """
-_WAITS = "waits until the model has answered another task"
+_WAITS = "waits until another task is done"
 _CUT = "[the answer reached its output limit here]"
 
 
@@ -115,7 +115,7 @@ class TaskRunner:
     _running: list[RunningTurn] = field(default_factory=list)
     _spent: Usage = field(default_factory=Usage)  # by tasks that are over
     _slots: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MAX_TASKS))
-    _servers: dict[str, asyncio.Lock] = field(default_factory=dict)
+    _servers: dict[str, asyncio.Semaphore] = field(default_factory=dict)
 
     @property
     def usage(self) -> Usage:
@@ -132,7 +132,10 @@ class TaskRunner:
     async def run(self, call: ToolCall, index: int, order: TaskOrder) -> ToolResult:
         """Run the task of a call, which has an index in its reply; return its answer. Raises ToolError."""
         tools, target = self._tools(order.tools), self._target(order.model)
-        async with self._slots, self._server(call, target):
+        server = self._servers.setdefault(server_of(*target), _slots_of(target))
+        if self._slots.locked() or server.locked():
+            await self.emit(ToolProgress(call, _WAITS, 0))
+        async with self._slots, server:
             return await self._run(call, AskedBy(self.conversation.reply_id, index), order, tools, target)
 
     async def _run(
@@ -209,25 +212,17 @@ class TaskRunner:
             raise ToolError(target)
         return target
 
-    @contextlib.asynccontextmanager
-    async def _server(self, call: ToolCall, target: ModelAt) -> AsyncIterator[None]:
-        """Wait until a server that may answer one request at a time is free."""
-        server = server_of(*target)
-        if answers_in_parallel(server):
-            yield
-            return
-        busy = self._servers.setdefault(server, asyncio.Lock())
-        if busy.locked():
-            await self.emit(ToolProgress(call, _WAITS, 0))
-        async with busy:
-            yield
-
     def _touched(self, session: str) -> tuple[FileTouch, ...]:
         """Return the files that a task used: the agent that gave it does not know what is in them."""
         return tuple(
             replace(use.touch, action="written in part" if "written" in use.touch.action else "read in part")
             for use in self.runtime.store.files(session)
         )
+
+
+def _slots_of(target: ModelAt) -> asyncio.Semaphore:
+    """Return the slots of a server; one that a user runs may answer one request at a time."""
+    return asyncio.Semaphore(MAX_TASKS if answers_in_parallel(server_of(*target)) else 1)
 
 
 def _handed_on(call: ToolCall, session: str, scope: TaskScope, event: Event) -> Event:

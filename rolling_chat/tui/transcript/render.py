@@ -25,7 +25,7 @@ LIVE_MARK = "▍ "
 _CLOSE_TOGETHER = (Kind.TOOL, Kind.NOTICE, Kind.REASONING, Kind.ATTACHED)
 _PROSE_CELLS = 120  # longer lines are hard to read
 _HEAD_CHARS = 2000
-_WIDE = 100  # cells
+_NARROW, _WIDE = 60, 100  # cells
 _GAUGE_CELLS = 5
 
 _TOOL_GLYPH = {Status.ASKING: "?", Status.FAILED: "✗", Status.REFUSED: "⊘", Status.CANCELLED: "■"}
@@ -225,6 +225,8 @@ def task_gauge(item: Item, width: int) -> str:
     task = item.task
     if task is None:
         return ""
+    if task.window and item.live and width < _NARROW:
+        return f"{figures.tokens(task.tokens)}/{figures.window(task.window)}"
     parts = [figures.plural(task.requests, "request"), figures.cost(task.cost)]
     if task.window and (item.live or width >= _WIDE):
         cells = _GAUGE_CELLS if width < _WIDE else 2 * _GAUGE_CELLS

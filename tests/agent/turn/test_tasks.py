@@ -25,6 +25,7 @@ from rolling_chat.events import (
     TaskEvent,
     TextAdded,
     ToolEnded,
+    ToolProgress,
     TurnEnded,
 )
 from rolling_chat.messages import SHOWN, Ending, Message, ToolCall, Usage
@@ -455,9 +456,12 @@ async def test_a_server_with_one_slot_gets_one_task_at_a_time(tmp_path: Path) ->
     )
     runtime = make_runtime(tmp_path, provider)
     chat = Chat.open(runtime, address="http://127.0.0.1:9/v1")
-    ended = of_kind(await collect(chat.send("go")), ToolEnded)
-    assert [event.message.text for event in ended] == names
+    events = await collect(chat.send("go"))
+    assert [event.message.text for event in of_kind(events, ToolEnded)] == names
     assert provider.most_open == 1
+    assert [event.newest for event in of_kind(events, ToolProgress)] == [
+        "waits until another task is done"
+    ] * 2
     runtime.store.close()
 
 

@@ -210,6 +210,7 @@ RUNNING = Item(
 @pytest.mark.parametrize(
     ("width", "gauge"),
     [
+        (40, " 41k/200k"),
         (80, "█░░░░ 41k of 200k · 3 requests · $0.12"),
         (120, "██░░░░░░░░ 41k of 200k · 3 requests · $0.12"),
     ],
