@@ -36,10 +36,11 @@ from acp.schema import (
 )
 
 from rolling_chat import __version__
+from rolling_chat.acp.codes import INVALID_PARAMS, INVALID_REQUEST, NOT_FOUND
 from rolling_chat.acp.mcp_servers import GivenServer, add_servers, can_use_servers
-from rolling_chat.acp.opening import INVALID_PARAMS, NOT_FOUND, Opener
+from rolling_chat.acp.opening import Opener
 from rolling_chat.acp.prompts import Block
-from rolling_chat.acp.session import INVALID_REQUEST, ClientSession
+from rolling_chat.acp.session import ClientSession
 from rolling_chat.acp.sign_in import methods_for, require_key
 from rolling_chat.acp.times import as_iso
 from rolling_chat.agent import ChatError
@@ -157,7 +158,11 @@ class ClientAgent(Agent):
     ) -> ForkSessionResponse:
         """Copy a saved session; the original stays as it is."""
         _say_unused(additional_directories)
-        session = await self._open(cwd, mcp_servers, session_id, forked=True)
+        known = self._sessions.get(session_id)
+        if known is not None and known.is_blank:  # nothing is saved of it: a copy of it is a new one
+            session = await self._open(cwd, mcp_servers)
+        else:
+            session = await self._open(cwd, mcp_servers, session_id, forked=True)
         response = ForkSessionResponse(
             session_id=session.id, modes=session.modes, config_options=session.options
         )

@@ -9,11 +9,10 @@ from pathlib import Path
 
 from acp import RequestError
 
+from rolling_chat.acp.codes import AUTH_REQUIRED, INVALID_PARAMS, NOT_FOUND
 from rolling_chat.agent import Chat, ChatError, NoModelError
 from rolling_chat.api import open_chat, saved_sessions
 from rolling_chat.settings.errors import SettingsError
-
-AUTH_REQUIRED, INVALID_PARAMS, NOT_FOUND = -32000, -32602, -32002
 
 _HOW = (
     "Set a key such as ANTHROPIC_API_KEY in your client's settings of this agent, or store one with "

@@ -22,6 +22,7 @@ from acp.schema import (
 )
 
 from rolling_chat.acp.buffers import Buffers
+from rolling_chat.acp.codes import AUTH_REQUIRED, INVALID_REQUEST
 from rolling_chat.acp.commands import ClientCommands, available_commands
 from rolling_chat.acp.options import Options, modes_of, options_of, set_mode, set_option, values_of
 from rolling_chat.acp.prompts import Block, PromptReader
@@ -35,8 +36,6 @@ from rolling_chat.commands import custom_commands, parse
 from rolling_chat.tools.background import BACKGROUND
 
 _log = logging.getLogger("rolling_chat.acp")
-
-AUTH_REQUIRED, INVALID_REQUEST, INTERNAL_ERROR = -32000, -32600, -32603
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +74,11 @@ class ClientSession:
         self._commands = ClientCommands(chat, questions, self._turns, self.send)
 
     @property
+    def is_blank(self) -> bool:
+        """Whether nothing was said in it yet."""
+        return not self.chat.session.conversation.recent
+
+    @property
     def modes(self) -> SessionModeState:
         """The modes, and the one that is active."""
         return modes_of(self.chat)
@@ -92,7 +96,8 @@ class ClientSession:
         """Tell the client what it does not ask for, and load what the first request needs."""
         self._told = self._now()
         self.chat.session.servers.start()
-        self._warming = asyncio.create_task(self._warm_up())
+        if self._warming is None or self._warming.done():
+            self._warming = asyncio.create_task(self._warm_up())
 
     async def prompt(self, blocks: Sequence[Block]) -> StopReason:
         """Answer a prompt; return why the turn stopped. Raises RequestError with one line."""
@@ -187,7 +192,8 @@ class ClientSession:
             )
             said = await reader.read(blocks)
             await self._say_notices()
-            command = parse(said.text) if not said.given else None
+            is_command = said.text.lstrip().startswith("/") and not said.given
+            command = parse(said.text) if is_command else None
             if command is not None:
                 return await self._commands.run(command)
             self._require_key()

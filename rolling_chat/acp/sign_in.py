@@ -7,6 +7,7 @@ import os
 from acp import RequestError
 from acp.schema import AuthEnvVar, AuthMethodAgent, ClientCapabilities, EnvVarAuthMethod, TerminalAuthMethod
 
+from rolling_chat.acp.codes import AUTH_REQUIRED, INVALID_PARAMS
 from rolling_chat.providers.known_providers import KNOWN_PROVIDERS, OWN_CREDENTIALS, KnownProvider
 from rolling_chat.providers.stored_keys import StoredKeys
 from rolling_chat.settings.paths import find_paths
@@ -14,7 +15,6 @@ from rolling_chat.text import one_line
 
 LOGIN = "login"
 _BY_KEY = "key-"
-_AUTH_REQUIRED, _INVALID_PARAMS = -32000, -32602
 
 Methods = list[EnvVarAuthMethod | TerminalAuthMethod | AuthMethodAgent]
 
@@ -48,10 +48,10 @@ def require_key(method: str) -> None:
     environ, lines = StoredKeys(find_paths(os.environ).logins_file).added_to(os.environ)
     providers = [one for one in _with_one_key() if method in (LOGIN, f"{_BY_KEY}{one.name}")]
     if not providers:
-        raise RequestError(_INVALID_PARAMS, f"There is no method {one_line(method, 60)!r} to sign in.")
+        raise RequestError(INVALID_PARAMS, f"There is no method {one_line(method, 60)!r} to sign in.")
     if any(provider.key_in(environ) for provider in providers):
         return
-    raise RequestError(_AUTH_REQUIRED, " ".join([*lines, _missing(providers)]))
+    raise RequestError(AUTH_REQUIRED, " ".join([*lines, _missing(providers)]))
 
 
 def _missing(providers: list[KnownProvider]) -> str:

@@ -7,11 +7,10 @@ import json
 import logging
 from typing import Any, BinaryIO
 
+from rolling_chat.acp.codes import INTERNAL_ERROR, INVALID_REQUEST, PARSE_ERROR
 from rolling_chat.acp.pipes import MAX_LINE, TOO_LONG, LineReader, LineWriter
 
 _log = logging.getLogger("rolling_chat.acp")
-
-_PARSE_ERROR, _INVALID_REQUEST, _INTERNAL_ERROR = -32700, -32600, -32603
 
 
 class BadMessageError(ValueError):
@@ -26,22 +25,22 @@ class BadMessageError(ValueError):
 def read_message(line: bytes) -> dict[str, Any]:
     """Return the message on a line. Raises BadMessageError for anything else."""
     if line is TOO_LONG:
-        raise BadMessageError(_INVALID_REQUEST, f"a message has at most {MAX_LINE:,} bytes")
+        raise BadMessageError(INVALID_REQUEST, f"a message has at most {MAX_LINE:,} bytes")
     try:
         message = json.loads(line)
     except (ValueError, RecursionError) as error:
-        raise BadMessageError(_PARSE_ERROR, f"not JSON: {type(error).__name__}") from None
+        raise BadMessageError(PARSE_ERROR, f"not JSON: {type(error).__name__}") from None
     if not isinstance(message, dict):
-        raise BadMessageError(_INVALID_REQUEST, "a message is a JSON object")
+        raise BadMessageError(INVALID_REQUEST, "a message is a JSON object")
     given = message.get("id")
     if isinstance(given, bool) or not isinstance(given, int | str | None):
-        raise BadMessageError(_INVALID_REQUEST, "an id is a number or a text")
+        raise BadMessageError(INVALID_REQUEST, "an id is a number or a text")
     if "method" in message:
         if not isinstance(message["method"], str):
-            raise BadMessageError(_INVALID_REQUEST, "a method is a text", given)
+            raise BadMessageError(INVALID_REQUEST, "a method is a text", given)
         return message
     if "id" not in message:
-        raise BadMessageError(_INVALID_REQUEST, "neither a request nor an answer")
+        raise BadMessageError(INVALID_REQUEST, "neither a request nor an answer")
     return message if "result" in message else {**message, "error": _error_in(message.get("error"))}
 
 
@@ -51,7 +50,7 @@ def _error_in(error: object) -> dict[str, Any]:
         case {"code": int(code), "message": str(text)}:
             return {"code": code, "message": text}
         case _:
-            return {"code": _INTERNAL_ERROR, "message": "an answer without a result"}
+            return {"code": INTERNAL_ERROR, "message": "an answer without a result"}
 
 
 class StdioTransport:

@@ -13,6 +13,7 @@ from acp.schema import StopReason
 
 from rolling_chat import figures
 from rolling_chat.acp import tool_calls
+from rolling_chat.acp.codes import INTERNAL_ERROR
 from rolling_chat.acp.content import StreamedText
 from rolling_chat.acp.questions import Offer, Questions
 from rolling_chat.acp.updates import (
@@ -57,7 +58,6 @@ _STOP_REASONS: dict[Outcome, StopReason] = {
     Outcome.CUT: "max_tokens",
     Outcome.CANCELLED: "cancelled",
 }
-_FAILED = -32603
 _ROLL = (
     "Rolling context would omit old messages from the prompt; all of them stay on disk. New sessions begin "
     "with it on."
@@ -98,7 +98,7 @@ class Turns:
             following = await self._after_full() if ended.outcome is Outcome.FULL else None
             if following is None:
                 raise RequestError(
-                    -32603, ended.error or "The turn failed.", {"outcome": ended.outcome.value}
+                    INTERNAL_ERROR, ended.error or "The turn failed.", {"outcome": ended.outcome.value}
                 )
             begin = following
 

@@ -24,7 +24,7 @@ async def test_commands_answer_as_text_and_change_the_session(
     start: Start, server: OpenAIServer, folder: Path
 ) -> None:
     write = Call("write_file", '{"path": "a.txt", "content": "new\\n"}')
-    server.then(Reply(calls=(write,)), Reply("written"), Reply("again"))
+    server.then(Reply(calls=(write,)), Reply("written"), Reply("again"), Reply("heard"))
     async with start("agent.approvals=edits") as client:
         session = await client.new(folder)
         await client.agent.prompt(session_id=session, prompt=[text_block("write it")])
@@ -40,7 +40,9 @@ async def test_commands_answer_as_text_and_change_the_session(
         assert "no command /wat" in await _said(client, session, "/wat")
         assert await _said(client, session, "/retry") != ""
         assert client.editor.text().rstrip().endswith("again")
-    assert len(server.requests) == 3
+        # only the terminal has a shortcut that runs commands
+        assert "heard" in await _said(client, session, "!ls")
+    assert len(server.requests) == 4
 
 
 async def test_undo_asks_about_files_and_shows_the_message_again(

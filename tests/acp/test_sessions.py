@@ -67,6 +67,8 @@ async def test_a_resumed_session_sends_no_history_and_a_fork_leaves_the_original
     server.then(Reply("one"), Reply("two"), Reply("three"))
     async with start() as client:
         session = await client.new(folder)
+        blank = (await client.agent.fork_session(session_id=session, cwd=str(folder))).session_id
+        assert blank != session
         await client.agent.prompt(session_id=session, prompt=[text_block("first")])
         fork = (await client.agent.fork_session(session_id=session, cwd=str(folder))).session_id
         assert fork != session

@@ -68,6 +68,13 @@ async def test_the_ways_to_a_key_are_variables_and_a_terminal_for_who_has_one(tm
         assert (first.id, first.type, first.args) == ("login", "terminal", ["--login"])
 
 
+def test_without_the_extra_it_says_what_to_install(program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rolling_chat.cli.acp.find_spec", lambda _: None)
+    ran = program("acp")
+    assert (ran.code, ran.out) == (2, "")
+    assert "pip install 'rolling-chat[acp]'" in ran.err
+
+
 def test_the_login_of_a_client_s_terminal_lists_and_refuses_in_one_line(program: Program) -> None:
     assert "No key is stored" in program("acp", "--login").out
     ran = program("acp", "--login", "nobody")

@@ -15,8 +15,10 @@ from acp.helpers import (
     resource_link_block,
     text_block,
 )
+from acp.schema import PermissionOption, RequestPermissionResponse, ToolCallUpdate
 
 from tests.acp.conftest import KEY, Start
+from tests.support.acp_client import chosen
 from tests.support.pictures import png
 from tests.support.servers import Break, Call, Fail, Hang, OpenAIServer, Reply
 
@@ -150,6 +152,42 @@ async def test_files_come_by_name_and_as_the_editor_has_them_and_pictures_as_the
     assert "what the editor has" in said["text"]
     assert "what is on disk" not in said["text"]
     assert base64.b64encode(picture).decode() in sent["image_url"]["url"]
+
+
+async def test_a_large_file_from_the_editor_is_asked_about_and_can_be_read_in_pieces(
+    start: Start, server: OpenAIServer, folder: Path
+) -> None:
+    large = "".join(f"line {number} of a long file\n" for number in range(20_000))
+    server.then(Reply("small"))
+
+    async def in_pieces(asked: ToolCallUpdate, offers: list[PermissionOption]) -> RequestPermissionResponse:
+        return chosen("in pieces")
+
+    async with start() as client:
+        client.editor.answer = in_pieces
+        session = await client.new(folder)
+        block = resource_block(embedded_text_resource(f"file://{folder}/large.txt", large))
+        await client.agent.prompt(session_id=session, prompt=[text_block("Sum up"), block])
+        ((asked, offers),) = client.editor.questions
+        assert asked.content[0].content.text == "```\n@large.txt\n```"
+        assert [offer.option_id for offer in offers] == ["whole", "in pieces", "name only", "not sent"]
+    said = server.requests[-1].messages[-1]["content"]
+    assert "read it in pieces" in said
+    assert len(said) < 1_000
+
+
+async def test_a_key_of_the_user_s_is_never_sent_along(
+    start: Start, server: OpenAIServer, folder: Path, tmp_path: Path
+) -> None:
+    secret = tmp_path / "home" / ".ssh" / "id_rsa"
+    async with start() as client:
+        secret.parent.mkdir()
+        secret.write_text("PRIVATE KEY")
+        session = await client.new(folder)
+        block = resource_block(embedded_text_resource(f"file://{secret}", "PRIVATE KEY"))
+        with pytest.raises(RequestError, match="may hold keys or passwords"):
+            await client.agent.prompt(session_id=session, prompt=[text_block("look"), block])
+    assert not server.requests
 
 
 async def test_controls_from_model_and_tools_are_shown_and_not_sent(

@@ -1,0 +1,8 @@
+"""The codes of errors, as JSON-RPC and the protocol number them."""
+
+PARSE_ERROR = -32700
+INVALID_REQUEST = -32600
+INVALID_PARAMS = -32602
+INTERNAL_ERROR = -32603
+AUTH_REQUIRED = -32000
+NOT_FOUND = -32002
