@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from rolling_chat.agent.conversation import Conversation
 from rolling_chat.messages import Message
@@ -18,18 +18,35 @@ class TodoTracker:
         self._last: Message | None = None
         self._version = -1
         self._list: TodoList | None = None
+        self._has_call = self._has_request = False  # of a list, of the user, in what was seen
 
     @property
     def current(self) -> TodoList | None:
         """The list as it is now; None where there is none, and where a new turn followed its end."""
         messages = self._conversation.recent
         if (self._version, self._seen) != (self._conversation.version, len(messages)):
-            seen = self._seen
-            grew = len(messages) >= seen > 0 and messages[seen - 1] is self._last
-            self._list = _after(self._list, messages[seen:]) if grew else _after(None, messages)
+            self._look(messages)
             self._version, self._seen = self._conversation.version, len(messages)
             self._last = messages[-1] if messages else None
         return self._list
+
+    def _look(self, messages: Sequence[Message]) -> None:
+        """Find the list, in new messages only where those that were seen are still the same."""
+        seen, new = self._seen, messages
+        if len(messages) >= seen > 0 and messages[seen - 1] is self._last:
+            new = messages[seen:]
+            self._list = _after(self._list, new)
+        elif len(messages) > seen > 0 and messages[-1] is self._last:
+            new = messages[:-seen]
+            if not self._has_call:
+                above = _after(None, new)
+                is_over = above is not None and above.is_done and self._has_request
+                self._list = None if is_over else above
+        else:
+            self._has_call = self._has_request = False
+            self._list = _after(None, messages)
+        self._has_call = self._has_call or any(list_of(one) is not None for one in new if one.tool_calls)
+        self._has_request = self._has_request or any(one.role == "user" for one in new)
 
 
 def _after(todo: TodoList | None, messages: Iterable[Message]) -> TodoList | None:

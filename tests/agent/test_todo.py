@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import json
 
-from rolling_chat.agent import Chat
+import pytest
+
+from rolling_chat.agent import Chat, conversation, todo_tracking
 from rolling_chat.context.summary_text import TODO_HEAD
+from rolling_chat.messages import Message
+from rolling_chat.todo_list import list_of
 from tests.support.agent import Opened, Script, call, calls, collect, says
 
 
@@ -70,3 +74,27 @@ async def test_the_model_is_told_its_list_when_the_call_has_left_the_prompt(open
     assert f"{TODO_HEAD}\n[x] a\n[>] b" in sent[0].text
     assert shown(chat) == "[x] a\n[>] b"
     assert runtime.store.branch(chat.session.info.id)[1].tool_calls
+
+
+@pytest.mark.parametrize("last", ["[>] a", "[x] a"])
+async def test_it_is_found_far_above_and_each_message_is_looked_at_once(
+    opened: Opened, monkeypatch: pytest.MonkeyPatch, last: str
+) -> None:
+    chat, runtime, _ = opened(setting(last), says("set"))
+    await collect(chat.send("plan"))
+    session = chat.session.info.id
+    for turn in range(40):
+        runtime.store.append(session, Message("user", f"question {turn}"))
+        runtime.store.append(session, Message("assistant", "", tool_calls=(call("list_files"),)))
+        runtime.store.append(session, Message("tool", "none", tool_call_id="c1"))
+        runtime.store.append(session, Message("assistant", f"answer {turn}"))
+    for name, count in (("_FIRST", 20), ("_SLICE", 8), ("_AROUND", 1)):
+        monkeypatch.setattr(conversation, name, count)
+    looked: list[Message] = []
+    monkeypatch.setattr(todo_tracking, "list_of", lambda one: (looked.append(one), list_of(one))[1])
+    again = Chat.open(runtime, session=runtime.store.session(session))
+    while not again.session.conversation.is_whole:
+        assert shown(again) == ""
+        await again.session.read_up(whole=False)
+    assert shown(again) == ("" if last == "[x] a" else last)
+    assert len(looked) <= 2 * 41
