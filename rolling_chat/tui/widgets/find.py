@@ -82,7 +82,9 @@ class FindBar(Horizontal):
 
     def say(self, state: str) -> None:
         """Show the state of the search next to the input."""
-        self.query_one("#find-state", Static).update(state)
+        shown = self.query_one("#find-state", Static)
+        if shown.content != state:  # else the whole screen would be laid out anew
+            shown.update(state)
 
     @property
     def words(self) -> str:
