@@ -43,6 +43,16 @@ class PartlyRead(Sequence[Message]):
     def __len__(self) -> int:
         return self._unread + len(self._newest)
 
+    @property
+    def unread(self) -> int:
+        """How many messages stand above those that were read; few of them are there."""
+        return self._unread
+
+    @property
+    def found(self) -> Mapping[int, Message]:
+        """Those that are there of the messages that were not read, by their index."""
+        return self._found
+
     def with_last(self, message: Message) -> PartlyRead:
         """Return the branch with one more message at its end."""
         return PartlyRead(self._unread, self._found, (*self._newest, message))

@@ -73,6 +73,7 @@ class Conversation:
         counts.load(self._messages, stored)
         self._open: _OpenReply | None = None
         self._reading = asyncio.Lock()
+        self._reads_all = False
 
     @property
     def messages(self) -> Sequence[Message]:
@@ -127,14 +128,23 @@ class Conversation:
         """Whether all of the branch has been read."""
         return not self._above
 
+    @property
+    def is_being_read(self) -> bool:
+        """Whether all that is missing of the branch is just being read."""
+        return self._reads_all and not self.is_whole
+
     async def read_rest(self) -> None:
         """Read the rest of the branch, newest first, off the event loop. Raises StoreError."""
         async with self._reading:
-            while above := self._above:
-                older = await in_background(partial(self._read_up_from, above))
-                self._put_before(older, above)
-                if len(self._messages) > _PLAIN:  # packed when they were shown, before many are read
-                    await in_background(partial(pack_contents, older.messages))
+            self._reads_all = True
+            try:
+                while above := self._above:
+                    older = await in_background(partial(self._read_up_from, above))
+                    self._put_before(older, above)
+                    if len(self._messages) > _PLAIN:  # packed when they were shown, before many are read
+                        await in_background(partial(pack_contents, older.messages))
+            finally:
+                self._reads_all = False
 
     def is_said(self, words: str) -> bool:
         """Return whether a message of the user has `words`; the prompt of a task is the model's.

@@ -190,12 +190,14 @@ class Painter:
         conversation = screen.chat.session.conversation
         if report is None or not (conversation.is_whole or conversation.is_long):
             return
+        if self._fated is not None and self._fated[0] is report and conversation.is_being_read:
+            return  # all that is read above gets its fates at once
         # what is read above has a fate as well
         read = 0 if conversation.is_whole else len(conversation.recent)
         if self._fated is not None and self._fated[0] is report and self._fated[1] == read:
             return
         self._fated, messages = (report, read), conversation.branch
-        fates = item_fates(messages, report, self._places.of_parts(messages))
+        fates = item_fates(messages, report, self._places.of(messages))
         key, what = screen.moment().keymap.hint("lost")
         transcript.show_fates(replace(fates, rule=f"{fates.rule} · {key} {what}") if fates.rule else fates)
 

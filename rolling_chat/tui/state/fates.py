@@ -56,27 +56,23 @@ class Places:
 
     def __init__(self) -> None:
         self._places: dict[str, int] = {}
-        self._ends: tuple[str, str] = "", ""  # the ids of the first and the last
-        self._known = 0
+        self._known = range(0)
+        self._last = ""  # the id of the last that is known
 
     def of(self, messages: Sequence[Message]) -> Mapping[str, int]:
-        """Return the index of every message of a branch, by message id."""
-        known = self._known
-        # whatever stands above a message is the same on every branch that has it
-        if not 0 < known <= len(messages) or self._ends != (messages[0].id, messages[known - 1].id):
-            self._places, known = {}, 0
-        for place in range(known, len(messages)):
-            self._places[messages[place].id] = place
-        self._ends = (messages[0].id, messages[-1].id) if messages else ("", "")
-        self._known = len(messages)
-        return self._places
-
-    def of_parts(self, messages: Sequence[Message]) -> Mapping[str, int]:
         """Return the index of every message of a branch that has been read, by message id."""
-        if not isinstance(messages, PartlyRead):
-            return self.of(messages)
-        self._known = 0
-        return {message.id: place for place, message in messages.read_parts()}
+        first, found = (messages.unread, messages.found) if isinstance(messages, PartlyRead) else (0, {})
+        known, end = self._known, len(messages)
+        # whatever stands above a message is the same on every branch that has it
+        if not (known and first <= known.start and known.stop <= end) or messages[known[-1]].id != self._last:
+            known = range(0)
+        if not known:
+            self._places, known = {}, range(end, end)
+        for part in (range(first, known.start), range(known.stop, end)):
+            self._places.update((messages[place].id, place) for place in part)
+        self._places.update((message.id, place) for place, message in found.items())
+        self._known, self._last = range(first, end), messages[-1].id if first < end else ""
+        return self._places
 
 
 def item_fates(

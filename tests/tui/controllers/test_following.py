@@ -9,15 +9,19 @@ from pathlib import Path
 
 import pytest
 from textual.pilot import Pilot
+from textual.widgets import Static
 
 from rolling_chat.agent import Chat, conversation
 from rolling_chat.agent.request import planner as planning
 from rolling_chat.agent.request.planner import Planner, Preview
+from rolling_chat.context import branch_parts
 from rolling_chat.messages import Message, pack_contents
 from rolling_chat.sessions.records import StoreDamaged, Stretch
 from rolling_chat.sessions.store import SessionStore
 from rolling_chat.tui.screens import chat_screen
 from rolling_chat.tui.widgets import transcript as transcripts
+from rolling_chat.tui.widgets.find import FindBar
+from rolling_chat.tui.widgets.transcript import Transcript
 from tests.support.patience import PATIENCE_SECONDS
 from tests.support.tui import (
     draft,
@@ -233,3 +237,44 @@ async def test_of_a_long_session_what_stands_above_is_read_when_the_reader_comes
         screen_of(pilot).transcript.scroll_to_start()
         await reads(pilot, "question 0.")
         assert items(pilot) == SAID
+
+
+async def test_fates_are_not_drawn_for_every_part_of_a_session_that_is_read_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(conversation, "_FIRST", 10)
+    monkeypatch.setattr(conversation, "_SLICE", 4)
+    monkeypatch.setattr(conversation, "_SOON", 10)
+    drawn: list[Transcript] = []
+    show = Transcript.show_fates
+    monkeypatch.setattr(Transcript, "show_fates", lambda view, fates: (drawn.append(view), show(view, fates)))
+    monkeypatch.setattr(branch_parts, "MIN_SKIPPED", 0)
+    monkeypatch.setattr(planning, "_FEW", 5)
+    chat = long_chat(tmp_path, " word" * 200)
+    runtime, session = chat._runtime, chat.session.info.id
+    context = replace(runtime.settings.context, max_context_tokens=8_000)
+    runtime.settings = replace(runtime.settings, context=context)
+    runtime.store.update_session(session, rolling=True)
+    chat = Chat.open(runtime, session=runtime.store.session(session))
+    async with make_app(chat, tmp_path).run_test() as pilot:
+        await reads(pilot, "answer 44.")
+        await wait_until(pilot, lambda: bool(drawn))
+        await idle(pilot)
+        assert not chat.session.conversation.is_whole
+        before = len(drawn)
+        screen_of(pilot).finding.open()
+        await wait_until(pilot, lambda: chat.session.conversation.is_whole and len(drawn) > before)
+        await idle(pilot)
+        assert [item.split(" word")[0] for item in items(pilot)[:LONG]] == SAID
+        assert len(drawn) <= before + 3  # of some twenty parts
+
+
+def test_what_the_find_bar_says_already_lays_out_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    said: list[str] = []
+    state = Static("3 of 4")
+    monkeypatch.setattr(state, "update", said.append)
+    bar = FindBar()
+    monkeypatch.setattr(bar, "query_one", lambda *_: state)
+    bar.say("3 of 4")
+    bar.say("4 of 4")
+    assert said == ["4 of 4"]

@@ -16,6 +16,7 @@ from rolling_chat.context import ContextConfig, ContextOverflowError, Pins, Summ
 from rolling_chat.context.report import Fate, PromptReport, Row, Rows
 from rolling_chat.context.turns import opens_turn
 from rolling_chat.messages import Message
+from rolling_chat.partly_read import PartlyRead
 from rolling_chat.tui.state.fates import Fates, ItemFate, Places, item_fates
 from rolling_chat.tui.state.items import call_id, items_of, place_of, reasoning_id
 from tests.support.conversations import assistant, conversations, tool, torn_conversations, user
@@ -250,6 +251,26 @@ def _check_boundary(fates: Fates, branch: Sequence[Message], report: PromptRepor
         assert not count or fate.word in words
         if count and ":" in fates.rule:
             assert f"{count:,} {fate.word}" in fates.rule
+
+
+class _Counted(PartlyRead):
+    """Counts the messages that are asked for."""
+
+    asked = 0
+
+    def __getitem__(self, at: Any) -> Any:
+        _Counted.asked += 1
+        return super().__getitem__(at)
+
+
+def test_places_of_a_branch_that_is_read_upwards_are_found_once() -> None:
+    places, whole = Places(), [Message("user", "", id=f"m{at}") for at in range(400)]
+    for unread in range(380, -1, -20):
+        whole.append(Message("user", "", id=f"m{len(whole)}"))
+        part = _Counted(unread, {0: whole[0]} if unread else {}, whole[unread:])
+        assert places.of(part) == {message.id: place for place, message in part.read_parts()}
+    assert places.of(whole) == {message.id: place for place, message in enumerate(whole)}
+    assert _Counted.asked < 2 * len(whole)
 
 
 def test_places_are_those_of_the_branch_after_every_move() -> None:
