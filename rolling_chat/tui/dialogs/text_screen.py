@@ -56,7 +56,8 @@ class TextScreen(FramedScreen[None]):
         if width and width != self._width:
             self._width = width
             log.clear()
-            log.write_lines(folded(self._text, width))
+            # a log drops lines that are empty
+            log.write_lines(line or " " for line in folded(self._text, width))
 
 
 def folded(text: str, width: int) -> Iterator[str]:

@@ -34,3 +34,11 @@ def test_every_character_is_there_and_no_line_is_too_wide() -> None:
         assert "".join(lines) == text.replace("\n", "")
         assert all(cell_len(line) <= 10 for line in lines)
     assert list(folded("a\n\nb", 10)) == ["a", "", "b"]
+
+
+async def test_empty_lines_are_shown(tmp_path: Path) -> None:
+    async with make_app(make_chat(tmp_path), tmp_path).run_test(size=(60, 20)) as pilot:
+        pilot.app.push_screen(TextScreen("Text", "one\n\n\ntwo"))
+        await reads(pilot, "two")
+        rows = [row.strip("│ ") for row in shown(pilot).splitlines()]
+        assert rows.index("two") - rows.index("one") == 3
