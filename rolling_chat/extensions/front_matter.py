@@ -18,6 +18,7 @@ MAX_BYTES = 200_000
 """Of a whole file; what is larger is no text that a model is told."""
 
 _MAX_FRONT = 20_000  # characters
+_MAX_BRACKETS = 200  # thousands take a parser of YAML seconds
 _FRONT = re.compile(r"---[ \t]*\n(.*?)^(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
 _BARE_FIELD = re.compile(r"(?m)^([A-Za-z][\w-]*):[ \t]+([^\s!&*{|>\"'].{0,1100})$")
 
@@ -77,6 +78,8 @@ def parse_markdown(data: bytes) -> MarkdownFile:
         return MarkdownFile(MappingProxyType({}), without_controls(text).strip())
     if len(match[1]) > _MAX_FRONT:
         raise FrontMatterError(f"its front matter is longer than {_MAX_FRONT:,} characters")
+    if match[1].count("[") + match[1].count("{") > _MAX_BRACKETS:
+        raise FrontMatterError("its front matter is nested too deeply")
     return MarkdownFile(_fields(match[1]), without_controls(text[match.end() :]).strip())
 
 
