@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from importlib.util import find_spec
 
 from acp.schema import AcpMcpServer, HttpMcpServer, McpServerStdio, SseMcpServer
@@ -33,7 +34,8 @@ def add_servers(chat: Chat, given: Sequence[GivenServer]) -> list[str]:
         return [f"{names} of your client: not used, as the extra mcp is not installed (rolling-chat[mcp])."]
     entries = dict(_entry(server) for server in given)
     configs, faults = parse_mcp_json(json.dumps({"mcpServers": entries}).encode(), _ORIGIN)
-    chat.session.servers.add(configs)
+    # a client has replaced the variables that it knows
+    chat.session.servers.add([replace(config, is_literal=True) for config in configs])
     return [f"MCP: {one_line(fault)}." for fault in faults]
 
 

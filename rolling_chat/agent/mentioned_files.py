@@ -44,6 +44,16 @@ class MentionedFile:
         return f"@{self.mention.spelled}"
 
     @property
+    def spelled(self) -> str:
+        """The mention as it is typed after the `@`."""
+        return self.mention.spelled
+
+    @property
+    def kind(self) -> str:
+        """What it is: a file or a folder."""
+        return "folder" if self.located.is_folder else "file"
+
+    @property
     def is_named_as_picture(self) -> bool:
         """Whether its name is that of a picture; what is in it decides once it is read."""
         return self.located.path.suffix.lower() in _SUFFIXES

@@ -116,7 +116,7 @@ class Session:
         self.left_out = LeftOut(self.state, self.summaries)
         self._counter = PromptCounter(runtime, self.planner)
         self.preview = RequestPreview(self.state, self._counter)
-        self.mentions = SessionMentions(runtime, self.state, listener)
+        self.mentions = SessionMentions(runtime, self.state, listener, lambda: self.servers.in_use)
         self.pins = SessionPins(self.state)
         self.files = SessionFiles(runtime, info.id)
         self.history = History(runtime, self.state, self.gate, self.summaries)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
 from rolling_chat.agent.errors import ChatError, in_words
 from rolling_chat.agent.mentioned_files import GivenText, MentionedFile, MentionedFiles
+from rolling_chat.agent.mentioned_resources import MentionedResource, MentionedResources
 from rolling_chat.agent.runtime import Runtime
 from rolling_chat.agent.session_state import SessionState
 from rolling_chat.agent.turn.attaching import Attaching, Insertion, Outgoing
@@ -19,13 +20,21 @@ from rolling_chat.providers.background_thread import in_background
 from rolling_chat.redaction import without_secrets
 from rolling_chat.tools import ToolContext
 from rolling_chat.tools.file_index import FileIndex, read_index
+from rolling_chat.tools.mcp.server import McpServer
 
 
 class SessionMentions:
     """Finds and reads the files that the user mentions in one session; `listener` is asked about some."""
 
-    def __init__(self, runtime: Runtime, state: SessionState, listener: Listener) -> None:
+    def __init__(
+        self,
+        runtime: Runtime,
+        state: SessionState,
+        listener: Listener,
+        servers: Callable[[], Sequence[McpServer]],
+    ) -> None:
         self._runtime = runtime
+        self._servers = servers
         self._state = state
         self._listener = listener
 
@@ -35,9 +44,15 @@ class SessionMentions:
         environment = without_secrets(runtime.environ, runtime.settings.agent.environment)
         return await in_background(partial(read_index, runtime.folder, environment))
 
-    async def find(self, place: Place) -> MentionedFile | None:
-        """Return what a mention names; None if there is no such file."""
-        return await in_background(partial(self._files.find, place))
+    @property
+    def resources(self) -> MentionedResources:
+        """The resources of the session's MCP servers."""
+        return MentionedResources(self._servers(), self._state.sizes.of_attachment)
+
+    async def find(self, place: Place) -> MentionedFile | MentionedResource | None:
+        """Return what a mention names; None if there is no such file or resource."""
+        resource = self.resources.find(place)
+        return resource or await in_background(partial(self._files.find, place))
 
     async def find_picture(self, path: str) -> MentionedFile | None:
         """Return the picture that a pasted path names; None if it names anything else."""
@@ -50,8 +65,11 @@ class SessionMentions:
         kept = runtime.attachments.folder_of(self._state.info.id)
         return MentionedFiles(context, runtime.paths.own, kept, self._state.sizes.of_attachment)
 
-    async def preview(self, file: MentionedFile) -> Attachment:
-        """Return what attaching a mentioned file would add. Raises ChatError."""
+    async def preview(self, file: MentionedFile | MentionedResource) -> Attachment:
+        """Return what attaching a mentioned file or resource would add. Raises ChatError."""
+        if isinstance(file, MentionedResource):
+            first, *pictures = await self.resources.read(file)
+            return replace(first, tokens=first.tokens + sum(one.tokens for one in pictures))
         with in_words():
             added = await in_background(partial(self._files.preview, file))
         may_be_picture = added.picture or (not file.located.is_inside and file.is_named_as_picture)
@@ -65,6 +83,7 @@ class SessionMentions:
         setup = self._state.setup
         return Attaching(
             self._files,
+            self.resources,
             self._listener.ask_attachment,
             setup.config.max_tool_result_tokens,
             setup.reads_files,

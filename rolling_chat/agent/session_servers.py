@@ -57,7 +57,7 @@ class SessionServers:
         self._state = state
         self._gate = gate
         self._listener = listener
-        self._own = McpServers((), runtime.mcp_surroundings, 0)
+        self._own: dict[str, McpServer] = {}  # by name, of this session alone
         self._off = {name for name, server in self._all.items() if not server.config.enabled}
         self._prices: dict[str, int] = {}  # of schemas, in JSON
         self._priced_for = ""
@@ -67,7 +67,7 @@ class SessionServers:
         self._stored = runtime.store.state(state.info.id).servers
         self._restore()
         self._watch(self._all.values())
-        for server in self._in_use:  # so that none stops while another session takes this one's place
+        for server in self.in_use:  # so that none stops while another session takes this one's place
             server.used_by(state.info.id)
 
     @property
@@ -77,11 +77,19 @@ class SessionServers:
 
     @property
     def _all(self) -> Mapping[str, McpServer]:
-        return {**self._runtime.mcp.by_name, **self._own.by_name} if self._has_any else {}
+        return {**self._runtime.mcp.by_name, **self._own} if self._has_any else {}
 
     def is_on(self, server: McpServer) -> bool:
         """Return whether the session uses a server."""
         return server.name not in self._off
+
+    @property
+    def sizes(self) -> Sequence[tuple[str, int, int]]:
+        """The name of each server whose tools go with every request, their number, and their tokens."""
+        offered = {name: [one for one in tools if one.is_offered] for name, tools in self.tools.items()}
+        return [
+            (name, len(tools), sum(one.tokens for one in tools)) for name, tools in offered.items() if tools
+        ]
 
     def find(self, name: str) -> McpServer:
         """Return the server of that name. Raises ChatError."""
@@ -93,12 +101,18 @@ class SessionServers:
 
     def add(self, configs: Iterable[McpServerConfig]) -> None:
         """Add servers for this session alone; they end with it, and win over others of the same name."""
-        configs = (*(server.config for server in self._own.by_name.values()), *configs)
+        session, known = self._state.info.id, {name: server.config for name, server in self._own.items()}
+        new = [config for config in configs if known.get(config.name) != config]
+        if not new or not self._has_any:
+            return
         seconds = self._runtime.settings.mcp.call_seconds
-        self._own = McpServers(configs, self._runtime.mcp_surroundings, seconds)
-        self._watch(self._own.by_name.values())
-        for server in self._own.by_name.values():
-            server.used_by(self._state.info.id)
+        added = McpServers(new, self._runtime.mcp_surroundings, seconds).by_name
+        for name, server in added.items():
+            if name in self._own:
+                self._own[name].left_by(session)
+            server.used_by(session)
+        self._own |= added
+        self._watch(added.values())
 
     def switch(self, name: str, *, on: bool) -> str:
         """Switch a server on or off for this session, and return a line that reports it. Raises ChatError."""
@@ -144,7 +158,7 @@ class SessionServers:
         """Start the servers that are on in the background, and those that were stopped again."""
         if self._state.is_followed or self._is_closed:
             return
-        for server in self._in_use:
+        for server in self.in_use:
             if server.status is Status.OFF:
                 server.start()
 
@@ -153,7 +167,7 @@ class SessionServers:
         if not self._all:
             return
         self.start()
-        waits = [server for server in self._in_use if server.is_starting]
+        waits = [server for server in self.in_use if server.is_starting]
         if waits:
             await self._wait_for(waits, emit)
         await self.refresh()
@@ -162,7 +176,7 @@ class SessionServers:
         """Offer the tools that the servers have now. Call it between turns, or before one plans anything."""
         tools = [
             ServerTool(server, definition)
-            for server in self._in_use
+            for server in self.in_use
             for definition in server.offer.tools
             if self._is_chosen(definition.name)
         ]
@@ -177,7 +191,7 @@ class SessionServers:
                 for tool in tools
                 if tool.server is server
             )
-            for server in self._in_use
+            for server in self.in_use
         }
         found = tuple(tool for tool in tools if tool.server.name in searched)
         more: list[Tool] = [*offered, *([SearchTool(found)] if found else [])]
@@ -189,7 +203,10 @@ class SessionServers:
         if self._refreshing is not None:
             self._refreshing.cancel()
             await asyncio.wait({self._refreshing})
-        await asyncio.gather(self._own.stop(), *([self._runtime.mcp.stop()] if self._has_any else ()))
+        await asyncio.gather(
+            *(server.stop() for server in self._own.values()),
+            *([self._runtime.mcp.stop()] if self._has_any else ()),
+        )
 
     def close(self) -> None:
         """Let go of the servers: those that no other session uses stop."""
@@ -200,7 +217,8 @@ class SessionServers:
                 server.on_change.remove(self._server_changed)
 
     @property
-    def _in_use(self) -> Sequence[McpServer]:
+    def in_use(self) -> Sequence[McpServer]:
+        """The servers that are on."""
         return [server for server in self._all.values() if self.is_on(server)]
 
     def _watch(self, servers: Iterable[McpServer]) -> None:

@@ -25,6 +25,7 @@ from rolling_chat.sessions.store import SessionStore
 from rolling_chat.settings.catalog import load_catalog
 from rolling_chat.settings.catalog_files import newest_catalog
 from rolling_chat.settings.load import Faults
+from rolling_chat.settings.mcp_servers import read_mcp_servers
 from rolling_chat.settings.paths import Paths
 from rolling_chat.settings.schema import Settings
 from rolling_chat.settings.themes import find_theme, load_themes
@@ -69,6 +70,7 @@ def _facts(options: Options, paths: Paths) -> Iterator[Fact]:
         ("log", lambda: [("log", str(paths.log_file), True)]),
         ("model", lambda: _model(options, settings, paths)),
         ("counting", lambda: _counting(settings)),
+        ("mcp", lambda: _servers(settings, paths, trust)),
         ("programs", _programs),
         ("sandbox", lambda: _sandbox(settings)),
     )
@@ -128,6 +130,15 @@ def _programs() -> Iterator[Fact]:
     for tool, what in (("rg", "search_files is slower without it"), ("git", "some commands will not work")):
         path = find_program(tool)
         yield tool, path or f"not in PATH outside this folder: {what}", True
+
+
+def _servers(settings: Settings, paths: Paths, trust: FolderTrust) -> Iterator[Fact]:
+    configs = read_mcp_servers(settings, paths, trust)
+    yield from (("mcp", line, False) for line in configs.faults)
+    if configs.servers:
+        from rolling_chat.cli.mcp import look_at_servers  # it starts them
+
+        yield from (("mcp", one.line, one.is_fine) for one in look_at_servers(configs, settings, paths))
 
 
 def _sandbox(settings: Settings) -> Iterator[Fact]:

@@ -41,6 +41,11 @@ class Options(argparse.Namespace):
     tokens: bool
     schema: bool
     provider: str
+    server: str
+    url: str
+    program: list[str]
+    env: list[str]
+    header: list[str]
     shell: str
     port: int
     login: str | None

@@ -145,6 +145,7 @@ def _add_commands(parser: _Parser) -> None:
     _add_settings_command(commands)
     _add_logins(commands)
     _add_acp(commands)
+    _add_mcp(commands)
     _add_completion(commands)
     _add_serve(commands)
     doctor = commands.add_parser(
@@ -392,6 +393,38 @@ def _add_acp(commands: argparse._SubParsersAction[_Parser]) -> None:
         default=None,
         help="store a provider's API key in the system's keyring, and exit",
     )
+
+
+def _add_mcp(commands: argparse._SubParsersAction[_Parser]) -> None:
+    mcp = commands.add_parser("mcp", help="list, add and remove MCP servers, and log in to them")
+    listing_run = "rolling_chat.cli.mcp:list_servers"
+    mcp.set_defaults(run=listing_run, json=False)
+    actions = mcp.add_subparsers(title="actions", metavar="ACTION", parser_class=_Parser)
+    listing = actions.add_parser("list", help="start all servers, and print how each is doing")
+    listing.add_argument("--json", action="store_true", help="as a JSON array")
+    listing.set_defaults(run=listing_run)
+    _add_settings(listing)
+    adding = actions.add_parser("add", help="add a server to your own mcp.json")
+    adding.add_argument("--url", metavar="URL", default="", help="the address of a server that runs")
+    adding.add_argument(
+        "--header", metavar="NAME=VALUE", action="append", default=[], help="a header for --url"
+    )
+    adding.add_argument(
+        "--env", metavar="NAME=VALUE", action="append", default=[], help="a variable for the program"
+    )
+    adding.add_argument("server", metavar="NAME", help="the name of the server")
+    adding.add_argument(
+        "program", metavar="COMMAND", nargs=argparse.REMAINDER, help="the program and its arguments"
+    )
+    adding.set_defaults(run="rolling_chat.cli.mcp:add_server")
+    for name, run, what in (
+        ("remove", "remove_server", "remove a server from your own mcp.json"),
+        ("login", "log_in", "log in to a server in the browser"),
+        ("logout", "log_out", "forget the login to a server"),
+    ):
+        action = actions.add_parser(name, help=what)
+        action.add_argument("server", metavar="NAME", help="the name of the server")
+        action.set_defaults(run=f"rolling_chat.cli.mcp:{run}")
 
 
 def _add_completion(commands: argparse._SubParsersAction[_Parser]) -> None:

@@ -26,12 +26,15 @@ _MAX_TURNS = 50  # more than these are not counted down: so many turns are not f
 
 
 def category_table(
-    report: PromptReport, instructions: Sequence[tuple[str, int]] = (), skills: Sequence[tuple[str, int]] = ()
+    report: PromptReport,
+    instructions: Sequence[tuple[str, int]] = (),
+    skills: Sequence[tuple[str, int]] = (),
+    servers: Sequence[tuple[str, int, int]] = (),
 ) -> Table:
     """Return a table that divides the window of one request by category, with hints to shrink each.
 
     `instructions` are the files in the system prompt, `skills` those that it names, with their tokens: each
-    has a row of its own.
+    has a row of its own, as have the tools of MCP `servers`, given by name, number and tokens.
     """
     told = [("notes", report.notes, "/notes"), ("names of what left", report.names, _NAMES_SETTING)]
     own = report.system - report.notes - report.names
@@ -42,7 +45,11 @@ def category_table(
         *files,
         *((one_line(f"skill {name}", _MAX_NAME), size, "/skills") for name, size in skills),
         *(row for row in told if row[1]),
-        ("tools", report.tools, "agent.tools in the settings"),
+        ("tools", max(0, report.tools - sum(size for *_, size in servers)), "agent.tools in the settings"),
+        *(
+            (one_line(f"{name} (MCP, {figures.plural(count, 'tool')})", _MAX_NAME), size, f"/mcp off {name}")
+            for name, count, size in servers
+        ),
         ("summary", report.summary, "/summary"),
         ("history", report.history, "/compact" if report.rolling else "/rolling-context on"),
         ("current turn", report.current, "/exclude last"),
@@ -187,7 +194,10 @@ def inspection(context: CommandContext) -> Inspection:
     messages = message_table(report.rows, chat.session.messages, chat.session.pins.scope)
     indexes = range(len(report.rows) - 1, -1, -1)  # a row's index is that of its message
     lines = lead(report, chat.usage.cost)
-    categories = category_table(report, chat.session.instruction_sizes(), chat.session.skill_sizes())
+    session = chat.session
+    categories = category_table(
+        report, session.instruction_sizes(), session.skill_sizes(), session.servers.sizes
+    )
     return Inspection(tuple(lines), (categories, messages), indexes)
 
 

@@ -43,6 +43,7 @@ from rolling_chat.commands.rewind import REWIND
 from rolling_chat.commands.rolling_context import ROLLING_CONTEXT
 from rolling_chat.commands.run import RUN
 from rolling_chat.commands.search import SEARCH
+from rolling_chat.commands.server_prompts import prompt_commands
 from rolling_chat.commands.sessions import SESSIONS
 from rolling_chat.commands.skill import SKILL
 from rolling_chat.commands.skills import SKILLS
@@ -122,8 +123,9 @@ def all_commands() -> tuple[Command, ...]:
 
 
 def custom_commands(chat: Chat) -> tuple[Command, ...]:
-    """Return the commands that users and projects add to these; none has the name of one."""
-    return added_commands(chat, _NAMES)
+    """Return the commands that users, projects and MCP servers add to these; none has the name of one."""
+    added = added_commands(chat, _NAMES)
+    return (*added, *prompt_commands(chat, _NAMES | {command.name for command in added}))
 
 
 def custom_lines(chat: Chat) -> list[str]:

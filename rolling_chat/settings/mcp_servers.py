@@ -38,7 +38,8 @@ class McpConfigError(Exception):
 class McpServerConfig:
     """One MCP server as it is configured: a program to start, or the address of one that runs.
 
-    Its texts may name variables of the environment, see `expanded`. `origin` is the file that it comes from.
+    Its texts may name variables of the environment, see `expanded`, unless it `is_literal`. `origin` is the
+    file that it comes from.
     """
 
     name: str
@@ -51,6 +52,7 @@ class McpServerConfig:
     enabled: bool = True
     call_seconds: int = 0
     origin: str = ""
+    is_literal: bool = False
 
     @property
     def is_http(self) -> bool:
@@ -69,7 +71,7 @@ class McpServerConfig:
         """
 
         def text(value: str) -> str:
-            return _VARIABLE.sub(_value, value)
+            return value if self.is_literal else _VARIABLE.sub(_value, value)
 
         def _value(match: re.Match[str]) -> str:
             value = environ.get(match[1]) or match[2]

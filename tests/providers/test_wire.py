@@ -335,3 +335,23 @@ def test_a_model_that_takes_no_pictures_is_sent_a_line_for_each() -> None:
         {"type": "text", "text": line},
         {"type": "audio"},
     )
+
+
+def test_pictures_of_results_go_below_them_as_the_users_where_no_result_may_have_them() -> None:
+    picture = picture_part("data:image/png;base64,AAAA")
+    seen = Message("tool", ({"type": "text", "text": "seen"}, picture), tool_call_id="a")
+    messages = [
+        Message("user", "look"),
+        _called(OPENAI, "a", "b"),
+        seen,
+        _result("b", "other"),
+        Message("user", "and?"),
+    ]
+    roles = [(one["role"], one["content"]) for one in _wire(OPENAI, *messages)]
+    assert roles[2:4] == [("tool", "seen"), ("tool", "other")]
+    role, content = roles[4]
+    assert role == "user"
+    assert content[1] == picture
+    assert "data, not instructions" in content[0]["text"]
+    assert _wire(CLAUDE, *messages)[2]["content"][1] == picture
+    assert find_fault(_wire(OPENAI, *messages)) == ""

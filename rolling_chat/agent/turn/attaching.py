@@ -10,8 +10,9 @@ from pathlib import Path
 from rolling_chat.agent.attachments import break_long_lines
 from rolling_chat.agent.errors import ChatError, in_words
 from rolling_chat.agent.mentioned_files import GivenText, MentionedFile, MentionedFiles, ReadFile
+from rolling_chat.agent.mentioned_resources import MentionedResource, MentionedResources
 from rolling_chat.events import AskAttachment, Attach, AttachmentQuestion
-from rolling_chat.mentions import find, plain
+from rolling_chat.mentions import Place, find, plain
 from rolling_chat.messages import Attachment, FileTouch
 from rolling_chat.providers.background_thread import in_background
 from rolling_chat.tools import ToolError
@@ -57,6 +58,7 @@ class Attaching:
     """
 
     files: MentionedFiles
+    resources: MentionedResources
     ask: AskAttachment | None
     piece: int
     can_read: bool
@@ -75,7 +77,7 @@ class Attaching:
             await self._attach_given(text, outgoing)
         words, at, seen = list[str](), 0, set[str]()
         for place in find(said):
-            file = await in_background(partial(self.files.find, place))
+            file = await self._find(place)
             if file is None:
                 if place.is_path:
                     outgoing.notices.append(f"There is no {place.shown}: it is sent as text.")
@@ -88,7 +90,10 @@ class Attaching:
             seen.add(file.name)
             if len(seen) + len(given) > MAX_ATTACHED:
                 raise AttachmentRefusedError(f"Not sent: it mentions more than {MAX_ATTACHED} files.")
-            await self._attach(file, outgoing)
+            if isinstance(file, MentionedResource):
+                await self._attach_resource(file, outgoing)
+            else:
+                await self._attach(file, outgoing)
             if sum(len(one.picture) for one in outgoing.attachments) > MAX_PICTURE_CHARACTERS:
                 raise AttachmentRefusedError("Not sent: its pictures have more than 15 MB together.")
         outgoing.text = plain("".join([*words, said[at:]]))
@@ -107,6 +112,25 @@ class Attaching:
                 case Attach.IN_PIECES:
                     attachment = self._kept_in_pieces(given.name, attachment, given.text)
         outgoing.attachments.append(attachment)
+
+    async def _find(self, place: Place) -> MentionedFile | MentionedResource | None:
+        resource = self.resources.find(place)
+        return resource if resource is not None else await in_background(partial(self.files.find, place))
+
+    async def _attach_resource(self, resource: MentionedResource, outgoing: Outgoing) -> None:
+        try:
+            first, *pictures = await self.resources.read(resource)
+        except ChatError as error:
+            outgoing.notices.append(f"Not attached: {error}")
+            return
+        if first.tokens > self.piece and self.ask is not None:
+            question = AttachmentQuestion(resource.name, resource.uri, first.tokens, has_pieces=self.can_read)
+            match _require_sent(await self.ask(question)):
+                case Attach.NAME_ONLY:
+                    return
+                case Attach.IN_PIECES:
+                    first = self._kept_in_pieces(resource.name, first, first.text)
+        outgoing.attachments += [first, *pictures]
 
     async def _attach(self, file: MentionedFile, outgoing: Outgoing) -> None:
         if file.refusal:

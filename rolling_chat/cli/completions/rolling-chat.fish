@@ -50,8 +50,8 @@ function _shtab_rolling_chat_using
   test "$_shtab_rolling_chat_cmdpath" = "$argv"
 end
 
-set -g _shtab_rolling_chat_commands sessions 'sessions list' 'sessions show' 'sessions export' 'sessions delete' 'sessions search' 'sessions import' replay inspect models usage settings login logout acp completion serve doctor
-set -g _shtab_rolling_chat_opts_with_value --api-base --approvals --by --format --input-format --json-schema --limit --login --max-input-tokens --max-iterations --model --output-format --port --print --reserved-output-tokens --resume --svg --tools -c -p
+set -g _shtab_rolling_chat_commands sessions 'sessions list' 'sessions show' 'sessions export' 'sessions delete' 'sessions search' 'sessions import' replay inspect models usage settings login logout acp mcp 'mcp list' 'mcp add' 'mcp remove' 'mcp login' 'mcp logout' completion serve doctor
+set -g _shtab_rolling_chat_opts_with_value --api-base --approvals --by --env --format --header --input-format --json-schema --limit --login --max-input-tokens --max-iterations --model --output-format --port --print --reserved-output-tokens --resume --svg --tools --url -c -p
 
 complete -c rolling-chat -e
 complete -c rolling-chat -f
@@ -134,6 +134,24 @@ complete -c rolling-chat -n '_shtab_rolling_chat_using acp' -l model -x -d 'the 
 complete -c rolling-chat -n '_shtab_rolling_chat_using acp' -s c -x -d 'one setting for this run'
 complete -c rolling-chat -n '_shtab_rolling_chat_using acp' -l trust -d 'trust the instructions and settings of every folder that the editor opens'
 complete -c rolling-chat -n '_shtab_rolling_chat_using acp' -l login -x -d 'store a provider'"'"'s API key in the system'"'"'s keyring, and exit'
+complete -c rolling-chat -n '_shtab_rolling_chat_using; and test $_shtab_rolling_chat_npos -eq 0' -a mcp -d 'list, add and remove MCP servers, and log in to them'
+complete -c rolling-chat -n '_shtab_rolling_chat_using mcp' -s h -l help -d 'show this help message and exit'
+complete -c rolling-chat -n '_shtab_rolling_chat_using mcp; and test $_shtab_rolling_chat_npos -eq 0' -a list -d 'start all servers, and print how each is doing'
+complete -c rolling-chat -n '_shtab_rolling_chat_using mcp list' -s h -l help -d 'show this help message and exit'
+complete -c rolling-chat -n '_shtab_rolling_chat_using mcp list' -l json -d 'as a JSON array'
+complete -c rolling-chat -n '_shtab_rolling_chat_using mcp list' -l model -x -d 'the model to ask'
+complete -c rolling-chat -n '_shtab_rolling_chat_using mcp list' -s c -x -d 'one setting for this run'
+complete -c rolling-chat -n '_shtab_rolling_chat_using mcp; and test $_shtab_rolling_chat_npos -eq 0' -a add -d 'add a server to your own mcp.json'
+complete -c rolling-chat -n '_shtab_rolling_chat_using mcp add' -s h -l help -d 'show this help message and exit'
+complete -c rolling-chat -n '_shtab_rolling_chat_using mcp add' -l url -x -d 'the address of a server that runs'
+complete -c rolling-chat -n '_shtab_rolling_chat_using mcp add' -l header -x -d 'a header for --url'
+complete -c rolling-chat -n '_shtab_rolling_chat_using mcp add' -l env -x -d 'a variable for the program'
+complete -c rolling-chat -n '_shtab_rolling_chat_using mcp; and test $_shtab_rolling_chat_npos -eq 0' -a remove -d 'remove a server from your own mcp.json'
+complete -c rolling-chat -n '_shtab_rolling_chat_using mcp remove' -s h -l help -d 'show this help message and exit'
+complete -c rolling-chat -n '_shtab_rolling_chat_using mcp; and test $_shtab_rolling_chat_npos -eq 0' -a login -d 'log in to a server in the browser'
+complete -c rolling-chat -n '_shtab_rolling_chat_using mcp login' -s h -l help -d 'show this help message and exit'
+complete -c rolling-chat -n '_shtab_rolling_chat_using mcp; and test $_shtab_rolling_chat_npos -eq 0' -a logout -d 'forget the login to a server'
+complete -c rolling-chat -n '_shtab_rolling_chat_using mcp logout' -s h -l help -d 'show this help message and exit'
 complete -c rolling-chat -n '_shtab_rolling_chat_using; and test $_shtab_rolling_chat_npos -eq 0' -a completion -d 'print the completion of this command line for a shell'
 complete -c rolling-chat -n '_shtab_rolling_chat_using completion' -s h -l help -d 'show this help message and exit'
 complete -c rolling-chat -n '_shtab_rolling_chat_using completion; and test $_shtab_rolling_chat_npos -eq 0' -ka "bash zsh fish" -d shell

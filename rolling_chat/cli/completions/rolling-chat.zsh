@@ -16,6 +16,7 @@ _shtab_rolling_chat_commands() {
     inspect:'list a session'"'"'s requests, or show what became of every message of one'
     login:'store a provider'"'"'s API key in the system'"'"'s keyring'
     logout:'take a provider'"'"'s API key out of the keyring'
+    mcp:'list, add and remove MCP servers, and log in to them'
     models:'list the models that can be reached, with windows and prices; fetch a newer catalog'
     replay:'Build every prompt that would have been sent, as the rolling pipeline plans it.'
     serve:'show the chat in a browser on this machine'
@@ -24,6 +25,17 @@ _shtab_rolling_chat_commands() {
     usage:'what all sessions have used and cost, by day, model or folder'
   )
   _describe 'rolling-chat commands' _commands
+}
+
+_shtab_rolling_chat_mcp_commands() {
+  local _commands=(
+    add:'add a server to your own mcp.json'
+    list:'start all servers, and print how each is doing'
+    login:'log in to a server in the browser'
+    logout:'forget the login to a server'
+    remove:'remove a server from your own mcp.json'
+  )
+  _describe 'rolling-chat mcp commands' _commands
 }
 
 _shtab_rolling_chat_sessions_commands() {
@@ -117,6 +129,59 @@ _shtab_rolling_chat_logout_options=(
 
 # guard to ensure default positional specs are added only once per session
 _shtab_rolling_chat_logout_defaults_added=0
+
+_shtab_rolling_chat_mcp_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_rolling_chat_mcp_defaults_added=0
+
+_shtab_rolling_chat_mcp_add_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--url[the address of a server that runs]:URL:"
+  "*--header[a header for --url]:NAME=VALUE:"
+  "*--env[a variable for the program]:NAME=VALUE:"
+  ":the name of the server:"
+  "(-)*::the program and its arguments:"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_rolling_chat_mcp_add_defaults_added=0
+
+_shtab_rolling_chat_mcp_list_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--json[as a JSON array]"
+  "--model[the model to ask]:NAME:"
+  "*-c[one setting for this run]:KEY=VALUE:"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_rolling_chat_mcp_list_defaults_added=0
+
+_shtab_rolling_chat_mcp_login_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  ":the name of the server:"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_rolling_chat_mcp_login_defaults_added=0
+
+_shtab_rolling_chat_mcp_logout_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  ":the name of the server:"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_rolling_chat_mcp_logout_defaults_added=0
+
+_shtab_rolling_chat_mcp_remove_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  ":the name of the server:"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_rolling_chat_mcp_remove_defaults_added=0
 
 _shtab_rolling_chat_models_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
@@ -259,12 +324,40 @@ _shtab_rolling_chat() {
         inspect) _arguments -C -s $_shtab_rolling_chat_inspect_options ;;
         login) _arguments -C -s $_shtab_rolling_chat_login_options ;;
         logout) _arguments -C -s $_shtab_rolling_chat_logout_options ;;
+        mcp) _shtab_rolling_chat_mcp ;;
         models) _arguments -C -s $_shtab_rolling_chat_models_options ;;
         replay) _arguments -C -s $_shtab_rolling_chat_replay_options ;;
         serve) _arguments -C -s $_shtab_rolling_chat_serve_options ;;
         sessions) _shtab_rolling_chat_sessions ;;
         settings) _arguments -C -s $_shtab_rolling_chat_settings_options ;;
         usage) _arguments -C -s $_shtab_rolling_chat_usage_options ;;
+      esac
+  esac
+}
+
+_shtab_rolling_chat_mcp() {
+  local context state line curcontext="$curcontext" one_or_more='(*)' remainder='(-)*:' default='*::: :->mcp'
+
+  # Add default positional/remainder specs only if none exist, and only once per session
+  if (( ! _shtab_rolling_chat_mcp_defaults_added )); then
+    if (( ${_shtab_rolling_chat_mcp_options[(I)${(q)one_or_more}*]} +          ${_shtab_rolling_chat_mcp_options[(I)${(q)remainder}*]} +          ${_shtab_rolling_chat_mcp_options[(I)${(q)default}]} == 0 )); then
+      _shtab_rolling_chat_mcp_options+=(': :_shtab_rolling_chat_mcp_commands' '*::: :->mcp')
+    fi
+    _shtab_rolling_chat_mcp_defaults_added=1
+  fi
+  _arguments -C -s $_shtab_rolling_chat_mcp_options
+
+  case $state in
+    mcp)
+      words=($line[1] "${words[@]}")
+      (( CURRENT += 1 ))
+      curcontext="${curcontext%:*:*}:_shtab_rolling_chat_mcp-$line[1]:"
+      case $line[1] in
+        add) _arguments -C -s $_shtab_rolling_chat_mcp_add_options ;;
+        list) _arguments -C -s $_shtab_rolling_chat_mcp_list_options ;;
+        login) _arguments -C -s $_shtab_rolling_chat_mcp_login_options ;;
+        logout) _arguments -C -s $_shtab_rolling_chat_mcp_logout_options ;;
+        remove) _arguments -C -s $_shtab_rolling_chat_mcp_remove_options ;;
       esac
   esac
 }

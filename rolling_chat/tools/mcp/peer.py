@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import importlib
+import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
@@ -108,18 +108,17 @@ class ShowAddress(Protocol):
         ...
 
 
-_loading = asyncio.Lock()
+_loading = threading.Lock()
 
 
 async def load_client() -> Client:
     """Import the SDK in a thread, which takes 1.1 seconds the first time. Raises ServerError without it."""
-    async with _loading:
-        return await in_background(_load)
+    return await in_background(_load)
 
 
 def _load() -> Client:
     try:
-        with kept_to_the_end():
+        with _loading, kept_to_the_end():
             return cast("Client", importlib.import_module(_CLIENT))
     except ImportError as error:
         if error.name and error.name.startswith("rolling_chat"):

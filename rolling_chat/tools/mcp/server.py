@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import partial
@@ -35,6 +36,7 @@ START_SECONDS = 60.0
 
 _LOGIN_SECONDS = 600.0
 _STOP_SECONDS = 5.0
+_PAUSE_SECONDS = 0.5  # before changed lists are read
 _LOSS_SECONDS = 3.0  # until the reason of a lost connection is known
 _MAX_URI = 2_000  # characters
 
@@ -287,6 +289,7 @@ class McpServer:
             if self.problem:
                 raise ServerError(self.problem)
             if self._has_changed:
+                await self._pause(stop)
                 self._has_changed = False
                 try:
                     self.offer = await self._read_offer(peer)
@@ -296,6 +299,12 @@ class McpServer:
                     log.warning("the MCP server %s %s", self.name, error)
                 else:
                     self._show(Status.READY)
+
+    async def _pause(self, stop: asyncio.Event) -> None:
+        """Wait a little, as a server may say all the time that something has changed."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_PAUSE_SECONDS):
+                await stop.wait()
 
     async def _read_offer(self, peer: Peer) -> Offer:
         tools = await peer.list_tools()

@@ -18,6 +18,7 @@ from rolling_chat.tui.widgets.prompt_box import PromptBox
 
 if TYPE_CHECKING:
     from rolling_chat.agent import Chat, FileIndex, MentionedFile
+    from rolling_chat.agent.mentioned_resources import MentionedResource
     from rolling_chat.tui.state.screen_state import ScreenState
 
 _MAX_OFFERED = 50
@@ -71,7 +72,10 @@ class MentionController:
         is_folder = typed.endswith("/")
         if self._index is None or (typed in self._index and not is_folder):
             return Offer()
-        found = self._index.search(typed, _MAX_OFFERED)
+        resources = self._screen.chat.session.mentions.resources.search(typed, _MAX_OFFERED) if typed else []
+        if typed in resources:
+            return Offer()
+        found = [*self._index.search(typed, _MAX_OFFERED), *resources][:_MAX_OFFERED]
         choices = (Choice(name, name) for name in found if name != typed)
         return Offer(tuple(choices), runs=bool(typed) and not is_folder)
 
@@ -118,7 +122,7 @@ class MentionController:
                 return place
         return None
 
-    async def _folded(self, file: MentionedFile) -> FoldedFile | None:
+    async def _folded(self, file: MentionedFile | MentionedResource) -> FoldedFile | None:
         """Return the word for a file; None, with a notice, where it cannot be attached."""
         state = self._screen.state
         if file.refusal:
@@ -131,5 +135,5 @@ class MentionController:
             return None
         price = f"~{figures.tokens(added.tokens)} tokens" if added.tokens else ""
         note = ", ".join(part for part in (added.note, price) if part)
-        kind = "folder" if file.located.is_folder else "picture" if added.picture else "file"
-        return FoldedFile(file.mention.spelled, added.tokens, added.text, note, kind)
+        kind = "picture" if added.picture else file.kind
+        return FoldedFile(file.spelled, added.tokens, added.text, note, kind)

@@ -16,7 +16,9 @@ from rolling_chat.text import printable, typed
 _OPEN, _CLOSE = "\U0010fff0", "\U0010fff1"
 _DRAWN = str.maketrans({_OPEN: "[", _CLOSE: "]", MARK: "@", NOT_TYPED: "!"})
 _TAKEN_OUT = str.maketrans({_OPEN: None, _CLOSE: None, MARK: None, NOT_TYPED: None})
-_TOKEN = re.compile(f"{_OPEN}(?:paste|output|file|folder|picture) (\\d+):[^{_OPEN}{_CLOSE}\n]*{_CLOSE}")
+_TOKEN = re.compile(
+    f"{_OPEN}(?:paste|output|file|folder|picture|resource) (\\d+):[^{_OPEN}{_CLOSE}\n]*{_CLOSE}"
+)
 
 _MAX_LINES, _MAX_CHARACTERS = 10, 1_500  # a paste of more is folded
 # What may stand in the box open: with more, a key takes too long to be echoed.

@@ -6,8 +6,10 @@ It speaks the protocol of 2025 over stdio: one JSON message a line.
 from __future__ import annotations
 
 import json
+import os
 import sys
 import time
+from pathlib import Path
 from typing import Any
 
 WAY = sys.argv[1] if len(sys.argv) > 1 else "good"
@@ -96,6 +98,8 @@ def called(message: dict[str, Any]) -> object:
 
 
 def main() -> None:
+    if len(sys.argv) > 2:
+        Path(sys.argv[2]).write_text(str(os.getpid()))
     if WAY == "silent":
         time.sleep(600)
     if WAY == "dead":
