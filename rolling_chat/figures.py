@@ -14,6 +14,11 @@ def tokens(count: int) -> str:
     return f"{count / 1_000_000:.2f}M"
 
 
+def rounded(count: int) -> int:
+    """Round an estimate to two figures, which is all that it can promise."""
+    return int(round(count, -max(0, len(str(count)) - 2)))
+
+
 def window(count: int) -> str:
     """Format a context window, with one decimal if it is not zero: `8.2k`, `200k`."""
     thousands = count / 1000

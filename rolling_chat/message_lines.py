@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
@@ -13,7 +14,12 @@ from rolling_chat.text import one_line
 RECALL = "recall"
 """The name of the tool that reads the conversation back."""
 
+ROOM_MARK = "[room: "
+"""What the line begins with that tells the model how much room is left, with a message or a result."""
+
 LONGEST_LINE = 500  # characters; a longer line is several, so that every part of a text can be asked for
+
+_ROOM_LINE = re.compile(rf"\n*^{re.escape(ROOM_MARK)}about [^\]\n]*\]$", re.MULTILINE)
 
 
 def speaker_of(message: Message) -> str:
@@ -24,6 +30,11 @@ def speaker_of(message: Message) -> str:
         names = ", ".join(dict.fromkeys(one_line(call.name, 60) for call in message.tool_calls))
         return f"{message.role} calling {names}"
     return message.role
+
+
+def without_room_line(text: str) -> str:
+    """Return the text of a message without the line about the room that was left then."""
+    return _ROOM_LINE.sub("", text) if ROOM_MARK in text else text
 
 
 def without_recall(message: Message) -> Message:

@@ -25,7 +25,7 @@ from rolling_chat.agent.turn.running import EventQueue, RunningTurn
 from rolling_chat.agent.turn.waiting import WaitingMessages
 from rolling_chat.context import count_tokens
 from rolling_chat.events import AskPermission, Event, Listener, Noticed, Outcome, TurnEnded, TurnStarted
-from rolling_chat.messages import Ending, JsonObject, Usage
+from rolling_chat.messages import Ending, JsonObject, Message, Usage
 from rolling_chat.providers.background_thread import in_background
 from rolling_chat.providers.model_ref import ModelRef
 from rolling_chat.sessions.records import SearchHit, SessionInfo
@@ -352,9 +352,8 @@ class Chat:
             raise ChatError("Not sent: another session was opened.")
         session.require_sendable()
         with in_words():
-            note = "\n\n".join(
-                filter(None, (session.plan_mode.note, BACKGROUND.take_news(session.info.id), ruling.context))
-            )
+            news = (session.plan_mode.note, BACKGROUND.take_news(session.info.id), ruling.context)
+            note = "\n\n".join(filter(None, (*news, session.room.line_with(Message("user", outgoing.text)))))
             stored = session.conversation.add_user(outgoing.text, note, outgoing.attachments, outgoing.files)
         return TurnStarted(stored), [*ruling.lines, *outgoing.notices]
 

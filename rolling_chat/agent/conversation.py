@@ -91,6 +91,16 @@ class Conversation:
         return self._messages
 
     @property
+    def first_index(self) -> int:
+        """The index of the first of `recent` in the branch, from 1."""
+        return self._unread + 1
+
+    @property
+    def end_index(self) -> int:
+        """The index after the last message of the branch, from 1."""
+        return self.first_index + len(self._messages)
+
+    @property
     def branch(self) -> Sequence[Message]:
         """The branch as far as it was read: of what is missing NotReadError is raised. It does not change."""
         newest = Snapshot(self._messages)

@@ -18,6 +18,7 @@ from rolling_chat.agent.history import History
 from rolling_chat.agent.hooks.session_hooks import SessionHooks
 from rolling_chat.agent.memory.branch_memory import BranchMemory
 from rolling_chat.agent.memory.left_out import LeftOut
+from rolling_chat.agent.memory.notes import SessionNotes
 from rolling_chat.agent.memory.pins import SessionPins
 from rolling_chat.agent.memory.summaries import Summaries
 from rolling_chat.agent.memory.summarizer import Summarizer
@@ -52,6 +53,7 @@ from rolling_chat.agent.turn.oversized import (
     find_obstacle,
     note_on_file,
 )
+from rolling_chat.agent.turn.room_notice import RoomNotice
 from rolling_chat.agent.turn.running import TurnGate
 from rolling_chat.agent.turn.sandboxing import Sandboxing
 from rolling_chat.agent.turn.tasks import TaskRunner, TaskScope
@@ -118,6 +120,8 @@ class Session:
         self.preview = RequestPreview(self.state, self._counter)
         self.mentions = SessionMentions(runtime, self.state, listener, lambda: self.servers.in_use)
         self.pins = SessionPins(self.state)
+        self.notes = SessionNotes(self.state)
+        self.room = RoomNotice(self.conversation, self.planner, self.state)
         self.files = SessionFiles(runtime, info.id)
         self.history = History(runtime, self.state, self.gate, self.summaries)
         self._todo = TodoTracker(self.conversation)
@@ -311,18 +315,18 @@ class Session:
                 runtime.folder, environment, memory,
                 self._is_attached if scope is None else scope.is_attached, self._last_seen,
                 opens=self.permissions.opens, session=scope.owner if scope is not None else self.info.id,
-                skills=setup.skills,
+                skills=setup.skills, notes=self.notes,
             ),
             runtime.settings.agent.max_tool_calls, emit, tails, setup.tool_calls == "text",
             tasks, asker,
             reply_id=scope.reply_id if scope is not None else "",
-            hooks=HookedCalls(self.hooks, emit), asking=asking,
+            hooks=HookedCalls(self.hooks, emit), asking=asking, room=self.room,
         )  # fmt: skip
         return AgentLoop(
             self.conversation, self.planner, self.preview.plan, runtime.provider, calls, emit,
             partial(self._ready_to_plan, emit), runtime.settings.agent.max_tool_iterations, waiting,
             self.mentions.attaching, self.spending, self.fallbacks, self.plan_mode, self.hooks,
-            str(runtime.paths.log_file),
+            str(runtime.paths.log_file), self.room,
         )  # fmt: skip
 
     def _task_runner(self, emit: Emit, asking: asyncio.Lock) -> TaskRunner:

@@ -179,8 +179,8 @@ class SessionState:
             self.info = self._runtime.store.update_session(self.info.id, **changes)
 
     def keep_pins(self, pins: PinnedIds) -> None:
-        """Store and activate other pins and exclusions. Raises ChatError."""
-        self.update(pins=sorted(pins.pinned), excluded=sorted(pins.excluded))
+        """Store and activate other pins, exclusions and changed notes. Raises ChatError."""
+        self.update(pins=sorted(pins.pinned), excluded=sorted(pins.excluded), notes=pins.notes)
         self.planner.use_pins(pins)
 
     def read_info(self) -> None:
@@ -215,7 +215,7 @@ class SessionState:
     def _read_pins(self) -> bool:
         """Read the stored pins; return whether they have changed."""
         state = self._runtime.store.state(self.info.id)
-        pins = PinnedIds(frozenset(state.pins), frozenset(state.excluded))
+        pins = PinnedIds(frozenset(state.pins), frozenset(state.excluded), state.notes)
         if pins == self.planner.pins:
             return False
         self.planner.use_pins(pins)

@@ -29,6 +29,7 @@ from rolling_chat.commands.memory import MEMORY
 from rolling_chat.commands.mode import MODE
 from rolling_chat.commands.model import MODEL
 from rolling_chat.commands.new import NEW
+from rolling_chat.commands.notes import NOTES
 from rolling_chat.commands.paste import PASTE
 from rolling_chat.commands.permissions import PERMISSIONS
 from rolling_chat.commands.pin import PIN
@@ -71,6 +72,7 @@ _COMMANDS: tuple[Command, ...] = (
     EXCLUDE,
     INCLUDE,
     RECALL,
+    NOTES,
     FILES,
     DIFF,
     RUN,

@@ -16,7 +16,7 @@ from rolling_chat.context.summary_text import Summary, SystemNotice, max_summary
 from rolling_chat.context.told import OmittedName, Told
 from rolling_chat.context.tool_results import first_lines
 from rolling_chat.messages import Message
-from rolling_chat.notes import Note, NoteKey, max_notes_tokens, notes_after, without_oldest
+from rolling_chat.notes import NOTE_TOOL, Note, NoteKey, max_notes_tokens, notes_after, without_oldest
 from rolling_chat.todo_list import list_of
 
 _MIN_TODO = 64  # tokens that a to-do list may take in a small window
@@ -190,7 +190,9 @@ class NoticeWriter:
         left = (
             (item.index, item.normalized.message)
             for item in self.walked.items
-            if item.index >= 0 and not (item.index in kept and kept[item.index].is_whole)
+            if item.index >= 0
+            and item.normalized.tool != NOTE_TOOL  # what notes take is no name
+            and not (item.index in kept and kept[item.index].is_whole)
         )
         sent = [item.message for turn in turns for item in turn]
         sent = [system, *sent] if system is not None else sent

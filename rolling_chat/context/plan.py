@@ -131,6 +131,15 @@ class ContextPlan:
             return 0
         return index.seen
 
+    def afresh(self) -> ContextPlan | None:
+        """Return what a plan that is made from scratch must know of this one: notes, None if none."""
+        told = self.decisions.told
+        notes = tuple(sorted((*told.notes, *told.untold), key=lambda note: note.key))
+        if not notes:
+            return None
+        known = Decisions(told=Told(untold=notes))
+        return ContextPlan(seen=self.seen, fingerprint=self.fingerprint, decisions=known, pins=self.pins)
+
     def cold(self) -> ContextPlan:
         """Return the plan marked as cold: the provider's cache no longer has the prompt."""
         return replace(self, is_cold=True)

@@ -22,6 +22,7 @@ from rolling_chat.context.summary_sections import (
     read_sections,
 )
 from rolling_chat.context.summary_text import plain_record
+from rolling_chat.message_lines import without_room_line
 from rolling_chat.messages import Ending, Message
 
 # What a summary keeps of a message, in characters, and of an error.
@@ -95,7 +96,7 @@ def extract(
 def _take(notes: _Notes, message: Message, calls: dict[str, str]) -> None:
     match message.role:
         case "user":
-            _take_said(notes, message.text)
+            _take_said(notes, without_room_line(message.text))
         case "assistant":
             for call in message.tool_calls:
                 calls[call.id] = f"{call.name} {call.arguments}"

@@ -11,6 +11,7 @@ from rolling_chat.context.summary_grounding import Verdict
 from rolling_chat.context.summary_sections import DECISIONS, FACTS, FILES, OPEN, OVERTAKEN, TASK
 from rolling_chat.context.summary_text import MAX_SUMMARY_TOKENS
 from rolling_chat.context.tool_results import mask_result
+from rolling_chat.message_lines import without_room_line
 from rolling_chat.messages import Message
 
 MAX_SUMMARY_WORDS = 400
@@ -162,7 +163,7 @@ def chunks_of(
             chunk.parts.append(part)
             chunk.size += cost
             if position == 0 and message.role == "user":
-                chunk.said.append(message.text)
+                chunk.said.append(without_room_line(message.text))
     if chunk.parts:
         yield chunk
 
@@ -187,7 +188,7 @@ def _as_text(message: Message, bound: CountText, memo: CountMemo) -> str:
             calls = (f"[called {call.name} {call.arguments[:_ARGUMENTS]}]" for call in message.tool_calls)
             return "\n".join(filter(None, (f"Assistant: {message.text}" if message.text else "", *calls)))
         case _:
-            return f"User: {message.text}"
+            return f"User: {without_room_line(message.text)}"
 
 
 def rejection_of(verdict: Verdict) -> str:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 
 from rolling_chat.context.tool_results import recall_line
+from rolling_chat.figures import rounded
 from rolling_chat.messages import Json, JsonObject
 from rolling_chat.notes import Note, NoteKey, notes_text
 
@@ -71,7 +72,7 @@ class Told:
     @property
     def room_line(self) -> str:
         """The line that says what room there was after the trim; empty if that is not told."""
-        return f"[about {_rounded(self.free):,} tokens of room after this]" if self.free >= 0 else ""
+        return f"[about {rounded(self.free):,} tokens of room after this]" if self.free >= 0 else ""
 
     def to_json(self) -> dict[str, Json]:
         """Return what is told as plain JSON values."""
@@ -118,9 +119,3 @@ def _name_lines(names: tuple[OmittedName, ...], *, recall: bool) -> Iterator[str
     for index, group in groupby((name for _, name in ordered), key=lambda name: name.index):
         line = ", ".join(name.name for name in group)
         yield f"{line} {recall_line(index)}" if recall else line
-
-
-def _rounded(tokens: int) -> int:
-    """Two figures are all that an estimate can promise."""
-    digits = max(0, len(str(tokens)) - 2)
-    return int(round(tokens, -digits))

@@ -8,6 +8,7 @@ from dataclasses import replace
 from rolling_chat.context.count_memo import CountMemo, CountText
 from rolling_chat.context.cutting import cut_by_kind, describer
 from rolling_chat.context_keys import Truncation
+from rolling_chat.figures import rounded
 from rolling_chat.messages import JsonObject, Message, without_pictures
 
 # A cut moves back to a line end when one stands in this last share of the item that is kept.
@@ -52,7 +53,7 @@ def drop_parts(message: Message, tokens: int, recall: str = "") -> Message:
     Returns the same object if all is text."""
     if not other_parts(message):
         return message
-    line = f"[truncated: kept first ~0 of ~{_round(tokens)} tokens (head)]"
+    line = f"[truncated: kept first ~0 of ~{rounded(tokens)} tokens (head)]"
     return replace(message, content=_lines(message.text, line, recall))
 
 
@@ -119,7 +120,7 @@ def mask_result(
     `parts` is what its images and other parts that are no text cost, in tokens: they are dropped with it.
     """
     tokens = memo.count_text(message.text, count) + parts
-    mask = _lines(f"[result masked — ~{_round(tokens)} tokens removed]", recall)
+    mask = _lines(f"[result masked — ~{rounded(tokens)} tokens removed]", recall)
     if (len(mask) >= len(message.text) and not parts) or count(mask) >= tokens:
         return message
     return replace(message, content=mask)
@@ -127,17 +128,11 @@ def mask_result(
 
 def mask_pictures(message: Message, tokens: int, recall: str = "") -> Message:
     """Replace the pictures of a message, of `tokens` together, by lines; its text stays."""
-    return without_pictures(message, _lines(f"[picture omitted — ~{_round(tokens)} tokens removed]", recall))
+    return without_pictures(message, _lines(f"[picture omitted — ~{rounded(tokens)} tokens removed]", recall))
 
 
 def _indicator(kept: int, total: int, style: Truncation) -> str:
-    return f"[truncated: kept {_KEPT[style]} ~{_round(kept)} of ~{_round(total)} tokens ({style})]"
-
-
-def _round(tokens: int) -> int:
-    """Two figures are all that an estimate can promise."""
-    digits = max(0, len(str(tokens)) - 2)
-    return int(round(tokens, -digits))
+    return f"[truncated: kept {_KEPT[style]} ~{rounded(kept)} of ~{rounded(total)} tokens ({style})]"
 
 
 def _head(text: str, room: int, count: CountText) -> str:

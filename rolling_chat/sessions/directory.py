@@ -133,6 +133,7 @@ def state(connection: sqlite3.Connection, session: int) -> SessionState:
     return SessionState(
         pins=tuple(unpack_json(row["pins"])),
         excluded=tuple(unpack_json(row["excluded"])),
+        notes=dict(unpack_json(row["notes"])),
         plan=unpack_json(row["plan"]),
         servers=unpack_json(row["servers"]),
     )
@@ -177,7 +178,7 @@ def change(connection: sqlite3.Connection, session: int, changes: SessionChanges
                 columns[key] = value
             case (("pins" | "excluded"), Sequence()):
                 columns[key] = pack_json(list(value))
-            case "servers", Mapping():
+            case (("notes" | "servers"), Mapping()):
                 columns[key] = pack_json(dict(value))
             case "plan", _:
                 columns[key] = pack_json(value)
@@ -193,7 +194,7 @@ def fork(connection: sqlite3.Connection, session: int, now: float) -> SessionInf
     head = last_sealed(connection, row["head"])
     kept = (
         "title", "title_given", "folder", "model", "api_base", "effort", "rolling", "summary_noted", "pins",
-        "excluded", "plan", "servers",
+        "excluded", "notes", "plan", "servers",
     )  # fmt: skip
     columns = {column: row[column] for column in kept} | {
         "head": head,

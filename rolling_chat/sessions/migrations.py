@@ -287,6 +287,11 @@ _FIFTEENTH = (
     "ALTER TABLE session ADD COLUMN servers TEXT NOT NULL DEFAULT '{}'",
 )
 
+_SIXTEENTH = (
+    # what the user made of notes of the model, by the message's id and the note's number
+    "ALTER TABLE session ADD COLUMN notes TEXT NOT NULL DEFAULT '{}'",
+)
+
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
     _FIRST,
     _SECOND,
@@ -303,6 +308,7 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
     _THIRTEENTH,
     _FOURTEENTH,
     _FIFTEENTH,
+    _SIXTEENTH,
 )
 """Step n brings a database of version n to version n + 1; steps are added, never changed."""
 

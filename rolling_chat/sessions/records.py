@@ -74,13 +74,15 @@ class AskedBy:
 class SessionState:
     """The stored plan, pins and exclusions of a session; `pins` and `excluded` are message ids.
 
-    `servers` are its MCP servers by name, and whether each is on.
+    `servers` are its MCP servers by name, and whether each is on. `notes` is what the user made of notes of
+    the model, by the message's id and the note's number.
     """
 
     pins: tuple[str, ...] = ()
     excluded: tuple[str, ...] = ()
     plan: Json = None
     servers: Mapping[str, bool] = field(default_factory=lambda: MappingProxyType({}))
+    notes: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +130,7 @@ class SessionChanges(TypedDict, total=False):
     summary_noted: bool
     pins: Sequence[str]
     excluded: Sequence[str]
+    notes: Mapping[str, str]
     plan: Json
     servers: Mapping[str, bool]
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 from rolling_chat.extensions.skills import Skills
 from rolling_chat.messages import Ending, FileTouch, Json, JsonObject
 from rolling_chat.tools.memory import Memory
+from rolling_chat.tools.note_pad import NotePad
 from rolling_chat.web_addresses import WebAddress
 
 if TYPE_CHECKING:  # with asyncio and what runs commands
@@ -60,7 +61,8 @@ class ToolContext:
     command writes, as it comes. `opens` says of an address that a rule of the user's names it whole.
     `sandbox` confines commands, None for none. `session` is the id of the session that calls. `run_task` has
     a second agent do a task, None where nobody can. `skills` are those that the call may use. `unsaved` are
-    texts of files, by resolved path, as an editor has them with changes that are not saved.
+    texts of files, by resolved path, as an editor has them with changes that are not saved. `notes` are
+    those of the conversation, None where none can be kept.
     """
 
     folder: Path
@@ -75,6 +77,7 @@ class ToolContext:
     run_task: RunTask | None = None
     skills: Skills | None = None
     unsaved: Mapping[Path, str] = field(default_factory=dict)
+    notes: NotePad | None = None
 
     def knows(self, path: Path, sha256: str) -> bool:
         """Return whether this branch has read or written all of a file as it is now."""

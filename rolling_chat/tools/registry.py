@@ -11,6 +11,7 @@ from rolling_chat.tools.edit_file import EditFile, MultiEdit
 from rolling_chat.tools.fetch_url import FetchUrl
 from rolling_chat.tools.list_files import ListFiles
 from rolling_chat.tools.move_file import DeleteFile, MoveFile
+from rolling_chat.tools.note import NoteTool
 from rolling_chat.tools.outline import Outline
 from rolling_chat.tools.read_file import ReadFile
 from rolling_chat.tools.recall import Recall
@@ -26,7 +27,7 @@ def all_tools(task_models: Sequence[str] = ()) -> tuple[Tool, ...]:
     """Return all tools, in the order in which they are offered; tasks may be given to `task_models`."""
     changing = (EditFile(), MultiEdit(), WriteFile(), MoveFile(), DeleteFile())
     looking = (Outline(), FetchUrl())
-    rest = (Todo(), Recall(), CommandOutput(), Task(tuple(task_models)), UseSkill())
+    rest = (Todo(), Recall(), CommandOutput(), Task(tuple(task_models)), UseSkill(), NoteTool())
     return (ReadFile(), ListFiles(), SearchFiles(), *changing, RunCommand(), *looking, *rest)
 
 

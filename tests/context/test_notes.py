@@ -149,6 +149,17 @@ def test_notes_outlast_a_plan_that_is_set_aside_for_another_model() -> None:
     assert "Ann decides." in told(other)
 
 
+def test_notes_outlast_a_plan_made_from_scratch() -> None:
+    messages = talk({1: "Ann decides."}, 24)
+    known = grown(messages)[-1].plan.afresh()
+    assert known is not None
+    messages[4:6] = [assistant("only the plan knows the call that was here " * 40), user("go on")]
+    again = build_final_prompt(messages, _CONFIG, model="gpt-4o", plan=known)
+    assert again.report.trimmed
+    assert "Ann decides." in told(again)
+    assert grown(talk({}, 3))[-1].plan.afresh() is None
+
+
 def test_going_back_brings_the_notes_of_that_point() -> None:
     messages = talk({1: "Ann decides.", 20: "Bob decides."}, 24)
     plan = grown(messages)[-1].plan

@@ -34,9 +34,9 @@ def test_the_tools_that_change_files_are_those_whose_rules_take_paths() -> None:
     assert {tool.name for tool in all_tools() if isinstance(tool, EditingTool)} == FILE_TOOLS
 
 
-def test_all_tools_together_take_about_an_eighth_of_a_small_window() -> None:
+def test_all_tools_together_take_about_a_seventh_of_a_small_window() -> None:
     counted = estimate_tokens([], tools=[tool.schema for tool in all_tools()], model="demo/offline")
-    assert counted <= 1_060, "every request pays for every word of their descriptions"
+    assert counted <= 1_160, "every request pays for every word of their descriptions"
 
 
 @pytest.mark.parametrize("tool", all_tools(), ids=lambda tool: tool.name)

@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
 
 from rolling_chat.context import Pins
 from rolling_chat.context.pins import resolve_pins
 from rolling_chat.messages import Message
+from rolling_chat.notes import NO_EDITS, NoteEdits, NoteKey
 
 _SYSTEM = Message("system", "")
 
 
 @dataclass(frozen=True, slots=True)
 class PinnedIds:
-    """The pinned and the excluded message ids of a session, on all branches."""
+    """The pinned and the excluded message ids of a session, on all branches.
+
+    `notes` is what the user made of notes of the model, by `note_id`; an empty text for one that was removed.
+    """
 
     pinned: frozenset[str] = frozenset()
     excluded: frozenset[str] = frozenset()
+    notes: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
 
     def __bool__(self) -> bool:
-        return bool(self.pinned or self.excluded)
+        return bool(self.pinned or self.excluded or self.notes)
 
     def on(self, branch: Sequence[Message], before: int = 0) -> Pins:
         """Return the pins as indices in `branch`, counted from 1; messages of other branches are skipped.
@@ -29,7 +35,19 @@ class PinnedIds:
         """
         if not self:
             return Pins()
-        return Pins(_places(branch, self.pinned, before), _places(branch, self.excluded, before))
+        return Pins(
+            _places(branch, self.pinned, before),
+            _places(branch, self.excluded, before),
+            self._notes_on(branch, before),
+        )
+
+    def _notes_on(self, branch: Sequence[Message], before: int) -> NoteEdits:
+        if not self.notes:
+            return NO_EDITS
+        places = {message.id: index for index, message in enumerate(branch, before + 1)}
+        named = ((*note_of_id(key), text) for key, text in self.notes.items())
+        found = {NoteKey(places[made], number): text for made, number, text in named if made in places}
+        return MappingProxyType(found)
 
 
 class PinFinder:
@@ -48,11 +66,23 @@ class PinFinder:
         if not 0 < count <= len(branch) or branch[count - 1] is not last:
             count, known = 0, Pins()
         new = self._ids.on(branch[count:], count)
-        pins = Pins(known.pinned | new.pinned, known.excluded | new.excluded)
+        notes = {**known.notes, **new.notes}
+        pins = Pins(known.pinned | new.pinned, known.excluded | new.excluded, notes)
         stored = len(branch) - (not branch[-1].id if branch else 0)  # a draft is there only for a moment
         if stored > count:
             self._found = (stored, branch[stored - 1], pins)
         return pins
+
+
+def note_id(message_id: str, number: int) -> str:
+    """Return the key by which a note is known on every branch: the message that made it, and which it is."""
+    return f"{message_id}/{number}"
+
+
+def note_of_id(key: str) -> tuple[str, int]:
+    """Return the message's id and the number of a note's key."""
+    message_id, _, number = key.rpartition("/")
+    return message_id, int(number)
 
 
 @dataclass(frozen=True, slots=True)

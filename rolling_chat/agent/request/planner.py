@@ -212,7 +212,8 @@ class Planner:
         return self._scope[1]
 
     def plan_under(self, context: ContextSettings, messages: Sequence[Message]) -> ContextPlan | None:
-        """Return the plan to continue from with the settings `context`, None to plan from scratch.
+        """Return the plan to continue from with the settings `context`; one without decisions, or None, to
+        plan from scratch.
 
         What left stays away, so that the prefix stands still, unless planning anew would keep more.
         """
@@ -220,7 +221,8 @@ class Planner:
             return self._plan
         config = self.setup.config_under(context, rolling=True)
         kept, anew = (self._foresee(config, messages, plan)[0] for plan in (self._plan, None))
-        return None if not kept.within_budget or anew.token_count > kept.token_count else self._plan
+        is_better = not kept.within_budget or anew.token_count > kept.token_count
+        return self._plan.afresh() if is_better else self._plan
 
     def observe(self, reported: int) -> bool:
         """Calibrate with the provider's token count of the prompt planned last; 0 means that it gave none.

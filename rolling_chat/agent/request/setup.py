@@ -20,6 +20,7 @@ from rolling_chat.context.calibration import Group
 from rolling_chat.extensions.skills import MAX_LISTED, Skill, Skills, read_skills
 from rolling_chat.message_lines import RECALL
 from rolling_chat.messages import JsonObject
+from rolling_chat.notes import NOTE_TOOL
 from rolling_chat.sessions.records import Learned
 from rolling_chat.settings.schema import ContextSettings, Effort, ToolCalls
 from rolling_chat.tools import Tool
@@ -176,8 +177,8 @@ class RequestSetup:
     def tools(self) -> tuple[Tool, ...]:
         """The tools that the model is offered: none if it is known to take none.
 
-        With rolling on `recall` is among them from the first request, so that the prompt stays the same;
-        `skill` is if there are skills.
+        With rolling on `recall` and `note` are among them from the first request, so that the prompt stays
+        the same; `skill` is if there are skills.
         """
         return self._offered(rolling=self.rolling)
 
@@ -207,7 +208,9 @@ class RequestSetup:
         if self.tool_calls != "text" and not offers_tools(self.model, self._runtime.catalog):
             return ()
         needless = {
-            name for name, is_needed in ((RECALL, rolling), (SKILL, self.skills.listed)) if not is_needed
+            name
+            for name, is_needed in ((RECALL, rolling), (NOTE_TOOL, rolling), (SKILL, self.skills.listed))
+            if not is_needed
         }
         return tuple(tool for tool in self.all_tools if tool.name not in needless)
 

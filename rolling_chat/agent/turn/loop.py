@@ -23,6 +23,7 @@ from rolling_chat.agent.turn.attaching import Attaching
 from rolling_chat.agent.turn.fallbacks import Fallbacks
 from rolling_chat.agent.turn.overflow import OverflowAdvice, is_near_limit, read_refusal
 from rolling_chat.agent.turn.reply import Reply
+from rolling_chat.agent.turn.room_notice import RoomNotice
 from rolling_chat.agent.turn.tool_calls import CallRunner
 from rolling_chat.agent.turn.waiting import WaitingMessages
 from rolling_chat.context import ContextOverflowError
@@ -87,6 +88,7 @@ class AgentLoop:
     plan_mode: PlanMode
     hooks: SessionHooks
     log_file: str = ""
+    room: RoomNotice | None = None
     misses: list[CacheMiss] = field(default_factory=list)
     _usage: Usage = field(default_factory=Usage)
     _reply: Reply | None = None
@@ -262,6 +264,8 @@ class AgentLoop:
         for attempt in itertools.count():
             await self.planner.counts.count_long(self.conversation.recent, self.planner.setup.model)
             planned = await self._plan_below(advice.most, refused, tool_choice)
+            if self.room is not None:
+                self.room.take(planned.report)
             if planned.report.trimmed:
                 for line in await self.hooks.before_compact("auto"):
                     await self.emit(Noticed(line))

@@ -25,6 +25,7 @@ from rolling_chat.agent.permissions import Permissions, asked_by, refused_by_use
 from rolling_chat.agent.turn.call_arguments import parse_arguments
 from rolling_chat.agent.turn.command_output import watch_output
 from rolling_chat.agent.turn.hooked_calls import HookedCalls, refused_by_hook, verdict_with
+from rolling_chat.agent.turn.room_notice import RoomNotice
 from rolling_chat.agent.turn.sandboxing import Confinement, Sandboxing, repeated, stopped
 from rolling_chat.agent.turn.unsaved import find_unsaved
 from rolling_chat.events import (
@@ -110,6 +111,7 @@ class CallRunner:
 
     `tasks` runs the tasks of the turn, None in a task. `asker` is the task that the turn is for, empty for
     none, and changes of files are undone with its `reply_id`; `asking` is held while a question is open.
+    `room` tells the model when little of it is left.
     """
 
     conversation: Conversation
@@ -126,6 +128,7 @@ class CallRunner:
     reply_id: str = ""
     hooks: HookedCalls | None = None
     asking: asyncio.Lock = field(default_factory=asyncio.Lock)
+    room: RoomNotice | None = None
     _seen: Counter[str] = field(default_factory=Counter)
     _taken: int = 0  # calls of this turn that were within the limits
     _open: deque[_Attempt] = field(default_factory=deque)  # the calls of the reply that have no answer yet
@@ -222,7 +225,8 @@ class CallRunner:
         attempt = self._open[0]
         assert attempt.result is not None
         result = attempt.result
-        for note in (BACKGROUND.take_news(self.context.session), attempt.note):
+        news = (BACKGROUND.take_news(self.context.session), attempt.note, self._room_line(result))
+        for note in news:
             if note:
                 result = self._with_note(attempt.call, result, note)
         ended = self._ended(attempt.call, result, attempt.seconds)
@@ -365,6 +369,9 @@ class CallRunner:
                 seconds = time.monotonic() - attempt.started
             answered.append(self._ended(call, result, seconds))
         return answered
+
+    def _room_line(self, result: ToolResult) -> str:
+        return self.room.line_with(Message("tool", result.text)) if self.room is not None else ""
 
     def _find(self, call: ToolCall) -> Tool:
         for tool in self.tools:

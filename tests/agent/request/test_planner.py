@@ -108,7 +108,7 @@ async def test_rolling_on_and_off_send_the_same_while_all_of_it_fits(tmp_path: P
         offered.append({tool["function"]["name"] for tool in provider.requests[0].tools})
         runtime.store.close()
     assert sent[0] == sent[1]
-    assert offered[0] - offered[1] == {"recall"}  # which the system message names too
+    assert offered[0] - offered[1] == {"recall", "note"}  # which the system message names too
 
 
 async def test_edited_instructions_wait_for_the_next_turn(opened: Opened) -> None:

@@ -1,0 +1,120 @@
+"""The model's notes in one session: what its calls on the branch say, and what the user made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence, Set
+from dataclasses import replace
+
+from rolling_chat.agent.errors import ChatError, in_words
+from rolling_chat.agent.memory.pin_scope import note_id, placed
+from rolling_chat.agent.session_state import SessionState
+from rolling_chat.context.pins import resolve_pins
+from rolling_chat.context.tokens import bounding_estimator
+from rolling_chat.context.told import NOTHING_TOLD, Told
+from rolling_chat.notes import (
+    NO_EDITS,
+    Note,
+    NoteEdits,
+    NoteKey,
+    max_notes_tokens,
+    normalize_note,
+    note_of_call,
+    notes_after,
+    parse_key,
+)
+from rolling_chat.text import one_line
+
+
+class SessionNotes:
+    """The notes of one session, to be read, changed and removed (`tools.note_pad.NotePad`).
+
+    They belong to the branch, as the calls do that made them. Methods raise ChatError for what cannot be
+    done.
+    """
+
+    def __init__(self, state: SessionState) -> None:
+        self._state = state
+
+    @property
+    def notes(self) -> Sequence[Note]:
+        """The notes on the branch, oldest first, without those that the user removed or excluded."""
+        conversation, planner = self._state.conversation, self._state.planner
+        edits, excluded = self._edits_and_excluded()
+        # what was not read has left the prompt, and its notes are told in the plan
+        told = planner.decisions.decisions.told if planner.decisions is not None else NOTHING_TOLD
+        said = enumerate(conversation.recent, conversation.first_index)
+        notes = notes_after((*told.notes, *told.untold), said, edits)
+        return [note for note in notes.values() if note.text and note.key.index not in excluded]
+
+    def _edits_and_excluded(self) -> tuple[NoteEdits, Set[int]]:
+        """What the user made of notes on this branch, and the messages that the user excluded, by index."""
+        if not self._state.planner.pins:
+            return NO_EDITS, frozenset()
+        with in_words():
+            messages = self._state.conversation.messages
+        pins = self._state.planner.pins.on(messages)
+        return pins.notes, resolve_pins(placed(messages), pins).excluded
+
+    @property
+    def next_key(self) -> NoteKey:
+        """The key of the note that the first open call of the newest reply makes."""
+        conversation = self._state.conversation
+        recent, open_calls = conversation.recent, conversation.open_calls()
+        at = next((at for at in range(len(recent) - 1, -1, -1) if recent[at].role == "assistant"), 0)
+        calls = recent[at].tool_calls if recent else ()
+        before = calls[: len(calls) - len(open_calls)]
+        return NoteKey(
+            conversation.first_index + at, 1 + sum(note_of_call(call) is not None for call in before)
+        )
+
+    @property
+    def most(self) -> int:
+        """The most that all notes may take together, in tokens."""
+        return max_notes_tokens(self._state.setup.window)
+
+    def count(self, notes: Sequence[Note]) -> int:
+        """Return what notes take in the prompt together, in tokens: an upper bound, as the prompt counts."""
+        if not notes:
+            return 0
+        return bounding_estimator(self._state.setup.model).bound_text(Told(notes=tuple(notes)).notes_block)
+
+    def find(self, name: str) -> Note:
+        """Return the note of this name."""
+        key, notes = parse_key(name), self.notes
+        for note in notes:
+            if note.key == key:
+                return note
+        known = ", ".join(note.key.name for note in notes)
+        known = f"the notes are {known}" if known else "there are none on this branch"
+        raise ChatError(f"There is no note {one_line(name, 20)!r}; {known}.")
+
+    def change(self, name: str, text: str) -> Note:
+        """Give a note another text, which no call of the model replaces; return it."""
+        changed = normalize_note(text)
+        if not changed:
+            raise ChatError(f"The note is empty; /notes delete {name} removes it.")
+        note = replace(self.find(name), text=changed, by_user=True)
+        others = [one for one in self.notes if one.key != note.key]
+        taken = self.count([*others, note])
+        if taken > self.most:
+            raise ChatError(
+                f"Not changed: all notes would take {taken:,} tokens, and {self.most:,} are the most. "
+                "Make it shorter, or delete another one."
+            )
+        self._keep(note.key, changed)
+        return note
+
+    def remove(self, name: str) -> Note:
+        """Remove a note; return it."""
+        note = self.find(name)
+        self._keep(note.key, "")
+        return note
+
+    def _keep(self, key: NoteKey, text: str) -> None:
+        state = self._state
+        if state.is_followed:
+            state.make_ours()
+        with in_words():
+            message = state.conversation.messages[key.index - 1]
+        notes = {**state.planner.pins.notes, note_id(message.id, key.number): text}
+        state.keep_pins(replace(state.planner.pins, notes=notes))
