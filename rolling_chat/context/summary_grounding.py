@@ -52,7 +52,8 @@ _OF_ANY_TEXT = """
     state statement status step still suggest suggestion summarize summary support take talk task tell topic
     try understand unresolved update use user want way work write answered asked asking found gave made
     wrote given told wants files errors"""
-_OF_ANY = frozenset(words_of(_OF_ANY_TEXT))
+OF_ANY = frozenset(words_of(_OF_ANY_TEXT))
+"""The stems of what is said of any conversation: they do not tell one summary from another."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +106,7 @@ def judge(summary: str, source: str | Source, expected: Expected, *, added: str 
     """
     known, said = source if isinstance(source, Source) else Source(source), Source(summary)
     new = summary if added is None else added
-    stems = [stem for stem in content_stems(new) if stem not in _OF_ANY] if new else []
+    stems = [stem for stem in content_stems(new) if stem not in OF_ANY] if new else []
     known_words = sum(stem in known.stems for stem in stems) / len(stems) if stems else 1.0
     missing = tuple(name for name in expected.names if not said.has(name))
     untouched = tuple(text for text in expected.asked if not said.touches(text))
@@ -148,10 +149,12 @@ def names_used(text: str, later: Iterable[str]) -> list[str]:
 
 
 def specificity(name: str) -> float:
-    """Return how hard a name is to guess, from 1 for a short number to 3 for a path or a long number."""
+    """Return how hard a name is to guess, from 1 for short numbers and capitals to 3 for paths and codes."""
     if _NUMBER.fullmatch(name):
         return 3.0 if sum(char.isdigit() for char in name) > 2 else 1.0
-    return 3.0 if _IDENTIFIER.search(name) else 2.0
+    if _IDENTIFIER.search(name):
+        return 3.0
+    return 1.0 if name.isupper() else 2.0
 
 
 def names_in(text: str) -> list[str]:
@@ -216,7 +219,7 @@ class Source:
 
 
 def _own_stems(text: str) -> list[str]:
-    return [stem for stem in content_stems(text) if stem not in _OF_ANY and len(stem) > 2]
+    return [stem for stem in content_stems(text) if stem not in OF_ANY and len(stem) > 2]
 
 
 def _opening(text: str) -> str:

@@ -22,6 +22,7 @@ from rolling_chat.context.summary_request import (
     Chunk,
     SummaryOptions,
     correction_text,
+    is_of_the_request,
     rejection_of,
     without_labels,
 )
@@ -128,6 +129,7 @@ def _judged(
 ) -> _Judged:
     """Fold an answer into a summary, without single lines that name what nobody mentioned."""
     added = read_sections(plain_record(without_labels(answer)))
+    added = added.without(frozenset(line for _, line in added.all if is_of_the_request(line)))
     added = added.without(without_foreign([line for _, line in added.all], source))
     whole = extended(old, added, touched)
     return _Judged(whole, judge(whole.text, source, expected, added=added.text))

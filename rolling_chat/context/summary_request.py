@@ -13,6 +13,7 @@ from rolling_chat.context.summary_text import MAX_SUMMARY_TOKENS
 from rolling_chat.context.tool_results import mask_result
 from rolling_chat.message_lines import without_room_line
 from rolling_chat.messages import Message
+from rolling_chat.search_terms import fold
 
 MAX_SUMMARY_WORDS = 400
 """What a summarizer is asked for; its tokens are held to `max_tokens` all the same."""
@@ -97,6 +98,11 @@ def request_text(previous: str, chunk: str, options: SummaryOptions) -> str:
     if previous:
         parts += [_UPDATE, _marked("summary", previous)]
     return "\n\n".join((*parts, _marked("messages", chunk)))
+
+
+def is_of_the_request(line: str) -> bool:
+    """Return whether a line of an answer is only a copy from the instructions, as small models give them."""
+    return len(line.split()) > 2 and fold(line).strip(" .:-") in fold(_WHAT)
 
 
 def warm_request_text(stays: str, previous: str, options: SummaryOptions) -> str:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import sqrt
 
 from rolling_chat.context.count_memo import CountText
-from rolling_chat.context.summary_grounding import names_in, plain_name, specificity
+from rolling_chat.context.summary_grounding import OF_ANY, names_in, plain_name, specificity
 from rolling_chat.search_terms import content_stems, fold
 
 TASK, DECISIONS, FACTS, FILES, OPEN = "Task", "Decisions", "Facts", "Files", "Open"
@@ -58,6 +59,15 @@ _NOTHING = re.compile(
 )
 _ASKED = re.compile(r"(?:the )?users? (?:ask|want|request|would like|need)", re.IGNORECASE)
 _DECIDED = re.compile(r"\b(?:decided|decision|agreed|plan(?:s|ned|ning)? to)\b", re.IGNORECASE)
+_NOTHING_SAID = re.compile(
+    r"(?:the (?:user|assistant|conversation) (?:did|does|has|have) not"
+    r"|there (?:is|are|was|were) no(?:t any)?|no)"
+    r"(?: (?:yet|mention(?:ed)?|specified|specify|made?|discuss(?:ed)?|any|open|outstanding|pending"
+    r"|further|new|other|specific|issues?|items?|questions?|decisions?|files?|tasks?|facts?|ends?|were"
+    r"|was|are|is|have|has|been|read|or|changed?|provided?|left|found|in|the|this|conversation|messages?"
+    r"|at|moment))+\W*",
+    re.IGNORECASE,
+)
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])")
 
 _LONG = 240  # characters of a line: longer ones are taken apart, and shortened first
@@ -66,7 +76,8 @@ _MAX_LINES = 400
 _LOOP_WORDS, _LOOP_SHARE = 24, 0.25  # a line of so many words, so few of them different, goes in a loop
 _SAYS_THE_SAME = 0.8  # of the stems
 
-_WEIGHTS = {TASK: 2.0, DECISIONS: 3.0, FACTS: 1.0, FILES: 1.0, OPEN: 2.0, NO_HEADING: 1.0}
+# What a line is worth by its heading alone: less than any name in it.
+_WEIGHTS = {TASK: 0.5, DECISIONS: 0.9, FACTS: 0.3, FILES: 0.3, OPEN: 0.5, NO_HEADING: 0.3}
 _USED_LATER = 2.0
 
 
@@ -79,7 +90,7 @@ class Worth:
     def of(self, line: str, heading: str = NO_HEADING) -> float:
         """Return the worth of a line; names are worth more the harder they are to guess."""
         names = {plain_name(name): name for name in names_in(line)}
-        return _WEIGHTS.get(heading, 1.0) + sum(
+        return _WEIGHTS.get(heading, 0.3) + sum(
             specificity(name) * (_USED_LATER if plain in self.used else 1.0) for plain, name in names.items()
         )
 
@@ -98,7 +109,8 @@ class Sections:
         lines, line = self.lines.setdefault(heading, []), _without_loop(" ".join(line.split()))
         while (headed := _heading_of(line))[0]:
             line = headed[1]
-        if not _NOTHING.fullmatch(line) and fold(line) not in map(fold, lines):
+        says = not (_NOTHING.fullmatch(line) or _NOTHING_SAID.fullmatch(line))
+        if says and fold(line) not in map(fold, lines):
             lines.append(line)
 
     def of(self, heading: str) -> Sequence[str]:
@@ -174,22 +186,36 @@ def extended(old: Sections, new: Sections, touched: Iterable[str]) -> Sections:
         for sense in added:
             if not any(map(sense.is_in, before)):
                 result.add(heading, sense.line)
-    return result
+    return _without_repeated(result)
+
+
+def _without_repeated(sections: Sections) -> Sections:
+    """Leave out lines with names that say what a line under another heading says."""
+    senses = [(heading, _Sense(line)) for heading, line in sections.all]
+    gone = set[str]()
+    for at, (heading, sense) in enumerate(senses):
+        for other_at, (other, another) in enumerate(senses):
+            repeats = heading != other and sense.has_names and sense.is_in(another)
+            # of two that say the same the first stays
+            if repeats and another.line not in gone and (other_at < at or not another.is_in(sense)):
+                gone.add(sense.line)
+    return sections.without(frozenset(gone))
 
 
 def fitted(sections: Sections, cap: int, count: CountText, worth: Worth) -> str:
-    """Write a summary of at most `cap` tokens by `count`: what is worth least per token is left out.
+    """Write a summary of at most `cap` tokens by `count`: what is worth least for its length is left out.
 
-    Long lines are shortened to their best sentences first. Of what is worth the same the older goes first.
-    Empty where not even one line fits.
+    Long lines are shortened to their best sentences first, and all to those that name something. Of what is
+    worth the same the older goes first. Empty where not even one line fits.
     """
     lines = list(sections.all)
     if count(_written(lines)) <= cap:
         return _written(lines)
-    lines = [(heading, shortened(line, _LONG, worth)) for heading, line in lines]
+    lines = [(heading, _core(shortened(line, _LONG, worth))) for heading, line in lines]
+    # by the root of their tokens: a long line may have a fact that no other has
     ranked = sorted(
         range(len(lines)),
-        key=lambda at: (worth.of(lines[at][1], lines[at][0]) / (1 + count(lines[at][1])), at),
+        key=lambda at: (worth.of(lines[at][1], lines[at][0]) / sqrt(1 + count(lines[at][1])), at),
     )
     gone, size = set[int](), count(_written(lines))
     for at in ranked:
@@ -206,7 +232,7 @@ def shortened(line: str, limit: int, worth: Worth) -> str:
     """Shorten a line to its sentences that are worth most, in their order; at last cut it."""
     if len(line) <= limit:
         return line
-    sentences = [part for part in _SENTENCE_END.split(line) if part]
+    sentences = _sentences(line)
     best = sorted(range(len(sentences)), key=lambda at: (-worth.of(sentences[at]) / len(sentences[at]), at))
     kept, room = set[int](), limit
     for at in best:
@@ -215,6 +241,16 @@ def shortened(line: str, limit: int, worth: Worth) -> str:
             room -= len(sentences[at]) + 1
     text = " ".join(sentences[at] for at in sorted(kept))
     return text or f"{line[: limit - 1].rstrip()}…"
+
+
+def _sentences(line: str) -> list[str]:
+    return [part.strip() for part in _SENTENCE_END.split(line) if part.strip()]
+
+
+def _core(line: str) -> str:
+    """The sentences of a line that name something, the first where none does."""
+    sentences = _sentences(line)
+    return " ".join([part for part in sentences if names_in(part)] or sentences[:1])
 
 
 def _written(lines: Iterable[tuple[str, str]]) -> str:
@@ -240,15 +276,14 @@ def _parts(line: str) -> Iterator[str]:
     if len(line) <= _LONG:
         yield line
         return
-    for sentence in _SENTENCE_END.split(line):
-        short = sentence.strip()
+    for short in _sentences(line):
         yield short if len(short) <= _MAX_LINE else f"{short[: _MAX_LINE - 1].rstrip()}…"
 
 
 def _without_loop(line: str) -> str:
     """A line; of one that goes in a loop each sentence once, and each word once if that goes on in a loop."""
     if _is_loop(line):
-        line = " ".join(dict.fromkeys(_SENTENCE_END.split(line)))
+        line = " ".join(dict.fromkeys(_sentences(line)))
     if not _is_loop(line):
         return line
     words = list(dict.fromkeys(word.rstrip(".,;…") for word in line.split()))
@@ -268,14 +303,20 @@ class _Sense:
         self._folded = fold(line)
         self._names = frozenset(map(plain_name, names_in(line)))
         self._stems = frozenset(content_stems(line))
+        self._own = self._stems - OF_ANY or self._stems
+
+    @property
+    def has_names(self) -> bool:
+        """Is there any name in it?"""
+        return bool(self._names)
 
     def is_in(self, other: _Sense) -> bool:
         """Does the other line have all the names of this one, and nearly all it says?"""
         if self._folded == other._folded:
             return True
-        if not self._stems or not self._names <= other._names:
+        if not self._own or not self._names <= other._names:
             return False
-        shared = len(self._stems & other._stems) / len(self._stems)
+        shared = len(self._own & other._stems) / len(self._own)
         return shared >= (_SAYS_THE_SAME if self._names else 1.0)
 
     def is_less_than(self, other: _Sense) -> bool:

@@ -306,3 +306,10 @@ def test_tags_thinking_and_labels_are_taken_off(answer: str) -> None:
     asked, ask = _answering(answer)
     assert summarize_context(PLAIN, ask=ask).summary == KEPT
     assert len(asked) == 1
+
+
+def test_a_copy_of_the_instructions_is_left_out() -> None:
+    copied = "Task:\n- What the user asked for and wants\nOpen:\n- what is still to be done or answered"
+    answer = f"{copied}\nFacts:\n- {KEPT}"
+    _, ask = _answering(answer)
+    assert summarize_context(PLAIN, ask=ask).summary == f"Facts:\n- {KEPT}"

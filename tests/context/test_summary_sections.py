@@ -112,6 +112,37 @@ def test_names_that_were_used_later_are_kept_longest() -> None:
     assert "Ada" not in kept
 
 
+def test_what_two_headings_say_stands_there_once() -> None:
+    said = "Kestrel listens on port 8471, and its settings are in conf/kestrel.toml."
+    old = read_sections(f"Decisions:\n- The user and the assistant agreed that {said}")
+    new = read_sections(f"Facts:\n- The user noted that {said}\n- The host is db_osprey.")
+    assert extended(old, new, ()).text == f"{old.text}\nFacts:\n- The host is db_osprey."
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "The user did not mention any open issues.",
+        "No files were read or changed.",
+        "No decisions were made yet",
+        "There are no open questions at the moment.",
+    ],
+)  # fmt: skip
+def test_a_line_that_says_that_there_is_nothing_is_left_out(line: str) -> None:
+    assert read_sections(f"Open:\n- {line}").text == ""
+
+
+@pytest.mark.parametrize("line", ["No tests fail.", "The user did not want tabs.", "There is no port 8471."])
+def test_a_line_that_denies_something_stays(line: str) -> None:
+    assert read_sections(f"Facts:\n- {line}").of(FACTS) == [line]
+
+
+def test_a_line_with_a_fact_is_kept_longer_than_short_ones_that_name_nothing() -> None:
+    fact = "Marta reviews our migrations, and the log of last night had the error E4417, quota exceeded."
+    text = f"Task:\n- They talked.\n- So it went.\nDecisions:\n- Just so.\nFacts:\n- {fact} We look later."
+    assert fitted(read_sections(text), 30, count, Worth()) == f"Facts:\n- {fact}"
+
+
 def test_a_long_line_is_shortened_to_its_best_sentences() -> None:
     line = "We talked and talked. " * 5 + "The port is 8471. " + "And so it went on. " * 5
     assert shortened(line, 40, Worth()) == "The port is 8471. And so it went on."
