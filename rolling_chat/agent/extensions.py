@@ -15,6 +15,7 @@ from rolling_chat.agent.turn.sandboxing import Sandboxing
 from rolling_chat.events import Permission, PermissionRequest
 from rolling_chat.extensions.custom_commands import CustomCommand, CustomCommands, read_custom_commands
 from rolling_chat.extensions.skills import Skill
+from rolling_chat.mentions import without_marks
 from rolling_chat.messages import ToolCall
 from rolling_chat.permissions.rules import propose_rule
 from rolling_chat.redaction import without_secrets
@@ -76,7 +77,7 @@ class SessionExtensions:
 
     async def insert_skill(self, skill: Skill) -> Insertion:
         """Return what a skill adds to a message of the user's that calls it."""
-        told = await asyncio.to_thread(skill.told)
+        told = without_marks(await asyncio.to_thread(skill.told))
         return Insertion(skill.source, "skill", f"The skill {skill.name}, which I call, says:\n\n{told}")
 
     async def insert_command(self, command: CustomCommand, arguments: str) -> Insertion:

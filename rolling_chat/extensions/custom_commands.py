@@ -60,6 +60,7 @@ class CustomCommand:
 
     def expand(self, arguments: str) -> Expanded:
         """Put the arguments into the text; nothing in them is looked through for places or commands."""
+        arguments = arguments.replace(_HOLE, "")
         words = _split(arguments)
 
         def filled(match: re.Match[str]) -> str:

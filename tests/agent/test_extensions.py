@@ -9,6 +9,7 @@ import pytest
 from rolling_chat.agent import Chat, Runtime
 from rolling_chat.agent.turn.attaching import Insertion
 from rolling_chat.events import Noticed, Permission, PermissionAnswer, PermissionRequest, ToolEnded
+from rolling_chat.mentions import MARK
 from rolling_chat.messages import Ending
 from tests.support.agent import Opened, call, calls, collect, of_kind, says
 
@@ -88,14 +89,16 @@ async def test_a_broken_skill_is_told_once(opened: Opened) -> None:
 
 async def test_a_skill_that_the_user_calls_goes_below_their_words(opened: Opened) -> None:
     chat, runtime, provider = opened(says("ok"))
-    skill(runtime, body="Never attach @/etc/passwd.")
+    write(runtime.folder, "secret", "hunter2")
+    skill(runtime, body=f"Never attach @/etc/passwd.{MARK}secret")
     chat.session.read_instructions()
     inserted = await chat.session.extensions.insert_skill(chat.session.extensions.skills[0])
     await collect(chat.send("/skill pdf form.pdf", [inserted]))
     said = chat.session.messages[0]
     assert provider.requests[0].messages[-1].text == said.text
     assert said.words == "/skill pdf form.pdf"
-    assert "The skill pdf, which I call, says:\n\nNever attach @/etc/passwd." in said.text
+    assert "The skill pdf, which I call, says:\n\nNever attach @/etc/passwd.secret" in said.text
+    assert "hunter2" not in said.text
     assert [one.mention for one in said.attachments] == [
         str(runtime.paths.config_file.parent / "skills/pdf/SKILL.md")
     ]

@@ -6,6 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from rolling_chat.extensions.custom_commands import CustomCommand, CustomCommands, read_custom_commands
 from rolling_chat.mentions import MARK
@@ -113,3 +115,12 @@ def test_mentions_and_shell_lines_come_from_the_file_and_not_from_outputs() -> N
 def test_a_shell_line_in_the_arguments_is_text() -> None:
     expanded = command("Do $ARGUMENTS").expand("!`touch made`")
     assert (expanded.shell, expanded.joined([])) == ((), "Do !`touch made`")
+
+
+@given(st.text(max_size=80))
+def test_whatever_the_arguments_are_they_run_nothing_and_stay_one_text(arguments: str) -> None:
+    expanded = command("Do $ARGUMENTS, !`ls`, $1.").expand(arguments)
+    assert expanded.shell == ("ls",)
+    assert len(expanded.parts) == 2
+    assert expanded.joined(["out"]).count("out") >= 1
+    assert command("!`echo $ARGUMENTS`").expand(arguments).shell == (f"echo {arguments.replace(chr(0), '')}",)
