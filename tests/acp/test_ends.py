@@ -27,10 +27,10 @@ _SLEEP_AFTER_FIRST = Call(
 
 
 async def test_a_canceled_turn_stops_and_is_no_error(
-    start: Start, server: OpenAIServer, folder: Path
+    start_process: Start, server: OpenAIServer, folder: Path
 ) -> None:
     server.then(Hang(Reply("begun")), Reply(calls=(_SLEEP,)), Reply("and on"))
-    async with start("agent.approvals=all") as client:
+    async with start_process("agent.approvals=all") as client:
         session = await client.new(folder)
         async with _prompted(client, session) as prompt:
             await client.editor.until(lambda: client.editor.text() == "begun")
@@ -47,7 +47,7 @@ async def test_a_canceled_turn_stops_and_is_no_error(
 
 
 async def test_cancel_in_the_middle_of_a_question_ends_it_unrun(
-    start: Start, server: OpenAIServer, folder: Path
+    start_process: Start, server: OpenAIServer, folder: Path
 ) -> None:
     server.then(Reply(calls=(Call("run_command", '{"command": "touch made"}'),)), Reply("later"))
 
@@ -55,7 +55,7 @@ async def test_cancel_in_the_middle_of_a_question_ends_it_unrun(
         await asyncio.Event().wait()
         raise AssertionError
 
-    async with start() as client:
+    async with start_process() as client:
         client.editor.answer = never
         session = await client.new(folder)
         async with _prompted(client, session) as prompt:
@@ -71,10 +71,10 @@ async def test_cancel_in_the_middle_of_a_question_ends_it_unrun(
 
 @pytest.mark.parametrize("how", ["closes stdin", "SIGTERM"])
 async def test_a_client_that_goes_away_leaves_the_session_saved_and_nothing_running(
-    how: str, start: Start, server: OpenAIServer, folder: Path
+    how: str, start_process: Start, server: OpenAIServer, folder: Path
 ) -> None:
     server.then(Reply("I begin.", calls=(_FIRST, _SLEEP_AFTER_FIRST)))
-    async with start("agent.approvals=all") as client:
+    async with start_process("agent.approvals=all") as client:
         session = await client.new(folder)
         async with _prompted(client, session):
             await _under_way(client)
@@ -86,7 +86,7 @@ async def test_a_client_that_goes_away_leaves_the_session_saved_and_nothing_runn
             assert await asyncio.wait_for(client.process.wait(), PATIENCE_SECONDS) == 0
     for name in ("pid", "first"):
         assert not _runs(int((folder / name).read_text()))
-    async with start() as client:
+    async with start_process() as client:
         await client.agent.load_session(cwd=str(folder), session_id=session)
         assert client.editor.text() == "I begin."
         ended = [one.raw_output["ending"] for one in client.editor.of("tool_call_update") if one.raw_output]
@@ -94,11 +94,11 @@ async def test_a_client_that_goes_away_leaves_the_session_saved_and_nothing_runn
 
 
 async def test_a_killed_agent_has_lost_nothing_that_it_showed(
-    start: Start, server: OpenAIServer, folder: Path
+    start_process: Start, server: OpenAIServer, folder: Path
 ) -> None:
     words = "".join(f"word{number} " for number in range(400))
     server.then(Reply("", calls=(Call("list_files"),)), Reply(words, pause=0.002))
-    async with start() as client:
+    async with start_process() as client:
         session = await client.new(folder)
         async with _prompted(client, session, "Say much."):
             await client.editor.until(lambda: len(client.editor.text()) > 300)
@@ -106,7 +106,7 @@ async def test_a_killed_agent_has_lost_nothing_that_it_showed(
             await client.process.wait()
             shown = client.editor.text()
     assert shown != words
-    async with start() as client:
+    async with start_process() as client:
         await client.agent.load_session(cwd=str(folder), session_id=session)
         assert client.editor.text(kind="user_message_chunk") == "Say much."
         assert client.editor.text().startswith(shown.rstrip())
@@ -115,10 +115,10 @@ async def test_a_killed_agent_has_lost_nothing_that_it_showed(
 
 
 async def test_garbage_on_stdin_ends_nothing_and_stdout_has_nothing_else(
-    start: Start, server: OpenAIServer, folder: Path
+    start_process: Start, server: OpenAIServer, folder: Path
 ) -> None:
     server.then(Reply("still here"))
-    async with start() as client:
+    async with start_process() as client:
         assert client.process.stdin is not None
         session = await client.new(folder)
         for line in (

@@ -24,7 +24,7 @@ from tests.support.servers import Break, Call, Fail, Hang, OpenAIServer, Reply
 
 
 async def test_an_answer_is_streamed_with_thoughts_calls_plan_gauge_and_title(
-    start: Start, server: OpenAIServer, folder: Path
+    start_process: Start, server: OpenAIServer, folder: Path
 ) -> None:
     (folder / "a.txt").write_text("one\ntwo\n")
     todo = '{"items": ["[x] read", "[>] write", "[ ] test"]}'
@@ -35,7 +35,7 @@ async def test_an_answer_is_streamed_with_thoughts_calls_plan_gauge_and_title(
         Reply("", calls=(Call("todo", todo), Call("read_file", '{"path": "../secret"}'))),
         Reply("It has **two** lines."),
     )
-    async with start() as client:
+    async with start_process() as client:
         session = await client.new(folder)
         response = await client.agent.prompt(session_id=session, prompt=[text_block("How many lines?")])
         editor = client.editor
