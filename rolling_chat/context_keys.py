@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias, get_args
 from rolling_chat.setting_rules import key, size
 
 Truncation: TypeAlias = Literal["auto", "head", "tail", "both"]
-TrimStrategy: TypeAlias = Literal["priority", "priority-based", "oldest-first"]
+TrimStrategy: TypeAlias = Literal["priority", "priority-based", "age", "oldest-first"]
 Summarize: TypeAlias = Literal["off", "extract", "model"]
 Masking: TypeAlias = Literal["auto", "exact", "steps"]
 CacheTtl: TypeAlias = Literal["5m", "1h"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from types import MappingProxyType
 
@@ -13,7 +13,7 @@ from rolling_chat.context.config import ContextConfig
 from rolling_chat.context.index_ranges import IndexRanges
 from rolling_chat.context.measured_sizes import NOTHING_MEASURED, Confirmed, MeasuredSizes
 from rolling_chat.context.pins import PinEffects, Pins
-from rolling_chat.context.prompt_items import Decisions, PromptItem
+from rolling_chat.context.prompt_items import OLDER, Decisions, PromptItem
 from rolling_chat.context.repair import Repairer
 from rolling_chat.context.summary_text import Summary
 from rolling_chat.context.told import Told
@@ -156,6 +156,7 @@ class ContextPlan:
             "fingerprint": self.fingerprint,
             "omitted": [list(part) for part in decisions.omitted.parts],
             "masked": sorted(decisions.masked),
+            "reasons": {str(index): why for index, why in sorted(decisions.masked.items()) if why != OLDER},
             "arguments": sorted(decisions.arguments),
             "levels": {str(index): tokens for index, tokens in decisions.levels.items()},
             "carried": decisions.carried,
@@ -180,7 +181,7 @@ class ContextPlan:
             fingerprint=data["fingerprint"],
             decisions=Decisions(
                 IndexRanges(tuple((start, stop, layer) for start, stop, layer in data["omitted"])),
-                frozenset(data["masked"]),
+                MappingProxyType(_masked(data["masked"], data.get("reasons") or {})),
                 frozenset(data["arguments"]),
                 MappingProxyType({int(index): tokens for index, tokens in data["levels"].items()}),
                 data.get("carried", -1),
@@ -191,6 +192,10 @@ class ContextPlan:
             confirmed=Confirmed(**data["confirmed"]) if data.get("confirmed") else None,
             measured=_measured_sizes(*data.get("measured") or ("",)),
         )
+
+
+def _masked(indexes: Sequence[int], reasons: Mapping[str, str]) -> dict[int, str]:
+    return {index: reasons.get(str(index), OLDER) for index in indexes}
 
 
 def _summary(data: JsonObject) -> Summary:

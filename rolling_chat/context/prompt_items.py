@@ -45,6 +45,8 @@ from rolling_chat.messages import Message, has_pictures
 
 # The layer of what a summary stands for.
 SUMMARIZED = "summary"
+# Why a result is masked, where no other reason is named.
+OLDER = "an older result"
 # Beside an image a result's text wants room for the line that says that it was cut.
 _MIN_TEXT_TOKENS = 32
 
@@ -57,14 +59,15 @@ _Formed: TypeAlias = tuple[Message, Fate, str, str]
 class Decisions:
     """Record which messages are omitted, masked or shortened, by index in the branch.
 
-    `omitted` names the layer that took a message; `masked` are results, `arguments` calls with long
-    values, `levels` what a result or a call's values may keep, in bound tokens that no reply corrected:
-    what was cut must not be cut anew when the model has taught us more. `carried` is the index of the call
-    whose to-do list the notice tells, -1 for none; `told` is what else the notice tells.
+    `omitted` names the layer that took a message; `masked` are results, each with the reason, `arguments`
+    calls with long values, `levels` what a result or a call's values may keep, in bound tokens that no reply
+    corrected: what was cut must not be cut anew when the model has taught us more. `carried` is the index of
+    the call whose to-do list the notice tells, -1 for none; `told` is what else the notice
+    tells.
     """
 
     omitted: IndexRanges = field(default_factory=IndexRanges)
-    masked: Set[int] = frozenset()
+    masked: Mapping[int, str] = field(default_factory=lambda: MappingProxyType({}))
     arguments: Set[int] = frozenset()
     levels: Mapping[int, int] = field(default_factory=lambda: MappingProxyType({}))
     carried: int = -1
@@ -75,9 +78,10 @@ class Decisions:
         if not indexes:
             return self
         levels = {index: cap for index, cap in self.levels.items() if index not in indexes}
+        masked = {index: reason for index, reason in self.masked.items() if index not in indexes}
         return Decisions(
             self.omitted.without(indexes),
-            self.masked - indexes,
+            MappingProxyType(masked),
             self.arguments - indexes,
             MappingProxyType(levels),
             self.carried,
@@ -308,7 +312,7 @@ class Sizes:
             parts = _parts_cost(source, self.shaping)
             masked = mask_result(source, self.shaping.count_text, self.memo, parts=parts, recall=recall)
             if masked is not source:
-                return masked, Fate.MASKED, "3b", "an older result"
+                return masked, Fate.MASKED, "3b", decisions.masked[normalized.index]
         cap = self.config.max_tool_result_tokens
         capped = shorten_result(source, cap, style, self.shaping.count_text, self.memo, recall=recall)
         share = decisions.levels.get(normalized.index)

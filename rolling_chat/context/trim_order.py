@@ -1,30 +1,37 @@
-"""The order in which messages are trimmed from a prompt; oldest first within a step.
+"""The order in which messages are trimmed from a prompt.
 
 0. turns that the active summary covers, before anything is decided
 1. turns beyond the history window (layer 1)
-2. stale results: a read of a file that was later written or read again
-3. results and pictures in history turns, then results between the keep-windows of the current turn (3b)
-4. long argument values of calls already answered, in history turns
-5. unprotected turns: to the request and its final answer, then out (layer 2)
-6. protected turns: their results; long arguments, here and in the current turn; to request and answer
-7. iterations of the current turn, never the newest (3c); then protected turns, and the task last
-8. results of the newest iteration, then its arguments, levelled: the room that is left is shared
+2. superseded results, whatever their age: the rules are in `superseded`
+3. of unprotected turns: results and pictures (3b), long argument values of calls already answered, calls with
+   their results, whole turns (layer 2): whatever is worth least of all these, see below
+4. of protected turns and of the current one, results between whose keep-windows only: results, long
+   arguments, calls with their results (3c, never the newest); again what is worth least
+5. protected turns: to the request and its final answer; then iterations of the current turn that are left
+   (3c), then protected turns, and the task last
+6. results of the newest iteration, then its arguments, levelled: the room that is left is shared
+
+A token is worth more the more names its message shares with the newest request and the newest answers, and
+less the older it is: see `relevance`. A result goes before its call, calls go before their turn: see
+`trim_ranking`.
 
 The newest read of a file that was written in the protected turns or later stays until the file is read
-again or wholly written: it is not stale, it is masked after all other results and arguments, and its turn
-is dropped after the other unprotected ones.
+again or wholly written: it is not superseded, it is masked after all other results and arguments, and its
+turn is dropped after the other unprotected ones.
 
 Omitting a large item may free more room than needed: what was omitted last comes back if it fits, a
-step at a time, a result in part, so that the prompt is filled up to the mark. Stale results stay away.
+step at a time, a result in part, so that the prompt is filled up to the mark. What was superseded stays away.
 
-`trim_strategy = "oldest-first"` is plain: whole turns are dropped, then iterations, and nothing comes back.
+`trim_strategy = "age"` replaces steps 3 and 4 by an order of age: results of unprotected turns, those between
+the keep-windows of the current turn, long arguments, turns to the request and its final answer and then out,
+results and arguments of protected turns. `"oldest-first"` is plain: whole turns are dropped, then iterations,
+and nothing comes back.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence, Set
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from functools import partial
 
 from rolling_chat.context.budget import Budget
@@ -32,13 +39,16 @@ from rolling_chat.context.call_arguments import shorten_arguments
 from rolling_chat.context.config import ContextConfig
 from rolling_chat.context.leveling import level
 from rolling_chat.context.prompt_items import SUMMARIZED, Decisions, PromptItem, Sizes
+from rolling_chat.context.relevance import Relevance
 from rolling_chat.context.report import Fate
-from rolling_chat.context.stale_reads import FileUse, file_uses, is_read, reads_of_edited_files, stale_reads
 from rolling_chat.context.summary_text import Summary
+from rolling_chat.context.superseded import reads_of_edited_files, superseded
 from rolling_chat.context.surviving import is_answer
+from rolling_chat.context.tool_uses import ToolUse, is_read, tool_uses
+from rolling_chat.context.trim_ranking import Leaving, Part, Ranking
+from rolling_chat.context.trim_steps import TrimStep, TrimTargets
 from rolling_chat.context.working_prompt import (
     Change,
-    Totals,
     WorkingPrompt,
     maskable_results,
     split_iterations,
@@ -52,43 +62,6 @@ _MIN_ARGUMENT_TOKENS = 200
 _LEVELLING_ATTEMPTS = 8
 # A part of a masked result that is smaller, in bound tokens, is not worth coming back.
 _MIN_PART_TOKENS = 400
-
-
-@dataclass(frozen=True, slots=True)
-class TrimStep:
-    """Describe one thing that a trim may omit or shorten.
-
-    `for_history` says that it makes history smaller, and so is taken for the history's sake too; all
-    that do must say so, or a larger window, which does not need them, would drop more in their stead.
-    `for_count` is the step of layer 1, which is taken for the number of messages in the history and for
-    nothing else, and no other step is taken for that.
-    `is_final` says that it does not come back where it would fit after all.
-    """
-
-    take: Callable[[], None]
-    for_history: bool = True
-    for_count: bool = False
-    is_final: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class TrimTargets:
-    """Hold where a trim stops: number of history messages, history tokens, prompt tokens."""
-
-    count: float
-    history: float
-    window: float
-
-    def are_exceeded(self, totals: Totals, deferred: float = 0) -> bool:
-        """Return whether `totals` exceed the targets, ignoring `deferred` bound tokens."""
-        is_full = totals.bound - deferred > self.window
-        return is_full or totals.history > self.history or totals.in_history > self.count
-
-    def for_step(self, step: TrimStep) -> TrimTargets:
-        """Return those targets that matter to `step`; the others become infinite."""
-        if step.for_count:
-            return TrimTargets(self.count, math.inf, math.inf)
-        return TrimTargets(math.inf, self.history if step.for_history else math.inf, self.window)
 
 
 class Trimmer:
@@ -226,7 +199,7 @@ class Trimmer:
                 return
             # a cut comes out near its share, not always below it
             room *= 0.9
-        self._working.mask(change.turn, change.after)
+        self._working.mask(change.turn, change.after, change.after.reason)
 
     def _steps(self) -> Iterator[TrimStep]:
         """Every step that may be taken, in order."""
@@ -244,15 +217,13 @@ class Trimmer:
             yield from self._dropping_steps(range(current))
             yield from self._iteration_steps()
             return
-        yield from self._stale_steps(stale_reads(uses) - edited)
-        yield from self._masking_steps(range(split), lambda index: index not in edited)
-        yield from self._window_steps(lambda index: index not in edited)
-        yield from self._argument_steps(range(split))
-        for turns in (early, late):
-            yield from self._reducing_steps(turns)
-            yield from self._dropping_steps(turns)
-        yield from self._masking_steps(protected, lambda index: index not in edited)
-        yield from self._argument_steps((*protected, current))
+        reasons = superseded(uses)
+        if self._config.trim_strategy == "age":
+            steps = self._work_by_age(early, late, protected, edited)
+        else:
+            steps = iter(list(self._work_by_worth(early, late, protected, edited, reasons.keys())))
+        yield from self._superseded_steps(reasons, edited)
+        yield from steps
         yield from self._masking_steps(protected, lambda index: index in edited)
         yield from self._window_steps(lambda index: index in edited)
         yield from self._reducing_steps(protected)
@@ -261,27 +232,83 @@ class Trimmer:
         for turn in range(current):
             yield TrimStep(partial(self._drop, turn, "2"))
 
+    def _work_by_age(
+        self, early: Sequence[int], late: Sequence[int], protected: range, edited: Set[int]
+    ) -> Iterator[TrimStep]:
+        """Results, then long arguments, then turns; of each the oldest first."""
+
+        def is_other(index: int) -> bool:
+            return index not in edited
+
+        yield from self._masking_steps(sorted((*early, *late)), is_other)
+        yield from self._window_steps(is_other)
+        yield from self._argument_steps(sorted((*early, *late)))
+        for turns in (early, late):
+            yield from self._reducing_steps(turns)
+            yield from self._dropping_steps(turns)
+        yield from self._masking_steps(protected, is_other)
+        yield from self._argument_steps((*protected, self._current))
+
+    def _work_by_worth(
+        self,
+        early: Sequence[int],
+        late: Sequence[int],
+        protected: range,
+        edited: Set[int],
+        superseded: Set[int],
+    ) -> Iterator[TrimStep]:
+        """Results, calls and turns by relevance over cost; of protected turns results and calls only."""
+        every = [item for turn in range(len(self._working)) for item in self._working.of(turn)]
+        between = {item.index for item in self._between_windows()}
+        current = {item.index for item in self._working.of(self._current)}
+
+        def is_maskable(item: PromptItem) -> bool:
+            return self._masks and (item.index in between or item.index not in current)
+
+        ranking = Ranking(
+            Relevance(every), edited, superseded, self._newest_indexes, is_maskable, _MIN_ARGUMENT_TOKENS
+        )
+        for turns, drops in ((early, True), (late, True), ([*protected, self._current], False)):
+            found = (ranking.parts(turn, self._working.of(turn), drops=drops) for turn in turns)
+            parts = [part for some in found for part in some]
+            for part in sorted(parts, key=lambda part: part.order):
+                yield TrimStep(self._leaving(part, ranking.relevance), for_history=part.turn != self._current)
+
+    def _leaving(self, part: Part, relevance: Relevance) -> Callable[[], None]:
+        """What is done to a part of a turn."""
+        turn, item = part.turn, part.items[0]
+        match part.leaving:
+            case Leaving.MASK:
+                return partial(self._working.mask, turn, item, relevance.reason(item))
+            case Leaving.SHORTEN:
+                return partial(self._working.shorten_arguments, turn, item)
+            case Leaving.OMIT:
+                layer = "3c" if turn == self._current else "2"
+                return partial(self._working.omit, turn, part.items, layer)
+            case Leaving.DROP:
+                return partial(self._omit_all_but_task if self._is_task(turn) else self._drop, turn, "2")
+
     def _parted(self, turns: range, edited: Set[int]) -> tuple[list[int], list[int]]:
         """These turns, those apart that hold the newest read of a file that is being edited."""
         late = [turn for turn in turns if any(item.index in edited for item in self._working.of(turn))]
         return [turn for turn in turns if turn not in late], late
 
-    def _stale_steps(self, stale: Set[int]) -> Iterator[TrimStep]:
-        stale = stale - self._newest_indexes
+    def _superseded_steps(self, reasons: Mapping[int, str], edited: Set[int]) -> Iterator[TrimStep]:
+        staying = self._newest_indexes | edited
         for turn in range(len(self._working)):
             for item in self._working.of(turn):
-                if item.index in stale:
-                    mask = partial(self._working.mask, turn, item)
+                if item.index in reasons and item.index not in staying:
+                    mask = partial(self._working.mask, turn, item, reasons[item.index])
                     yield TrimStep(mask, for_history=turn != self._current, is_final=True)
 
-    def _edited_reads(self, uses: Sequence[FileUse]) -> set[int]:
+    def _edited_reads(self, uses: Sequence[ToolUse]) -> set[int]:
         return reads_of_edited_files(uses, self._current - self._config.preserve_recent_turns)
 
-    def _file_uses(self, first_turn: int) -> list[FileUse]:
+    def _file_uses(self, first_turn: int) -> list[ToolUse]:
         turns = range(first_turn, len(self._working))
-        return file_uses([self._working.of(turn) for turn in turns], first_turn)
+        return tool_uses([self._working.of(turn) for turn in turns], first_turn)
 
-    def _masking_steps(self, turns: range, takes: Callable[[int], bool]) -> Iterator[TrimStep]:
+    def _masking_steps(self, turns: Sequence[int], takes: Callable[[int], bool]) -> Iterator[TrimStep]:
         """The results and pictures of these turns at the indexes it takes, if any are masked at all."""
         if not self._masks:
             return

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from rolling_chat.context.prompt_items import Decisions, PromptItem, Sizes
+from rolling_chat.context.prompt_items import OLDER, Decisions, PromptItem, Sizes
 from rolling_chat.context.surviving import (
     STAND_IN_REPLY,
     ends_with_invented_reply,
@@ -66,7 +66,7 @@ class WorkingPrompt:
         self._fillers = [[_key(item) for item in turn if is_filler(item)] for turn in turns]
         # a turn that never got a reply was given one: it stays that turn's
         self._replies = [turn[-1] if ends_with_invented_reply(turn) else None for turn in turns]
-        self._masked = set(decisions.masked)
+        self._masked = dict(decisions.masked)
         self._arguments = set(decisions.arguments)
         self._levels = dict(decisions.levels)
         self._omitted: dict[int, str] = {}
@@ -101,7 +101,7 @@ class WorkingPrompt:
         omitted = self._before.omitted.add(self._omitted.items())
         return Decisions(
             omitted,
-            frozenset(index for index in self._masked if index not in omitted),
+            MappingProxyType({index: why for index, why in self._masked.items() if index not in omitted}),
             frozenset(index for index in self._arguments if index not in omitted),
             MappingProxyType({index: cap for index, cap in self._levels.items() if index not in omitted}),
         )
@@ -139,10 +139,10 @@ class WorkingPrompt:
         given = (item.index for item in self.of(turn) if item.index >= 0)
         return all(index in keys and index not in self._pinned for index in given)
 
-    def mask(self, turn: int, item: PromptItem) -> None:
+    def mask(self, turn: int, item: PromptItem, reason: str = OLDER) -> None:
         """Mask a result; it stays as it is where the mask would not be shorter."""
         if self._may_change(item) and item.index not in self._masked:
-            self._masked.add(item.index)
+            self._masked[item.index] = reason
             level = self._levels.pop(item.index, None)
             self._reshape(turn, item.index, level)
 
@@ -200,7 +200,7 @@ class WorkingPrompt:
             if change.after is None:
                 self._omitted.pop(change.key, None)
                 continue
-            self._masked.discard(change.key)
+            self._masked.pop(change.key, None)
             if change.level is not None:
                 self._levels[change.key] = change.level
             else:
@@ -213,7 +213,7 @@ class WorkingPrompt:
 
     def restore_part(self, turn: int, index: int, share: int) -> None:
         """Replace a mask by as much of the result as `share` bound tokens hold."""
-        self._masked.discard(index)
+        self._masked.pop(index, None)
         self._levels[index] = share
         self._reshape(turn, index)
 

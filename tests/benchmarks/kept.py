@@ -1,168 +1,204 @@
-"""What it keeps is what is needed: paths and identifiers that the next assistant message uses.
+"""What it keeps is what is needed: names and lines that the next message of the model uses, at equal tokens.
 
-Of the words of the next assistant message that stood anywhere before in a transcript, the share that also
-stands in the prompt: for each strategy in the same window, then at the same tokens, the larger prompt held to
-so little that it is no more. Beside them the most that anyone could reach at those tokens: a choice of
-messages that knows what will be needed.
+At each point of a transcript at which a model was called and not everything fits, every contestant gets as
+many tokens as plain oldest-first took in that window. Columns: the share of the names that the next message
+uses and that stood anywhere before, of the hard ones among them, and of the lines that it repeats word for
+word; for ours the difference to oldest-first with its standard error, by blocks of requests.
 """
 
 from __future__ import annotations
 
-import re
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TypeAlias
 
 from rolling_chat.context import (
     ContextConfig,
     ContextOverflowError,
+    CountMemo,
     FinalPrompt,
     build_final_prompt,
-    count_tokens,
 )
-from rolling_chat.messages import Message
+from rolling_chat.context_keys import TrimStrategy
+from tests.benchmarks.kept_needs import COLUMNS, MODEL, Conversation, Needs, said_by
+from tests.benchmarks.kept_rivals import most_found, recent_that_fit, trimmed_by_langchain
 from tests.benchmarks.reading import NO_TRANSCRIPTS, conversations, transcript_files
 
-MODEL = "gpt-4o"
 WINDOWS = (20_000, 32_000)
-STRATEGIES = ("priority", "oldest-first")
+OURS: tuple[TrimStrategy, ...] = ("priority", "age")
+BASE: TrimStrategy = "oldest-first"
+MOST = "at most"
 _MOST_POINTS = 60
-_ATTEMPTS = 12
-# paths, dotted names, and names that are no word of prose: snake_case, camelCase
-_NAMES = re.compile(
-    r"(?:[\w.-]*/)+[\w.-]{2,}|[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+|[A-Za-z]\w*_\w+|[a-z]+[A-Z]\w+|[A-Z][a-z]+[A-Z]\w+"
-)
+_ATTEMPTS = 6
+_EQUAL = 1.02  # as many tokens: at most this share of them; plain oldest-first ends where a turn does
+_BLOCK = 6  # requests in a row, which are much alike, count as one observation of the noise
+
+# what was found and what was needed, by column
+_Tally: TypeAlias = dict[str, int]
+
+
+@dataclass
+class Scores:
+    """What each contestant found at each request, by column."""
+
+    needed: list[_Tally] = field(default_factory=list)
+    found: defaultdict[str, list[_Tally]] = field(default_factory=lambda: defaultdict(list))
+
+    def share(self, name: str, column: str) -> float:
+        """Return the share of what was needed that was found, in percent."""
+        total = sum(tally[column] for tally in self.needed)
+        return 100 * sum(tally[column] for tally in self.found[name]) / max(1, total)
+
+    def difference(self, name: str, other: str, column: str) -> tuple[float, float]:
+        """Return by how many points `name` is above `other`, and the standard error of that."""
+        total = max(1, sum(tally[column] for tally in self.needed))
+        pairs = zip(self.found[name], self.found[other], strict=True)
+        deltas = [ours[column] - theirs[column] for ours, theirs in pairs]
+        needed = [tally[column] for tally in self.needed]
+        mean = sum(deltas) / total
+        # the ratio's linearized residuals, summed over blocks
+        rests = [delta - mean * size for delta, size in zip(deltas, needed, strict=True)]
+        blocks = [sum(rests[at : at + _BLOCK]) for at in range(0, len(rests), _BLOCK)]
+        return 100 * mean, 100 * math.sqrt(sum(block * block for block in blocks)) / total
 
 
 def run() -> Iterator[str]:
-    """A line a file and window: how much of what is needed each strategy has in the prompt."""
+    """A table a file and window: what each contestant keeps of what is needed."""
     files = transcript_files()
     if not files:
         yield NO_TRANSCRIPTS
     for path in files:
         for window in WINDOWS:
-            line = _line(path, window)
-            if line:
-                yield line
+            scores = scores_of(path, window)
+            if scores.needed:
+                yield from _table(path.name.split(".")[0], window, scores)
 
 
-def _line(path: Path, window: int) -> str:
-    hits: Counter[str] = Counter()
-    names = points = 0
-    for conversation in conversations(path):
-        messages = [Message.from_dict(message) for message in conversation["messages"]]
-        for at, needed in _points(messages):
-            before = messages[:at]
-            built = {name: _prompt(before, window, name) for name in STRATEGIES}
-            held = _at_the_same_tokens(before, window, built)
-            if held is None:
-                continue
-            points += 1
-            names += len(needed)
-            for name in STRATEGIES:
-                hits[name] += _found(needed, _said(built[name]))
-                hits[f"{name} held"] += _found(needed, _said(held[name]))
-            hits["most"] += _most(before, needed, held["oldest-first"].token_count)
-    if not points:
-        return ""
-    share = {name: 100 * hits[name] / max(1, names) for name in hits}
-    return (
-        f"{path.name.split('.')[0]:<13} at {window:>6,}: "
-        f"same window {share['priority']:5.1f} and {share['oldest-first']:5.1f} %, "
-        f"same tokens {share['priority held']:5.1f} and {share['oldest-first held']:5.1f} %, "
-        f"at most {share['most']:5.1f} % ({points} requests, {names} names)"
-    )
+def scores_of(path: Path, window: int, ours: Sequence[TrimStrategy] = OURS) -> Scores:
+    """Measure every contestant on the conversations of a file."""
+    scores = Scores()
+    for given in conversations(path):
+        told, memo = Conversation.of(given["messages"]), CountMemo()
+        for at in _points(told, window):
+            _score(_Request(told, at, window, memo), scores, ours)
+    return scores
 
 
-def _found(needed: set[str], text: str) -> int:
-    return sum(name in text for name in needed)
-
-
-def _said(prompt: FinalPrompt | None) -> str:
-    return "\n".join(map(_text, prompt.messages)) if prompt else ""
-
-
-def _most(messages: Sequence[Message], needed: set[str], room: int) -> int:
-    """How many of `needed` a choice of whole messages finds room for that knows them.
-
-    What every prompt has stands first: the system message, the request, the newest message. Then what
-    has the most names a token.
-    """
-    request = max((at for at, message in enumerate(messages) if message.role == "user"), default=0)
-    texts = {at: _text(message) for at, message in enumerate(messages)}
-    chosen = {0, request, len(messages) - 1}
-    room -= sum(_cost(texts[at]) for at in chosen)
-    missing = {name for name in needed if not any(name in texts[at] for at in chosen)}
-    worth = {at: _cost(text) for at, text in texts.items() if at not in chosen and _found(missing, text)}
-    while missing:
-        fitting = [at for at in worth if worth[at] <= room and _found(missing, texts[at])]
-        if not fitting:
-            break
-        best = max(fitting, key=lambda at: _found(missing, texts[at]) / worth[at])
-        room -= worth.pop(best)
-        missing -= {name for name in missing if name in texts[best]}
-    return len(needed) - len(missing)
-
-
-def _cost(text: str) -> int:
-    return count_tokens(text, MODEL) + 4
-
-
-def _points(messages: Sequence[Message]) -> Iterator[tuple[int, set[str]]]:
-    """Where a model was called after something had to leave, and the names it used that it had seen."""
+def _points(told: Conversation, window: int) -> Iterator[int]:
+    """Where a model was called after something may have had to leave."""
     sizes, size = [], 0
-    for message in messages:
+    for own in told.sizes:
         sizes.append(size)
-        size += len(_text(message))
+        size += own
     asked = [
         at
-        for at, message in enumerate(messages)
-        if at > 1 and message.role == "assistant" and sizes[at] > 2 * WINDOWS[0]
+        for at, message in enumerate(told.messages)
+        if at > 1 and message.role == "assistant" and sizes[at] > window / 2
     ]
-    step = max(1, len(asked) // _MOST_POINTS)
-    for at in asked[::step]:
-        before = "\n".join(map(_text, messages[:at]))
-        needed = {name for name in _NAMES.findall(_text(messages[at])) if name in before}
-        if needed:
-            yield at, needed
+    yield from asked[:: max(1, len(asked) // _MOST_POINTS)]
 
 
-def _at_the_same_tokens(
-    messages: Sequence[Message], window: int, built: Mapping[str, FinalPrompt | None]
-) -> dict[str, FinalPrompt] | None:
-    """Both prompts where something had to leave, the larger one held to so little that it is no more."""
-    built = dict(built)
-    if any(prompt is None or not prompt.report.trimmed for prompt in built.values()):
-        return None
-    least = min(prompt.token_count for prompt in built.values() if prompt)
-    for name in STRATEGIES:
-        for _ in range(_ATTEMPTS):
-            prompt = built[name]
-            if prompt is None or prompt.token_count <= least * 1.02:
-                break
-            room = prompt.report.bound - max(100, prompt.token_count - least)
-            built[name] = _prompt(messages, window, name, max(1_000, room))
-    sides = {name: prompt for name, prompt in built.items() if prompt is not None}
-    return sides if len(sides) == len(STRATEGIES) else None
+@dataclass(frozen=True)
+class _Request:
+    """One point of a conversation at which the model was called."""
+
+    told: Conversation
+    at: int
+    window: int
+    memo: CountMemo
+
+    def build(self, strategy: TrimStrategy, limit: int = 0) -> FinalPrompt | None:
+        """Build the prompt, in at most `limit` bound tokens if that is not 0."""
+        config = ContextConfig(
+            max_context_tokens=self.window,
+            input_limit=limit,
+            max_history_tokens=0,
+            trim_to=1.0,
+            trim_strategy=strategy,
+            prompt_cache=True,
+        )
+        try:
+            return build_final_prompt(self.told.messages[: self.at], config, model=MODEL, memo=self.memo)
+        except ContextOverflowError:
+            return None
 
 
-def _prompt(
-    messages: Sequence[Message], window: int, strategy: Any, input_limit: int = 0
-) -> FinalPrompt | None:
-    config = ContextConfig(
-        max_context_tokens=window,
-        input_limit=input_limit,
-        max_history_tokens=0,
-        trim_to=1.0,
-        trim_strategy=strategy,
-        prompt_cache=True,
+def _score(request: _Request, scores: Scores, ours: Sequence[TrimStrategy]) -> None:
+    told, at = request.told, request.at
+    base = request.build(BASE)
+    if base is None or not base.report.trimmed:
+        return
+    needs = Needs.of(told, at)
+    if not needs.names and not needs.lines:
+        return
+    sent = {BASE: _said(base)}
+    for name in ours:
+        prompt = _held(partial(request.build, name), base)
+        if prompt is None:
+            return
+        sent[name] = _said(prompt)
+    room = base.token_count
+    texts = {"recent that fit": recent_that_fit(told, at, room)}
+    if find_spec("langchain_core"):
+        texts["langchain"] = trimmed_by_langchain(told, at, room)
+    found = {**sent, **{name: _texts(told, chosen) for name, chosen in texts.items()}}
+    scores.needed.append({column: len(getattr(needs, column)) for column in COLUMNS})
+    for name, text in found.items():
+        scores.found[name].append(
+            {column: sum(one in text for one in getattr(needs, column)) for column in COLUMNS}
+        )
+    scores.found[MOST].append(
+        {column: most_found(told, at, room, getattr(needs, column)) for column in COLUMNS}
     )
-    try:
-        return build_final_prompt(messages, config, model=MODEL)
-    except ContextOverflowError:
-        return None
 
 
-def _text(message: Message) -> str:
-    return "\n".join((message.text, *(call.arguments for call in message.tool_calls)))
+def _held(build: Callable[[int], FinalPrompt | None], base: FinalPrompt) -> FinalPrompt | None:
+    """Build a prompt of as many tokens as `base`, to a share, or as little less as can be."""
+    low, high = 0, 2 * base.report.bound
+    limit, best = int(base.report.bound * _EQUAL), None
+    for _ in range(_ATTEMPTS):
+        prompt = build(limit)
+        if prompt is None:
+            return best
+        if prompt.token_count > base.token_count * _EQUAL:
+            high = limit
+        else:
+            low = limit
+            if best is None or prompt.token_count > best.token_count:
+                best = prompt
+        wanted = limit + base.token_count - prompt.token_count
+        limit = wanted if low < wanted < high else (low + high) // 2
+        if base.token_count <= prompt.token_count <= base.token_count * _EQUAL or high - low < 20:
+            break
+    return best
+
+
+def _said(prompt: FinalPrompt) -> str:
+    return "\n".join(map(said_by, prompt.messages))
+
+
+def _texts(told: Conversation, chosen: set[int]) -> str:
+    return "\n".join(told.texts[at] for at in sorted(chosen))
+
+
+def _table(source: str, window: int, scores: Scores) -> Iterator[str]:
+    counts = " ".join(f"{sum(tally[column] for tally in scores.needed):,} {column}" for column in COLUMNS)
+    yield f"{source} at {window:,}: {len(scores.needed)} requests, {counts}"
+    for name in scores.found:
+        yield f"  {name:<16}" + "".join(map(_cell(scores, name), COLUMNS))
+
+
+def _cell(scores: Scores, name: str) -> Callable[[str], str]:
+    def cell(column: str) -> str:
+        share = f"{scores.share(name, column):6.1f} %"
+        if name in {BASE, MOST}:
+            return f"{column:>8} {share}" + " " * 13
+        points, error = scores.difference(name, BASE, column)
+        return f"{column:>8} {share} {points:+5.1f} ±{error:4.1f}"
+
+    return cell

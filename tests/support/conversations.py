@@ -119,13 +119,13 @@ class _World:
         if self._one_in(4):
             return self._random.choice(self._ODD_TEXTS)
         line = self._random.choice(
-            ["some words of a log line 0x1f\n", "prose that goes on ", '{"a": 1, "b": [2]}']
+            ["some words of a log line 0x1f\n", "prose that goes on ", '{"a": 1, "b": [2]}', "a.py: get_x() "]
         )
         return line * int(1.5 ** self._random.uniform(0, 11))
 
     def _iteration(self, number: int) -> list[dict[str, Any]]:
         ids = [f"c{number}_{at}" for at in range(self._random.choice([1, 1, 2, 4]))]
-        tools = ["read_file", "write_file", "edit_file", "run_command", "todo"]
+        tools = ["read_file", "write_file", "edit_file", "run_command", "list_files", "todo"]
         names = [self._random.choice(tools) for _ in ids]
         message = assistant(self.text(), *zip(ids, names, strict=True))
         for call in message["tool_calls"]:
@@ -146,6 +146,8 @@ class _World:
         if self._one_in(4):
             return self._random.choice(self._ODD_ARGUMENTS)
         path = self._random.choice(["a.py", "b.py"])
+        if self._one_in(4):
+            return json.dumps({"path": ".", "command": self._random.choice(["make", f"rm {path}", "ls"])})
         return json.dumps({"path": path, "content": self.text()} if self._one_in(2) else {"path": path})
 
     def _todo(self) -> str:
@@ -200,7 +202,7 @@ _KEYS: dict[str, st.SearchStrategy[Any]] = {
     "preserve_recent_turns": st.integers(0, 8),
     "usage_threshold": st.floats(0.1, 1),
     "trim_to": st.floats(0.05, 1),
-    "trim_strategy": st.sampled_from(["priority", "priority-based", "oldest-first"]),
+    "trim_strategy": st.sampled_from(["priority", "priority-based", "age", "oldest-first"]),
     "summarize": st.sampled_from(["off", "extract", "model"]),
     "max_tool_result_tokens": st.integers(1, 10_000),
     "tool_result_truncation": st.sampled_from(["auto", "auto", "head", "tail", "both"]),
