@@ -63,6 +63,7 @@ class SessionServers:
         self._priced_for = ""
         self._refreshing: asyncio.Task[None] | None = None
         self._is_closed = False
+        self._said = ""  # the last line about a server
         self.tools: Mapping[str, tuple[PricedTool, ...]] = {}  # by server, as they were offered last
         self._stored = runtime.store.state(state.info.id).servers
         self._restore()
@@ -279,8 +280,9 @@ class SessionServers:
     def _server_changed(self, line: str) -> None:
         if self._is_closed:
             return
-        if line and self._listener.on_server is not None:
+        if line and line != self._said and self._listener.on_server is not None:
             self._listener.on_server(line)
+        self._said = line or self._said
         self._refresh_soon()
 
     def _refresh_soon(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -159,6 +160,22 @@ async def test_a_server_that_fails_is_one_line_and_the_turn_goes_on(tmp_path: Pa
     await collect(chat.send("go"))
     assert [line for line in lines if line] == [
         "The MCP server test ended with exit code 1: cannot open the database; /mcp restart test tries again."
+    ]
+    await closed(chat)
+
+
+async def test_without_the_extra_all_servers_say_so_in_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delitem(sys.modules, "rolling_chat.tools.mcp.client", raising=False)
+    monkeypatch.setitem(sys.modules, "mcp", None)
+    chat, runtime, _ = opened(tmp_path, says("."))
+    chat.session.servers.add([replace(runtime.mcp.by_name["test"].config, name="mine")])
+    lines: list[str] = []
+    chat.listener.on_server = lines.append
+    await collect(chat.send("go"))
+    assert [line for line in lines if line] == [
+        "MCP servers need the extra mcp: pip install 'rolling-chat[mcp]'."
     ]
     await closed(chat)
 

@@ -8,7 +8,7 @@ import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import httpx2
 import mcp_types
@@ -20,7 +20,7 @@ from pydantic import BaseModel, FileUrl, ValidationError
 
 from rolling_chat import __version__
 from rolling_chat.messages import JsonObject
-from rolling_chat.redaction import redact, secrets_in, without_secrets
+from rolling_chat.redaction import RedactingFilter, redact, secrets_in, without_secrets
 from rolling_chat.settings.mcp_servers import McpServerConfig
 from rolling_chat.text import exact, one_line
 from rolling_chat.tools.mcp.http import HttpSeen, http_transport
@@ -47,7 +47,7 @@ _LISTS_CHANGED = (
     mcp_types.PromptListChangedNotification,
     mcp_types.ResourceListChangedNotification,
 )
-_Listed = TypeVar("_Listed")
+_hidden: set[str] = set()  # secrets of all servers, which are kept out of what the SDK logs
 
 
 @asynccontextmanager
@@ -60,6 +60,7 @@ async def connect(
     """
     seen = HttpSeen()
     secrets = secrets_in({**config.env, **config.headers})
+    _hidden.update(secrets)
     try:
         async with AsyncExitStack() as stack:
             if config.is_http:
@@ -275,7 +276,8 @@ def _forward_logs() -> None:
 
 class _Forward(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
-        log.handle(record)
+        if RedactingFilter(_hidden).filter(record):
+            log.handle(record)
 
 
 _forward_logs()

@@ -18,12 +18,18 @@ from rolling_chat.settings.mcp_servers import McpServerConfig
 if TYPE_CHECKING:
     from rolling_chat.tools.mcp.logins import McpLogins
 
-NOT_INSTALLED = "needs the extra mcp: pip install 'rolling-chat[mcp]'"
 _CLIENT = "rolling_chat.tools.mcp.client"
 
 
 class ServerError(Exception):
     """What an MCP server did not do; the text follows the server's name: "did not answer"."""
+
+
+class NotInstalledError(ServerError):
+    """The SDK is not installed; the text says how to install it, for all servers."""
+
+    def __init__(self) -> None:
+        super().__init__("needs the extra mcp: pip install 'rolling-chat[mcp]'")
 
 
 class ConnectionLostError(ServerError):
@@ -123,4 +129,4 @@ def _load() -> Client:
     except ImportError as error:
         if error.name and error.name.startswith("rolling_chat"):
             raise
-        raise ServerError(NOT_INSTALLED) from error
+        raise NotInstalledError from error

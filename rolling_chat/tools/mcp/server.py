@@ -22,6 +22,7 @@ from rolling_chat.tools.mcp.peer import (
     ConnectionLostError,
     Hooks,
     LoginNeededError,
+    NotInstalledError,
     Peer,
     ServerError,
     ShowAddress,
@@ -258,6 +259,11 @@ class McpServer:
             self._fail(Status.FAILED, f"did not answer within {seconds:.0f} seconds")
         except LoginNeededError as error:
             self._fail(Status.LOGIN, str(error))
+        except NotInstalledError as error:
+            # the same for all servers, so that it is said once
+            self._show(
+                Status.FAILED, str(error), "MCP servers need the extra mcp: pip install 'rolling-chat[mcp]'."
+            )
         except ServerError as error:
             self._fail(Status.ENDED if was_ready else Status.FAILED, str(error))
         except Exception as error:
