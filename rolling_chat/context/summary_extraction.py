@@ -20,6 +20,7 @@ from rolling_chat.context.summary_sections import (
     Worth,
     fitted,
     read_sections,
+    without_repeated,
 )
 from rolling_chat.context.summary_text import plain_record
 from rolling_chat.message_lines import without_room_line
@@ -90,7 +91,7 @@ def extract(
     for line in [line for lines in notes.errors.values() for line in lines][-_MAX_ERRORS:]:
         notes.add(OPEN, line)
     used = names_used("\n".join((previous, *said)), texts_of(later))
-    return fitted(notes.sections, cap, count, Worth(frozenset(map(plain_name, used))))
+    return fitted(without_repeated(notes.sections), cap, count, Worth(frozenset(map(plain_name, used))))
 
 
 def _take(notes: _Notes, message: Message, calls: dict[str, str]) -> None:

@@ -186,20 +186,31 @@ def extended(old: Sections, new: Sections, touched: Iterable[str]) -> Sections:
         for sense in added:
             if not any(map(sense.is_in, before)):
                 result.add(heading, sense.line)
-    return _without_repeated(result)
+    return without_repeated(result)
 
 
-def _without_repeated(sections: Sections) -> Sections:
-    """Leave out lines with names that say what a line under another heading says."""
-    senses = [(heading, _Sense(line)) for heading, line in sections.all]
-    gone = set[str]()
-    for at, (heading, sense) in enumerate(senses):
-        for other_at, (other, another) in enumerate(senses):
-            repeats = heading != other and sense.has_names and sense.is_in(another)
-            # of two that say the same the first stays
-            if repeats and another.line not in gone and (other_at < at or not another.is_in(sense)):
-                gone.add(sense.line)
-    return sections.without(frozenset(gone))
+def without_repeated(sections: Sections) -> Sections:
+    """Leave out lines with names that another line says as well; of two that say the same the first stays."""
+    senses = [_Sense(line) for _, line in sections.all]
+    by_name: dict[str, list[int]] = {}
+    for at, sense in enumerate(senses):
+        for name in sense.names:
+            by_name.setdefault(name, []).append(at)
+    gone = set[int]()
+    for at, sense in enumerate(senses):
+        # who says the same has all of its names, the rarest among them
+        alike = min((by_name[name] for name in sense.names), key=len, default=[])
+        for other_at in alike:
+            other = senses[other_at]
+            repeats = at != other_at and other_at not in gone and sense.is_in(other)
+            if repeats and (other_at < at or not other.is_in(sense)):
+                gone.add(at)
+                break
+    kept = Sections({heading: [] for heading in sections.lines})
+    for at, (heading, line) in enumerate(sections.all):
+        if at not in gone:
+            kept.lines[heading].append(line)
+    return kept
 
 
 def fitted(sections: Sections, cap: int, count: CountText, worth: Worth) -> str:
@@ -301,23 +312,18 @@ class _Sense:
     def __init__(self, line: str) -> None:
         self.line = line
         self._folded = fold(line)
-        self._names = frozenset(map(plain_name, names_in(line)))
+        self.names = frozenset(map(plain_name, names_in(line)))
         self._stems = frozenset(content_stems(line))
         self._own = self._stems - OF_ANY or self._stems
-
-    @property
-    def has_names(self) -> bool:
-        """Is there any name in it?"""
-        return bool(self._names)
 
     def is_in(self, other: _Sense) -> bool:
         """Does the other line have all the names of this one, and nearly all it says?"""
         if self._folded == other._folded:
             return True
-        if not self._own or not self._names <= other._names:
+        if not self._own or not self.names <= other.names:
             return False
         shared = len(self._own & other._stems) / len(self._own)
-        return shared >= (_SAYS_THE_SAME if self._names else 1.0)
+        return shared >= (_SAYS_THE_SAME if self.names else 1.0)
 
     def is_less_than(self, other: _Sense) -> bool:
         """Does the other line say all of this one, and more?"""

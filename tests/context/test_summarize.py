@@ -184,6 +184,14 @@ def test_an_extraction_sorts_what_was_said_under_the_headings() -> None:
     ]
 
 
+def test_an_answer_that_only_repeats_what_the_user_said_is_not_extracted() -> None:
+    talk = [
+        user("My service Kestrel listens on port 8471."),
+        assistant("I noted that Kestrel listens on port 8471."),
+    ]
+    assert summarize_context(talk).summary == "Facts:\n- My service Kestrel listens on port 8471."
+
+
 def test_an_extraction_extends_an_extraction_and_says_nothing_twice() -> None:
     first, _ = summarize_context(TALK[:5])
     both, _ = summarize_context(TALK[1:], {"previous": first})
