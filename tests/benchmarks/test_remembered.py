@@ -73,7 +73,7 @@ def test_what_left_is_not_answered_without_memory_and_what_a_summary_keeps_is(tm
         lines = list(run_all(asked_of(server), tmp_path, arms))
     got = results(tmp_path)
     assert sum(got["right-after"]) == 8
-    assert sum(got["neither"]) < 4
+    assert sum(got["neither"]) <= 4  # the first turns are kept as the task
     assert sum(got["summaries"]) >= 6
     assert sum(got["summaries-by-rule"]) >= 6
     assert any(line.startswith("neither") and "missed: " in line for line in lines)
