@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from rolling_chat.message_lines import without_room_line
 from rolling_chat.messages import Message
 from tests.support.agent import Opened, ScriptedProvider, call, calls, collect, says
 
@@ -61,3 +62,10 @@ async def test_with_rolling_off_nothing_is_told(opened: Opened) -> None:
     for number in range(6):
         await collect(chat.send(f"question {number}"))
     assert told(chat.session.messages) == []
+
+
+def test_a_summary_is_made_without_the_line() -> None:
+    line = "[room: about 370 tokens are left before older messages leave your prompt; note what must stay]"
+    assert without_room_line(f"why?\n\n{line}") == "why?"
+    assert without_room_line(f"{line}\nthe result") == "\nthe result"
+    assert without_room_line("a [room: about that] of mine") == "a [room: about that] of mine"
