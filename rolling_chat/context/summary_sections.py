@@ -190,13 +190,17 @@ def extended(old: Sections, new: Sections, touched: Iterable[str]) -> Sections:
 
 
 def without_repeated(sections: Sections) -> Sections:
-    """Leave out lines with names that another line says as well; of two that say the same the first stays."""
+    """Leave out lines that stand twice, and those with names that another line says as well.
+
+    Of two that say the same the first stays.
+    """
     senses = [_Sense(line) for _, line in sections.all]
     by_name: dict[str, list[int]] = {}
     for at, sense in enumerate(senses):
         for name in sense.names:
             by_name.setdefault(name, []).append(at)
-    gone = set[int]()
+    first = {sense.folded: at for at, sense in reversed(list(enumerate(senses)))}
+    gone = {at for at, sense in enumerate(senses) if first[sense.folded] != at}
     for at, sense in enumerate(senses):
         # who says the same has all of its names, the rarest among them
         alike = min((by_name[name] for name in sense.names), key=len, default=[])
@@ -311,14 +315,14 @@ class _Sense:
 
     def __init__(self, line: str) -> None:
         self.line = line
-        self._folded = fold(line)
+        self.folded = fold(line)
         self.names = frozenset(map(plain_name, names_in(line)))
         self._stems = frozenset(content_stems(line))
         self._own = self._stems - OF_ANY or self._stems
 
     def is_in(self, other: _Sense) -> bool:
         """Does the other line have all the names of this one, and nearly all it says?"""
-        if self._folded == other._folded:
+        if self.folded == other.folded:
             return True
         if not self._own or not self.names <= other.names:
             return False

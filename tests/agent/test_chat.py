@@ -68,7 +68,7 @@ async def test_a_session_in_which_nothing_was_said_leaves_no_trace(opened: Opene
     chat.start_new()
     assert len(chat.session.messages) == 0
     assert chat.session.preview.report().history == 0
-    assert [info.id for info in chat.sessions()] == [spoken]
+    assert [info.id for info in chat.saved.all()] == [spoken]
     chat.resume(spoken[:6])
     assert "from this session" in chat.session.model_line
     assert [m.text for m in chat.session.messages] == ["hi", "ok"]
@@ -249,7 +249,7 @@ async def test_sessions_of_this_folder_come_first(opened: Opened) -> None:
     await collect(chat.send("here"))
     elsewhere = runtime.store.create_session(folder="/elsewhere", model=MODEL, rolling=False)
     runtime.store.append(elsewhere.id, Message("user", "later, elsewhere"))
-    assert [info.folder for info in chat.sessions()] == [str(runtime.folder), "/elsewhere"]
+    assert [info.folder for info in chat.saved.all()] == [str(runtime.folder), "/elsewhere"]
 
 
 async def test_reachable_models_are_those_with_a_key(opened: Opened) -> None:

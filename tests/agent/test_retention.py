@@ -75,5 +75,5 @@ def test_a_chat_says_what_its_start_has_deleted(tmp_path: Path) -> None:
     runtime.clock = lambda: now + 8 * DAY
     chat = Chat.open(runtime)
     assert any("Deleted 1 session " in notice for notice in chat.session.notices)
-    assert chat.sessions() == []
+    assert chat.saved.all() == []
     runtime.store.close()

@@ -230,7 +230,7 @@ def test_a_question_for_a_summary_is_answered_from_what_it_marks() -> None:
         return reply_to([_user(prompt)]).text
 
     told, _ = summarize_context(talk * 20, {"previous": "The region is K7."}, ask=ask)
-    assert told == "- The region is K7.\n- The port must be 8080.\n- In src/a.py."
+    assert told == "The region is K7.\nFacts:\n- The port must be 8080.\n- In src/a.py."
     # with tools on offer it is a person who asks
     tool = {"type": "function", "function": {"name": "recall", "parameters": {}}}
     assert reply_to([_user(asked[0])], [tool]).text != told
