@@ -34,6 +34,7 @@ from rolling_chat.context.tokens import (
 from rolling_chat.context.told import NOTHING_TOLD, Told
 from rolling_chat.context.tool_results import (
     drop_parts,
+    has_unknown_parts,
     mask_pictures,
     mask_result,
     other_parts,
@@ -308,7 +309,7 @@ class Sizes:
 
     def _result(self, normalized: NormalizedMessage, decisions: Decisions) -> _Formed | None:
         source, style, recall = normalized.message, self._style(normalized), self._recall(normalized)
-        if normalized.index in decisions.masked:
+        if normalized.index in decisions.masked and not has_unknown_parts(source):
             parts = _parts_cost(source, self.shaping)
             masked = mask_result(source, self.shaping.count_text, self.memo, parts=parts, recall=recall)
             if masked is not source:
@@ -329,7 +330,8 @@ class Sizes:
         """`source` within `share` bound tokens, framing and name included: its text is cut; its images
         stay where they fit."""
         others = self.plain.bound_message(replace(source, content=other_parts(source)))
-        if other_parts(source) and others + _MIN_TEXT_TOKENS > share:
+        is_large = others + _MIN_TEXT_TOKENS > share
+        if other_parts(source) and is_large and not has_unknown_parts(source):
             source = drop_parts(source, _parts_cost(source, self.shaping), recall)
             others = self.plain.bound_message(replace(source, content=""))
         return shorten_result(source, max(1, share - others), style, self.cutting, self.memo, recall=recall)

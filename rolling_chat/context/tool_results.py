@@ -9,7 +9,7 @@ from rolling_chat.context.count_memo import CountMemo, CountText
 from rolling_chat.context.cutting import cut_by_kind, describer
 from rolling_chat.context_keys import Truncation
 from rolling_chat.figures import rounded
-from rolling_chat.messages import JsonObject, Message, without_pictures
+from rolling_chat.messages import JsonObject, Message, is_picture, without_pictures
 
 # A cut moves back to a line end when one stands in this last share of the item that is kept.
 _NEAR_LINE_END = 0.05
@@ -62,6 +62,12 @@ def other_parts(message: Message) -> tuple[JsonObject, ...]:
     if isinstance(message.content, str):
         return ()
     return tuple(part for part in message.content if part.get("type") != "text")
+
+
+def has_unknown_parts(message: Message) -> bool:
+    """Return whether a result has parts that are neither text nor pictures: they leave with their iteration,
+    or not at all, for nobody here can say what a result is worth without them."""
+    return any(not is_picture(part) for part in other_parts(message))
 
 
 def _fits(text: str, cap: int, count: CountText, memo: CountMemo) -> bool:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rolling_chat.context import CountMemo
+from rolling_chat.context import ContextConfig, CountMemo, build_final_prompt
 from rolling_chat.context.leveling import level
 from rolling_chat.context.tokens import estimator_for
 from rolling_chat.context.tool_results import (
@@ -129,3 +129,18 @@ def test_an_image_that_cannot_fit_leaves_a_line_that_says_so() -> None:
 )
 def test_small_numbers_are_said_as_they_are_and_large_ones_in_two_figures(tokens: int, said: int) -> None:
     assert f"kept first ~{said} of" in _indicator(tokens, 10, "head")
+
+
+@pytest.mark.parametrize("kind", ["document", "search_result"])
+def test_a_result_with_parts_that_are_unknown_is_whole_or_gone(kind: str) -> None:
+    part = {"type": kind, "title": "word " * 40}
+    messages = [{"role": "user", "content": "Go."}]
+    for number in range(30):
+        call = {"id": f"c{number}", "type": "function", "function": {"name": "read", "arguments": "{}"}}
+        result = [{"type": "text", "text": "word " * 40}, part]
+        messages.append({"role": "assistant", "content": None, "tool_calls": [call]})
+        messages.append({"role": "tool", "tool_call_id": f"c{number}", "content": result})
+    prompt = build_final_prompt(messages, ContextConfig(max_context_tokens=2_000), model="gpt-4o")
+    results = [message for message in prompt.messages if message["role"] == "tool"]
+    assert 0 < len(results) < 30
+    assert all(part in message["content"] for message in results)
