@@ -1,0 +1,233 @@
+"""The callback that LiteLLM's proxy calls: before a request, and when its answer or refusal is known."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sys
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from litellm.integrations.custom_logger import CustomLogger
+from typing_extensions import override
+
+from rolling_chat.context import ContextOverflowError, ContextPlan, CountMemo, confirm_count
+from rolling_chat.gateway.anthropic_wire import AnthropicWire
+from rolling_chat.gateway.chat_wire import ChatWire
+from rolling_chat.gateway.counters import Counters
+from rolling_chat.gateway.fingerprints import Recognizer, seed_of
+from rolling_chat.gateway.model_facts import ModelDirectory, ModelFacts
+from rolling_chat.gateway.plan_store import PlanStore, Shared
+from rolling_chat.gateway.planning import ChatRequest, ModelKnowledge, PlannedChat, plan_chat
+from rolling_chat.gateway.refusals import overflow_in, proxy_error, refusal_of
+from rolling_chat.gateway.settings import NAME, GatewaySettings, read_settings
+from rolling_chat.gateway.transcripts import Wire
+from rolling_chat.gateway.usage import counted_prompt
+
+LOG = logging.getLogger("rolling_chat.gateway")
+
+_WIRES: Final[Mapping[str, Wire]] = {
+    "completion": ChatWire(),
+    "acompletion": ChatWire(),
+    "anthropic_messages": AnthropicWire(),
+}
+_MOST_OPEN = 4_096  # requests of which the end may still be told
+_LARGE = 200_000  # characters: what takes longer to count than other requests should wait
+# What sends a request to a server of the client's own: nothing is learned from that.
+_OWN_SERVER = ("api_base", "base_url", "api_key", "user_config")
+# A refusal that names less than this share of the window speaks of something else.
+_LEAST_LIMIT = 8
+
+
+@dataclass(slots=True)
+class _Open:
+    """A request on its way: what its answer is to be counted with, and what its headers say."""
+
+    headers: dict[str, str] | None
+    prefix: str = ""
+    model: str = ""
+    plan: ContextPlan | None = None
+    shared: Shared | None = None
+    window: int = 0
+    is_anthropic: bool = False
+
+
+class RollingWindow(CustomLogger):
+    """Plan every chat request of every client by the window of the model that it asks for."""
+
+    def __init__(self, *, models: ModelDirectory | None = None, store: PlanStore | None = None) -> None:
+        super().__init__()
+        self.counters = Counters()
+        self._models = models or ModelDirectory()
+        self._store = store or PlanStore()
+        self._recognizer = Recognizer()
+        self._memo = CountMemo()
+        self._open: OrderedDict[str, _Open] = OrderedDict()
+
+    # -- before a request
+
+    @override
+    async def async_pre_call_hook(
+        self, user_api_key_dict: Any, cache: Any, data: dict[str, Any], call_type: Any
+    ) -> dict[str, Any] | None:
+        """Replace what does not fit in `data`; raise the wire's own refusal for what cannot fit.
+
+        A fault in here is logged and counted, and the request goes on as it came.
+        """
+        wire = _WIRES.get(str(call_type))
+        if wire is None or not data.get("messages"):
+            return None
+        try:
+            return await self._planned(user_api_key_dict, cache, data, wire)
+        except ContextOverflowError as error:
+            entry = _Open({"x-rolling-window": str(error.report.window)})
+            self._count(data, "refused", entry)
+            refused = refusal_of(error, is_anthropic=wire is _WIRES["anthropic_messages"])
+        except Exception:
+            LOG.exception("The rolling window failed: the request goes on as it came.")
+            self._count(data, "failed_open", _Open({}))
+            return None
+        raise proxy_error(refused, entry.headers or {})
+
+    async def _planned(self, key: Any, cache: Any, data: dict[str, Any], wire: Wire) -> dict[str, Any] | None:
+        facts = self._models.facts(str(data.get("model") or ""), getattr(key, "team_id", None))
+        settings = _settings_for(facts, key)
+        if not settings.enabled:
+            self._count(data, "skipped", _Open({} if settings.headers else None))
+            return None
+        try:
+            transcript = wire.read(data)
+        except ValueError as error:
+            LOG.info("A request is passed on unread: %s.", error)
+            self._count(data, "skipped", _Open({} if settings.headers else None))
+            return None
+        model = f"{data.get('model')}|{facts.name}"
+        seed = seed_of(str(getattr(key, "token", None) or ""), model, str(settings.config))
+        branch = self._recognizer.branch(transcript, seed)
+        shared = _shared(cache)
+        found = await self._store.find(branch, model, shared)
+        known = ModelKnowledge.from_json(found.model)
+        request = ChatRequest(
+            data, wire, transcript, branch, facts, settings, known, found.plan, found.length
+        )
+        if sum(len(message.text) for message in branch.messages[found.length :]) > _LARGE:
+            planned = await asyncio.to_thread(plan_chat, request, self._memo)
+        else:
+            planned = plan_chat(request, self._memo)
+        prefix = branch.prefixes[-1]
+        await self._store.keep(prefix, planned.plan, shared, after=branch.prefixes[found.length])
+        teaches = not any(data.get(name) for name in _OWN_SERVER)
+        entry = _Open(
+            _headers(planned) if settings.headers else None,
+            prefix, model, planned.plan if teaches else None, shared, planned.report.window,
+            wire is _WIRES["anthropic_messages"],
+        )  # fmt: skip
+        self._count(data, "trimmed" if planned.omitted or planned.shortened else "unchanged", entry)
+        data.update(planned.changes)
+        return data
+
+    def _count(self, data: Mapping[str, Any], outcome: str, entry: _Open) -> None:
+        self.counters.add(outcome)
+        if entry.headers is not None:
+            entry.headers["x-rolling-outcome"] = outcome
+        call_id = data.get("litellm_call_id")
+        if isinstance(call_id, str):
+            self._open[call_id] = entry
+            while len(self._open) > _MOST_OPEN:
+                self._open.popitem(last=False)
+
+    # -- after it
+
+    @override
+    async def async_log_success_event(
+        self, kwargs: dict[str, Any], response_obj: Any, start_time: Any, end_time: Any
+    ) -> None:
+        """Take the count that the model reported."""
+        entry = self._open.get(str(kwargs.get("litellm_call_id")))
+        if entry is None or entry.plan is None or kwargs.get("cache_hit"):
+            return
+        try:
+            reported = counted_prompt(kwargs, response_obj, is_anthropic=entry.is_anthropic)
+            await self._learn_count(entry, entry.plan, reported)
+        except Exception:
+            LOG.exception("The usage of a reply was not understood.")
+
+    async def _learn_count(self, entry: _Open, plan: ContextPlan, reported: int) -> None:
+        known = ModelKnowledge.from_json(self._store.model(entry.model))
+        if not reported:
+            if known.measurements.calibration.knows_nothing:
+                known = replace(known, measurements=known.measurements.tried())
+                await self._store.keep_model(entry.model, known.to_json(), entry.shared)
+            return
+        confirmed, group = confirm_count(plan, reported, memo=self._memo)
+        entry.plan = None
+        await self._store.keep(entry.prefix, confirmed, entry.shared)
+        known = replace(known, measurements=known.measurements.add(group))
+        await self._store.keep_model(entry.model, known.to_json(), entry.shared)
+
+    @override
+    async def async_log_failure_event(
+        self, kwargs: dict[str, Any], response_obj: Any, start_time: Any, end_time: Any
+    ) -> None:
+        """Learn the window from a refusal that speaks of it."""
+        entry = self._open.get(str(kwargs.get("litellm_call_id")))
+        if entry is None or entry.plan is None:
+            return
+        try:
+            overflow = overflow_in(kwargs.get("exception"))
+            if overflow is None:
+                return
+            known = ModelKnowledge.from_json(self._store.model(entry.model))
+            limit = overflow.limit or 0
+            if limit and entry.window // _LEAST_LIMIT <= limit < (known.limit or entry.window):
+                known = replace(known, limit=limit)
+                LOG.warning("A refusal says that the window of %s is %d tokens.", entry.model, limit)
+            known = replace(known, measurements=known.measurements.tried())
+            await self._store.keep_model(entry.model, known.to_json(), entry.shared)
+            if overflow.prompt:
+                await self._learn_count(entry, entry.plan, overflow.prompt)
+        except Exception:
+            LOG.exception("A refusal was not understood.")
+
+    @override
+    async def async_post_call_response_headers_hook(
+        self,
+        data: dict[str, Any],
+        user_api_key_dict: Any,
+        response: Any,
+        request_headers: dict[str, str] | None = None,
+        litellm_call_info: dict[str, Any] | None = None,
+    ) -> dict[str, str] | None:
+        """Say in the response's headers what was done with the request."""
+        entry = self._open.get(str(data.get("litellm_call_id")))
+        return dict(entry.headers) if entry is not None and entry.headers else None
+
+
+def _settings_for(facts: ModelFacts, key: Any) -> GatewaySettings:
+    """The proxy's settings, then the model's, the team's and the key's."""
+    litellm = sys.modules.get("litellm")
+    metadata = (getattr(key, name, None) for name in ("team_metadata", "metadata"))
+    own = (table.get(NAME) for table in metadata if isinstance(table, Mapping))
+    return read_settings((getattr(litellm, NAME, None), *facts.tables, *own))
+
+
+def _shared(cache: Any) -> Shared | None:
+    """The proxy's Redis, where it has one: that of its keys, else that of its limits."""
+    redis: Shared | None = getattr(cache, "redis_cache", None)
+    proxy = sys.modules.get("litellm.proxy.proxy_server")
+    return redis if redis is not None else getattr(proxy, "redis_usage_cache", None)
+
+
+def _headers(planned: PlannedChat) -> dict[str, str]:
+    headers = {
+        "x-rolling-tokens": str(planned.report.token_count),
+        "x-rolling-window": str(planned.report.window),
+        "x-rolling-omitted": str(planned.omitted),
+        "x-rolling-shortened": str(planned.shortened),
+    }
+    return {**headers, "x-rolling-max-tokens": str(planned.max_tokens)} if planned.max_tokens else headers
+
+
+handler: Final = RollingWindow()

@@ -1,0 +1,199 @@
+"""Plan one request of a client: pure, from what came in to the fields that change."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from rolling_chat.context import (
+    ContextConfig,
+    ContextPlan,
+    CountMemo,
+    Fate,
+    FinalPrompt,
+    Measurements,
+    Pins,
+    PromptReport,
+    build_final_prompt,
+)
+from rolling_chat.context.calibration import safety_margin
+from rolling_chat.gateway.fingerprints import Branch
+from rolling_chat.gateway.model_facts import ModelFacts
+from rolling_chat.gateway.settings import GatewaySettings
+from rolling_chat.gateway.transcripts import CACHE_MARK, Transcript, Wire, json_size, kept_messages
+from rolling_chat.messages import Json, JsonObject, Message
+
+_LEFT_OUT = (Fate.OMITTED, Fate.SUMMARIZED)
+_CUT = (Fate.MASKED, Fate.SHORTENED)
+_MIN_ANSWER = 1_024  # tokens beside a budget of thought
+
+
+@dataclass(frozen=True, slots=True)
+class ModelKnowledge:
+    """Hold what the replies and refusals of a model taught; `limit` is a window in tokens, 0 for none."""
+
+    measurements: Measurements = field(default_factory=Measurements)
+    limit: int = 0
+
+    def to_json(self) -> dict[str, Json]:
+        """Return the knowledge as plain JSON values."""
+        return {"measurements": self.measurements.to_json(), "limit": self.limit}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Json]) -> ModelKnowledge:
+        """Read knowledge from JSON; ignore what is none."""
+        limit = data.get("limit")
+        limit = limit if type(limit) is int and limit > 0 else 0
+        return cls(Measurements.from_json(data.get("measurements")), limit)
+
+
+@dataclass(frozen=True, slots=True)
+class ChatRequest:
+    """A request as a client sent it, with all that its plan depends on."""
+
+    data: Mapping[str, Any]
+    wire: Wire
+    transcript: Transcript
+    branch: Branch
+    facts: ModelFacts
+    settings: GatewaySettings
+    known: ModelKnowledge
+    plan: ContextPlan | None = None
+    planned: int = 0  # how many messages the plan was made for
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedChat:
+    """A request that fits: the fields of the client's request to replace, and the plan behind them."""
+
+    changes: Mapping[str, Any]
+    plan: ContextPlan
+    report: PromptReport
+    max_tokens: int = 0  # what the answer was limited to, 0 if it was not
+
+    @property
+    def omitted(self) -> int:
+        """Count the messages that were left out."""
+        return self.report.count(*_LEFT_OUT)
+
+    @property
+    def shortened(self) -> int:
+        """Count the messages of which something was cut."""
+        return self.report.count(*_CUT)
+
+
+def plan_chat(request: ChatRequest, memo: CountMemo) -> PlannedChat:
+    """Plan a request: one that fits is not touched. Raises ContextOverflowError for one that cannot fit."""
+    config = _config(request)
+    final = _build(request, config, memo)
+    changes: dict[str, Any] = {}
+    if final.report.count(*_LEFT_OUT, *_CUT):
+        changes = _written(request, final)
+        given = {name: request.data.get(name) for name in changes}
+        if json_size(changes) > json_size(given):
+            # the notice would be more than what it stands for: whole, or not at all
+            final, changes = _build(request, replace(config, enabled=False), memo), {}
+    if _is_to_mark(request):
+        previous = request.transcript.said[request.planned - 1].source if request.planned else -1
+        changes = request.wire.mark(request.data, changes, previous=previous, ttl=request.settings.cache_ttl)
+    name, asked = _asked(request.data)
+    most = _room_for_answer(final.report)
+    if asked > most:
+        return PlannedChat({**changes, name: most}, final.plan, final.report, most)
+    return PlannedChat(changes, final.plan, final.report)
+
+
+def _build(request: ChatRequest, config: ContextConfig, memo: CountMemo) -> FinalPrompt:
+    pins = Pins(pinned=request.transcript.pinned)
+    return build_final_prompt(
+        request.branch.messages, config, tools=_tools(request.data), model=request.facts.name,
+        plan=request.plan, pins=pins, memo=memo,
+    )  # fmt: skip
+
+
+def _written(request: ChatRequest, final: FinalPrompt) -> dict[str, Any]:
+    transcript, messages = request.transcript, request.branch.messages
+    first = int(transcript.has_system)
+    kept = list(kept_messages(final.plan.sent, first, len(messages))) if final.plan.sent else []
+    notice = _notice(messages[0] if first else None, final.messages[0])
+    return request.wire.write(request.data, transcript, kept, notice)
+
+
+def _notice(given: Message | None, sent: Message) -> str:
+    """What the planner put behind the system text."""
+    if sent.role != "system" or sent is given:
+        return ""
+    return sent.text[len(given.text) if given else 0 :].strip("\n")
+
+
+def _config(request: ChatRequest) -> ContextConfig:
+    settings, facts, known = request.settings, request.facts, request.known
+    config, calibration = settings.config, known.measurements.calibration
+    window = min(size for size in (facts.window, config.max_context_tokens, known.limit) if size)
+    margin = safety_margin(config.safety_margin, is_set=settings.sets_margin, replies=calibration.replies)
+    _name, asked = _asked(request.data)
+    thought = _thought(request.data)
+    limit = 0
+    if asked > window // 3:
+        # the planner reserves a third at most: of what was asked for beyond that half the window is kept
+        answer = min(asked, max(window // 2, thought + _MIN_ANSWER))
+        limit = max(1, window - int(window * margin) - answer)
+    return replace(
+        config,
+        enabled=request.transcript.readable,
+        max_context_tokens=window,
+        input_limit=limit,
+        reserved_output_tokens=asked or config.reserved_output_tokens + thought,
+        max_output_tokens=0 if asked else facts.max_output,
+        safety_margin=margin,
+        # a limit that was learned comes from a refusal: the model has been tried
+        unproven_share=0.0 if known.limit else 1.0,
+        calibration=calibration,
+    )
+
+
+def _asked(data: Mapping[str, Any]) -> tuple[str, int]:
+    """How long an answer the client asks for, and by which field; 0 if it does not say."""
+    for name in ("max_completion_tokens", "max_tokens"):
+        value = data.get(name)
+        if type(value) is int and 0 < value <= 1_000_000_000:
+            return name, value
+    return "", 0
+
+
+def _thought(data: Mapping[str, Any]) -> int:
+    thinking = data.get("thinking")
+    budget = thinking.get("budget_tokens") if isinstance(thinking, Mapping) else 0
+    return budget if type(budget) is int and 0 < budget <= 1_000_000_000 else 0
+
+
+def _room_for_answer(report: PromptReport) -> int:
+    return max(1, report.window - report.margin - max(report.tested, report.token_count))
+
+
+def _tools(data: Mapping[str, Any]) -> Sequence[JsonObject]:
+    """Everything beside the messages that a model reads: tools, and the schema of its answer."""
+    tools = [tool for name in ("tools", "functions") for tool in data.get(name) or ()]
+    schema = data.get("response_format")
+    return [one for one in (*tools, schema) if isinstance(one, Mapping)]
+
+
+def _is_to_mark(request: ChatRequest) -> bool:
+    """A single question is not worth a mark, and whoever sets marks knows better."""
+    data = request.data
+    if not (request.facts.marks and request.settings.cache_marks and request.transcript.readable):
+        return False
+    is_chat = any(message.role == "assistant" for message in request.branch.messages)
+    return (is_chat or bool(data.get("tools"))) and not _has_marks(data)
+
+
+def _has_marks(data: Mapping[str, Any]) -> bool:
+    blocks = [*_list(data.get("tools")), *_list(data.get("system"))]
+    for message in data["messages"]:
+        blocks += [message, *_list(message.get("content"))]
+    return CACHE_MARK in data or any(isinstance(block, Mapping) and CACHE_MARK in block for block in blocks)
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []

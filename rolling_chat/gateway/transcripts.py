@@ -1,0 +1,179 @@
+"""A request's conversation in the planner's form, and the way back to the client's own messages.
+
+What is not cut goes back exactly as the client sent it. The planner sees copies: without cache marks, which
+clients move about; with one text for a list of one; and with the parts that nobody here can read kept in
+extras, so that they count and their message stays byte for byte.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from rolling_chat.context.plan import SentPrompt
+from rolling_chat.context.report import Fate
+from rolling_chat.messages import Json, JsonObject, Message, is_picture
+
+CACHE_MARK = "cache_control"
+# The planner changes nothing in a message with extras of this name.
+PROTECTED = "thinking_blocks"
+# A file in base64 counts for its pages, not for its letters: a page is some 2,000 tokens and 50 KB.
+_FILE_SHARE, _LONG_DATA = 24, 1_000
+_CHANGED = frozenset({Fate.SHORTENED, Fate.MASKED})
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """One message as the planner sees it, and where the client said it.
+
+    `source` is the index of the client's message, -1 for a system text beside the messages; `blocks` are the
+    positions in its content that it was made of, empty for all.
+    """
+
+    message: JsonObject
+    source: int
+    blocks: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Transcript:
+    """Hold a whole conversation.
+
+    `pinned` are the indexes of what must stay. One that is not `readable` has messages of a kind that is
+    unknown here: nothing of it is dropped.
+    """
+
+    said: tuple[Said, ...]
+    pinned: frozenset[int] = frozenset()
+    readable: bool = True
+
+    @property
+    def has_system(self) -> bool:
+        """Return whether the first message is the system message."""
+        return bool(self.said) and self.said[0].message["role"] == "system"
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A message of the planned prompt: the index in the transcript, -1 for one that bridges a gap."""
+
+    index: int
+    message: Message
+    is_changed: bool
+
+
+class Wire(Protocol):
+    """A wire format that carries messages."""
+
+    def read(self, data: Mapping[str, Any]) -> Transcript:
+        """Read the conversation of a request. Raises ValueError for what is no conversation."""
+        ...
+
+    def write(
+        self, data: Mapping[str, Any], transcript: Transcript, kept: Sequence[Kept], notice: str
+    ) -> dict[str, Any]:
+        """Return the fields of the request that carry what is kept, with `notice` after the system text."""
+        ...
+
+    def mark(
+        self, data: Mapping[str, Any], changed: Mapping[str, Any], *, previous: int, ttl: Any
+    ) -> dict[str, Any]:
+        """Return the fields with marks for the prompt cache; `previous` is the client's message that was the
+        last one of the request before, -1 for none."""
+        ...
+
+
+def kept_messages(sent: SentPrompt, first: int, end: int) -> Iterator[Kept]:
+    """Yield what a prompt keeps of messages `first` to `end`, in order.
+
+    What the planner invented is needed only where it bridges a gap: elsewhere the client's own order stays.
+    """
+    before, bridges = first - 1, list[Kept]()
+    for item in sent.items:
+        if item.index < 0:
+            bridges.append(Kept(-1, item.message, is_changed=True))
+            continue
+        if item.index > before + 1:
+            yield from bridges
+        bridges = []
+        before = item.index
+        yield Kept(item.index, item.message, item.fate in _CHANGED)
+    if before + 1 < end:
+        yield from bridges
+
+
+def plain_content(content: Any) -> Any:
+    """Return content as the planner is to see it: unmarked, a lone text as text, files by their size."""
+    if not isinstance(content, list | tuple):
+        return content
+    parts = [_plain_part(part) for part in content]
+    if len(parts) == 1 and parts[0].keys() == {"type", "text"} and parts[0]["type"] == "text":
+        return parts[0]["text"]
+    return parts
+
+
+def _plain_part(part: Any) -> dict[str, Any]:
+    if not isinstance(part, Mapping):
+        raise ValueError("a part of a message is no object")
+    unmarked = {key: value for key, value in part.items() if key != CACHE_MARK}
+    return unmarked if is_picture(part) else {key: _by_size(value) for key, value in unmarked.items()}
+
+
+def _by_size(value: Json) -> Json:
+    match value:
+        case dict():
+            return {
+                key: _sized(inner)
+                if key in {"data", "file_data"} and isinstance(inner, str)
+                else _by_size(inner)
+                for key, inner in value.items()
+                if key != CACHE_MARK
+            }
+        case list():
+            return [_by_size(inner) for inner in value]
+        case _:
+            return value
+
+
+def _sized(data: str) -> str:
+    return data if len(data) <= _LONG_DATA else data[: max(_LONG_DATA, len(data) // _FILE_SHARE)]
+
+
+def texts_of(content: Any) -> str | None:
+    """Return a system text as one string; None if it is more than text."""
+    if isinstance(content, str) or content is None:
+        return content or ""
+    if not isinstance(content, list | tuple):
+        return None
+    texts = [part.get("text") if isinstance(part, Mapping) else None for part in content]
+    return "\n\n".join(filter(None, texts)) if all(isinstance(text, str) for text in texts) else None
+
+
+def with_notice(content: Any, notice: str) -> Any:
+    """Return a system text with `notice` at its end, in the form that it has."""
+    if not notice:
+        return content
+    if isinstance(content, list | tuple):
+        return [*content, {"type": "text", "text": notice}]
+    return f"{content}\n\n{notice}" if content else notice
+
+
+def cut_content(message: Message, original: Any) -> Any:
+    """Return the content of a message that was cut, with the client's own parts where they are left."""
+    content = message.content
+    if isinstance(content, str):
+        return content
+    others = [part for part in original if part.get("type") != "text"] if isinstance(original, list) else []
+    if sum(part.get("type") != "text" for part in content) != len(others):
+        others = [part for part in others if not is_picture(part)]
+    left = iter(others)
+    return [dict(part) if part.get("type") == "text" else next(left) for part in content]
+
+
+def json_size(value: Json) -> int:
+    """Return the length of a value as JSON, in bytes."""
+    return len(
+        json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str).encode("utf-8", "replace")
+    )
