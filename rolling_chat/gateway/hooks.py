@@ -33,10 +33,12 @@ _WIRES: Final[Mapping[str, Wire]] = {
     "acompletion": ChatWire(),
     "anthropic_messages": AnthropicWire(),
 }
-_MOST_OPEN = 4_096  # requests of which the end may still be told
+_MOST_OPEN = 512  # requests of which the end may still be told; each holds its messages
+_MOST_READ = 1_000  # different tables of settings
 _LARGE = 200_000  # characters: what takes longer to count than other requests should wait
-# What sends a request to a server of the client's own: nothing is learned from that.
-_OWN_SERVER = ("api_base", "base_url", "api_key", "user_config")
+# What has a request answered by whomever the client chooses: nothing is learned from that.
+_OWN_ANSWERS = ("api_base", "base_url", "api_key", "user_config", "mock_response", "mock_tool_calls")
+_UNREADABLE = (AttributeError, KeyError, RecursionError, TypeError, ValueError)
 # A refusal that names less than this share of the window speaks of something else.
 _LEAST_LIMIT = 8
 
@@ -52,6 +54,7 @@ class _Open:
     shared: Shared | None = None
     window: int = 0
     is_anthropic: bool = False
+    asked: str = ""
 
 
 class RollingWindow(CustomLogger):
@@ -64,6 +67,7 @@ class RollingWindow(CustomLogger):
         self._store = store or PlanStore()
         self._recognizer = Recognizer()
         self._memo = CountMemo()
+        self._read: dict[str, GatewaySettings] = {}
         self._open: OrderedDict[str, _Open] = OrderedDict()
 
     # -- before a request
@@ -93,13 +97,13 @@ class RollingWindow(CustomLogger):
 
     async def _planned(self, key: Any, cache: Any, data: dict[str, Any], wire: Wire) -> dict[str, Any] | None:
         facts = self._models.facts(str(data.get("model") or ""), getattr(key, "team_id", None))
-        settings = _settings_for(facts, key)
+        settings = self._settings(_tables_for(facts, key))
         if not settings.enabled:
             self._count(data, "skipped", _Open({} if settings.headers else None))
             return None
         try:
             transcript = wire.read(data)
-        except ValueError as error:
+        except _UNREADABLE as error:
             LOG.info("A request is passed on unread: %s.", error)
             self._count(data, "skipped", _Open({} if settings.headers else None))
             return None
@@ -118,15 +122,25 @@ class RollingWindow(CustomLogger):
             planned = plan_chat(request, self._memo)
         prefix = branch.prefixes[-1]
         await self._store.keep(prefix, planned.plan, shared, after=branch.prefixes[found.length])
-        teaches = not any(data.get(name) for name in _OWN_SERVER)
+        teaches = not any(data.get(name) for name in _OWN_ANSWERS)
         entry = _Open(
             _headers(planned) if settings.headers else None,
             prefix, model, planned.plan if teaches else None, shared, planned.report.window,
-            wire is _WIRES["anthropic_messages"],
+            wire is _WIRES["anthropic_messages"], str(data.get("model")),
         )  # fmt: skip
         self._count(data, "trimmed" if planned.omitted or planned.shortened else "unchanged", entry)
         data.update(planned.changes)
         return data
+
+    def _settings(self, tables: tuple[object, ...]) -> GatewaySettings:
+        """Read settings once: what is wrong with them is said once, too."""
+        name = repr(tables)
+        known = self._read.get(name)
+        if known is None:
+            if len(self._read) >= _MOST_READ:
+                self._read.clear()
+            known = self._read[name] = read_settings(tables)
+        return known
 
     def _count(self, data: Mapping[str, Any], outcome: str, entry: _Open) -> None:
         self.counters.add(outcome)
@@ -146,7 +160,7 @@ class RollingWindow(CustomLogger):
     ) -> None:
         """Take the count that the model reported."""
         entry = self._open.get(str(kwargs.get("litellm_call_id")))
-        if entry is None or entry.plan is None or kwargs.get("cache_hit"):
+        if entry is None or entry.plan is None or kwargs.get("cache_hit") or _is_fallback(kwargs, entry):
             return
         try:
             reported = counted_prompt(kwargs, response_obj, is_anthropic=entry.is_anthropic)
@@ -173,7 +187,7 @@ class RollingWindow(CustomLogger):
     ) -> None:
         """Learn the window from a refusal that speaks of it."""
         entry = self._open.get(str(kwargs.get("litellm_call_id")))
-        if entry is None or entry.plan is None:
+        if entry is None or entry.plan is None or _is_fallback(kwargs, entry):
             return
         try:
             overflow = overflow_in(kwargs.get("exception"))
@@ -205,12 +219,22 @@ class RollingWindow(CustomLogger):
         return dict(entry.headers) if entry is not None and entry.headers else None
 
 
-def _settings_for(facts: ModelFacts, key: Any) -> GatewaySettings:
+def _is_fallback(kwargs: Mapping[str, Any], entry: _Open) -> bool:
+    """Whether another model answered than the one that the request was planned for."""
+    params = kwargs.get("litellm_params")
+    tables = (
+        [params.get(name) for name in ("metadata", "litellm_metadata")] if isinstance(params, Mapping) else []
+    )
+    groups = [table.get("model_group") for table in tables if isinstance(table, Mapping)]
+    return any(isinstance(group, str) and group != entry.asked for group in groups)
+
+
+def _tables_for(facts: ModelFacts, key: Any) -> tuple[object, ...]:
     """The proxy's settings, then the model's, the team's and the key's."""
     litellm = sys.modules.get("litellm")
     metadata = (getattr(key, name, None) for name in ("team_metadata", "metadata"))
     own = (table.get(NAME) for table in metadata if isinstance(table, Mapping))
-    return read_settings((getattr(litellm, NAME, None), *facts.tables, *own))
+    return (getattr(litellm, NAME, None), *facts.tables, *own)
 
 
 def _shared(cache: Any) -> Shared | None:

@@ -12,6 +12,7 @@ from rolling_chat.context.families import family_of
 from rolling_chat.gateway.settings import NAME
 
 _FRESH_SECONDS = 60.0
+_MARKED = frozenset({"anthropic", "bedrock", "vertex_ai", "azure_ai", "openrouter"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,11 +79,20 @@ class ModelDirectory:
         info = self._info(base)
         window = _size(own.get("max_input_tokens")) or _size(info.get("max_input_tokens"))
         most = _size(own.get("max_output_tokens")) or _size(info.get("max_output_tokens"))
-        marks = "claude" in base.lower()
         table = own.get(NAME)
         return ModelFacts(
-            base, window or get_context_limit(base), most, marks, () if table is None else (table,)
+            base,
+            window or get_context_limit(base),
+            most,
+            _takes_marks(name),
+            () if table is None else (table,),
         )
+
+
+def _takes_marks(model: str) -> bool:
+    """Whether LiteLLM carries cache marks to the provider; a server of another kind may refuse them."""
+    provider, slash, _rest = model.lower().partition("/")
+    return "claude" in model.lower() and (not slash or provider in _MARKED)
 
 
 def _tokenizer(model: str) -> tuple[object, ...]:

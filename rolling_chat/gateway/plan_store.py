@@ -22,7 +22,7 @@ LOG = logging.getLogger("rolling_chat.gateway")
 _PREFIX = "rolling_chat:"
 _MAX_PLANS = 10_000
 _NEAR, _MOST = 8, 256  # how many prefixes are asked for at first, and then at most
-_DAY = 86_400
+_DAY = 86_400  # seconds
 
 
 class Shared(Protocol):
@@ -52,10 +52,11 @@ class PlanStore:
     that is kept for the newest ones, up to `warm` characters.
     """
 
-    def __init__(self, *, plans: int = _MAX_PLANS, warm: int = 64_000_000, ttl: int = 7 * _DAY) -> None:
+    def __init__(self, *, plans: int = _MAX_PLANS, warm: int = 64_000_000, ttl: int = _DAY) -> None:
         self._most, self._most_warm, self._ttl = plans, warm, ttl
         self._plans: OrderedDict[str, ContextPlan] = OrderedDict()
         self._warm: OrderedDict[str, int] = OrderedDict()
+        self._warmth = 0
         self._models: dict[str, Mapping[str, Json]] = {}
 
     async def find(self, branch: Branch, model: str, shared: Shared | None) -> Found:
@@ -89,19 +90,24 @@ class PlanStore:
         return self._models.get(model, {})
 
     def _put(self, prefix: str, plan: ContextPlan) -> None:
+        self._cool(prefix)
         self._plans[prefix] = plan
         self._plans.move_to_end(prefix)
-        self._warm.pop(prefix, None)
         if plan.index is not None:
             self._warm[prefix] = sum(size_of(item.message) for item in plan.index.items)
+            self._warmth += self._warm[prefix]
         while len(self._plans) > self._most:
-            self._warm.pop(self._plans.popitem(last=False)[0], None)
-        while sum(self._warm.values()) > self._most_warm:
+            oldest = next(iter(self._plans))
+            self._cool(oldest)
+            del self._plans[oldest]
+        while self._warmth > self._most_warm:
             self._cool(next(iter(self._warm)))
 
     def _cool(self, prefix: str) -> None:
         """Let the messages of a conversation go; its decisions stay."""
-        if self._warm.pop(prefix, None) is not None:
+        warmth = self._warm.pop(prefix, None)
+        if warmth is not None:
+            self._warmth -= warmth
             self._plans[prefix] = replace(self._plans[prefix], index=None)
 
     async def _ask(self, branch: Branch, ends: Sequence[int], model: str, shared: Shared) -> int:

@@ -16,8 +16,8 @@ NAME: Final = "rolling_chat"
 
 LOG = logging.getLogger("rolling_chat.gateway")
 
-# What needs somebody who looks on, or a second model, is not for a gateway.
-_LEFT_OUT = frozenset({"enabled", "summarize", "summary_model", "usage_threshold"})
+# Summaries need a second model, and names a tool that reads them back; a plan must not hold what was said.
+_LEFT_OUT = frozenset({"enabled", "summarize", "summary_model", "usage_threshold", "omitted_names"})
 _PLANNED = frozenset(item.name for item in fields(ContextKeys)) - _LEFT_OUT
 
 

@@ -14,6 +14,7 @@ from typing import Any, Protocol
 
 from rolling_chat.context.plan import SentPrompt
 from rolling_chat.context.report import Fate
+from rolling_chat.message_validation import normalize_role
 from rolling_chat.messages import Json, JsonObject, Message, is_picture
 
 CACHE_MARK = "cache_control"
@@ -52,7 +53,7 @@ class Transcript:
     @property
     def has_system(self) -> bool:
         """Return whether the first message is the system message."""
-        return bool(self.said) and self.said[0].message["role"] == "system"
+        return bool(self.said) and normalize_role(self.said[0].message) == "system"
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,27 @@ Body = dict[str, Any]
 
 KINDS = {"acompletion": lambda messages: {"messages": messages}, "anthropic_messages": anthropic_form}
 DOCUMENT = {"type": "document", "source": {"type": "base64", "data": "QUJD" * 600}, "title": "a.pdf"}
+FIELDS = st.sampled_from(
+    [
+        "role",
+        "content",
+        "type",
+        "text",
+        "tool_calls",
+        "function",
+        "name",
+        "arguments",
+        "id",
+        "tool_call_id",
+        "input",
+        "tool_use_id",
+        "thinking_blocks",
+        "cache_control",
+        "source",
+        "data",
+        "budget_tokens",
+    ]
+)
 WINDOWS = st.sampled_from([600, 1_500, 4_000, 20_000])
 
 
@@ -135,6 +156,23 @@ def test_a_torn_conversation_is_no_fault_of_the_gateway(
     if body["messages"]:
         run(worker, body, kind)
         assert not worker.hooks.counters.requests["failed_open"]
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-2, 2) | st.sampled_from(["", "x", "text", "user", "tool_use"]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(FIELDS, inner, max_size=5),
+    max_leaves=12,
+)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@given(messages=st.lists(st.dictionaries(FIELDS, JSON, max_size=6), min_size=1, max_size=4), more=JSON)
+def test_what_makes_no_sense_is_no_fault_of_the_gateway(kind: str, messages: list[Any], more: Any) -> None:
+    worker = Worker(600)
+    odd = {"system": more, "tools": more, "max_tokens": more, "thinking": more, "response_format": more}
+    for body in ({"messages": messages}, {"messages": messages, **odd}):
+        run(worker, copy.deepcopy(body), kind)
+    assert not worker.hooks.counters.requests["failed_open"]
 
 
 @pytest.mark.parametrize("kind", KINDS)

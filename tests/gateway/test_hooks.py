@@ -234,11 +234,22 @@ async def test_a_refusal_teaches_the_window() -> None:
     assert len(sent["messages"]) < 80
 
 
+async def test_the_usage_of_another_model_teaches_nothing() -> None:
+    worker = Worker(8_000)
+    await worker.send({"messages": chat(5)})
+    before = worker.headers["x-rolling-tokens"]
+    kwargs = {"litellm_call_id": "call-1", "litellm_params": {"metadata": {"model_group": "fallback"}}}
+    await worker.hooks.async_log_success_event(kwargs, {"usage": {"prompt_tokens": 2_000}}, None, None)
+    await worker.send({"messages": chat(5)})
+    assert worker.headers["x-rolling-tokens"] == before
+
+
 @pytest.mark.parametrize(
     ("error", "more"),
     [
         (_refusal(200), {}),  # what a message quoted
         (_refusal(4_000), {"api_base": "http://127.0.0.1:9"}),  # a server of the client's own
+        (_refusal(4_000), {"mock_response": "litellm.ContextWindowExceededError"}),
         (RefusedError(429, "Rate limit: 4000 tokens per minute"), {}),
     ],
 )

@@ -41,3 +41,10 @@ def test_answers_hold_for_a_minute() -> None:
     assert directory.facts("chat").window == 5_000
     now[0] = 61.0
     assert directory.facts("chat").window == 6_000
+
+
+def test_marks_go_only_where_they_are_carried() -> None:
+    assert facts(row("anthropic/claude-sonnet-4-5")).marks
+    assert facts(row("claude-sonnet-4-5")).marks
+    assert not facts(row("openai/claude-sonnet-4-5")).marks
+    assert not facts(row("anthropic/claude-sonnet-4-5"), row("openai/gpt-4o")).marks

@@ -96,9 +96,14 @@ class Worker:
             self.headers = headers or {}
         data = data if changed is None else changed
         if usage:
-            answer = {"usage": {"prompt_tokens": usage}}
-            await self.hooks.async_log_success_event({"litellm_call_id": call_id}, answer, None, None)
+            await self.answer(usage)
         return {name: value for name, value in data.items() if name != "litellm_call_id"}
+
+    async def answer(self, usage: int) -> None:
+        """Let the model answer the newest request, of which it counts `usage` tokens."""
+        kwargs = {"litellm_call_id": f"call-{self._calls}"}
+        answer = {"usage": {"prompt_tokens": usage}}
+        await self.hooks.async_log_success_event(kwargs, answer, None, None)
 
     async def refuse(self, body: Mapping[str, Any], error: Exception, **more: Any) -> None:
         """Let the model refuse a client's request."""

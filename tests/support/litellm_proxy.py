@@ -1,0 +1,142 @@
+"""A real LiteLLM proxy in a virtual environment of its own, and a real Redis, both on loopback."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.support.patience import PATIENCE_SECONDS
+
+ROOT = Path(__file__).parents[2]
+MASTER_KEY = f"sk-{secrets.token_hex(24)}"
+_STARTS_WITHIN = 3 * PATIENCE_SECONDS
+_REQUIREMENTS = ("litellm[proxy]>=1.105.3,<1.106",)
+
+
+def proxy_folder(cache: pytest.Cache) -> Path:
+    """Return the folder with the proxy's programs, made once; skip where it cannot be had.
+
+    `ROLLING_CHAT_PROXY_VENV` names a virtual environment that has the proxy already.
+    """
+    given = os.environ.get("ROLLING_CHAT_PROXY_VENV")
+    venv = Path(given) if given else Path(cache.mkdir("litellm-proxy"))
+    programs = venv / "bin"
+    if (programs / "litellm").exists():
+        return programs
+    subprocess.run([sys.executable, "-m", "venv", str(venv)], check=True)
+    install = [str(programs / "pip"), "install", "-q", *_REQUIREMENTS]
+    made = subprocess.run(install, capture_output=True, text=True, check=False)
+    if made.returncode:
+        pytest.skip(f"litellm[proxy] cannot be installed: {made.stderr.strip().splitlines()[-1]}")
+    return programs
+
+
+@contextlib.contextmanager
+def redis_server(folder: Path) -> Iterator[int]:
+    """Run a Redis that keeps nothing, and yield its port; skip where there is none."""
+    program = shutil.which("redis-server")
+    if program is None:
+        pytest.skip("there is no redis-server (Debian: apt-get install redis-server)")
+    port = free_port()
+    command = [program, "--port", str(port), "--bind", "127.0.0.1", "--save", "", "--dir", str(folder)]
+    with _running(command, folder / "redis.log"):
+        _wait(lambda: _is_open(port), "Redis")
+        yield port
+
+
+class LiteLLMProxy:
+    """One worker of a proxy."""
+
+    def __init__(self, programs: Path, config: dict[str, Any], folder: Path) -> None:
+        self._programs = programs
+        self.port = free_port()
+        self.log = folder / f"proxy-{self.port}.log"
+        self._config = folder / f"config-{self.port}.yaml"
+        general = {**config.get("general_settings", {}), "master_key": MASTER_KEY}
+        self._config.write_text(yaml.safe_dump({**config, "general_settings": general}))
+        self._stack = contextlib.ExitStack()
+
+    @property
+    def address(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def start(self) -> None:
+        """Start, or start again after `kill`."""
+        command = [str(self._programs / "litellm"), "--config", str(self._config)]
+        command += ["--host", "127.0.0.1", "--port", str(self.port)]
+        self._stack.enter_context(_running(command, self.log))
+        _wait(self._is_live, f"the proxy ({self.log})")
+
+    def kill(self) -> None:
+        """Kill it, as a crash would."""
+        self._stack.close()
+
+    def __enter__(self) -> LiteLLMProxy:
+        self.start()
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self.kill()
+
+    def _is_live(self) -> bool:
+        try:
+            with urllib.request.urlopen(f"{self.address}/health/liveliness", timeout=5) as answer:
+                return bool(answer.status == 200)
+        except (urllib.error.URLError, OSError):
+            return False
+
+
+def free_port() -> int:
+    """Return a port of loopback that nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+@contextlib.contextmanager
+def _running(command: list[str], log: Path) -> Iterator[None]:
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(ROOT),
+        "LITELLM_LOCAL_MODEL_COST_MAP": "True",
+        "LITELLM_LOCAL_ANTHROPIC_BETA_HEADERS": "True",
+    }
+    with log.open("ab") as file:
+        process = subprocess.Popen(
+            command, stdout=file, stderr=file, env=environment, start_new_session=True, cwd=log.parent
+        )
+        try:
+            yield
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+
+def _is_open(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+def _wait(is_ready: Any, what: str) -> None:
+    end = time.monotonic() + _STARTS_WITHIN
+    while not is_ready():
+        if time.monotonic() > end:
+            pytest.fail(f"{what} did not start")
+        time.sleep(0.1)
