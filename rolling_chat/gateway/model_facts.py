@@ -12,6 +12,8 @@ from rolling_chat.context.families import family_of
 from rolling_chat.gateway.settings import NAME
 
 _FRESH_SECONDS = 60.0
+# What LiteLLM asks of a Claude that is not in its table: Anthropic's API wants a number.
+_FILLED_IN = 4_096
 _MARKED = frozenset({"anthropic", "bedrock", "vertex_ai", "azure_ai", "openrouter"})
 
 
@@ -20,7 +22,8 @@ class ModelFacts:
     """Hold what is known of the model that a client named.
 
     `name` says by which tokenizer to count, empty where several may answer. `window` and `max_output` are in
-    tokens, `max_output` 0 if unknown. `marks` says that its provider takes marks for its prompt cache;
+    tokens, `max_output` 0 if unknown. `asks` is how long an answer LiteLLM asks for where the client does not
+    say, 0 if it asks for none. `marks` says that its provider takes marks for its prompt cache;
     `tables` are the settings of its deployments.
     """
 
@@ -28,6 +31,7 @@ class ModelFacts:
     window: int
     max_output: int = 0
     marks: bool = False
+    asks: int = 0
     tables: tuple[object, ...] = ()
 
 
@@ -66,6 +70,7 @@ class ModelDirectory:
             smallest.window,
             min((one.max_output for one in every if one.max_output), default=0),
             all(one.marks for one in every),
+            max(one.asks for one in every),
             tuple(table for one in every for table in one.tables),
         )
         self._known[model, team] = now, facts
@@ -79,12 +84,15 @@ class ModelDirectory:
         info = self._info(base)
         window = _size(own.get("max_input_tokens")) or _size(info.get("max_input_tokens"))
         most = _size(own.get("max_output_tokens")) or _size(info.get("max_output_tokens"))
+        filled = (_size(info.get("max_output_tokens")) or _FILLED_IN) if "claude" in name.lower() else 0
+        asks = _size(params.get("max_tokens")) or filled
         table = own.get(NAME)
         return ModelFacts(
             base,
             window or get_context_limit(base),
             most,
             _takes_marks(name),
+            asks,
             () if table is None else (table,),
         )
 

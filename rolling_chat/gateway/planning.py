@@ -98,6 +98,8 @@ def plan_chat(request: ChatRequest, memo: CountMemo) -> PlannedChat:
         previous = request.transcript.said[request.planned - 1].source if request.planned else -1
         changes = request.wire.mark(request.data, changes, previous=previous, ttl=request.settings.cache_ttl)
     name, asked = _asked(request.data)
+    if not asked:
+        name, asked = "max_tokens", request.facts.asks
     most = _room_for_answer(final.report)
     if asked > most:
         return PlannedChat({**changes, name: most}, final.plan, final.report, most)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+_ALWAYS_TELL = frozenset({"anthropic"})  # providers whose every stream brings the usage
+
 
 def counted_prompt(kwargs: Mapping[str, Any], response: object, *, is_anthropic: bool) -> int:
     """Return the tokens of the prompt that the model reported; 0 if it did not report them.
@@ -12,7 +14,8 @@ def counted_prompt(kwargs: Mapping[str, Any], response: object, *, is_anthropic:
     Where a stream brings no usage, LiteLLM counts by itself, with whichever tokenizer it has: that is no
     report. OpenAI's form brings one only where the client asked for it.
     """
-    if kwargs.get("stream") and not is_anthropic and not _asks_for_usage(kwargs):
+    tells = is_anthropic or kwargs.get("custom_llm_provider") in _ALWAYS_TELL
+    if kwargs.get("stream") and not tells and not _asks_for_usage(kwargs):
         return 0
     usage = _get(response, "usage")
     if (prompt := _count(usage, "prompt_tokens")) > 0:

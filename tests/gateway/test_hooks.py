@@ -268,6 +268,14 @@ async def test_an_answer_that_would_leave_no_room_is_shortened() -> None:
     assert sent["max_tokens"] >= 4_000 - 8_000 // 10
 
 
+async def test_an_answer_that_litellm_asks_for_by_itself_is_shortened_too() -> None:
+    worker = Worker(6_000, name="anthropic/claude-sonnet-4-5")
+    assert "max_tokens" not in await worker.send({"messages": chat(1)})
+    sent = await worker.send({"messages": chat(20)})
+    assert 2_000 <= sent["max_tokens"] < 4_096
+    assert sent["max_tokens"] + int(worker.headers["x-rolling-tokens"]) <= 6_000
+
+
 async def test_settings_of_model_team_and_key_come_in_this_order() -> None:
     team = {"rolling_chat": {"max_context_tokens": 5_000}}
     key = Key(team_metadata=team, metadata={"rolling_chat": {"max_context_tokens": 3_000}})
