@@ -22,6 +22,7 @@ from rolling_chat.context import ContextConfig
 from rolling_chat.settings.schema import ANY, RULES, Settings
 from rolling_chat.tools.registry import all_tools
 from rolling_chat.tui.keymap import KEYS, Keymap
+from tests.benchmarks.extras import extras
 from tests.support.servers import AnthropicServer, Call, OpenAIServer, Reply
 
 ROOT = Path(__file__).parents[1]
@@ -95,6 +96,12 @@ def _leaves(table: Mapping[str, Any], prefix: tuple[str, ...] = ()) -> Iterator[
 def _default(path: tuple[str, ...]) -> Any:
     value = functools.reduce(getattr, path, Settings())
     return list(value) if isinstance(value, tuple) else value
+
+
+def test_every_extra_is_named() -> None:
+    table = re.search(r"<!-- extras -->\n(.*?)<!-- end of extras -->", README, re.DOTALL)
+    assert table
+    assert re.findall(r"^\| `([^`]+)`", table.group(1), re.MULTILINE) == extras()
 
 
 def test_the_exit_codes_are_the_programs() -> None:

@@ -114,7 +114,7 @@ class SessionBrowser(PickerScreen[Browsed]):
     @work(exclusive=True)
     async def _preview(self, session_id: str) -> None:
         lines = await asyncio.to_thread(self._shelf.preview, session_id)
-        text = Text("\n").join(Text(one_line(line), no_wrap=True, overflow="ellipsis") for line in lines)
+        text = Text("\n".join(map(one_line, lines)), no_wrap=True, overflow="ellipsis")
         self.query_one("#preview", Static).update(text)
 
     def narrow(self, query: str, *, at: int | None = None) -> None:
