@@ -10,6 +10,8 @@ import asyncio
 import json
 import os
 import random
+import subprocess
+import sys
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -22,6 +24,7 @@ import pytest
 
 from tests.support.gateway import Worker
 from tests.support.litellm_proxy import MASTER_KEY, LiteLLMProxy, proxy_folder, redis_server
+from tests.support.program import program_environment
 from tests.support.servers import AnthropicServer, OpenAIServer, Reply
 from tests.support.servers.script import Fail
 from tests.support.tokenizers import six_tokenizers
@@ -216,3 +219,24 @@ def test_a_client_of_anthropic_keeps_its_signed_thinking(programs: Path, tmp_pat
             client.close()
         assert "goes on as it came" not in proxy.log.read_text()
     assert len(server.requests) == 25
+
+
+def test_the_program_itself_is_a_client(programs: Path, tmp_path: Path) -> None:
+    server = OpenAIServer(lambda _body: Reply("Yes. " * 40), window=9_000)
+    with server.in_thread():
+        model = {"model": "openai/gpt-4o", "api_base": server.api_base, "api_key": "any"}
+        row = {"model_name": "gpt-4o", "litellm_params": model, "model_info": {"max_input_tokens": 9_000}}
+        settings = {"callbacks": ["rolling_chat.gateway.handler"]}
+        with LiteLLMProxy(programs, {"model_list": [row], "litellm_settings": settings}, tmp_path) as proxy:
+            environment = program_environment(tmp_path, OPENAI_API_KEY=MASTER_KEY)
+            for turn in range(10):
+                command = [sys.executable, "-m", "rolling_chat", "-p", f"Question {turn}. " + "word " * 900]
+                command += ["--model", "openai/gpt-4o", "--api-base", f"{proxy.address}/v1"]
+                command += ["--tools", "none", *(["--continue"] if turn else [])]
+                ran = subprocess.run(
+                    command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+                )
+                assert (ran.returncode, ran.stdout.strip()) == (0, ("Yes. " * 40).strip()), ran.stderr
+    last = server.requests[-1].body["messages"]
+    assert len(last) < 20
+    assert "conversation truncated" in json.dumps(last[0])
