@@ -13,7 +13,7 @@ from typing import Any, Final
 from litellm.integrations.custom_logger import CustomLogger
 from typing_extensions import override
 
-from rolling_chat.context import ContextOverflowError, ContextPlan, CountMemo, confirm_count
+from rolling_chat.context import ContextOverflowError, ContextPlan, CountMemo, PromptReport, confirm_count
 from rolling_chat.gateway.anthropic_wire import AnthropicWire
 from rolling_chat.gateway.chat_wire import ChatWire
 from rolling_chat.gateway.counters import Counters
@@ -21,7 +21,7 @@ from rolling_chat.gateway.fingerprints import Recognizer, seed_of
 from rolling_chat.gateway.model_facts import ModelDirectory, ModelFacts
 from rolling_chat.gateway.plan_store import PlanStore, Shared
 from rolling_chat.gateway.planning import ChatRequest, ModelKnowledge, PlannedChat, plan_chat
-from rolling_chat.gateway.refusals import overflow_in, proxy_error, refusal_of
+from rolling_chat.gateway.refusals import lesson_of, overflow_in, proxy_error, refusal_of
 from rolling_chat.gateway.settings import NAME, GatewaySettings, read_settings
 from rolling_chat.gateway.transcripts import Wire
 from rolling_chat.gateway.usage import counted_prompt
@@ -39,8 +39,6 @@ _LARGE = 200_000  # characters: what takes longer to count than other requests s
 # What has a request answered by whomever the client chooses: nothing is learned from that.
 _OWN_ANSWERS = ("api_base", "base_url", "api_key", "user_config", "mock_response", "mock_tool_calls")
 _UNREADABLE = (AttributeError, KeyError, RecursionError, TypeError, ValueError)
-# A refusal that names less than this share of the window speaks of something else.
-_LEAST_LIMIT = 8
 
 
 @dataclass(slots=True)
@@ -52,7 +50,8 @@ class _Open:
     model: str = ""
     plan: ContextPlan | None = None
     shared: Shared | None = None
-    window: int = 0
+    report: PromptReport | None = None
+    answer: int = 0
     is_anthropic: bool = False
     asked: str = ""
 
@@ -69,6 +68,7 @@ class RollingWindow(CustomLogger):
         self._memo = CountMemo()
         self._read: dict[str, GatewaySettings] = {}
         self._open: OrderedDict[str, _Open] = OrderedDict()
+        self._most: OrderedDict[str, int] = OrderedDict()  # what a refused request may take, by its prefix
 
     # -- before a request
 
@@ -114,7 +114,16 @@ class RollingWindow(CustomLogger):
         found = await self._store.find(branch, model, shared)
         known = ModelKnowledge.from_json(found.model)
         request = ChatRequest(
-            data, wire, transcript, branch, facts, settings, known, found.plan, found.length
+            data,
+            wire,
+            transcript,
+            branch,
+            facts,
+            settings,
+            known,
+            found.plan,
+            found.length,
+            self._most.get(branch.prefixes[-1], 0),
         )
         if sum(len(message.text) for message in branch.messages[found.length :]) > _LARGE:
             planned = await asyncio.to_thread(plan_chat, request, self._memo)
@@ -125,7 +134,7 @@ class RollingWindow(CustomLogger):
         teaches = not any(data.get(name) for name in _OWN_ANSWERS)
         entry = _Open(
             _headers(planned) if settings.headers else None,
-            prefix, model, planned.plan if teaches else None, shared, planned.report.window,
+            prefix, model, planned.plan if teaches else None, shared, planned.report, planned.answer,
             wire is _WIRES["anthropic_messages"], str(data.get("model")),
         )  # fmt: skip
         self._count(data, "trimmed" if planned.omitted or planned.shortened else "unchanged", entry)
@@ -187,21 +196,25 @@ class RollingWindow(CustomLogger):
     ) -> None:
         """Learn the window from a refusal that speaks of it."""
         entry = self._open.get(str(kwargs.get("litellm_call_id")))
-        if entry is None or entry.plan is None or _is_fallback(kwargs, entry):
+        if entry is None or entry.plan is None or entry.report is None or _is_fallback(kwargs, entry):
             return
         try:
             overflow = overflow_in(kwargs.get("exception"))
             if overflow is None:
                 return
+            lesson = lesson_of(overflow, entry.report, entry.answer)
             known = ModelKnowledge.from_json(self._store.model(entry.model))
-            limit = overflow.limit or 0
-            if limit and entry.window // _LEAST_LIMIT <= limit < (known.limit or entry.window):
-                known = replace(known, limit=limit)
-                LOG.warning("A refusal says that the window of %s is %d tokens.", entry.model, limit)
             known = replace(known, measurements=known.measurements.tried())
+            if lesson.limit:
+                known = replace(known, limit=min(lesson.limit, known.limit or lesson.limit))
+                LOG.warning("A refusal says that %s takes %d tokens.", entry.model, lesson.limit)
             await self._store.keep_model(entry.model, known.to_json(), entry.shared)
-            if overflow.prompt:
-                await self._learn_count(entry, entry.plan, overflow.prompt)
+            if lesson.counted:
+                await self._learn_count(entry, entry.plan, lesson.counted)
+            if lesson.most:
+                self._most[entry.prefix] = lesson.most
+                while len(self._most) > _MOST_OPEN:
+                    self._most.popitem(last=False)
         except Exception:
             LOG.exception("A refusal was not understood.")
 

@@ -61,6 +61,7 @@ class ChatRequest:
     known: ModelKnowledge
     plan: ContextPlan | None = None
     planned: int = 0  # how many messages the plan was made for
+    most: int = 0  # tokens that it may take, after a refusal that named no number; 0 for no such limit
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +71,7 @@ class PlannedChat:
     changes: Mapping[str, Any]
     plan: ContextPlan
     report: PromptReport
+    answer: int = 0  # how long an answer the model is asked for, 0 if nobody says
     max_tokens: int = 0  # what the answer was limited to, 0 if it was not
 
     @property
@@ -102,8 +104,8 @@ def plan_chat(request: ChatRequest, memo: CountMemo) -> PlannedChat:
         name, asked = "max_tokens", request.facts.asks
     most = _room_for_answer(final.report)
     if asked > most:
-        return PlannedChat({**changes, name: most}, final.plan, final.report, most)
-    return PlannedChat(changes, final.plan, final.report)
+        return PlannedChat({**changes, name: most}, final.plan, final.report, most, most)
+    return PlannedChat(changes, final.plan, final.report, asked)
 
 
 def _build(request: ChatRequest, config: ContextConfig, memo: CountMemo) -> FinalPrompt:
@@ -141,6 +143,8 @@ def _config(request: ChatRequest) -> ContextConfig:
         # the planner reserves a third at most: of what was asked for beyond that half the window is kept
         answer = min(asked, max(window // 2, thought + _MIN_ANSWER))
         limit = max(1, window - int(window * margin) - answer)
+    if request.most:
+        limit = min(limit or request.most, request.most)
     return replace(
         config,
         enabled=request.transcript.readable,

@@ -2,11 +2,28 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
-from rolling_chat.context import ContextOverflowError
+from rolling_chat.context import ContextOverflowError, PromptReport
 from rolling_chat.providers.overflow_errors import Overflow, find_overflow, is_throttling, read_body
+
+# A window that is said to be less than this share of the one that was planned for is some other number.
+_LEAST_SHARE = 1 / 8
+# What a provider counts of a prompt, as a share of our estimate; beyond it is some other number.
+_MIN_RATIO, _MAX_RATIO = 0.3, 6.0
+_NEXT_SHARE = 0.75  # what the same request is planned for when nobody says how much would fit
+
+
+class Lesson(NamedTuple):
+    """What a refusal teaches: the window, the size of the prompt as it was counted, or only how much the same
+    request may take when it comes again; in tokens, 0 for nothing."""
+
+    limit: int = 0
+    counted: int = 0
+    most: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,3 +70,22 @@ def overflow_in(error: object) -> Overflow | None:
     if is_throttling(body, status):
         return None
     return find_overflow(body, status)
+
+
+def lesson_of(overflow: Overflow, report: PromptReport, answer: int) -> Lesson:
+    """Return what a refusal of a prompt with room for `answer` tokens teaches.
+
+    Numbers that contradict the request are not believed: a provider's error may quote what a client wrote.
+    """
+    nothing = Lesson(most=max(1, int(report.bound * _NEXT_SHARE)))
+    limit, requested = overflow.limit, overflow.requested
+    if limit is None or limit < report.window * _LEAST_SHARE:
+        return nothing
+    if requested is None:
+        return Lesson(limit) if report.unproven or limit < report.bound + answer else nothing
+    parts = [requested, requested - answer] if 0 < answer < requested else [requested]
+    estimate = max(1, report.token_count)
+    counted = overflow.prompt or min(parts, key=lambda count: abs(math.log(count / estimate)))
+    if requested <= limit or not _MIN_RATIO <= counted / estimate <= _MAX_RATIO:
+        return nothing
+    return Lesson(limit, counted)

@@ -79,8 +79,15 @@ def _plain(message: dict[str, Any]) -> dict[str, Any]:
     content = message.get("content")
     if not isinstance(content, list):
         return message
-    blocks = [block.get("text") or json.dumps(block) for block in content if block.get("type") != "document"]
-    return {**message, "content": "\n".join(blocks)}
+    return {**message, "content": "\n".join(map(_text, content))}
+
+
+def _text(block: dict[str, Any]) -> str:
+    """A block as text; a file counts for its pages, which nobody knows here."""
+    inner = block.get("content")
+    if isinstance(inner, list):
+        block = {**block, "content": [_text(part) for part in inner]}
+    return "" if block.get("type") == "document" else block.get("text") or json.dumps(block)
 
 
 def run(worker: Worker, body: Body, kind: str) -> Body | None:

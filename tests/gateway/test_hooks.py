@@ -244,10 +244,23 @@ async def test_the_usage_of_another_model_teaches_nothing() -> None:
     assert worker.headers["x-rolling-tokens"] == before
 
 
+async def test_a_refusal_without_numbers_makes_the_same_request_smaller_and_no_other() -> None:
+    worker = Worker(8_000)
+    await worker.refuse({"messages": chat(40)}, RefusedError(400, "Input is too long for requested model."))
+    first = int(worker.headers["x-rolling-tokens"])
+    await worker.send({"messages": chat(40)})
+    assert int(worker.headers["x-rolling-tokens"]) <= 0.8 * first
+    await worker.send({"messages": chat(39)})
+    assert worker.headers["x-rolling-window"] == "8000"
+    assert int(worker.headers["x-rolling-tokens"]) > 0.8 * first
+
+
 @pytest.mark.parametrize(
     ("error", "more"),
     [
         (_refusal(200), {}),  # what a message quoted
+        (_refusal(9_500), {}),  # less than what is said to be too much
+        (RefusedError(400, "maximum context length is 7000 tokens"), {"messages": chat(3)}),
         (_refusal(4_000), {"api_base": "http://127.0.0.1:9"}),  # a server of the client's own
         (_refusal(4_000), {"mock_response": "litellm.ContextWindowExceededError"}),
         (RefusedError(429, "Rate limit: 4000 tokens per minute"), {}),
