@@ -18,6 +18,8 @@ from tests.support.acp_client import Connected
 from tests.support.patience import PATIENCE_SECONDS
 from tests.support.servers import Call, Hang, OpenAIServer, Reply
 
+# in a sandbox the numbers of processes would be its own
+_FREELY = ("agent.approvals=all", "agent.sandbox=off")
 _FIRST = Call("run_command", '{"command": "echo $$ > first; sleep 1000", "background": true}')
 _SLEEP = Call("run_command", '{"command": "sleep 1000 & echo $! > pid; echo under way; sleep 1000"}')
 _SLEEP_AFTER_FIRST = Call(
@@ -30,7 +32,7 @@ async def test_a_canceled_turn_stops_and_is_no_error(
     start_process: Start, server: OpenAIServer, folder: Path
 ) -> None:
     server.then(Hang(Reply("begun")), Reply(calls=(_SLEEP,)), Reply("and on"))
-    async with start_process("agent.approvals=all") as client:
+    async with start_process(*_FREELY) as client:
         session = await client.new(folder)
         async with _prompted(client, session) as prompt:
             await client.editor.until(lambda: client.editor.text() == "begun")
@@ -74,7 +76,7 @@ async def test_a_client_that_goes_away_leaves_the_session_saved_and_nothing_runn
     how: str, start_process: Start, server: OpenAIServer, folder: Path
 ) -> None:
     server.then(Reply("I begin.", calls=(_FIRST, _SLEEP_AFTER_FIRST)))
-    async with start_process("agent.approvals=all") as client:
+    async with start_process(*_FREELY) as client:
         session = await client.new(folder)
         async with _prompted(client, session):
             await _under_way(client)

@@ -14,6 +14,7 @@ from tests.benchmarks.oneshot import command_lines
 _RUN_UNTIL_STOPPED = {
     "rolling_chat.cli.acp:run_acp",
     "rolling_chat.cli.interactive:run_chat",
+    "rolling_chat.cli.mcp:log_in",
     "rolling_chat.cli.serve:run_serve",
 }
 
