@@ -29,14 +29,17 @@ class Branch:
     prefixes: tuple[str, ...]
 
     def ends(self) -> list[int]:
-        """Return the lengths at which a request may have ended, the longest first: no answer is the last."""
-        messages = self.messages
-        return [
+        """Return the lengths at which a request may have ended, the longest first.
+
+        None ends with an answer, or among the results of one.
+        """
+        roles = [message.role for message in self.messages]
+        before = (
             length
-            for length in range(len(messages), 0, -1)
-            if length == len(messages)
-            or (messages[length].role == "assistant" and messages[length - 1].role != "system")
-        ]
+            for length in range(len(roles) - 1, 0, -1)
+            if roles[length - 1] in {"user", "tool"} and roles[length] != "tool"
+        )
+        return [len(roles), *before] if roles else []
 
 
 class Recognizer:

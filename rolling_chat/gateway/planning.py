@@ -180,7 +180,7 @@ def _room_for_answer(report: PromptReport) -> int:
 
 def _tools(data: Mapping[str, Any]) -> Sequence[JsonObject]:
     """Everything beside the messages that a model reads: tools, and the schema of its answer."""
-    tools = [tool for name in ("tools", "functions") for tool in data.get(name) or ()]
+    tools = [tool for name in ("tools", "functions") for tool in _list(data.get(name))]
     schema = data.get("response_format")
     return [one for one in (*tools, schema) if isinstance(one, Mapping)]
 

@@ -65,6 +65,16 @@ async def test_a_fork_and_an_edit_get_plans_of_their_own() -> None:
     assert await worker.send({"messages": messages}) == sent
 
 
+async def test_a_user_who_interrupts_the_tools_keeps_the_plan() -> None:
+    worker = Worker(1_500)
+    messages = [SYSTEM, user("Go.")]
+    for number in range(8):
+        messages += [assistant("", (f"c{number}", "read")), tool(f"c{number}", "word " * 150)]
+    before = (await worker.send({"messages": messages}))["messages"]
+    after = (await worker.send({"messages": [*messages, user("Stop.")]}))["messages"]
+    assert after[: len(before)] == before
+
+
 async def test_another_system_text_and_moving_marks_keep_the_plan() -> None:
     worker = Worker(4_000)
     messages = chat(40)

@@ -6,7 +6,7 @@ from rolling_chat.context import ContextConfig, build_final_prompt
 from rolling_chat.gateway.fingerprints import Branch, Recognizer
 from rolling_chat.gateway.plan_store import PlanStore
 from rolling_chat.gateway.transcripts import Said, Transcript
-from tests.support.conversations import assistant, user
+from tests.support.conversations import assistant, tool, user
 from tests.support.gateway import SharedMemory
 
 
@@ -59,3 +59,10 @@ def test_equal_messages_are_one_object_and_few_are_held() -> None:
     assert one.prefixes == other.prefixes
     assert recognizer.branch(Transcript(said.said[-1:]), "").messages[0] is other.messages[-1]
     assert recognizer._size <= 2_000
+
+
+def test_a_request_may_have_ended_before_any_answer_and_before_more_of_the_user() -> None:
+    messages = [user("Go."), assistant("", ("c1", "f"), ("c2", "f")), tool("c1", "x"), tool("c2", "x")]
+    said = [*messages, user("Stop."), assistant("Yes."), user("Go on.")]
+    one = Recognizer().branch(Transcript(tuple(Said(message, at) for at, message in enumerate(said))), "")
+    assert one.ends() == [7, 5, 4, 1]
