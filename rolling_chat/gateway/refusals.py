@@ -53,7 +53,7 @@ def proxy_error(refusal: Refusal, headers: Mapping[str, str]) -> Exception:
     """Return the exception that the proxy answers with status 400 in the shape of the wire."""
     from litellm.proxy._types import ProxyException  # noqa: PLC0415 - slow, and needed for refusals only
 
-    class OverflowRefusedError(ProxyException):  # type: ignore[misc, unused-ignore]
+    class OverflowRefusedError(ProxyException):
         """LiteLLM's answer, with OpenAI's code instead of the status."""
 
         def to_dict(self) -> dict[str, str | dict[str, object] | None]:

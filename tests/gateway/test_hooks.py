@@ -152,7 +152,7 @@ async def test_without_redis_each_worker_plans_by_itself(caplog: pytest.LogCaptu
 
 
 @pytest.mark.parametrize("value", ["nonsense", {"version": 3}, {"version": 3, "omitted": 7}, [1], 5])
-async def test_a_plan_that_nobody_can_read_is_none(value: Any) -> None:
+async def test_a_plan_that_nobody_can_read_is_none(value: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     shared = SharedMemory()
     await Worker(4_000, shared=shared).send({"messages": chat(60)})
     expected = await Worker(4_000).send({"messages": chat(60)})
@@ -160,7 +160,7 @@ async def test_a_plan_that_nobody_can_read_is_none(value: Any) -> None:
     async def always(key_list: list[str]) -> dict[str, Any]:
         return dict.fromkeys(key_list, value)
 
-    shared.async_batch_get_cache = always  # type: ignore[method-assign]
+    monkeypatch.setattr(shared, "async_batch_get_cache", always)
     worker = Worker(4_000, shared=shared)
     assert await worker.send({"messages": chat(60)}) == expected
     assert not worker.hooks.counters.requests["failed_open"]
