@@ -29,15 +29,20 @@ _SESSIONS, _MESSAGES = 20, 30
 _QUESTION = "What is a context window?"
 _ANSWER = "The tokens that a model takes in one request. " * 20
 FRESH = "FRESH"
+_CODES = {"logout": 2}  # no key is stored
 _BARE, _HTTPX, _LLM = "python -c pass", "import httpx", "llm, OpenAI wire"
 
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A command line, and what its environment has beside the usual; `FRESH` is a session made for it."""
+    """A command line, and what its environment has beside the usual; `FRESH` is a session made for it.
+
+    `code` is the exit code that it ends with.
+    """
 
     argv: Sequence[str]
     environ: Mapping[str, str] = field(default_factory=dict)
+    code: int = 0
 
 
 @dataclass(slots=True)
@@ -73,7 +78,7 @@ def run() -> Iterator[str]:
             _BARE: Command([sys.executable, "-c", "pass"]),
             _HTTPX: Command([sys.executable, "-c", "import httpx"]),
             **{
-                name: Command([sys.executable, "-m", "rolling_chat", *line], environ)
+                name: Command([sys.executable, "-m", "rolling_chat", *line], environ, _CODES.get(name, 0))
                 for name, line in lines.items()
             },
         }
@@ -160,7 +165,7 @@ def _time(place: Desk, command: Command, into: Runs, arrived: list[float]) -> No
         _, status, used = os.wait4(child.pid, 0)
         ended = time.perf_counter()
     child.returncode = os.waitstatus_to_exitcode(status)
-    if child.returncode or not _is_plausible(command, output):
+    if child.returncode != command.code or not _is_plausible(command, output):
         shown = output.read_text(errors="replace")[-500:]
         raise RuntimeError(f"{' '.join(command.argv)} exited with {child.returncode}: {shown}")
     into.wall.append(1_000 * (ended - began))
