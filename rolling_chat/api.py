@@ -42,7 +42,7 @@ from rolling_chat.providers.addresses import PROVIDERS_OWN
 from rolling_chat.providers.model_ref import ModelRef
 from rolling_chat.providers.served import served_model
 from rolling_chat.providers.stored_keys import StoredKeys
-from rolling_chat.sessions.store import SessionStore
+from rolling_chat.sessions.opening import open_store
 from rolling_chat.settings.load import COMMAND_LINE, load_settings
 from rolling_chat.settings.paths import find_paths
 from rolling_chat.settings.trust import FolderTrust
@@ -204,7 +204,7 @@ def saved_sessions(
     """Return the saved sessions of a folder, or of all, newest first. Raises ChatError."""
     paths = find_paths(dict(os.environ) if environ is None else environ)
     with in_words():
-        store = SessionStore.open(paths.database)
+        store = open_store(paths.database)
         try:
             return store.sessions(str(Path(folder).resolve()) if folder is not None else None)
         finally:

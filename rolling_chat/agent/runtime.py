@@ -14,6 +14,7 @@ from rolling_chat.agent.telemetry import Telemetry, is_installed
 from rolling_chat.providers.model_provider import ModelProvider
 from rolling_chat.providers.protocol import Provider
 from rolling_chat.providers.retries import RetryPolicy
+from rolling_chat.sessions.opening import open_store
 from rolling_chat.sessions.store import SessionStore
 from rolling_chat.settings.catalog import ModelCatalog, load_catalog
 from rolling_chat.settings.mcp_servers import McpServerConfigs, read_mcp_servers
@@ -112,7 +113,7 @@ class Runtime:
             settings=settings,
             paths=paths,
             catalog=catalog,
-            store=SessionStore.open(paths.database if save else None),
+            store=open_store(paths.database if save else None),
             provider=ModelProvider(
                 environ=environ,
                 catalog=catalog,

@@ -20,8 +20,8 @@ from rolling_chat.programs import find_program
 from rolling_chat.providers.addresses import address_in, is_near, who_counts, without_credentials
 from rolling_chat.providers.discovery import choose_model
 from rolling_chat.providers.stored_keys import StoredKeys
+from rolling_chat.sessions.opening import open_store
 from rolling_chat.sessions.records import StoreError
-from rolling_chat.sessions.store import SessionStore
 from rolling_chat.settings.catalog import load_catalog
 from rolling_chat.settings.catalog_files import newest_catalog
 from rolling_chat.settings.load import Faults
@@ -198,7 +198,7 @@ def _learned(model: str, settings: Settings, paths: Paths) -> Knowledge:
     if not paths.database.exists():
         return Knowledge()
     try:
-        store = SessionStore.open(paths.database)
+        store = open_store(paths.database)
         known = knowledge_of(model, without_credentials(_address_of(model, settings)), store)
         store.close()
     except StoreError:
@@ -211,7 +211,7 @@ def _sessions(paths: Paths) -> Iterator[Fact]:
         yield "sessions", f"{paths.database} (none yet)", True
         return
     try:
-        store = SessionStore.open(paths.database)
+        store = open_store(paths.database)
         try:
             count = len(store.sessions())
         finally:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from rolling_chat.agent.request.rebuild import RebuiltRequest, rebuild_request
 from rolling_chat.cli.exits import Exit, Failure
 from rolling_chat.cli.options import Options
-from rolling_chat.cli.stored import open_store
+from rolling_chat.cli.stored import open_saved
 from rolling_chat.context.report import PromptReport, Row
 from rolling_chat.figures import plural
 from rolling_chat.messages import Json
@@ -48,7 +48,7 @@ def run_inspect(options: Options, paths: Paths) -> int:
     """
     if not paths.database.exists():
         raise Failure("no request was sent yet: start with rolling-chat", Exit.USAGE)
-    store = open_store(paths)
+    store = open_saved(paths)
     try:
         found = _find(store, options.request)
         if isinstance(found, RequestRecord):

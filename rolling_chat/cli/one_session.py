@@ -9,7 +9,7 @@ from rolling_chat.agent.attachments import delete_attachments
 from rolling_chat.cli.exits import Exit, Failure
 from rolling_chat.cli.options import Options
 from rolling_chat.cli.saved_sessions import when
-from rolling_chat.cli.stored import open_store
+from rolling_chat.cli.stored import open_saved
 from rolling_chat.providers.addresses import place_of
 from rolling_chat.redaction import secrets_in
 from rolling_chat.sessions.export import export
@@ -21,7 +21,7 @@ from rolling_chat.text import one_line
 
 def show_session(options: Options, paths: Paths) -> int:
     """Print the facts of one saved session: title, folder, model, dates, usage."""
-    store = open_store(paths)
+    store = open_saved(paths)
     info = _find(store, options.session)
     tasks, used = store.tasks(info.id), store.usage(info.id)
     requests = sum(len(store.requests(one.id)) for one in (info, *tasks))
@@ -51,7 +51,7 @@ def show_session(options: Options, paths: Paths) -> int:
 
 def export_session(options: Options, paths: Paths) -> int:
     """Write one session's whole branch to stdout."""
-    store = open_store(paths)
+    store = open_saved(paths)
     info = _find(store, options.session)
     try:
         branch, summary = store.branch(info.id), store.summary(info.id)
@@ -64,7 +64,7 @@ def export_session(options: Options, paths: Paths) -> int:
 
 def delete_session(options: Options, paths: Paths) -> int:
     """Delete one session for good, after the user has confirmed it."""
-    store = open_store(paths)
+    store = open_saved(paths)
     info = _find(store, options.session)
     if not options.yes and not _confirmed(info):
         return Exit.FAILED

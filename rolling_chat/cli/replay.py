@@ -18,7 +18,7 @@ from rolling_chat.cli.configured import settings_of
 from rolling_chat.cli.exits import Exit, Failure
 from rolling_chat.cli.options import Options
 from rolling_chat.cli.picture_file import picture_file, write_picture
-from rolling_chat.cli.stored import open_store
+from rolling_chat.cli.stored import open_saved
 from rolling_chat.context import ContextConfig, ContextPlan, CountMemo
 from rolling_chat.context.budget import history_cap
 from rolling_chat.figures import plural
@@ -200,7 +200,7 @@ def _open(options: Options, paths: Paths, settings: Settings, counts: SessionCou
         return _Opened(model, read_transcripts(file))
     if not _SESSION_ID.fullmatch(options.file) or not paths.database.exists():
         raise Failure(f"there is no file {one_line(options.file)}", Exit.USAGE)
-    store = open_store(paths)
+    store = open_saved(paths)
     try:
         info = store.session(options.file)
         model = model or info.model

@@ -8,7 +8,7 @@ from rolling_chat.agent.importing import Imported, import_transcript
 from rolling_chat.cli.configured import here, settings_of
 from rolling_chat.cli.exits import Exit, Failure
 from rolling_chat.cli.options import Options
-from rolling_chat.cli.stored import open_store
+from rolling_chat.cli.stored import open_saved
 from rolling_chat.replay import TranscriptError, read_transcripts
 from rolling_chat.sessions.records import StoreError
 from rolling_chat.settings.paths import Paths
@@ -19,7 +19,7 @@ def import_sessions(options: Options, paths: Paths) -> int:
     """Import each conversation of a file as a session; keep those before a broken line."""
     file, folder = Path(options.file), str(here())
     rolling = settings_of(options, paths).context.enabled
-    store = open_store(paths)
+    store = open_saved(paths)
     done: list[Imported] = []
     try:
         for transcript in read_transcripts(file):

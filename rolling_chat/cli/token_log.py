@@ -11,7 +11,7 @@ from rolling_chat.agent.token_log import Accuracy, Counted, TokenLog, by_content
 from rolling_chat.cli.exits import Exit, Failure
 from rolling_chat.cli.options import Options
 from rolling_chat.cli.picture_file import picture_file, write_picture
-from rolling_chat.cli.stored import open_store
+from rolling_chat.cli.stored import open_saved
 from rolling_chat.cli.token_log_picture import draw_token_log, share
 from rolling_chat.figures import plural
 from rolling_chat.messages import Json
@@ -49,7 +49,7 @@ def run_token_log(options: Options, paths: Paths) -> int:
 def _read(paths: Paths) -> TokenLog:
     if not paths.database.exists():
         return TokenLog()
-    store = open_store(paths)
+    store = open_saved(paths)
     try:
         return read_token_log(store)
     except StoreError as error:

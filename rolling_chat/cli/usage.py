@@ -9,7 +9,7 @@ from dataclasses import asdict
 from rolling_chat import figures
 from rolling_chat.cli.exits import Exit, Failure
 from rolling_chat.cli.options import Options
-from rolling_chat.cli.stored import open_store
+from rolling_chat.cli.stored import open_saved
 from rolling_chat.sessions.records import StoreError, UsageRow
 from rolling_chat.settings.paths import Paths
 from rolling_chat.text import one_line
@@ -19,7 +19,7 @@ _HEAD = ("", "requests", "input", "from cache", "into cache", "output", "summari
 
 def run_usage(options: Options, paths: Paths) -> int:
     """Print a table, or JSON, with a row for each day, model or folder. Raises Failure."""
-    store = open_store(paths)
+    store = open_saved(paths)
     try:
         rows = store.usage_rows(options.by)
     except StoreError as error:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import sqlite3
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from rolling_chat.message_lines import piece_lines
 from rolling_chat.messages import Message
@@ -17,29 +17,39 @@ _MAX_COUNTED = 20_000  # messages that a word is counted in: one that more have 
 _AROUND = 2  # messages before and after one that count for it
 
 
-def in_order(
-    connection: sqlite3.Connection, rows: Sequence[sqlite3.Row], words: str, read: Callable[[int], str]
-) -> list[sqlite3.Row]:
-    """Return the rows with those first that answer best; those that cannot be weighed stay behind them.
+class Lookup(Protocol):
+    """What the order needs of the store, of messages by their numbers: a later one has a higher number."""
 
-    `read` returns the text of a message by its number.
+    def text(self, number: int) -> str:
+        """Return the text of a message."""
+
+    def holders(self, stem: str, most: int) -> int:
+        """Count the messages of all sessions with a word that begins so, up to `most`."""
+
+    def above(self, number: int) -> int | None:
+        """Return the message above one in the tree; None for the first."""
+
+
+def in_order(roles: Mapping[int, str], words: str, lookup: Lookup) -> list[int]:
+    """Return the numbers of messages with those first that answer best; `roles` are the found messages'.
+
+    Those that cannot be weighed stay behind the others, in the order of `roles`.
     """
     query = Query.of(words)
-    by_number = {row["number"]: row for row in rows}
-    if len(by_number) < 2 or not query.stems:
-        return list(by_number.values())
-    texts = {number: read(number)[:_MAX_READ] for number in by_number}
+    if len(roles) < 2 or not query.stems:
+        return list(roles)
+    texts = {number: lookup.text(number)[:_MAX_READ] for number in roles}
     every = {number: _held(query.stems, text) for number, text in texts.items()}
     held = {number: one for number, one in every.items() if one.counts}
-    newest = max(by_number)
+    newest = max(roles)
     statistics = Statistics(
-        {stem: max(1, _holders(connection, stem)) for stem in query.stems},
+        {stem: max(1, lookup.holders(stem, _MAX_COUNTED)) for stem in query.stems},
         newest,
         sum(one.words for one in every.values()) / len(every),
     )
-    messages = _Found(texts, by_number, _neighbors(connection, by_number), newest)
+    messages = _Found(texts, roles, _neighbors(lookup, roles), newest)
     ranked = Ranking(candidates=2 * len(held)).rank(query, held, statistics, messages)
-    return [by_number[number] for number in dict.fromkeys([one.index for one in ranked] + list(by_number))]
+    return list(dict.fromkeys([one.index for one in ranked] + list(roles)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +57,7 @@ class _Found:
     """The messages that were found, by their numbers (`search_ranking.Messages`)."""
 
     texts: Mapping[int, str]
-    rows: Mapping[int, sqlite3.Row]
+    roles: Mapping[int, str]
     neighbors: Mapping[tuple[int, int], int]
     newest: int
 
@@ -62,7 +72,7 @@ class _Found:
         return self.neighbors.get((index, -1))
 
     def is_prose(self, index: int) -> bool:
-        return bool(self.rows[index]["role"] != "tool")
+        return self.roles[index] != "tool"
 
     def neighbor(self, index: int, distance: int) -> int | None:
         return self.neighbors.get((index, distance))
@@ -78,21 +88,13 @@ def _held(stems: Iterable[str], text: str) -> Held:
     return Held(having, len(words))
 
 
-def _holders(connection: sqlite3.Connection, stem: str) -> int:
-    """Count the messages of all sessions with a word that begins so, up to _MAX_COUNTED."""
-    statement = "SELECT count(*) FROM (SELECT 1 FROM message_text WHERE message_text MATCH ? LIMIT ?)"
-    (count,) = connection.execute(statement, (f'"{stem}"*', _MAX_COUNTED)).fetchone()
-    return int(count)
-
-
-def _neighbors(connection: sqlite3.Connection, numbers: Iterable[int]) -> dict[tuple[int, int], int]:
+def _neighbors(lookup: Lookup, numbers: Iterable[int]) -> dict[tuple[int, int], int]:
     """Return the messages above the given ones in the tree, and below those, by distance."""
     found: dict[tuple[int, int], int] = {}
     for number in numbers:
         above: int | None = number
         for distance in range(1, _AROUND + 1):
-            row = connection.execute("SELECT parent FROM message WHERE number = ?", (above,)).fetchone()
-            above = row[0] if row else None
+            above = None if above is None else lookup.above(above)
             if above is None:
                 break
             found[number, -distance] = above

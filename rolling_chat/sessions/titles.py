@@ -64,6 +64,16 @@ def says_something(line: str) -> bool:
     return any(word not in _GREETINGS for word in words)
 
 
+def better_title(before: str, text: str, *, begins: bool) -> str:
+    """Return the title that a user's message gives its session; empty where it keeps the one `before`.
+
+    What begins the branch titles it, also anew; what comes later only where that was a greeting.
+    """
+    title = title_of(text)
+    is_better = begins or not before or (says_something(title) and not says_something(before))
+    return title if is_better else ""
+
+
 def _cut(line: str) -> str:
     """Return at most TITLE_CHARACTERS, cut after a word where one ends near."""
     if len(line) <= TITLE_CHARACTERS:

@@ -11,8 +11,9 @@ import pytest
 from rolling_chat.agent import Chat, ChatError, Runtime
 from rolling_chat.events import Outcome
 from rolling_chat.messages import Ending, MadeBy, Message
+from rolling_chat.sessions.opening import open_store
 from rolling_chat.sessions.records import StoreDamaged, Stretch
-from rolling_chat.sessions.store import SessionStore
+from rolling_chat.sessions.sqlite.store import SqliteStore
 from tests.support.agent import (
     MODEL,
     Opened,
@@ -271,8 +272,8 @@ async def test_a_store_that_fails_ends_the_turn_in_one_line(
         raise StoreError("The disk is full.")
 
     with monkeypatch.context() as patch:
-        patch.setattr(SessionStore, "grow_reply", full)
-        patch.setattr(SessionStore, "seal_reply", full)
+        patch.setattr(SqliteStore, "grow_reply", full)
+        patch.setattr(SqliteStore, "seal_reply", full)
         ended = (await collect(chat.send("go")))[-1]
     assert (ended.outcome, ended.error) == (Outcome.FAILED, "The disk is full.")
     assert not chat.busy
@@ -283,7 +284,7 @@ async def test_a_store_that_fails_ends_the_turn_in_one_line(
 
 async def test_without_saving_there_is_no_command_to_come_back(tmp_path: Path) -> None:
     runtime = make_runtime(tmp_path, ScriptedProvider(says("one")))
-    chat = Chat.open(replace(runtime, store=SessionStore.open(None), save=False))
+    chat = Chat.open(replace(runtime, store=open_store(None), save=False))
     await collect(chat.send("hi"))
     assert chat.session.resume_command == ""
     runtime.store.close()

@@ -13,7 +13,7 @@ from rolling_chat.agent import conversation
 from rolling_chat.events import Outcome, ReplyEnded
 from rolling_chat.messages import Ending, Message
 from rolling_chat.sessions.records import StoreError
-from rolling_chat.sessions.store import SessionStore
+from rolling_chat.sessions.sqlite.store import SqliteStore
 from tests.support.agent import Opened, assert_well_formed, call, calls, collect, of_kind, says
 from tests.support.patience import PATIENCE_SECONDS
 
@@ -31,7 +31,7 @@ class SlowDisk:
     def __init__(self) -> None:
         self.asked, self.go = asyncio.Event(), threading.Event()
         self._loop = asyncio.get_running_loop()
-        self._seal = SessionStore.seal_reply
+        self._seal = SqliteStore.seal_reply
 
     def bind(self) -> Callable[..., Message]:
         """What stands in for the store's method."""
@@ -47,7 +47,7 @@ class SlowDisk:
 @pytest.fixture
 async def slow(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[SlowDisk]:
     disk = SlowDisk()
-    monkeypatch.setattr(SessionStore, "seal_reply", disk.bind())
+    monkeypatch.setattr(SqliteStore, "seal_reply", disk.bind())
     yield disk
     disk.go.set()
 
@@ -95,7 +95,7 @@ async def test_a_store_that_fails_meanwhile_ends_the_turn_in_one_line(
     opened: Opened, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     chat, runtime, _ = opened(says(ANSWER), says("And on."))
-    seal, refused = SessionStore.seal_reply, []
+    seal, refused = SqliteStore.seal_reply, []
 
     def full_once(*given: Any) -> Message:
         if not refused:
@@ -103,7 +103,7 @@ async def test_a_store_that_fails_meanwhile_ends_the_turn_in_one_line(
             raise StoreError("The disk is full.")
         return seal(*given)
 
-    monkeypatch.setattr(SessionStore, "seal_reply", full_once)
+    monkeypatch.setattr(SqliteStore, "seal_reply", full_once)
     ended = (await collect(chat.send("go")))[-1]
     assert (ended.outcome, ended.error) == (Outcome.FAILED, "The disk is full.")
     assert (chat.session.messages[-1].text, chat.session.messages[-1].ending) == (ANSWER, Ending.FAILED)

@@ -13,7 +13,7 @@ import pytest_asyncio
 from rolling_chat.agent import Chat, Runtime
 from rolling_chat.events import Outcome, PromptPlanned, TurnEnded
 from rolling_chat.providers.model_provider import ModelProvider
-from rolling_chat.sessions.store import SessionStore
+from rolling_chat.sessions.opening import open_store
 from rolling_chat.settings.catalog import load_catalog
 from rolling_chat.settings.paths import find_paths
 from rolling_chat.settings.schema import ContextSettings, ModelSettings, Settings
@@ -51,7 +51,7 @@ async def open_chat(tmp_path: Path, server: LlamaServer) -> AsyncIterator[OpenCh
             ),
             paths=paths,
             catalog=catalog,
-            store=SessionStore.open(paths.database),
+            store=open_store(paths.database),
             provider=ModelProvider(environ=environ, catalog=catalog),
             folder=tmp_path / "work",
             environ=environ,

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from rolling_chat.agent import ChatError
 from rolling_chat.agent.file_undo import keep_edit
-from rolling_chat.sessions import kept_files
+from rolling_chat.sessions.sqlite import kept_files
 from rolling_chat.tools import ToolContext
 from rolling_chat.tools.edit_file import EditFile
 from tests.support.edits import NAMES, EditingDesk, call_of

@@ -11,6 +11,7 @@ import pytest
 from rolling_chat.agent.importing import Imported, import_transcript
 from rolling_chat.events import Outcome
 from rolling_chat.replay import read_transcripts
+from rolling_chat.sessions.opening import open_store
 from rolling_chat.sessions.records import StoreError
 from rolling_chat.sessions.store import SessionStore
 from tests.support.agent import Opened, collect, says
@@ -65,7 +66,7 @@ async def test_what_no_model_would_take_is_kept_and_the_session_goes_on(
 
 
 def test_the_same_conversation_is_imported_once(tmp_path: Path) -> None:
-    store = SessionStore.open(None)
+    store = open_store(None)
     first = imported(store, tmp_path, WILD)
     again = imported(store, tmp_path, WILD)
     assert (again.is_new, again.info.id) == (False, first.info.id)
@@ -74,7 +75,7 @@ def test_the_same_conversation_is_imported_once(tmp_path: Path) -> None:
 
 
 def test_titles_are_given_or_found(tmp_path: Path) -> None:
-    store = SessionStore.open(None)
+    store = open_store(None)
     talk = [{"role": "user", "content": "hello"}, {"role": "user", "content": "# Where is it?"}]
     found = imported(store, tmp_path, talk).info
     assert (found.title, found.title_given) == ("hello", False)
@@ -85,7 +86,7 @@ def test_titles_are_given_or_found(tmp_path: Path) -> None:
 
 def test_of_an_import_that_breaks_nothing_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("rolling_chat.agent.importing._AT_A_TIME", 10)
-    store = SessionStore.open(None)
+    store = open_store(None)
     whole, taken = store.append_all, []
 
     def fill_up(session: str, messages: object) -> None:

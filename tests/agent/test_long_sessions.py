@@ -15,8 +15,8 @@ from rolling_chat.context.prompt_items import Sizes
 from rolling_chat.events import Outcome, PromptPlanned, TurnEnded, TurnStarted
 from rolling_chat.messages import _CONTENT, Message, ToolCall
 from rolling_chat.sessions.export import EXPORT_FORMATS, export
+from rolling_chat.sessions.opening import open_store
 from rolling_chat.sessions.records import StoreDamaged, Stretch
-from rolling_chat.sessions.store import SessionStore
 from rolling_chat.text_compression import Packed
 from tests.support.agent import FEW_TOOLS, Opened, assert_well_formed, call, calls, collect, says
 from tests.support.patience import PATIENCE_SECONDS
@@ -174,7 +174,7 @@ def second(long: tuple[Chat, Runtime]) -> Callable[[], Chat]:
     chat, runtime = long
 
     def follow() -> Chat:
-        other = replace(runtime, store=SessionStore.open(runtime.paths.database))
+        other = replace(runtime, store=open_store(runtime.paths.database))
         return Chat.open(other, session=other.store.session(chat.session.info.id))
 
     return follow

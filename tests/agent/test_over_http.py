@@ -19,7 +19,7 @@ from rolling_chat.mentions import marked
 from rolling_chat.messages import Ending
 from rolling_chat.providers.model_provider import ModelProvider
 from rolling_chat.providers.retries import RetryPolicy
-from rolling_chat.sessions.store import SessionStore
+from rolling_chat.sessions.opening import open_store
 from rolling_chat.settings.catalog import load_catalog
 from rolling_chat.settings.paths import find_paths
 from rolling_chat.settings.schema import AgentSettings, ModelSettings, Settings
@@ -63,7 +63,7 @@ async def open_chat(tmp_path: Path) -> AsyncIterator[OpenChat]:
             settings=Settings(model=model, models=models, agent=AgentSettings(**agent)),
             paths=paths,
             catalog=catalog,
-            store=SessionStore.open(paths.database),
+            store=open_store(paths.database),
             provider=provider,
             folder=folder,
             environ=environ,

@@ -7,6 +7,7 @@ from pathlib import Path
 from rolling_chat.agent import Chat
 from rolling_chat.agent.retention import delete_old_sessions
 from rolling_chat.messages import Message
+from rolling_chat.sessions.opening import open_store
 from rolling_chat.sessions.store import SessionStore
 from rolling_chat.settings.schema import SessionsSettings, Settings
 from tests.support.agent import ScriptedProvider, make_runtime, says
@@ -27,7 +28,7 @@ class Days:
 
 def aged(path: Path | None, clock: Days, *days: int) -> tuple[SessionStore, list[str]]:
     """A store with a session last written to on each of `days`."""
-    store, sessions = SessionStore.open(path, clock=clock), []
+    store, sessions = open_store(path, clock=clock), []
     for day in days:
         clock.day = day
         sessions.append(new_session(store).id)
@@ -56,7 +57,7 @@ def test_pinned_open_and_wanted_sessions_are_spared(tmp_path: Path) -> None:
     clock = Days()
     store, (pinned, held, wanted, gone) = aged(tmp_path / "s.db", clock, 0, 0, 0, 0)
     store.update_session(pinned, pins=["m1"])
-    other = SessionStore.open(tmp_path / "s.db", clock=clock)
+    other = open_store(tmp_path / "s.db", clock=clock)
     other.claim(held)
     line = delete_old_sessions(store, 1, clock() + 2 * DAY, NO_FILES, spare=wanted)
     assert line.startswith("Deleted 1 session ")

@@ -22,7 +22,7 @@ from rolling_chat.agent import Chat, Runtime
 from rolling_chat.events import Outcome, ToolEnded, TurnEnded
 from rolling_chat.messages import Ending, Json
 from rolling_chat.providers.model_provider import ModelProvider
-from rolling_chat.sessions.store import SessionStore
+from rolling_chat.sessions.opening import open_store
 from rolling_chat.settings.catalog import load_catalog
 from rolling_chat.settings.paths import find_paths
 from rolling_chat.settings.schema import AgentSettings, ContextSettings, ModelSettings, Settings
@@ -254,7 +254,7 @@ def _runtime(tmp_path: Path, folder: Path, api_base: str) -> Runtime:
         context=ContextSettings(summarize="off"),
     )
     provider = ModelProvider(environ=environ, catalog=catalog)
-    return Runtime(settings, paths, catalog, SessionStore.open(paths.database), provider, folder, environ)
+    return Runtime(settings, paths, catalog, open_store(paths.database), provider, folder, environ)
 
 
 def _write(folder: Path, files: Files) -> None:

@@ -23,7 +23,7 @@ from pathlib import Path
 
 from rolling_chat.messages import Ending, Message
 from rolling_chat.providers.served import served_model
-from rolling_chat.sessions.store import SessionStore
+from rolling_chat.sessions.opening import open_store
 from rolling_chat.settings.paths import find_paths
 
 _ADDRESS, _WINDOW = "REAL_TASKS_ADDRESS", 8_192
@@ -148,7 +148,7 @@ def _ask(asked: str, folder: Path, home: Path, *, is_first: bool) -> tuple[str, 
 
 
 def _messages(home: Path) -> Sequence[Message]:
-    store = SessionStore.open(find_paths({"ROLLING_CHAT_HOME": str(home)}).database)
+    store = open_store(find_paths({"ROLLING_CHAT_HOME": str(home)}).database)
     try:
         return [message for info in store.sessions() for message in store.branch(info.id)]
     finally:

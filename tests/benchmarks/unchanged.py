@@ -30,7 +30,7 @@ from rolling_chat.events import Event, TextAdded
 from rolling_chat.messages import Message
 from rolling_chat.providers.model_provider import ModelProvider
 from rolling_chat.replay import request_points
-from rolling_chat.sessions.store import SessionStore
+from rolling_chat.sessions.opening import open_store
 from rolling_chat.settings.catalog import load_catalog
 from rolling_chat.settings.schema import ModelSettings, Settings
 from tests.benchmarks.reading import conversations, transcript_files
@@ -196,7 +196,7 @@ def _open(folder: Path, api_base: str, window: int, strategy: str) -> tuple[Chat
         settings=replace(settings, context=context),
         paths=make_paths(folder),
         catalog=catalog,
-        store=SessionStore.open(None),
+        store=open_store(None),
         provider=provider,
         folder=folder / "work",
         environ=environ,

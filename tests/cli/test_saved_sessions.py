@@ -6,8 +6,8 @@ import re
 
 import pytest
 
+from rolling_chat.sessions.opening import open_store
 from rolling_chat.sessions.records import StoredSummary
-from rolling_chat.sessions.store import SessionStore
 from tests.support.program import Program
 
 
@@ -37,7 +37,7 @@ def test_the_list_is_newest_first_with_every_field(program: Program, session: st
 
 
 def test_a_summary_is_listed_and_exported(program: Program, session: str) -> None:
-    store = SessionStore.open(program.home / "rolling-chat" / "sessions.db")
+    store = open_store(program.home / "rolling-chat" / "sessions.db")
     last = store.branch(session)[-1]
     store.publish_summary(session, StoredSummary("They listed files.", last.id), expected=0)
     store.close()

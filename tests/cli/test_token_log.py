@@ -9,8 +9,8 @@ import pytest
 
 from rolling_chat.agent.token_log import Phase, content_of, read_token_log
 from rolling_chat.messages import Message, ToolCall, Usage
+from rolling_chat.sessions.opening import open_store
 from rolling_chat.sessions.records import RequestRecord
-from rolling_chat.sessions.store import SessionStore
 from tests.support.program import Program
 from tests.support.servers import AnthropicServer, Call, OpenAIServer, Reply
 
@@ -90,7 +90,7 @@ def test_an_empty_store_says_so_and_wrong_options_are_one_line(program: Program)
 
 
 def test_counts_beyond_the_bound_sums_and_summaries_are_told_apart(tmp_path: Path) -> None:
-    store = SessionStore.open(tmp_path / "sessions.db")
+    store = open_store(tmp_path / "sessions.db")
     info = store.create_session(folder="/x", model=MODEL, rolling=True)
     store.append(info.id, Message("user", "hello"))
 

@@ -7,8 +7,8 @@ from datetime import datetime
 import pytest
 
 from rolling_chat.messages import Usage
+from rolling_chat.sessions.opening import open_store
 from rolling_chat.sessions.records import RequestRecord
-from rolling_chat.sessions.store import SessionStore
 from tests.support.program import Program
 
 # local noon: a day is the user's
@@ -18,7 +18,7 @@ FIRST, SECOND = (datetime(2026, 4, day, 12).timestamp() for day in (11, 12))  # 
 @pytest.fixture
 def sent(program: Program) -> Program:
     home = program.home / "rolling-chat"
-    store = SessionStore.open(home / "sessions.db")
+    store = open_store(home / "sessions.db")
     for folder, model, at, usage, purpose in (
         ("/src/a", "openai/x", FIRST, Usage(1_000, 50, 800, cost=0.5), "answer"),
         ("/src/a", "openai/x", SECOND, Usage(2_000, 60, cost=0.25), "summary"),

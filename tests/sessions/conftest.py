@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from rolling_chat.sessions.opening import open_store
 from rolling_chat.sessions.store import SessionStore
 
 
@@ -19,6 +20,6 @@ def database(tmp_path: Path) -> Path:
 @pytest.fixture(params=["disk", "memory"])
 def store(request: pytest.FixtureRequest, database: Path) -> Iterator[SessionStore]:
     """An empty store."""
-    opened = SessionStore.open(database if request.param == "disk" else None)
+    opened = open_store(database if request.param == "disk" else None)
     yield opened
     opened.close()

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from rolling_chat.messages import Message
+from rolling_chat.sessions.opening import open_store
 from rolling_chat.sessions.records import StoreError
 from rolling_chat.sessions.store import SessionStore
 from tests.support.sessions import OFFLINE, faults_of, new_session, start_python
@@ -101,9 +102,10 @@ _MOVER = """
 import random, sys
 from pathlib import Path
 from rolling_chat.messages import Message
+from rolling_chat.sessions.opening import open_store
 from rolling_chat.sessions.store import SessionStore
 
-store, session, rng = SessionStore.open(Path(sys.argv[1])), sys.argv[2], random.Random(sys.argv[3])
+store, session, rng = open_store(Path(sys.argv[1])), sys.argv[2], random.Random(sys.argv[3])
 for number in range(80):
     branch = store.branch(session)
     if branch and rng.random() < 0.3:
@@ -114,7 +116,7 @@ for number in range(80):
 
 def test_two_processes_in_one_session_lose_nothing_and_see_no_lock(tmp_path: Path) -> None:
     database = tmp_path / "sessions.db"
-    store = SessionStore.open(database)
+    store = open_store(database)
     session = new_session(store).id
     movers = [start_python(_MOVER, str(database), session, name) for name in ("a", "b", "c")]
     said: list[str] = []

@@ -11,6 +11,7 @@ import pytest
 
 from rolling_chat.messages import Ending, Message
 from rolling_chat.process_identity import Process, this_process
+from rolling_chat.sessions.opening import open_store
 from rolling_chat.sessions.records import Holder, StoreError
 from rolling_chat.sessions.store import SessionStore
 from tests.support.sessions import OFFLINE, new_session, start_python, start_writer
@@ -31,7 +32,7 @@ def pretend_held_by(store: SessionStore, process: Process) -> None:
 
 
 def test_the_first_to_claim_has_it(database: Path) -> None:
-    first, second = SessionStore.open(database), SessionStore.open(database, clock=lambda: 99.0)
+    first, second = open_store(database), open_store(database, clock=lambda: 99.0)
     session = new_session(first).id
     assert first.claim(session) is None
     assert first.claim(session) is None
@@ -50,7 +51,7 @@ def test_the_first_to_claim_has_it(database: Path) -> None:
 
 
 def test_a_session_that_is_open_elsewhere_is_not_deleted(database: Path) -> None:
-    first, second = SessionStore.open(database), SessionStore.open(database)
+    first, second = open_store(database), open_store(database)
     session = new_session(first).id
     first.claim(session)
     with pytest.raises(StoreError, match="open in another terminal"):
@@ -62,7 +63,7 @@ def test_a_session_that_is_open_elsewhere_is_not_deleted(database: Path) -> None
 
 
 def test_another_process_that_lives_keeps_its_session(database: Path) -> None:
-    store = SessionStore.open(database)
+    store = open_store(database)
     session = new_session(store).id
     writer = start_writer(database, session)
     assert writer.stdout is not None
@@ -80,7 +81,7 @@ def test_another_process_that_lives_keeps_its_session(database: Path) -> None:
 
 
 def test_a_killed_process_that_nobody_has_waited_for_counts_as_dead(database: Path) -> None:
-    store = SessionStore.open(database)
+    store = open_store(database)
     session = new_session(store).id
     writer = start_writer(database, session)
     assert writer.stdout is not None
@@ -95,7 +96,7 @@ def test_a_killed_process_that_nobody_has_waited_for_counts_as_dead(database: Pa
 
 
 def test_a_reused_process_number_is_not_taken_for_the_holder(database: Path) -> None:
-    store = SessionStore.open(database)
+    store = open_store(database)
     session = new_session(store).id
     store.claim(session)
     store.grow_reply(store.begin_reply(session, OFFLINE), "half")
@@ -108,7 +109,7 @@ def test_a_reused_process_number_is_not_taken_for_the_holder(database: Path) -> 
 
 
 def test_a_reply_whose_writer_died_before_its_first_byte_leaves_no_trace(database: Path) -> None:
-    store = SessionStore.open(database)
+    store = open_store(database)
     session = new_session(store).id
     store.claim(session)
     asked = store.append(session, Message("user", "hello?"))
@@ -120,7 +121,7 @@ def test_a_reply_whose_writer_died_before_its_first_byte_leaves_no_trace(databas
 
 
 def test_a_living_writers_reply_is_left_to_it(database: Path) -> None:
-    first, second = SessionStore.open(database), SessionStore.open(database)
+    first, second = open_store(database), open_store(database)
     session = new_session(first).id
     reply = first.begin_reply(session, OFFLINE)  # without a claim
     assert second.claim(session) is None
@@ -133,7 +134,7 @@ def test_a_living_writers_reply_is_left_to_it(database: Path) -> None:
 @pytest.mark.parametrize(("hours_ago", "held"), [(1, True), (23, True), (25, False)])
 def test_what_another_machine_holds_is_its_own_for_a_day(hours_ago: int, held: bool) -> None:
     now = 10 * DAY
-    store = SessionStore.open(None, clock=lambda: now)
+    store = open_store(None, clock=lambda: now)
     session = new_session(store).id
     store.claim(session)
     store.append(session, Message("user", "hi"))
@@ -148,7 +149,7 @@ def test_what_another_machine_holds_is_its_own_for_a_day(hours_ago: int, held: b
 
 
 def test_what_this_machine_held_before_it_was_started_anew_is_free() -> None:
-    store = SessionStore.open(None)
+    store = open_store(None)
     session = new_session(store).id
     store.claim(session)
     pretend_held_by(store, dataclasses.replace(this_process(), machine="another-boot pid:[1]"))

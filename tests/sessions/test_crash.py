@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 from rolling_chat.messages import Ending, Message
+from rolling_chat.sessions.opening import open_store
 from rolling_chat.sessions.records import StoreError
-from rolling_chat.sessions.store import SessionStore
 from tests.support.sessions import faults_of, new_session, start_python, start_writer
 
 
 @pytest.mark.parametrize("seed", range(12))
 def test_a_killed_writer_loses_nothing_that_it_acknowledged(database: Path, seed: int) -> None:
-    store = SessionStore.open(database)
+    store = open_store(database)
     session = new_session(store).id
     store.close()
 
@@ -30,7 +30,7 @@ def test_a_killed_writer_loses_nothing_that_it_acknowledged(database: Path, seed
     acknowledged = [line.split() for line in said if line.endswith("\n")]
     assert acknowledged
 
-    store = SessionStore.open(database)
+    store = open_store(database)
     assert store.claim(session) is None
     messages = store.branch(session)
     for what, turn, *piece in acknowledged:
@@ -58,9 +58,9 @@ def test_a_store_whose_maker_was_killed_can_be_made_again(database: Path, seed: 
     code = """
 import sys
 from pathlib import Path
-from rolling_chat.sessions.store import SessionStore
+from rolling_chat.sessions.opening import open_store
 print("now", flush=True)
-SessionStore.open(Path(sys.argv[1]))
+open_store(Path(sys.argv[1]))
 sys.stdin.read()
 """
     maker = start_python(code, str(database))
@@ -73,14 +73,14 @@ sys.stdin.read()
     maker.kill()
     maker.communicate()
 
-    store = SessionStore.open(database)
+    store = open_store(database)
     store.append(new_session(store).id, Message("user", "hi"))
     store.close()
     assert faults_of(database) == []
 
 
 def test_a_store_may_be_moved_away_without_the_files_beside_it(database: Path) -> None:
-    store = SessionStore.open(database)
+    store = open_store(database)
     session = new_session(store).id
     store.close()
     writer = start_writer(database, session)
@@ -92,7 +92,7 @@ def test_a_store_may_be_moved_away_without_the_files_beside_it(database: Path) -
     assert database.with_name("sessions.db-wal").stat().st_size > 0
 
     database.rename(database.with_name("old.db"))
-    store = SessionStore.open(database)
+    store = open_store(database)
     assert store.sessions() == []
     store.append(new_session(store).id, Message("user", "anew"))
     store.close()

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from rolling_chat.messages import Message
+from rolling_chat.sessions.opening import open_store
 from rolling_chat.sessions.records import StoreDamaged, StoreError
-from rolling_chat.sessions.store import SessionStore
 from tests.support.sessions import faults_of, new_session
 
 PAGE = 4096
@@ -18,7 +18,7 @@ PAGE = 4096
 
 def filled(database: Path) -> list[str]:
     """Three sessions, one after the other in the file."""
-    store = SessionStore.open(database)
+    store = open_store(database)
     sessions = []
     for name in ("one", "two", "three"):
         sessions.append(new_session(store, title=name).id)
@@ -44,7 +44,7 @@ def test_a_session_on_a_broken_page_is_named_and_the_others_open(database: Path)
     one, two, three = filled(database)
     break_page(database, "message", 4)
     before = database.read_bytes()
-    store = SessionStore.open(database)
+    store = open_store(database)
     assert [info.title for info in store.sessions()] == ["three", "two", "one"]
     with pytest.raises(StoreDamaged, match=f"session {one} cannot be read") as caught:
         store.branch(one)
@@ -60,7 +60,7 @@ def test_a_session_on_a_broken_page_is_named_and_the_others_open(database: Path)
 def test_sessions_are_listed_where_their_last_message_cannot_be_read(database: Path) -> None:
     *_, three = filled(database)
     break_page(database, "message", -1)
-    store = SessionStore.open(database)
+    store = open_store(database)
     assert [info.title for info in store.sessions()] == ["three", "two", "one"]
     with pytest.raises(StoreDamaged, match=f"session {three} cannot be read"):
         store.branch(three)
@@ -73,7 +73,7 @@ def test_a_text_index_that_is_wrong_in_itself_is_made_again(database: Path) -> N
         # its leaves: https://sqlite.org/fts5.html#the_fts5_data_structure
         connection.execute("UPDATE message_text_data SET block = zeroblob(50) WHERE id > 10")
         connection.commit()
-    store = SessionStore.open(database)
+    store = open_store(database)
     assert store.search("word")
 
     def write_on() -> None:
@@ -93,7 +93,7 @@ def test_a_text_index_that_is_wrong_in_itself_is_made_again(database: Path) -> N
 def test_a_text_index_on_a_broken_page_is_done_without(database: Path, table: str) -> None:
     one, *_ = filled(database)
     break_page(database, table, 0)
-    store = SessionStore.open(database)
+    store = open_store(database)
     assert store.search("word")
     with pytest.raises(StoreError, match="kept without it and search is slower; try again"):
         store.append(one, Message("user", "needle"))
@@ -101,6 +101,6 @@ def test_a_text_index_on_a_broken_page_is_done_without(database: Path, table: st
     assert [hit.message_id for hit in store.search("needle")] == [found.id]
     assert len(store.branch(one)) == 61
     store.close()
-    store = SessionStore.open(database)
+    store = open_store(database)
     assert [hit.message_id for hit in store.search("needle")] == [found.id]
     store.close()

@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 
 from rolling_chat.messages import Message
-from rolling_chat.sessions.database import Database
-from rolling_chat.sessions.migrations import VERSION
+from rolling_chat.sessions.opening import open_store
 from rolling_chat.sessions.records import Learned, StoreError
+from rolling_chat.sessions.sqlite.database import Database
+from rolling_chat.sessions.sqlite.migrations import VERSION
 from rolling_chat.sessions.store import SessionStore
 from tests.support.sessions import OFFLINE, faults_of, new_session, old_store, start_python
 
@@ -22,7 +23,7 @@ JPEG = b"\xff\xd8\xff\xe0\x00\x10JFIF" + bytes(range(256)) * 40
 
 def filled(database: Path) -> str:
     """A database with one session in it."""
-    store = SessionStore.open(database)
+    store = open_store(database)
     session = new_session(store)
     for n in range(200):
         store.append(session.id, Message("user", f"message {n} " * 20))
@@ -33,7 +34,7 @@ def filled(database: Path) -> str:
 def test_the_file_and_its_folder_are_the_owners_alone(database: Path) -> None:
     old_mask = os.umask(0)
     try:
-        store = SessionStore.open(database)
+        store = open_store(database)
         new_session(store)
     finally:
         os.umask(old_mask)
@@ -52,7 +53,7 @@ def test_a_foreign_file_is_refused_and_left_alone(database: Path, content: bytes
     database.parent.mkdir()
     database.write_bytes(content)
     with pytest.raises(StoreError, match="not one of rolling-chat's") as caught:
-        SessionStore.open(database)
+        open_store(database)
     assert str(database) in str(caught.value)
     assert database.read_bytes() == content
     assert [path.name for path in database.parent.iterdir()] == [database.name]
@@ -66,7 +67,7 @@ def test_another_programs_database_is_refused_and_left_alone(database: Path) -> 
     connection.close()
     before = database.read_bytes()
     with pytest.raises(StoreError, match="not one of rolling-chat's"):
-        SessionStore.open(database)
+        open_store(database)
     assert database.read_bytes() == before
 
 
@@ -82,7 +83,7 @@ def test_a_damaged_store_is_refused_and_left_alone(database: Path) -> None:
     damaged = database.read_bytes()[:100] + JPEG
     database.write_bytes(damaged)
     with pytest.raises(StoreError, match="is damaged and was left as it is"):
-        SessionStore.open(database)
+        open_store(database)
     assert database.read_bytes() == damaged
 
 
@@ -92,7 +93,7 @@ def test_damage_further_in_is_one_line_when_it_is_met(database: Path) -> None:
     data[4096 * 8 :] = b"\xaa" * (len(data) - 4096 * 8)
     database.write_bytes(data)
     with pytest.raises(StoreError, match="is damaged") as caught:
-        SessionStore.open(database).branch(session)
+        open_store(database).branch(session)
     assert "\n" not in str(caught.value)
     assert database.read_bytes() == data
 
@@ -101,7 +102,7 @@ def test_damage_further_in_is_one_line_when_it_is_met(database: Path) -> None:
 def test_an_older_store_is_brought_up_to_date_with_all_that_is_in_it(database: Path, version: int) -> None:
     database.parent.mkdir(parents=True, exist_ok=True)
     old_store(database, version)
-    store = SessionStore.open(database)
+    store = open_store(database)
     assert store.session("abc").title == "old"
     store.append("abcdef0123", Message("user", "new"))
     store.models.keep_learned("m", "", Learned(4_096))
@@ -116,7 +117,7 @@ def test_a_newer_store_is_refused_and_left_alone(database: Path) -> None:
     connection.close()
     before = database.read_bytes()
     with pytest.raises(StoreError, match="newer version of rolling-chat"):
-        SessionStore.open(database)
+        open_store(database)
     assert database.read_bytes() == before
 
 
@@ -134,7 +135,7 @@ def test_a_place_that_cannot_hold_a_store_is_one_line(tmp_path: Path, place: str
         case _:
             path = Path("/proc/nothing/sessions.db")
     with pytest.raises(StoreError, match=r"^the session store .*") as caught:
-        SessionStore.open(path)
+        open_store(path)
     assert "\n" not in str(caught.value)
 
 
@@ -146,7 +147,7 @@ def test_an_odd_name_is_a_name_like_any_other(tmp_path: Path) -> None:
 
 
 def test_a_full_disk_is_one_line_and_loses_nothing_that_was_acknowledged(database: Path) -> None:
-    store = SessionStore.open(database)
+    store = open_store(database)
     session = new_session(store)
     kept = store.append(session.id, Message("user", "kept"))
     with store._database.read() as connection:
@@ -162,7 +163,7 @@ def test_a_full_disk_is_one_line_and_loses_nothing_that_was_acknowledged(databas
 
 
 def test_a_read_only_store_can_be_read_and_says_that_it_cannot_be_written(database: Path) -> None:
-    store = SessionStore.open(database)
+    store = open_store(database)
     session = new_session(store)
     kept = store.append(session.id, Message("user", "kept"))
     with store._database.read() as connection:
@@ -194,9 +195,10 @@ def test_many_processes_may_make_and_write_one_store_at_once(database: Path) -> 
 import sys
 from pathlib import Path
 from rolling_chat.messages import MadeBy, Message
+from rolling_chat.sessions.opening import open_store
 from rolling_chat.sessions.store import SessionStore
 input()
-store = SessionStore.open(Path(sys.argv[1]))
+store = open_store(Path(sys.argv[1]))
 session = store.create_session(folder="/x", model="m", rolling=False)
 for n in range(100):
     store.append(session.id, Message("user", f"{sys.argv[2]} {n}"))
@@ -212,7 +214,7 @@ for n in range(100):
     for writer in writers:
         _, said = writer.communicate(timeout=60)
         assert (writer.returncode, said) == (0, "")
-    store = SessionStore.open(database)
+    store = open_store(database)
     assert [info.messages for info in store.sessions()] == [200] * 4
     store.close()
     assert faults_of(database) == []

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rolling_chat.messages import Message
+from rolling_chat.sessions.opening import open_store
 from rolling_chat.sessions.records import SearchHit
 from rolling_chat.sessions.store import SessionStore
 from tests.support.patience import PATIENCE_SECONDS
@@ -105,7 +106,7 @@ def test_what_is_marked_is_what_was_found(store: SessionStore) -> None:
 
 def test_a_word_in_every_line_of_one_result_is_found_at_once(tmp_path: Path) -> None:
     found: list[SearchHit] = []
-    with closing(SessionStore.open(tmp_path / "sessions.db")) as store:
+    with closing(open_store(tmp_path / "sessions.db")) as store:
         session = new_session(store).id
         store.append_all(session, [Message("user", "go"), Message("assistant", "flood\n" * 200_000)])
         searching = threading.Thread(target=lambda: found.extend(store.search("flood")), daemon=True)
@@ -116,7 +117,7 @@ def test_a_word_in_every_line_of_one_result_is_found_at_once(tmp_path: Path) -> 
 
 
 def test_a_search_that_is_stopped_ends_and_nobody_waits_for_it(tmp_path: Path) -> None:
-    with closing(SessionStore.open(tmp_path / "sessions.db")) as store:
+    with closing(open_store(tmp_path / "sessions.db")) as store:
         session = new_session(store).id
         store.append(session, Message("user", "needle"))
         stop, inside = threading.Event(), threading.Event()
@@ -223,7 +224,7 @@ OPERATORS = [
 
 @given(words=st.text(st.characters(exclude_categories=()), max_size=40) | st.sampled_from(OPERATORS))
 def test_no_text_breaks_a_search(words: str) -> None:
-    store = SessionStore.open(None)
+    store = open_store(None)
     session = new_session(store).id
     store.append(session, Message("user", f"about {words}"))
     store.search(words)

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rolling_chat.messages import Ending, MadeBy, Message, ToolCall
+from rolling_chat.sessions.opening import open_store
 from rolling_chat.sessions.records import SessionAmbiguous, SessionNotFound, StoreError
 from rolling_chat.sessions.store import SessionStore
 from tests.support.sessions import OFFLINE, faults_of, new_session
@@ -50,7 +51,7 @@ def test_append_gives_the_message_an_id_and_a_time(store: SessionStore) -> None:
 
 @given(messages=st.lists(MESSAGES, min_size=1, max_size=4))
 def test_every_message_comes_back_as_it_was(messages: list[Message]) -> None:
-    store = SessionStore.open(None)
+    store = open_store(None)
     session = new_session(store)
     stored = [store.append(session.id, message) for message in messages]
     read = store.branch(session.id)
@@ -61,7 +62,7 @@ def test_every_message_comes_back_as_it_was(messages: list[Message]) -> None:
 
 @given(pieces=st.lists(st.tuples(ANY_TEXT, ANY_TEXT)), final=ANY_TEXT)
 def test_a_growing_reply_shows_all_that_was_written(pieces: list[tuple[str, str]], final: str) -> None:
-    store = SessionStore.open(None)
+    store = open_store(None)
     session = new_session(store)
     reply = store.begin_reply(session.id, OFFLINE)
     for text, reasoning in pieces:
@@ -111,11 +112,11 @@ def test_a_reply_is_marked_cut_off_until_it_is_sealed(store: SessionStore) -> No
 
 
 def test_closing_seals_what_was_being_written(database: Path) -> None:
-    store = SessionStore.open(database)
+    store = open_store(database)
     session = new_session(store)
     store.grow_reply(store.begin_reply(session.id, OFFLINE), "half")
     store.close()
-    again = SessionStore.open(database)
+    again = open_store(database)
     (message,) = again.branch(session.id)
     assert (message.text, message.ending) == ("half", Ending.CANCELLED)
     again.append(session.id, Message("user", "go on"))
@@ -308,7 +309,7 @@ def test_a_fork_of_a_session_in_mid_answer_ends_before_the_answer(store: Session
 
 
 def test_deleting_a_session_never_harms_another(database: Path) -> None:
-    store = SessionStore.open(database)
+    store = open_store(database)
     session = new_session(store)
     messages = [store.append(session.id, Message("user", f"word{n}")) for n in range(6)]
     store.update_session(session.id, head=messages[3].id)

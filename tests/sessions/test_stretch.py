@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rolling_chat.messages import Message, ToolCall, Usage
+from rolling_chat.sessions.opening import open_store
 from rolling_chat.sessions.records import RequestRecord, StoreDamaged, Stretch
 from rolling_chat.sessions.store import SessionStore
 from tests.sessions.test_damage import break_page, filled
@@ -34,7 +35,7 @@ def parts_of(store: SessionStore, session: str, most: int) -> list[list[Message]
 def test_the_parts_of_a_branch_make_the_whole_and_none_begins_with_a_result(
     turns: list[int], most: int
 ) -> None:
-    store = SessionStore.open(None)
+    store = open_store(None)
     session = new_session(store).id
     store.append_all(session, [message for results in turns for message in turn(results)])
     parts = parts_of(store, session, most)
@@ -57,7 +58,7 @@ def test_an_empty_session_has_one_empty_part(store: SessionStore) -> None:
 def test_the_newest_part_opens_where_an_older_page_is_broken(database: Path) -> None:
     one, *_ = filled(database)
     break_page(database, "message", 2)
-    store = SessionStore.open(database)
+    store = open_store(database)
     newest, above, *_ = store.stretch(one, 5)
     assert newest[-1].text.startswith("one 59 ")
     with pytest.raises(StoreDamaged, match=f"session {one} cannot be read"):

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from rolling_chat.messages import Message
+from rolling_chat.sessions.opening import open_store
 from rolling_chat.sessions.records import SessionInfo, StoredSummary, StoreError
 from rolling_chat.sessions.store import SessionStore
 from tests.support.sessions import new_session, old_store
@@ -15,7 +16,7 @@ from tests.support.sessions import new_session, old_store
 
 @pytest.fixture
 def store(tmp_path: Path):
-    opened = SessionStore.open(tmp_path / "sessions.db")
+    opened = open_store(tmp_path / "sessions.db")
     yield opened
     opened.close()
 
@@ -117,7 +118,7 @@ def test_a_fork_takes_along_what_is_on_its_branch(store: SessionStore, session: 
 def test_a_session_that_another_process_has_takes_none(
     store: SessionStore, session: SessionInfo, tmp_path: Path
 ) -> None:
-    other = SessionStore.open(tmp_path / "sessions.db")
+    other = open_store(tmp_path / "sessions.db")
     other.claim(session.id)
     with pytest.raises(StoreError, match="open in another terminal"):
         publish(store, session, "one", "m3", 0)
@@ -135,7 +136,7 @@ def test_what_covers_nothing_is_not_kept(store: SessionStore, session: SessionIn
 def test_a_store_of_before_there_were_summaries_is_brought_up_to_date(tmp_path: Path) -> None:
     database = tmp_path / "old.db"
     old_store(database, 3)
-    store = SessionStore.open(database)
+    store = open_store(database)
     info = store.session("abcdef0123")
     assert (info.title, info.has_summary, info.summary_noted) == ("old", False, False)
     assert publish(store, info, "one", "m1", 0) is not None

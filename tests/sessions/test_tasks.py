@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from rolling_chat.messages import Message, ToolCall, Usage
+from rolling_chat.sessions.opening import open_store
 from rolling_chat.sessions.records import AskedBy, RequestRecord, SessionInfo, SessionNotFound, StoreError
 from rolling_chat.sessions.store import SessionStore
 
@@ -106,7 +107,7 @@ def test_a_copy_of_a_task_is_a_session_of_the_users(store: SessionStore) -> None
 
 
 def test_a_session_whose_task_is_open_elsewhere_is_not_deleted(database: Path) -> None:
-    store, other = SessionStore.open(database), SessionStore.open(database)
+    store, other = open_store(database), open_store(database)
     session, asked_by = _asking(store)
     task = _task(store, asked_by)
     other.claim(task.id)

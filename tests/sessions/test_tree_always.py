@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from rolling_chat.messages import Ending, Message
+from rolling_chat.sessions.opening import open_store
 from rolling_chat.sessions.records import RequestRecord
-from rolling_chat.sessions.store import SessionStore
 from tests.support.sessions import OFFLINE, new_session
 
 MODEL = "demo/offline"
@@ -20,7 +20,7 @@ class Tree(RuleBasedStateMachine):
 
     @initialize()
     def begin(self) -> None:
-        self.store = SessionStore.open(None)
+        self.store = open_store(None)
         self.sessions = [new_session(self.store).id]
         self.said: dict[str, str] = {}  # every message ever acknowledged
         self.parents: dict[str, str] = {}

@@ -111,7 +111,7 @@ def test_reading_the_catalogue_imports_neither_litellm_nor_the_screen() -> None:
     code = """
 import sys
 from rolling_chat.settings import catalog, load, themes, write
-import rolling_chat.sessions.store, rolling_chat.sessions.export
+import rolling_chat.sessions.opening, rolling_chat.sessions.export
 assert catalog.load_catalog().lookup("gpt-4o")
 heavy = {"litellm", "textual", "rich", "openai", "pydantic", "asyncio"} & set(sys.modules)
 sys.exit(f"imported: {heavy}" if heavy else 0)

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from rolling_chat.sessions.rows import REASONING
-from rolling_chat.sessions.store import SessionStore
+from rolling_chat.sessions.opening import open_store
+from rolling_chat.sessions.sqlite.rows import REASONING
 from tests.support.killing import CHATTER, Executioner
 from tests.support.sessions import faults_of
 from tests.terminal.conftest import Desk
@@ -38,7 +38,7 @@ def test_what_a_screen_was_told_to_paint_is_stored(tmp_path: Path, round_: int) 
                 assert ack["op"] != "failed", ack
                 told[ack["op"], ack["id"]] += ack["text"]
             painted += sum(op == "painted" for op, _ in told)
-            store = SessionStore.open(database)
+            store = open_store(database)
             there = {one.id: one for info in store.sessions() for one in store.branch(info.id)}
             for (op, name), text in told.items():
                 kept = there[name]

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from rolling_chat.messages import Message
-from rolling_chat.sessions.migrations import VERSION
-from rolling_chat.sessions.store import SessionStore
+from rolling_chat.sessions.opening import open_store
+from rolling_chat.sessions.sqlite.migrations import VERSION
 from tests.support.killing import Executioner
 from tests.support.sessions import faults_of, old_store
 
@@ -53,7 +53,7 @@ class Acknowledged:
 
     def check(self, database: Path) -> None:
         """All of it is there; what was in flight, one thing at most, may be there or not."""
-        store = SessionStore.open(database)
+        store = open_store(database)
         with closing(sqlite3.connect(database)) as connection:
             rows = connection.execute("SELECT 'm' || number, coalesce('m' || parent, '') FROM message")
             parents = dict(rows.fetchall())
@@ -113,7 +113,7 @@ def test_a_killed_migration_is_done_or_not_done(tmp_path: Path) -> None:
             with closing(sqlite3.connect(database)) as connection:
                 version = connection.execute("PRAGMA user_version").fetchone()[0]
                 assert 1 <= version <= VERSION
-            store = SessionStore.open(database)
+            store = open_store(database)
             assert [message.text for message in store.branch("abcdef0123")] == ["old"]
             store.append("abcdef0123", Message("user", "new"))
             assert len(store.search("old")) == len(store.search("new")) == 1

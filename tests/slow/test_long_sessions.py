@@ -24,7 +24,7 @@ from rolling_chat.context import (
 )
 from rolling_chat.events import Outcome, TurnEnded
 from rolling_chat.providers.model_provider import ModelProvider
-from rolling_chat.sessions.store import SessionStore
+from rolling_chat.sessions.opening import open_store
 from rolling_chat.settings.catalog import load_catalog
 from rolling_chat.settings.paths import find_paths
 from rolling_chat.settings.schema import AgentSettings, ModelSettings, Settings
@@ -160,7 +160,7 @@ def _runtime(
         settings=replace(settings, context=replace(settings.context, enabled=True)),
         paths=paths,
         catalog=catalog,
-        store=SessionStore.open(paths.database),
+        store=open_store(paths.database),
         provider=ModelProvider(environ=environ, catalog=catalog),
         folder=folder,
         environ=environ,

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from rolling_chat.agent.request.rebuild import rebuild_request
 from rolling_chat.messages import Message
+from rolling_chat.sessions.opening import open_store
 from rolling_chat.sessions.records import SessionInfo, StoreError
 from rolling_chat.sessions.store import SessionStore
 from tests.soak.servers import MARK
@@ -33,7 +34,7 @@ def broken_store(database: Path, marks: Collection[str], rng: random.Random) -> 
     if problems:
         return problems
     kept: set[str] = set()
-    with closing(SessionStore.open(database)) as store:
+    with closing(open_store(database)) as store:
         for info in _sessions(store):
             for head in (None, *(branch.head for branch in store.left_branches(info.id))):
                 branch = store.branch(info.id, head)
@@ -83,7 +84,7 @@ def _everywhere(database: Path) -> set[str]:
     with closing(sqlite3.connect(database)) as connection:
         tips = [row[0] for row in connection.execute(_TIPS)]
     found: set[str] = set()
-    with closing(SessionStore.open(database)) as store:
+    with closing(open_store(database)) as store:
         sessions = store.sessions()
         for number in tips if sessions else ():
             branch = store.branch(sessions[0].id, f"m{number}")

@@ -23,7 +23,7 @@ from rolling_chat.providers.protocol import (
     ToolCallDelta,
 )
 from rolling_chat.providers.wire import to_wire
-from rolling_chat.sessions.store import SessionStore
+from rolling_chat.sessions.opening import open_store
 from rolling_chat.settings.catalog import ModelCatalog
 from rolling_chat.settings.paths import find_paths
 from rolling_chat.settings.schema import Settings
@@ -152,7 +152,7 @@ def make_runtime(
                 }
             }
         ),
-        store=SessionStore.open(database or paths.database),
+        store=open_store(database or paths.database),
         provider=provider,
         folder=folder,
         environ=environ,

@@ -11,7 +11,7 @@ from types import MappingProxyType
 
 from rolling_chat.agent import Chat, Runtime
 from rolling_chat.providers.model_provider import ModelProvider
-from rolling_chat.sessions.store import SessionStore
+from rolling_chat.sessions.opening import open_store
 from rolling_chat.settings.catalog import load_catalog
 from rolling_chat.settings.paths import find_paths
 from rolling_chat.settings.schema import AgentSettings, ContextSettings, ModelSettings, Settings
@@ -43,7 +43,7 @@ class Place:
         }  # fmt: skip
         self.paths, self.catalog = find_paths(self.environ), load_catalog()
         self.provider = ModelProvider(environ=self.environ, catalog=self.catalog)
-        self.store = SessionStore.open(self.paths.database, clock=self.clock)
+        self.store = open_store(self.paths.database, clock=self.clock)
 
     def runtime(self, address: str, *models: str, context: ContextSettings, **limits: int) -> Runtime:
         """A runtime with few tools, whose models are all at one address."""

@@ -14,13 +14,13 @@ STORE_WRITER = """
 import json, os, random
 from rolling_chat.messages import MadeBy, Message
 from rolling_chat.sessions.records import RequestRecord, StoredSummary
-from rolling_chat.sessions.store import SessionStore
+from rolling_chat.sessions.opening import open_store
 
 def write(database, acks, seed):
     def say(**what):
         os.write(acks, json.dumps(what).encode() + b"\\n")
     rng = random.Random(seed)
-    store = SessionStore.open(database)
+    store = open_store(database)
     say(op="opened")
     sessions = [info.id for info in store.sessions()]
     while len(sessions) < 2:
@@ -70,7 +70,7 @@ from rolling_chat.agent import Chat
 from rolling_chat.events import ReasoningAdded, TextAdded, TurnStarted
 from rolling_chat.messages import Message, Usage
 from rolling_chat.providers.protocol import Finished, ReasoningDelta, TextDelta
-from rolling_chat.sessions.store import SessionStore
+from rolling_chat.sessions.opening import open_store
 from tests.support.tui import ScriptedProvider, make_chat
 
 class Talker(ScriptedProvider):
@@ -90,7 +90,7 @@ class Talker(ScriptedProvider):
         yield Finished(Message("assistant", text or "nothing"), Usage(100, 20))
 
 async def talk(database, rng, say, turns):
-    provider, store = Talker(rng, turns), SessionStore.open(database)
+    provider, store = Talker(rng, turns), open_store(database)
     chat = make_chat(database.parent if database else Path(), provider=provider, store=store)
     for turn in range(turns):
         async for event in chat.send(f"question {turn}"):
@@ -150,7 +150,7 @@ with tempfile.TemporaryDirectory() as folder:
 _EXECUTIONER = """
 import json, os, signal, sys, time
 from pathlib import Path
-from rolling_chat.sessions.store import SessionStore
+from rolling_chat.sessions.opening import open_store
 
 for line in sys.stdin:
     database, acks, seed, seconds, only_open = json.loads(line)
@@ -159,7 +159,7 @@ for line in sys.stdin:
     if not pid:
         try:
             if only_open:
-                SessionStore.open(Path(database))
+                open_store(Path(database))
                 os.write(out, b'{"op": "opened"}\\n')
                 time.sleep(60)
             write(Path(database), out, seed)

@@ -9,8 +9,8 @@ from contextlib import closing
 from pathlib import Path
 
 from rolling_chat.messages import MadeBy
-from rolling_chat.sessions.migrations import APPLICATION_ID, MIGRATIONS
 from rolling_chat.sessions.records import SessionInfo
+from rolling_chat.sessions.sqlite.migrations import APPLICATION_ID, MIGRATIONS
 from rolling_chat.sessions.store import SessionStore
 
 OFFLINE = MadeBy("demo", "demo/offline")
@@ -20,9 +20,10 @@ _WRITER = """
 import sys
 from pathlib import Path
 from rolling_chat.messages import MadeBy, Message
+from rolling_chat.sessions.opening import open_store
 from rolling_chat.sessions.store import SessionStore
 
-store = SessionStore.open(Path(sys.argv[1]))
+store = open_store(Path(sys.argv[1]))
 session = sys.argv[2]
 assert store.claim(session) is None
 turn = 0

@@ -15,6 +15,7 @@ from textual.pilot import Pilot
 from rolling_chat.agent import Chat, Runtime
 from rolling_chat.messages import Ending, Message, ToolCall, Usage
 from rolling_chat.providers.protocol import Delta, Finished, ReasoningDelta, Request, TextDelta
+from rolling_chat.sessions.opening import open_store
 from rolling_chat.sessions.store import SessionStore
 from rolling_chat.settings.catalog import load_catalog
 from rolling_chat.settings.paths import Paths
@@ -130,7 +131,7 @@ def make_chat(
         settings=settings or Settings(model=MODEL, models=models, agent=_AGENT),
         paths=make_paths(home),
         catalog=load_catalog(),
-        store=store or SessionStore.open(None),
+        store=store or open_store(None),
         provider=provider or ScriptedProvider(list(replies)),
         folder=folder,
         environ={"OPENAI_API_KEY": "sk-test"},

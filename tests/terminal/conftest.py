@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from rolling_chat.messages import Message
+from rolling_chat.sessions.opening import open_store
 from rolling_chat.sessions.store import SessionStore
 from rolling_chat.settings.paths import find_paths
 from tests.support.program import program_environment
@@ -51,7 +52,7 @@ class Desk:
     @property
     def store(self) -> SessionStore:
         """The saved sessions; whoever takes it closes it."""
-        return SessionStore.open(find_paths(program_environment(self.home)).database)
+        return open_store(find_paths(program_environment(self.home)).database)
 
     def remember(self, *said: Message) -> None:
         """A session that was had before, for `--continue`: no model is waited for."""

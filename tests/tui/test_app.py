@@ -13,7 +13,7 @@ from rich.color import Color
 from textual.worker import WorkerFailed
 
 from rolling_chat.agent import Chat
-from rolling_chat.sessions.store import SessionStore
+from rolling_chat.sessions.opening import open_store
 from rolling_chat.settings.schema import Settings
 from rolling_chat.settings.themes import load_themes
 from rolling_chat.tui.app import RollingChatApp
@@ -127,11 +127,11 @@ async def test_a_session_held_by_another_terminal_is_followed_and_can_be_forked(
 ) -> None:
     monkeypatch.setattr(chat_screen, "_FOLLOW_EVERY", 0.01)
     database = tmp_path / "sessions.db"
-    theirs = make_chat(tmp_path, says("one"), says("two"), says("three"), store=SessionStore.open(database))
+    theirs = make_chat(tmp_path, says("one"), says("two"), says("three"), store=open_store(database))
     await _say(theirs, "first")
     # another process, as far as the store can tell
     here = ScriptedProvider([says("of my own")])
-    beside = replace(theirs._runtime, store=SessionStore.open(database), provider=here)
+    beside = replace(theirs._runtime, store=open_store(database), provider=here)
     chat = Chat.open(beside, session=beside.store.session(theirs.session.info.id))
     async with make_app(chat, tmp_path).run_test(size=(100, 30)) as pilot:
         await tells(pilot, "first", "one", "open in another terminal (process")

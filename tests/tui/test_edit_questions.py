@@ -8,6 +8,7 @@ import pytest
 from textual.pilot import Pilot
 
 from rolling_chat.agent import Chat
+from rolling_chat.sessions.opening import open_store
 from rolling_chat.sessions.store import SessionStore
 from rolling_chat.tui.widgets.detail import Detail
 from rolling_chat.tui.widgets.question import Question
@@ -104,7 +105,7 @@ async def test_a_line_of_a_file_cannot_pass_for_a_hunk_or_another_file(tmp_path:
 
 
 async def test_a_made_change_is_a_line_that_unfolds_to_the_diff_also_after_a_restart(tmp_path: Path) -> None:
-    store = SessionStore.open(tmp_path / "sessions.db")
+    store = open_store(tmp_path / "sessions.db")
     edit = calls("edit_file", path="a.txt", old="line 50\n", new="LINE 50\nnew\n")
     chat = _chat(tmp_path, edit, says("Done."), store=store)
     clock = Clock()

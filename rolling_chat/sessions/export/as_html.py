@@ -24,7 +24,7 @@ from rolling_chat.sessions.export.as_markdown import (
     shown_arguments,
 )
 from rolling_chat.sessions.records import SessionInfo
-from rolling_chat.sessions.rows import REASONING
+from rolling_chat.sessions.values import REASONING
 from rolling_chat.text import one_line, without_controls
 
 _MAX_COLORED = 100_000  # characters of one block: some lexers take long for more

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from rolling_chat.messages import SHOWN, Ending, Message, ToolCall, is_picture, picture_address
 from rolling_chat.pictures import header_of
 from rolling_chat.sessions.records import SessionInfo
-from rolling_chat.sessions.rows import REASONING
+from rolling_chat.sessions.values import REASONING
 from rolling_chat.task_record import record_in
 from rolling_chat.text import one_line, without_controls
 

@@ -20,7 +20,7 @@ from rolling_chat.context.summary_text import HEAD
 from rolling_chat.events import SummaryBegan, SummaryEnded
 from rolling_chat.messages import Ending, Message, Usage
 from rolling_chat.providers.protocol import Delta, ErrorKind, Finished, ProviderError, Request, TextDelta
-from rolling_chat.sessions.store import SessionStore
+from rolling_chat.sessions.opening import open_store
 from rolling_chat.settings.schema import AgentSettings, ContextSettings, ModelSettings, Settings
 from tests.support.agent import (
     MODEL,
@@ -361,7 +361,7 @@ async def test_a_second_process_makes_none_and_reads_what_the_first_made(
 ) -> None:
     chat, runtime, _ = summarizing()
     await talk(chat, 6)
-    other = replace(runtime, store=SessionStore.open(runtime.paths.database))
+    other = replace(runtime, store=open_store(runtime.paths.database))
     follower = Chat.open(other, session=runtime.store.session(chat.session.info.id))
     assert follower.session.holder
     assert follower.session.summaries.current == chat.session.summaries.current
@@ -752,7 +752,7 @@ async def test_a_line_is_not_put_in_while_a_turn_runs_nor_from_a_second_process(
     chat.stop()
     async for _ in turn:
         pass
-    other = replace(runtime, store=SessionStore.open(runtime.paths.database))
+    other = replace(runtime, store=open_store(runtime.paths.database))
     follower = Chat.open(other, session=runtime.store.session(chat.session.info.id))
     with pytest.raises(ChatError, match="open in another terminal"):
         follower.session.left_out.put_back(line)

@@ -11,6 +11,7 @@ from rolling_chat.agent.request.counting import SessionCounts
 from rolling_chat.context.measured_sizes import Confirmed, MeasuredSizes
 from rolling_chat.events import Listener
 from rolling_chat.messages import Message
+from rolling_chat.sessions.opening import open_store
 from rolling_chat.sessions.records import Counts, StoreError
 from rolling_chat.sessions.store import SessionStore
 
@@ -19,7 +20,7 @@ MODEL = "openai/gpt-4o"
 
 @pytest.fixture
 def store(tmp_path: Path) -> SessionStore:
-    return SessionStore.open(tmp_path / "sessions.db")
+    return open_store(tmp_path / "sessions.db")
 
 
 def opened(store: SessionStore, session: str) -> tuple[Conversation, SessionCounts]:

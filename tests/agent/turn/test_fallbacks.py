@@ -18,7 +18,7 @@ from rolling_chat.events import Event, Noticed, Outcome, RetryWaiting, ToolEnded
 from rolling_chat.messages import Ending
 from rolling_chat.providers.model_provider import ModelProvider
 from rolling_chat.providers.retries import RetryPolicy
-from rolling_chat.sessions.store import SessionStore
+from rolling_chat.sessions.opening import open_store
 from rolling_chat.settings.catalog import load_catalog
 from rolling_chat.settings.paths import find_paths
 from rolling_chat.settings.schema import AgentSettings, ContextSettings, ModelSettings, Settings
@@ -82,7 +82,7 @@ async def open_chat(tmp_path: Path) -> AsyncIterator[OpenChat]:
             context=ContextSettings(enabled=rolling),
         )
         runtime = Runtime(
-            settings=settings, paths=paths, catalog=catalog, store=SessionStore.open(paths.database),
+            settings=settings, paths=paths, catalog=catalog, store=open_store(paths.database),
             provider=provider, folder=folder, environ=environ, clock=lambda: waits.now,
         )  # fmt: skip
         opened.append((provider, runtime))

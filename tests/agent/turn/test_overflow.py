@@ -20,8 +20,8 @@ from rolling_chat.events import Event, Noticed, Outcome, PromptPlanned, TurnEnde
 from rolling_chat.messages import MadeBy, Message
 from rolling_chat.providers.model_provider import ModelProvider
 from rolling_chat.providers.protocol import ErrorKind, ProviderError, Request, TextDelta
+from rolling_chat.sessions.opening import open_store
 from rolling_chat.sessions.records import Learned, RequestRecord
-from rolling_chat.sessions.store import SessionStore
 from rolling_chat.settings.catalog import load_catalog
 from rolling_chat.settings.paths import find_paths
 from rolling_chat.settings.schema import AgentSettings, ContextSettings, ModelSettings, Settings
@@ -54,7 +54,7 @@ async def open_runtime(tmp_path: Path) -> AsyncIterator[OpenRuntime]:
             ),
             paths=paths,
             catalog=catalog,
-            store=SessionStore.open(paths.database),
+            store=open_store(paths.database),
             provider=ModelProvider(environ=environ, catalog=catalog),
             folder=folder,
             environ=environ,

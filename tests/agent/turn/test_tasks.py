@@ -31,6 +31,7 @@ from rolling_chat.events import (
 from rolling_chat.messages import SHOWN, Ending, Message, ToolCall, Usage
 from rolling_chat.providers.protocol import Delta, ErrorKind, Finished, ProviderError, Request, TextDelta
 from rolling_chat.sessions.records import SessionInfo, StoreError
+from rolling_chat.sessions.sqlite.store import SqliteStore
 from rolling_chat.sessions.store import SessionStore
 from rolling_chat.settings.catalog import ModelCatalog
 from rolling_chat.settings.schema import AgentSettings, Settings
@@ -664,14 +665,14 @@ async def test_a_fault_of_the_store_is_a_result_and_leaves_no_task_open(
     opened: Opened, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     chat, runtime, _ = opened(calls(task()), says("Then I do it."))
-    create = SessionStore.create_session
+    create = SqliteStore.create_session
 
     def full(store: SessionStore, **columns: Any) -> SessionInfo:
         if columns.get("asked_by"):
             raise StoreError("the disk is full")
         return create(store, **columns)
 
-    monkeypatch.setattr(SessionStore, "create_session", full)
+    monkeypatch.setattr(SqliteStore, "create_session", full)
     events = await collect(chat.send("go"))
     assert task_result(events).text == "The task failed: the disk is full"
     assert events[-1].outcome is Outcome.DONE

@@ -13,7 +13,7 @@ from typing import Any
 from rolling_chat.agent import Chat, Runtime
 from rolling_chat.events import Outcome, PromptPlanned, TurnEnded
 from rolling_chat.messages import Message
-from rolling_chat.sessions.store import SessionStore
+from rolling_chat.sessions.opening import open_store
 from rolling_chat.settings.catalog import ModelCatalog
 from rolling_chat.settings.paths import find_paths
 from rolling_chat.settings.schema import AgentSettings, ContextSettings, Settings
@@ -159,7 +159,7 @@ class _Place:
             ),
             paths=paths,
             catalog=ModelCatalog({MODEL: _entry(run.plan.window)}),
-            store=SessionStore.open(paths.database if is_saved else None, clock=run.now),
+            store=open_store(paths.database if is_saved else None, clock=run.now),
             provider=self.provider,
             folder=self._work,
             environ=environ,

@@ -16,7 +16,7 @@ from rolling_chat.events import SummaryEnded, SummaryEvent, TurnEnded
 from rolling_chat.messages import Ending, Message, Usage
 from rolling_chat.providers.model_provider import ModelProvider
 from rolling_chat.providers.protocol import Delta, Finished, Provider, Request, TextDelta
-from rolling_chat.sessions.store import SessionStore
+from rolling_chat.sessions.opening import open_store
 from rolling_chat.settings.catalog import ModelCatalog
 from rolling_chat.settings.paths import find_paths
 from rolling_chat.settings.schema import AgentSettings, ContextSettings, ModelSettings, Settings
@@ -134,7 +134,7 @@ class Place:
             ),
             paths=paths,
             catalog=catalog,
-            store=SessionStore.open(paths.database),
+            store=open_store(paths.database),
             provider=self.provider,
             folder=work,
             environ=environ,

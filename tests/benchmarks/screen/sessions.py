@@ -7,7 +7,7 @@ import random
 from collections.abc import Iterable, Iterator
 
 from rolling_chat.messages import MadeBy, Message, ToolCall
-from rolling_chat.sessions.store import SessionStore
+from rolling_chat.sessions.opening import open_store
 from rolling_chat.settings.paths import find_paths
 from tests.benchmarks.screen.windows import Desk
 from tests.support.answers import mixed_markdown
@@ -29,7 +29,7 @@ def build_session(
     """
     paths = find_paths(program_environment(place.home))
     paths.data_dir.mkdir(parents=True, exist_ok=True)
-    store = SessionStore.open(paths.database)
+    store = open_store(paths.database)
     try:
         title = f"{messages:,} messages"
         made = store.create_session(

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from rolling_chat.agent import Chat
 from rolling_chat.messages import Message
-from rolling_chat.sessions.store import SessionStore
+from rolling_chat.sessions.opening import open_store
 from rolling_chat.tui.widgets.question import Question
 from tests.support.tui import (
     MODEL,
@@ -25,7 +25,7 @@ from tests.support.tui import (
 
 
 def _from_before(home: Path) -> tuple[Chat, ScriptedProvider]:
-    provider, store = ScriptedProvider([says("Here."), says("Again.")]), SessionStore.open(None)
+    provider, store = ScriptedProvider([says("Here."), says("Again.")]), open_store(None)
     info = store.create_session(folder="/x", model=MODEL, rolling=False, api_base=None)
     store.append(info.id, Message("user", "of old"))
     store.append(info.id, Message("assistant", "Yes."))

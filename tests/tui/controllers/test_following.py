@@ -16,7 +16,9 @@ from rolling_chat.agent.request import planner as planning
 from rolling_chat.agent.request.planner import Planner, Preview
 from rolling_chat.context import branch_parts
 from rolling_chat.messages import Message, pack_contents
+from rolling_chat.sessions.opening import open_store
 from rolling_chat.sessions.records import StoreDamaged, Stretch
+from rolling_chat.sessions.sqlite.store import SqliteStore
 from rolling_chat.sessions.store import SessionStore
 from rolling_chat.tui.screens import chat_screen
 from rolling_chat.tui.widgets import transcript as transcripts
@@ -52,13 +54,13 @@ def gate(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
     """Holds back every part of a session but the newest until it is set."""
     monkeypatch.setattr(conversation, "_FIRST", 30)
     monkeypatch.setattr(conversation, "_SLICE", 20)
-    read, opened = SessionStore.stretch, threading.Event()
+    read, opened = SqliteStore.stretch, threading.Event()
 
     def slow(store: SessionStore, session: str, most: int, head: str | None = None) -> Stretch:
         assert head is None or opened.wait(PATIENCE_SECONDS)
         return read(store, session, most, head)
 
-    monkeypatch.setattr(SessionStore, "stretch", slow)
+    monkeypatch.setattr(SqliteStore, "stretch", slow)
     return opened
 
 
@@ -107,14 +109,14 @@ async def test_a_part_that_cannot_be_read_is_a_line_and_the_session_can_be_left(
     tmp_path: Path, gate: threading.Event, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     gate.set()
-    chat, read = long_chat(tmp_path), SessionStore.stretch
+    chat, read = long_chat(tmp_path), SqliteStore.stretch
 
     def damaged(store: SessionStore, session: str, most: int, head: str | None = None) -> Stretch:
         if head is not None:
             raise StoreDamaged("a part of it cannot be read")
         return read(store, session, most, head)
 
-    monkeypatch.setattr(SessionStore, "stretch", damaged)
+    monkeypatch.setattr(SqliteStore, "stretch", damaged)
     async with make_app(chat, tmp_path).run_test() as pilot:
         await reads(pilot, "a part of it cannot be read")
         assert "answer 44." in items(pilot)
@@ -161,9 +163,9 @@ async def test_a_session_that_cannot_be_followed_for_a_while_is_one_line_and_is_
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(chat_screen, "_FOLLOW_EVERY", 0.02)
-    database, read, fails = tmp_path / "sessions.db", SessionStore.stretch, [True]
-    owner = make_chat(tmp_path, store=SessionStore.open(database))
-    runtime = replace(owner._runtime, store=SessionStore.open(database))
+    database, read, fails = tmp_path / "sessions.db", SqliteStore.stretch, [True]
+    owner = make_chat(tmp_path, store=open_store(database))
+    runtime = replace(owner._runtime, store=open_store(database))
     chat, looked = Chat.open(runtime, session=runtime.store.session(owner.session.info.id)), []
 
     def stretch(store: SessionStore, session: str, most: int, head: str | None = None) -> Stretch:
@@ -172,7 +174,7 @@ async def test_a_session_that_cannot_be_followed_for_a_while_is_one_line_and_is_
             raise StoreDamaged("it cannot be read just now")
         return read(store, session, most, head)
 
-    monkeypatch.setattr(SessionStore, "stretch", stretch)
+    monkeypatch.setattr(SqliteStore, "stretch", stretch)
     async with make_app(chat, tmp_path).run_test() as pilot:
         assert chat.session.holder
         owner._runtime.store.append(owner.session.info.id, Message("user", "from over there"))

@@ -10,21 +10,20 @@ from dataclasses import fields
 from typing import cast
 
 from rolling_chat.messages import JsonObject, Usage
-from rolling_chat.sessions.directory import TASKS
 from rolling_chat.sessions.records import MissRow, RequestRecord, StoreError, UsageRow
-from rolling_chat.sessions.rows import (
+from rolling_chat.sessions.sqlite.directory import TASKS
+from rolling_chat.sessions.sqlite.rows import (
     insert,
     pack,
     pack_json,
-    real,
     request_id,
     request_number,
     unpack,
     unpack_json,
     update,
     usage_columns,
-    whole,
 )
+from rolling_chat.sessions.values import real, whole
 from rolling_chat.text import one_line
 
 _LISTED = 5

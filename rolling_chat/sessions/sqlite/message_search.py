@@ -6,25 +6,23 @@ import logging
 import re
 import sqlite3
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from functools import partial
 
-from rolling_chat.sessions import text_index
-from rolling_chat.sessions.ancestry import places
 from rolling_chat.sessions.excerpts import excerpt
 from rolling_chat.sessions.records import SearchHit
-from rolling_chat.sessions.rows import message_id, unpack
+from rolling_chat.sessions.search_query import (
+    MAX_RANKED,
+    Term,
+    all_words,
+    content_forms,
+    is_unspaced,
+    marked,
+    read_query,
+)
+from rolling_chat.sessions.sqlite import text_index
+from rolling_chat.sessions.sqlite.ancestry import places
+from rolling_chat.sessions.sqlite.rows import message_id, unpack
 
 _log = logging.getLogger("rolling_chat.sessions")
-
-_MAX_WORDS = 32
-_MAX_RANKED = 200  # messages of which those that answer best come first
-_MAX_LETTERS = 64
-_MIN_BEGINNING = 3  # letters; fewer begin too many words
-_TERM = re.compile(r'"([^"]+)"|[^\s"]+')
-# scripts written without spaces begin here (CJK radicals): the index takes a whole run for a word. It is
-# compiled when somebody searches: that takes as long as opening the store.
-_UNSPACED = "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\ud7ff\uf900-\ufaff\U00020000-\U0003ffff]"
 
 # the rows of the messages of `:session`: those that it made and those that it shares with the session it
 # forked
@@ -47,24 +45,18 @@ def search(
 ) -> list[SearchHit]:
     """Search the full-text index: for all of `words`, then for words that begin so, else for any of them.
 
-    Best first, the newer before the older. "Words in quotes" stand together; `word*` begins one. Any
-    other text will do for `words`, and nothing in it is an operator. `session` is the row of
-    the one session to look in, None for all. A text index that is damaged is done without. Once
-    `is_stopped` the hits so far are all.
+    Best first, the newer before the older. `session` is the row of the one session to look in, None for
+    all. A text index that is damaged is done without. Once `is_stopped` the hits so far are all.
     """
-    wanted = _wanted(words)
-    found = [word for term in wanted for word in term.words]
-    if not found or limit < 1:
+    terms = read_query(words)
+    if not terms or limit < 1:
         return []
-    most = max(limit, _MAX_RANKED)
     tiers: Sequence[Sequence[sqlite3.Row]] = []
-    if not any(re.search(_UNSPACED, word) for word in found) and text_index.is_kept(connection):
-        tiers = _by_index(connection, wanted, session, most)
-    rows = _ranked(connection, tiers, words, limit) or _scanned(connection, found, session, limit)
+    if not is_unspaced(terms) and text_index.is_kept(connection):
+        tiers = _by_index(connection, terms, session, max(limit, MAX_RANKED))
+    rows = _ranked(connection, tiers, words, limit) or _scanned(connection, all_words(terms), session, limit)
     turns = _Turns(connection)
-    terms = [term.words for term in wanted if term.is_phrase] + [
-        (word,) for term in wanted if not term.is_phrase for word in term.words
-    ]
+    marks = marked(terms)
     hits = []
     for row in rows:
         if is_stopped():
@@ -73,7 +65,7 @@ def search(
             SearchHit(
                 session_id=row["session_id"],
                 message_id=message_id(row["number"]),
-                snippet=excerpt(_content(connection, row["number"]), terms),
+                snippet=excerpt(_content(connection, row["number"]), marks),
                 title=unpack(row["title"]),
                 folder=unpack(row["folder"]),
                 role=row["role"],
@@ -93,12 +85,32 @@ def _ranked(
     from rolling_chat.sessions.search_order import in_order  # noqa: PLC0415
 
     ranked: dict[int, sqlite3.Row] = {}
+    lookup = _Lookup(connection)
     for tier in tiers:
         if len(ranked) < limit:
-            rows = [row for row in tier if row["number"] not in ranked]
-            ordered = in_order(connection, rows, words, partial(_content, connection))
-            ranked |= {row["number"]: row for row in ordered}
+            rows = {row["number"]: row for row in tier if row["number"] not in ranked}
+            roles = {number: row["role"] for number, row in rows.items()}
+            ranked |= {number: rows[number] for number in in_order(roles, words, lookup)}
     return list(ranked.values())[:limit]
+
+
+class _Lookup:
+    """What the order of the hits needs of the store (`search_order.Lookup`)."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+
+    def text(self, number: int) -> str:
+        return _content(self._connection, number)
+
+    def holders(self, stem: str, most: int) -> int:
+        statement = "SELECT count(*) FROM (SELECT 1 FROM message_text WHERE message_text MATCH ? LIMIT ?)"
+        (count,) = self._connection.execute(statement, (f'"{stem}"*', most)).fetchone()
+        return int(count)
+
+    def above(self, number: int) -> int | None:
+        row = self._connection.execute("SELECT parent FROM message WHERE number = ?", (number,)).fetchone()
+        return None if row is None else row[0]
 
 
 def _content(connection: sqlite3.Connection, number: int) -> str:
@@ -108,46 +120,17 @@ def _content(connection: sqlite3.Connection, number: int) -> str:
     return (content or b"").decode("utf-8", "replace")
 
 
-@dataclass(frozen=True, slots=True)
-class _Term:
-    """Words that are looked for: as a phrase, or each by itself; the last may only begin a word."""
-
-    words: tuple[str, ...]
-    is_phrase: bool = False
-    is_beginning: bool = False
-
-    def match(self, *, beginnings: bool = False) -> list[str]:
-        """Return the term in the index's language; `beginnings` also finds words that begin so."""
-        if self.is_phrase:
-            return [f'"{" ".join(self.words)}"']
-        long_enough = beginnings and all(len(word) >= _MIN_BEGINNING for word in self.words)
-        star = "*" if self.is_beginning or long_enough else ""
-        return [f'"{word}"{star}' for word in self.words]
-
-
-def _wanted(words: str) -> list[_Term]:
-    terms = []
-    for match in _TERM.finditer(words):
-        phrase, star = match[1] is not None, match[0].endswith("*")
-        parts = tuple(word[:_MAX_LETTERS] for word in re.findall(r"\w+", match[1] if phrase else match[0]))
-        if parts:
-            terms.append(_Term(parts[:_MAX_WORDS], phrase and len(parts) > 1, star and not phrase))
-        if len(terms) == _MAX_WORDS:
-            break
-    return terms
-
-
 def _by_index(
-    connection: sqlite3.Connection, wanted: Sequence[_Term], session: int | None, limit: int
+    connection: sqlite3.Connection, terms: Sequence[Term], session: int | None, limit: int
 ) -> Sequence[Sequence[sqlite3.Row]]:
     """Return the rows with all words, then those with words that begin so, else those with any of them."""
-    exact = [part for term in wanted for part in term.match()]
-    begun = [part for term in wanted for part in term.match(beginnings=True)]
+    exact = [part for term in terms for part in _match(term)]
+    begun = [part for term in terms for part in _match(term, beginnings=True)]
     try:
         tiers = [_indexed(connection, " ".join(exact), session, limit)]
         if len(tiers[0]) < limit and begun != exact:
             tiers.append(_indexed(connection, " ".join(begun), session, limit))
-        return tiers if any(tiers) else [_indexed(connection, _any_of(wanted), session, limit)]
+        return tiers if any(tiers) else [_indexed(connection, _any_of(terms), session, limit)]
     except sqlite3.DatabaseError as error:
         if not text_index.is_damage(error):
             raise
@@ -155,14 +138,19 @@ def _by_index(
         return []
 
 
-def _any_of(wanted: Sequence[_Term]) -> str:
-    """Return what finds any of the phrases and words, words in any form; not those that say nothing."""
-    from rolling_chat.search_terms import content_stems  # noqa: PLC0415 - as above
+def _match(term: Term, *, beginnings: bool = False) -> list[str]:
+    """Return a term in the index's language; `beginnings` also finds words that begin so."""
+    if term.is_phrase:
+        return [f'"{" ".join(term.words)}"']
+    star = "*" if term.is_beginning or (beginnings and term.may_begin()) else ""
+    return [f'"{word}"{star}' for word in term.words]
 
-    stems = content_stems(" ".join(word for term in wanted if not term.is_phrase for word in term.words))
-    forms = [f'"{stem}"*' for stem in stems if len(stem) >= _MIN_BEGINNING]
-    phrases = [part for term in wanted if term.is_phrase for part in term.match()]
-    return " OR ".join(phrases + forms or [part for term in wanted for part in term.match(beginnings=True)])
+
+def _any_of(terms: Sequence[Term]) -> str:
+    """Return what finds any of the phrases and words, words in any form; not those that say nothing."""
+    phrases = [part for term in terms if term.is_phrase for part in _match(term)]
+    forms = [f'"{stem}"*' for stem in content_forms(terms)]
+    return " OR ".join(phrases + forms or [part for term in terms for part in _match(term, beginnings=True)])
 
 
 class _Turns:

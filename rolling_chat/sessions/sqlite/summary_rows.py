@@ -9,9 +9,10 @@ from __future__ import annotations
 import json
 import sqlite3
 
-from rolling_chat.sessions.ancestry import is_on_branch
 from rolling_chat.sessions.records import StoredSummary
-from rolling_chat.sessions.rows import insert, message_id, message_number, pack, real, unpack, whole
+from rolling_chat.sessions.sqlite.ancestry import is_on_branch
+from rolling_chat.sessions.sqlite.rows import insert, message_id, message_number, pack, unpack
+from rolling_chat.sessions.values import real, whole
 
 _SELECT = """
     SELECT summary.*, message.depth FROM summary JOIN message ON message.number = summary.through

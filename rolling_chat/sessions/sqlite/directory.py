@@ -11,7 +11,6 @@ import sqlite3
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rolling_chat.sessions import summary_rows
 from rolling_chat.sessions.records import (
     AskedBy,
     SessionAmbiguous,
@@ -20,7 +19,8 @@ from rolling_chat.sessions.records import (
     SessionNotFound,
     SessionState,
 )
-from rolling_chat.sessions.rows import (
+from rolling_chat.sessions.sqlite import summary_rows
+from rolling_chat.sessions.sqlite.rows import (
     insert,
     message_id,
     message_number,
@@ -30,8 +30,8 @@ from rolling_chat.sessions.rows import (
     unpack_json,
     update,
 )
-from rolling_chat.sessions.text_index import is_damage
-from rolling_chat.sessions.tree import last_sealed, require_message
+from rolling_chat.sessions.sqlite.text_index import is_damage
+from rolling_chat.sessions.sqlite.tree import last_sealed, require_message
 from rolling_chat.text import one_line
 
 _log = logging.getLogger("rolling_chat.sessions")

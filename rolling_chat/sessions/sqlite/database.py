@@ -13,9 +13,9 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from rolling_chat.sessions import text_index
-from rolling_chat.sessions.migrations import APPLICATION_ID, MIGRATIONS, VERSION
 from rolling_chat.sessions.records import StoreDamaged, StoreError
+from rolling_chat.sessions.sqlite import text_index
+from rolling_chat.sessions.sqlite.migrations import APPLICATION_ID, MIGRATIONS, VERSION
 from rolling_chat.text import printable
 
 _log = logging.getLogger("rolling_chat.sessions")

@@ -12,12 +12,12 @@ from operator import itemgetter
 from typing import Any
 
 from rolling_chat.messages import Ending, MadeBy, Message
-from rolling_chat.sessions import kept_pictures
-from rolling_chat.sessions.claims import Owner, is_left
+from rolling_chat.sessions.pictures_apart import put_away
 from rolling_chat.sessions.records import Counts, StoreError, Stretch
-from rolling_chat.sessions.rows import (
+from rolling_chat.sessions.sqlite import kept_pictures
+from rolling_chat.sessions.sqlite.claims import Owner, is_left
+from rolling_chat.sessions.sqlite.rows import (
     MESSAGE_COLUMNS,
-    REASONING,
     content_columns,
     insert,
     message_columns,
@@ -27,11 +27,11 @@ from rolling_chat.sessions.rows import (
     pack_counts,
     read_counts,
     read_message,
-    real,
     unpack,
     update,
 )
-from rolling_chat.sessions.titles import says_something, title_of
+from rolling_chat.sessions.titles import better_title
+from rolling_chat.sessions.values import real, with_streamed
 
 _BRANCH = f"""
     WITH RECURSIVE branch (number) AS (
@@ -101,14 +101,14 @@ def _messages(connection: sqlite3.Connection, rows: Iterable[sqlite3.Row]) -> li
     growing = {message_id(row["message"]) for row in connection.execute("SELECT message FROM growing")}
     for index, message in enumerate(messages):
         if message.id in growing:
-            messages[index] = _with_chunks(message, *_chunks(connection, message_number(message.id)))
+            messages[index] = with_streamed(message, *_chunks(connection, message_number(message.id)))
     return messages
 
 
 def append(connection: sqlite3.Connection, session: int, message: Message, now: float) -> Message:
     """Add `message` below the session's head and move the head to it."""
     stored = replace(message, created_at=real(message.created_at) or now)
-    bare, pictures = kept_pictures.put_away(stored)
+    bare, pictures = put_away(stored)
     number = _add(connection, session, message_columns(bare), now)
     kept_pictures.add(connection, number, pictures)
     if message.role == "user":
@@ -140,7 +140,7 @@ def seal_reply(connection: sqlite3.Connection, number: int, message: Message, no
         "SELECT session, provider, model, created_at FROM message WHERE number = ?", (number,)
     ).fetchone()
     sealed = replace(
-        _with_chunks(message, *_chunks(connection, number)),
+        with_streamed(message, *_chunks(connection, number)),
         id=message_id(number),
         made_by=message.made_by or MadeBy(unpack(row["provider"]), unpack(row["model"])),
         created_at=row["created_at"],
@@ -227,18 +227,14 @@ def _add(connection: sqlite3.Connection, session: int, columns: dict[str, Any], 
 
 
 def _derive_title(connection: sqlite3.Connection, session: int, message: int, text: str) -> None:
-    """Title a session by what was said in it, unless the user has titled it.
-
-    What begins the branch titles it, also anew; what comes later only where that was a greeting.
-    """
+    """Title a session by what was said in it, unless the user has titled it."""
     row = connection.execute(
         "SELECT title, title_given, (SELECT parent IS NULL FROM message WHERE number = ?) AS begins"
         " FROM session WHERE number = ?",
         (message, session),
     ).fetchone()
-    before, title = unpack(row["title"]), title_of(text)
-    is_better = row["begins"] or not before or (says_something(title) and not says_something(before))
-    if title and is_better and not row["title_given"]:
+    title = better_title(unpack(row["title"]), text, begins=bool(row["begins"]))
+    if title and not row["title_given"]:
         update(connection, "session", session, {"title": title})
 
 
@@ -247,16 +243,6 @@ def _chunks(connection: sqlite3.Connection, number: int) -> tuple[str, str]:
         "SELECT text, reasoning FROM chunk WHERE message = ? ORDER BY number", (number,)
     ).fetchall()
     return "".join(unpack(row["text"]) for row in rows), "".join(unpack(row["reasoning"]) for row in rows)
-
-
-def _with_chunks(message: Message, text: str, reasoning: str) -> Message:
-    """Return `message` holding no less than what was written: providers' last words may lack it."""
-    extras = message.extras or {}
-    if reasoning and REASONING not in extras and "thinking_blocks" not in extras:
-        message = replace(message, extras={**extras, REASONING: reasoning})
-    if text and not message.content:
-        message = replace(message, content=text)
-    return message
 
 
 def _is_growing(connection: sqlite3.Connection, number: int) -> bool:

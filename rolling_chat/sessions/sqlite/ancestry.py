@@ -14,7 +14,7 @@ from weakref import WeakKeyDictionary
 
 from rolling_chat.messages import Json
 from rolling_chat.sessions.records import LeftBranch, StoreError
-from rolling_chat.sessions.rows import message_id, pack, unpack, unpack_json, update
+from rolling_chat.sessions.sqlite.rows import message_id, pack, unpack, unpack_json, update
 from rolling_chat.text import one_line
 
 _PREVIEW_CHARACTERS = 200

@@ -12,6 +12,7 @@ from typing import Any, cast
 
 from rolling_chat.messages import Content, Ending, Json, JsonObject, MadeBy, Message, Role, ToolCall, Usage
 from rolling_chat.sessions.records import StoreError
+from rolling_chat.sessions.values import real, whole
 from rolling_chat.text import without_controls
 
 MESSAGE_COLUMNS = (
@@ -19,12 +20,7 @@ MESSAGE_COLUMNS = (
     "extras", "provider", "model", "ending", "created_at", "counts",
 )  # fmt: skip
 
-REASONING = "reasoning_content"
-
 _ENDINGS = {ending.value: ending for ending in Ending}
-
-# SQLite's largest whole number
-_MAX_VALUE = 2**63 - 1
 
 
 def message_id(number: int) -> str:
@@ -74,16 +70,6 @@ def pack_json(value: Json) -> str | bytes:
 def unpack_json(value: str | bytes) -> Json:
     """Return the value that `pack_json` was given; tuples have become lists."""
     return json.loads(unpack(value))
-
-
-def whole(value: int) -> int:
-    """Clamp a reported count to what the database can store: 0 or more, at most 63 bits."""
-    return min(max(int(value), 0), _MAX_VALUE)
-
-
-def real(value: float) -> float:
-    """Convert a time or a duration to a finite number that the database can store."""
-    return float(value) if math.isfinite(value) else 0.0
 
 
 def content_columns(message: Message) -> dict[str, Any]:

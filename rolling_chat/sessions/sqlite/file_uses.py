@@ -6,10 +6,10 @@ import sqlite3
 from collections.abc import Iterable
 
 from rolling_chat.messages import FileTouch
-from rolling_chat.sessions.ancestry import is_on_branch
-from rolling_chat.sessions.message_search import IN_SESSION
 from rolling_chat.sessions.records import FileUse
-from rolling_chat.sessions.rows import insert, message_id, pack, unpack
+from rolling_chat.sessions.sqlite.ancestry import is_on_branch
+from rolling_chat.sessions.sqlite.message_search import IN_SESSION
+from rolling_chat.sessions.sqlite.rows import insert, message_id, pack, unpack
 
 
 def add(connection: sqlite3.Connection, message: int, touched: Iterable[FileTouch]) -> None:

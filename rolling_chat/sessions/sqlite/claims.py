@@ -11,7 +11,7 @@ from typing import Any
 
 from rolling_chat.process_identity import Process, this_process
 from rolling_chat.sessions.records import Holder
-from rolling_chat.sessions.rows import insert
+from rolling_chat.sessions.sqlite.rows import insert
 
 # seconds after which a session that another machine (or container) holds, and has not written
 # to, counts as left behind: whether a process there still runs cannot be asked

@@ -1,0 +1,1 @@
+"""The default store: one SQLite database in the user's data folder."""
