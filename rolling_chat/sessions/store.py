@@ -139,7 +139,7 @@ class SessionStore(Protocol):
         """
 
     def line(self, session_id: str, head: str) -> Sequence[int]:
-        """Return a number for each message of the branch down to `head`, from the root on, for `some` alone."""
+        """Return a number for each message of the branch down to `head`, root first; only for `some`."""
 
     def some(self, numbers: Sequence[int]) -> Stretch:
         """Return the messages of some numbers of a `line`, oldest first."""

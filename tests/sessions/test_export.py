@@ -16,7 +16,7 @@ from rolling_chat.replay import read_transcripts
 from rolling_chat.sessions.export import EXPORT_FORMATS, export, format_of, to_markdown
 from rolling_chat.sessions.export.as_markdown import fence
 from rolling_chat.sessions.records import SessionInfo, StoredSummary
-from tests.sessions.test_store import ANY_TEXT
+from tests.sessions.conformance.test_store import ANY_TEXT
 from tests.support.sessions import OFFLINE
 
 INFO = SessionInfo(

@@ -23,7 +23,7 @@ from rolling_chat.messages import MadeBy, Message
 from rolling_chat.sessions.opening import open_store
 from rolling_chat.sessions.store import SessionStore
 
-store = open_store(Path(sys.argv[1]))
+store = open_store(sys.argv[1])
 session = sys.argv[2]
 assert store.claim(session) is None
 turn = 0
@@ -46,10 +46,10 @@ def new_session(store: SessionStore, folder: str = "/work", title: str = "") -> 
     return store.create_session(folder=folder, model="demo/offline", rolling=False, title=title)
 
 
-def start_writer(database: Path, session: str) -> subprocess.Popen[str]:
+def start_writer(address: str | Path, session: str) -> subprocess.Popen[str]:
     """A process that writes turn after turn and prints a line for each thing that the store took."""
     return subprocess.Popen(
-        [sys.executable, "-c", _WRITER, str(database), session], stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", _WRITER, str(address), session], stdout=subprocess.PIPE, text=True
     )
 
 

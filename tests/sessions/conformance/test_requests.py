@@ -18,9 +18,9 @@ def record(session_id: str) -> RequestRecord:
     return RequestRecord(
         id="",
         session_id=session_id,
-        head="m1",
+        head="",
         model="demo/offline",
-        plan={"masked": ["m1"]},
+        plan={"masked": [1]},
         settings_digest="abc",
         pipeline_version=1,
         wire_hash="def",

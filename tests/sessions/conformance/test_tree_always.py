@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
 from rolling_chat.messages import Ending, Message
-from rolling_chat.sessions.opening import open_store
 from rolling_chat.sessions.records import RequestRecord
+from rolling_chat.sessions.store import SessionStore
 from tests.support.sessions import OFFLINE, new_session
 
 MODEL = "demo/offline"
@@ -18,9 +18,12 @@ PICK = st.randoms(use_true_random=False)
 class Tree(RuleBasedStateMachine):
     """Sessions and their forks, moved about at random; beside them, all that was acknowledged."""
 
+    def __init__(self, store: SessionStore) -> None:
+        super().__init__()
+        self.store = store
+
     @initialize()
     def begin(self) -> None:
-        self.store = open_store(None)
         self.sessions = [new_session(self.store).id]
         self.said: dict[str, str] = {}  # every message ever acknowledged
         self.parents: dict[str, str] = {}
@@ -122,12 +125,14 @@ class Tree(RuleBasedStateMachine):
             branches = [self.store.branch(session, end) for end in ends if end]
             assert {message.id for branch in branches for message in branch} == self.had[session]
 
-    def teardown(self) -> None:
-        if hasattr(self, "store"):
-            self.store.close()
 
-
-Tree.TestCase.settings = settings(
-    max_examples=30, stateful_step_count=30, deadline=None, suppress_health_check=list(HealthCheck)
-)
-TestTree = Tree.TestCase
+def test_the_tree_is_what_was_done_to_it(store: SessionStore) -> None:
+    run_state_machine_as_test(
+        lambda: Tree(store),
+        settings=settings(
+            max_examples=20,
+            stateful_step_count=30,
+            deadline=None,
+            suppress_health_check=list(HealthCheck),
+        ),
+    )

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import threading
 from contextlib import closing
-from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from rolling_chat.messages import Message
-from rolling_chat.sessions.opening import open_store
 from rolling_chat.sessions.records import SearchHit
 from rolling_chat.sessions.store import SessionStore
+from tests.sessions.conformance.test_store import ONE_STORE
 from tests.support.patience import PATIENCE_SECONDS
 from tests.support.sessions import OFFLINE, new_session
+from tests.support.stores import Place
 
 
 def test_the_words_of_a_message_find_it(store: SessionStore) -> None:
@@ -104,9 +104,9 @@ def test_what_is_marked_is_what_was_found(store: SessionStore) -> None:
     assert "[concat]enate" in store.search("concat*")[0].snippet
 
 
-def test_a_word_in_every_line_of_one_result_is_found_at_once(tmp_path: Path) -> None:
+def test_a_word_in_every_line_of_one_result_is_found_at_once(place: Place) -> None:
     found: list[SearchHit] = []
-    with closing(open_store(tmp_path / "sessions.db")) as store:
+    with closing(place.open()) as store:
         session = new_session(store).id
         store.append_all(session, [Message("user", "go"), Message("assistant", "flood\n" * 200_000)])
         searching = threading.Thread(target=lambda: found.extend(store.search("flood")), daemon=True)
@@ -116,8 +116,8 @@ def test_a_word_in_every_line_of_one_result_is_found_at_once(tmp_path: Path) -> 
     assert found[0].snippet.startswith("[flood] [flood]")
 
 
-def test_a_search_that_is_stopped_ends_and_nobody_waits_for_it(tmp_path: Path) -> None:
-    with closing(open_store(tmp_path / "sessions.db")) as store:
+def test_a_search_that_is_stopped_ends_and_nobody_waits_for_it(place: Place) -> None:
+    with closing(place.open()) as store:
         session = new_session(store).id
         store.append(session, Message("user", "needle"))
         stop, inside = threading.Event(), threading.Event()
@@ -223,10 +223,9 @@ OPERATORS = [
 
 
 @given(words=st.text(st.characters(exclude_categories=()), max_size=40) | st.sampled_from(OPERATORS))
-def test_no_text_breaks_a_search(words: str) -> None:
-    store = open_store(None)
+@ONE_STORE
+def test_no_text_breaks_a_search(store: SessionStore, words: str) -> None:
     session = new_session(store).id
     store.append(session, Message("user", f"about {words}"))
     store.search(words)
     store.search(words, session)
-    store.close()

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
-from rolling_chat.sessions.opening import open_store
 from rolling_chat.sessions.records import Learned
 from rolling_chat.sessions.store import SessionStore
+from tests.support.stores import Place
 
 
 def test_it_is_kept_by_model_and_address_and_the_newest_word_stands(store: SessionStore) -> None:
@@ -22,12 +20,12 @@ def test_it_is_kept_by_model_and_address_and_the_newest_word_stands(store: Sessi
     assert store.models.learned("openai/m", "http://here") == Learned(8_192)
 
 
-def test_the_next_process_knows_it(database: Path) -> None:
-    first = open_store(database)
+def test_the_next_process_knows_it(place: Place) -> None:
+    first = place.open()
     first.models.keep_learned("m\x00\ud800", "", Learned(4_096))
     first.models.keep_measured("m\x00\ud800", "", {"groups": [[1, 2]]})
     first.close()
-    again = open_store(database)
+    again = place.open()
     assert again.models.learned("m\x00\ud800", "") == Learned(4_096)
     assert again.models.measured("m\x00\ud800", "") == {"groups": [[1, 2]]}
     assert again.models.measured("m", "") is None
@@ -39,9 +37,9 @@ def test_nonsense_in_the_file_makes_no_window_larger(store: SessionStore) -> Non
     assert store.models.learned("m", "") == Learned(0)
 
 
-def test_a_limit_that_was_learned_more_than_thirty_days_ago_has_lapsed(database: Path) -> None:
+def test_a_limit_that_was_learned_more_than_thirty_days_ago_has_lapsed(place: Place) -> None:
     now = 1_000_000.0
-    store = open_store(database, clock=lambda: now)
+    store = place.open(clock=lambda: now)
     store.models.keep_learned("m", "", Learned(4_096))
     now += 29 * 86_400
     assert store.models.learned("m", "") == Learned(4_096)

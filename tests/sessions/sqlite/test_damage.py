@@ -104,3 +104,14 @@ def test_a_text_index_on_a_broken_page_is_done_without(database: Path, table: st
     store = open_store(database)
     assert [hit.message_id for hit in store.search("needle")] == [found.id]
     store.close()
+
+
+def test_the_newest_part_opens_where_an_older_page_is_broken(database: Path) -> None:
+    one, *_ = filled(database)
+    break_page(database, "message", 2)
+    store = open_store(database)
+    newest, above, *_ = store.stretch(one, 5)
+    assert newest[-1].text.startswith("one 59 ")
+    with pytest.raises(StoreDamaged, match=f"session {one} cannot be read"):
+        store.stretch(one, 100, above)
+    store.close()

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from rolling_chat.messages import Message, ToolCall, Usage
-from rolling_chat.sessions.opening import open_store
-from rolling_chat.sessions.records import RequestRecord, StoreDamaged, Stretch
+from rolling_chat.sessions.records import RequestRecord, Stretch
 from rolling_chat.sessions.store import SessionStore
-from tests.sessions.test_damage import break_page, filled
+from tests.sessions.conformance.test_store import ONE_STORE
 from tests.support.sessions import new_session
 
 
@@ -32,17 +28,16 @@ def parts_of(store: SessionStore, session: str, most: int) -> list[list[Message]
 
 
 @given(st.lists(st.integers(0, 5), min_size=1, max_size=6), st.integers(1, 9))
+@ONE_STORE
 def test_the_parts_of_a_branch_make_the_whole_and_none_begins_with_a_result(
-    turns: list[int], most: int
+    store: SessionStore, turns: list[int], most: int
 ) -> None:
-    store = open_store(None)
     session = new_session(store).id
     store.append_all(session, [message for results in turns for message in turn(results)])
     parts = parts_of(store, session, most)
     assert [message for part in reversed(parts) for message in part] == store.branch(session)
     assert all(part[0].role != "tool" for part in parts)
     assert all(len(part) <= most + 5 for part in parts)
-    store.close()
 
 
 def test_a_result_without_a_call_begins_the_branch_that_begins_with_it(store: SessionStore) -> None:
@@ -53,17 +48,6 @@ def test_a_result_without_a_call_begins_the_branch_that_begins_with_it(store: Se
 
 def test_an_empty_session_has_one_empty_part(store: SessionStore) -> None:
     assert store.stretch(new_session(store).id, 5) == Stretch([], "", {}, 0)
-
-
-def test_the_newest_part_opens_where_an_older_page_is_broken(database: Path) -> None:
-    one, *_ = filled(database)
-    break_page(database, "message", 2)
-    store = open_store(database)
-    newest, above, *_ = store.stretch(one, 5)
-    assert newest[-1].text.startswith("one 59 ")
-    with pytest.raises(StoreDamaged, match=f"session {one} cannot be read"):
-        store.stretch(one, 100, above)
-    store.close()
 
 
 def test_the_usage_of_a_session_is_that_of_all_its_requests(store: SessionStore) -> None:

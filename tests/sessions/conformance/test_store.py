@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rolling_chat.messages import Ending, MadeBy, Message, ToolCall
-from rolling_chat.sessions.opening import open_store
 from rolling_chat.sessions.records import SessionAmbiguous, SessionNotFound, StoreError
 from rolling_chat.sessions.store import SessionStore
-from tests.support.sessions import OFFLINE, faults_of, new_session
+from tests.support.sessions import OFFLINE, new_session
+from tests.support.stores import Place
 
 # everything a str can hold, lone surrogates among it
 ANY_TEXT = st.text(st.characters(exclude_categories=()), max_size=60)
@@ -36,6 +35,9 @@ MESSAGES = st.builds(
     created_at=st.floats(1, 2e9),
 )
 
+# every example has a session of its own
+ONE_STORE = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+
 
 def test_append_gives_the_message_an_id_and_a_time(store: SessionStore) -> None:
     session = new_session(store)
@@ -50,19 +52,20 @@ def test_append_gives_the_message_an_id_and_a_time(store: SessionStore) -> None:
 
 
 @given(messages=st.lists(MESSAGES, min_size=1, max_size=4))
-def test_every_message_comes_back_as_it_was(messages: list[Message]) -> None:
-    store = open_store(None)
+@ONE_STORE
+def test_every_message_comes_back_as_it_was(store: SessionStore, messages: list[Message]) -> None:
     session = new_session(store)
     stored = [store.append(session.id, message) for message in messages]
     read = store.branch(session.id)
     assert read == stored
     assert [message.content for message in read] == [message.content for message in messages]
-    store.close()
 
 
-@given(pieces=st.lists(st.tuples(ANY_TEXT, ANY_TEXT)), final=ANY_TEXT)
-def test_a_growing_reply_shows_all_that_was_written(pieces: list[tuple[str, str]], final: str) -> None:
-    store = open_store(None)
+@given(pieces=st.lists(st.tuples(ANY_TEXT, ANY_TEXT), max_size=8), final=ANY_TEXT)
+@ONE_STORE
+def test_a_growing_reply_shows_all_that_was_written(
+    store: SessionStore, pieces: list[tuple[str, str]], final: str
+) -> None:
     session = new_session(store)
     reply = store.begin_reply(session.id, OFFLINE)
     for text, reasoning in pieces:
@@ -76,7 +79,6 @@ def test_a_growing_reply_shows_all_that_was_written(pieces: list[tuple[str, str]
     assert store.branch(session.id) == [sealed]
     assert sealed.text == (final or text)
     assert (sealed.extras or {}).get("reasoning_content", "") == reasoning
-    store.close()
 
 
 def test_a_sealed_reply_is_what_the_provider_said_at_last(store: SessionStore) -> None:
@@ -111,17 +113,17 @@ def test_a_reply_is_marked_cut_off_until_it_is_sealed(store: SessionStore) -> No
     assert growing.id == reply == store.session(session.id).head
 
 
-def test_closing_seals_what_was_being_written(database: Path) -> None:
-    store = open_store(database)
+def test_closing_seals_what_was_being_written(place: Place) -> None:
+    store = place.open()
     session = new_session(store)
     store.grow_reply(store.begin_reply(session.id, OFFLINE), "half")
     store.close()
-    again = open_store(database)
+    again = place.open()
     (message,) = again.branch(session.id)
     assert (message.text, message.ending) == ("half", Ending.CANCELLED)
     again.append(session.id, Message("user", "go on"))
     again.close()
-    assert faults_of(database) == []
+    assert place.faults() == []
 
 
 def test_a_reply_that_never_got_a_byte_leaves_no_trace(store: SessionStore) -> None:
@@ -308,8 +310,8 @@ def test_a_fork_of_a_session_in_mid_answer_ends_before_the_answer(store: Session
     assert store.fork(session.id).messages == 2
 
 
-def test_deleting_a_session_never_harms_another(database: Path) -> None:
-    store = open_store(database)
+def test_deleting_a_session_never_harms_another(place: Place) -> None:
+    store = place.open()
     session = new_session(store)
     messages = [store.append(session.id, Message("user", f"word{n}")) for n in range(6)]
     store.update_session(session.id, head=messages[3].id)
@@ -330,7 +332,7 @@ def test_deleting_a_session_never_harms_another(database: Path) -> None:
         store.session(session.id)
     store.delete(grandchild.id)
     store.close()
-    assert faults_of(database) == []
+    assert place.faults() == []
 
 
 def test_a_fork_can_return_to_where_it_was_forked(store: SessionStore) -> None:
@@ -353,8 +355,7 @@ def test_the_id_of_a_deleted_message_is_never_given_again(store: SessionStore) -
 
 def test_a_long_session_is_read_whole(store: SessionStore) -> None:
     session = new_session(store)
-    for n in range(3_000):
-        store.append(session.id, Message("user", f"message {n}"))
+    store.append_all(session.id, [Message("user", f"message {n}") for n in range(3_000)])
     assert [message.text for message in store.branch(session.id)] == [f"message {n}" for n in range(3_000)]
     assert store.session(session.id).messages == 3_000
 

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import random
-from pathlib import Path
 
 import pytest
 
 from rolling_chat.messages import Message
-from rolling_chat.sessions.opening import open_store
 from rolling_chat.sessions.records import StoreError
 from rolling_chat.sessions.store import SessionStore
-from tests.support.sessions import OFFLINE, faults_of, new_session, start_python
+from tests.support.sessions import OFFLINE, new_session, start_python
+from tests.support.stores import Place
 
 
 def say(store: SessionStore, session: str, *texts: str) -> list[Message]:
@@ -100,12 +99,11 @@ def test_what_stands_above_what(store: SessionStore) -> None:
 
 _MOVER = """
 import random, sys
-from pathlib import Path
 from rolling_chat.messages import Message
 from rolling_chat.sessions.opening import open_store
 from rolling_chat.sessions.store import SessionStore
 
-store, session, rng = open_store(Path(sys.argv[1])), sys.argv[2], random.Random(sys.argv[3])
+store, session, rng = open_store(sys.argv[1]), sys.argv[2], random.Random(sys.argv[3])
 for number in range(80):
     branch = store.branch(session)
     if branch and rng.random() < 0.3:
@@ -114,11 +112,10 @@ for number in range(80):
 """
 
 
-def test_two_processes_in_one_session_lose_nothing_and_see_no_lock(tmp_path: Path) -> None:
-    database = tmp_path / "sessions.db"
-    store = open_store(database)
+def test_two_processes_in_one_session_lose_nothing_and_see_no_lock(place: Place) -> None:
+    store = place.open()
     session = new_session(store).id
-    movers = [start_python(_MOVER, str(database), session, name) for name in ("a", "b", "c")]
+    movers = [start_python(_MOVER, place.address, session, name) for name in ("a", "b", "c")]
     said: list[str] = []
     for mover in movers:
         out, err = mover.communicate()
@@ -129,7 +126,7 @@ def test_two_processes_in_one_session_lose_nothing_and_see_no_lock(tmp_path: Pat
     assert len(said) == 240
     assert reached == set(said)
     store.close()
-    assert faults_of(database) == []
+    assert place.faults() == []
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from rolling_chat.messages import Message, ToolCall, Usage
-from rolling_chat.sessions.opening import open_store
 from rolling_chat.sessions.records import AskedBy, RequestRecord, SessionInfo, SessionNotFound, StoreError
 from rolling_chat.sessions.store import SessionStore
+from tests.support.stores import Place
 
 CALL = ToolCall("t1", "task", '{"prompt": "look"}')
 
@@ -106,8 +104,8 @@ def test_a_copy_of_a_task_is_a_session_of_the_users(store: SessionStore) -> None
     assert [one.text for one in store.branch(copy.id)] == ["look"]
 
 
-def test_a_session_whose_task_is_open_elsewhere_is_not_deleted(database: Path) -> None:
-    store, other = open_store(database), open_store(database)
+def test_a_session_whose_task_is_open_elsewhere_is_not_deleted(place: Place) -> None:
+    store, other = place.open(), place.open()
     session, asked_by = _asking(store)
     task = _task(store, asked_by)
     other.claim(task.id)

@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import random
 import time
-from pathlib import Path
 
 import pytest
 
 from rolling_chat.messages import Ending, Message
-from rolling_chat.sessions.opening import open_store
 from rolling_chat.sessions.records import StoreError
-from tests.support.sessions import faults_of, new_session, start_python, start_writer
+from tests.support.sessions import new_session, start_python, start_writer
+from tests.support.stores import Place
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_a_killed_writer_loses_nothing_that_it_acknowledged(database: Path, seed: int) -> None:
-    store = open_store(database)
+def test_a_killed_writer_loses_nothing_that_it_acknowledged(place: Place, seed: int) -> None:
+    store = place.open()
     session = new_session(store).id
     store.close()
 
-    writer = start_writer(database, session)
+    writer = start_writer(place.address, session)
     assert writer.stdout is not None
     said = [writer.stdout.readline() for _ in range(random.Random(seed).randrange(1, 90))]
     writer.kill()
@@ -30,7 +29,7 @@ def test_a_killed_writer_loses_nothing_that_it_acknowledged(database: Path, seed
     acknowledged = [line.split() for line in said if line.endswith("\n")]
     assert acknowledged
 
-    store = open_store(database)
+    store = place.open()
     assert store.claim(session) is None
     messages = store.branch(session)
     for what, turn, *piece in acknowledged:
@@ -50,20 +49,19 @@ def test_a_killed_writer_loses_nothing_that_it_acknowledged(database: Path, seed
     store.append(session, Message("user", "are you there?"))
     assert store.branch(session)[:-1] == messages
     store.close()
-    assert faults_of(database) == []
+    assert place.faults() == []
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_a_store_whose_maker_was_killed_can_be_made_again(database: Path, seed: int) -> None:
+def test_a_store_whose_maker_was_killed_can_be_made_again(place: Place, seed: int) -> None:
     code = """
 import sys
-from pathlib import Path
 from rolling_chat.sessions.opening import open_store
 print("now", flush=True)
-open_store(Path(sys.argv[1]))
+open_store(sys.argv[1])
 sys.stdin.read()
 """
-    maker = start_python(code, str(database))
+    maker = start_python(code, place.address)
     assert maker.stdout is not None
     maker.stdout.readline()
     # at any step of it: making takes some milliseconds
@@ -73,27 +71,7 @@ sys.stdin.read()
     maker.kill()
     maker.communicate()
 
-    store = open_store(database)
+    store = place.open()
     store.append(new_session(store).id, Message("user", "hi"))
     store.close()
-    assert faults_of(database) == []
-
-
-def test_a_store_may_be_moved_away_without_the_files_beside_it(database: Path) -> None:
-    store = open_store(database)
-    session = new_session(store).id
-    store.close()
-    writer = start_writer(database, session)
-    assert writer.stdout is not None
-    writer.stdout.readline()
-    writer.kill()
-    writer.wait()
-    writer.stdout.close()
-    assert database.with_name("sessions.db-wal").stat().st_size > 0
-
-    database.rename(database.with_name("old.db"))
-    store = open_store(database)
-    assert store.sessions() == []
-    store.append(new_session(store).id, Message("user", "anew"))
-    store.close()
-    assert faults_of(database) == []
+    assert place.faults() == []

@@ -1,10 +1,8 @@
-"""Who has a session open; the dead do not keep it."""
+"""Whether the process that has a session open is still there, by its number, its start and its machine."""
 
 from __future__ import annotations
 
 import dataclasses
-import os
-import platform
 from pathlib import Path
 
 import pytest
@@ -12,9 +10,8 @@ import pytest
 from rolling_chat.messages import Ending, Message
 from rolling_chat.process_identity import Process, this_process
 from rolling_chat.sessions.opening import open_store
-from rolling_chat.sessions.records import Holder, StoreError
 from rolling_chat.sessions.store import SessionStore
-from tests.support.sessions import OFFLINE, new_session, start_python, start_writer
+from tests.support.sessions import OFFLINE, new_session, start_python
 
 DAY = 24 * 60 * 60.0
 
@@ -29,70 +26,6 @@ def pretend_held_by(store: SessionStore, process: Process) -> None:
                 " machine = :machine, started = :started",
                 columns,
             )
-
-
-def test_the_first_to_claim_has_it(database: Path) -> None:
-    first, second = open_store(database), open_store(database, clock=lambda: 99.0)
-    session = new_session(first).id
-    assert first.claim(session) is None
-    assert first.claim(session) is None
-    holder = second.claim(session)
-    assert isinstance(holder, Holder)
-    assert (holder.pid, holder.host) == (os.getpid(), platform.node())
-    assert holder.since > 1e9
-    second.release(session)
-    assert second.claim(session) is not None
-    first.release(session)
-    assert second.claim(session) is None
-    assert first.claim(session) is not None
-    second.close()
-    assert first.claim(session) is None
-    first.close()
-
-
-def test_a_session_that_is_open_elsewhere_is_not_deleted(database: Path) -> None:
-    first, second = open_store(database), open_store(database)
-    session = new_session(first).id
-    first.claim(session)
-    with pytest.raises(StoreError, match="open in another terminal"):
-        second.delete(session)
-    first.delete(session)
-    first.release(session)
-    first.close()
-    second.close()
-
-
-def test_another_process_that_lives_keeps_its_session(database: Path) -> None:
-    store = open_store(database)
-    session = new_session(store).id
-    writer = start_writer(database, session)
-    assert writer.stdout is not None
-    writer.stdout.readline()
-    holder = store.claim(session)
-    assert holder is not None
-    assert holder.pid == writer.pid
-    # a second terminal may follow what is written
-    assert store.branch(session)[0].text == "question 0"
-    writer.kill()
-    writer.wait()
-    writer.stdout.close()
-    assert store.claim(session) is None
-    store.close()
-
-
-def test_a_killed_process_that_nobody_has_waited_for_counts_as_dead(database: Path) -> None:
-    store = open_store(database)
-    session = new_session(store).id
-    writer = start_writer(database, session)
-    assert writer.stdout is not None
-    writer.stdout.readline()
-    writer.kill()
-    writer.stdout.read()  # ends when the process has; it is a zombie now
-    while store.claim(session) is not None:
-        assert writer.returncode is None
-    writer.wait()
-    writer.stdout.close()
-    store.close()
 
 
 def test_a_reused_process_number_is_not_taken_for_the_holder(database: Path) -> None:
@@ -118,17 +51,6 @@ def test_a_reply_whose_writer_died_before_its_first_byte_leaves_no_trace(databas
     assert store.claim(session) is None
     assert store.branch(session) == [asked]
     store.close()
-
-
-def test_a_living_writers_reply_is_left_to_it(database: Path) -> None:
-    first, second = open_store(database), open_store(database)
-    session = new_session(first).id
-    reply = first.begin_reply(session, OFFLINE)  # without a claim
-    assert second.claim(session) is None
-    first.grow_reply(reply, "still here")
-    assert second.branch(session)[0].text == "still here"
-    first.close()
-    second.close()
 
 
 @pytest.mark.parametrize(("hours_ago", "held"), [(1, True), (23, True), (25, False)])
