@@ -13,7 +13,7 @@ from rolling_chat.search_ranking import Held, Ranking, Statistics
 from rolling_chat.search_terms import is_short, split_words
 
 _MAX_READ = 20_000  # characters of a message that are weighed
-_MAX_COUNTED = 20_000  # messages that a word is counted in: one that more have says little
+MAX_COUNTED = 20_000  # messages that a word is counted in: one that more have says little
 _AROUND = 2  # messages before and after one that count for it
 
 
@@ -43,7 +43,7 @@ def in_order(roles: Mapping[int, str], words: str, lookup: Lookup) -> list[int]:
     held = {number: one for number, one in every.items() if one.counts}
     newest = max(roles)
     statistics = Statistics(
-        {stem: max(1, lookup.holders(stem, _MAX_COUNTED)) for stem in query.stems},
+        {stem: max(1, lookup.holders(stem, MAX_COUNTED)) for stem in query.stems},
         newest,
         sum(one.words for one in every.values()) / len(every),
     )

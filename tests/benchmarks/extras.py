@@ -19,6 +19,7 @@ _IMPORTS = {
     "otel": "opentelemetry.exporter.otlp.proto.http.trace_exporter",
     "keyring": "keyring",
     "outline": "tree_sitter",
+    "postgres": "psycopg_pool",
 }
 
 

@@ -12,6 +12,7 @@ from typing import Protocol
 from rolling_chat.sessions.opening import open_store
 from rolling_chat.sessions.sqlite.migrations import VERSION
 from rolling_chat.sessions.store import SessionStore
+from tests.support.postgres import new_database, shared_server
 from tests.support.sessions import faults_of
 
 
@@ -56,5 +57,40 @@ class SqlitePlace:
         return faults_of(self._path)
 
 
-PLACES: Mapping[str, Callable[[Path], Place]] = {"sqlite": SqlitePlace}
+class PostgresPlace:
+    """A database with empty tables, in the server of this run."""
+
+    def __init__(self, folder: Path) -> None:
+        self._server = shared_server()
+        self._database = new_database(self._server)
+        self.address = self._server.url(self._database)
+
+    def open(self, *, clock: Callable[[], float] = time.time) -> SessionStore:
+        return open_store(self.address, clock=clock)
+
+    def make_newer(self) -> None:
+        self._server.sql("UPDATE rolling_chat.version SET number = number + 1", self._database)
+
+    def contents(self) -> object:
+        return self._server.dump(self._database)
+
+    def faults(self) -> list[str]:
+        return self._server.sql(_FAULTS, self._database).splitlines()
+
+
+# what must hold of the tree, and is not checked by the tables themselves
+_FAULTS = """
+    SELECT 'not below its parent: ' || message.id FROM rolling_chat.message
+    LEFT JOIN rolling_chat.message AS above ON above.number = message.parent
+    WHERE message.depth <> coalesce(above.depth, 0) + 1
+        OR message.turn <> coalesce(above.turn, 0) + (message.role = 'user')::integer
+        OR (message.run <> message.number AND message.run IS DISTINCT FROM above.run)
+    UNION ALL
+    SELECT 'without its first message: ' || message.id FROM rolling_chat.message
+    LEFT JOIN rolling_chat.message AS start ON start.number = message.run AND start.run = message.run
+    WHERE start.number IS NULL
+"""
+
+
+PLACES: Mapping[str, Callable[[Path], Place]] = {"sqlite": SqlitePlace, "postgres": PostgresPlace}
 """Every place, by name; what makes one is given a folder of the test's own."""

@@ -1,0 +1,211 @@
+"""The connections to PostgreSQL: made with care for secrets, and made again when they are lost."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from typing import Any, TypeAlias
+
+import psycopg
+from psycopg import Connection
+from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout
+
+from rolling_chat.sessions.postgres.address import Address
+from rolling_chat.sessions.postgres.migrations import migrate, use_schema
+from rolling_chat.sessions.postgres.refusals import refusal
+from rolling_chat.sessions.records import StoreError
+from rolling_chat.text import printable
+
+_log = logging.getLogger("rolling_chat.sessions")
+# it reports every try to the terminal
+logging.getLogger("psycopg.pool").addHandler(logging.NullHandler())
+logging.getLogger("psycopg.pool").propagate = False
+
+Row: TypeAlias = tuple[Any, ...]
+Values: TypeAlias = Mapping[str, Any]
+
+_MAX_CONNECTIONS = 6  # of one process: its screen, its search, what it reads in the background
+_CONNECT_SECONDS = 10
+# seconds that a lost connection is waited for: the screen stands still meanwhile, other threads can wait
+_PATIENCE_OF_SCREEN, _PATIENCE = 3.0, 20.0
+_GLANCE = 0.05  # seconds that the screen waits again for what was out of reach just now
+_FIRST_DELAY, _LONGEST_DELAY = 0.05, 1.0
+
+# the server goes down, comes up, has no connection left, or let two transactions wait for each other
+_PASSING = ("08", "57P", "53300", "40001", "40P01")
+
+
+class Database:
+    """A pool of connections for any thread of this process; every fault comes out as a StoreError."""
+
+    def __init__(self, address: Address, first: Connection[Row]) -> None:
+        self._address = address
+        self.name = f"the session store at {address.shown}"
+        self._is_closed = False
+        self._is_lost = False
+        self._pool = ConnectionPool(
+            address.conninfo,
+            connection_class=_class_with(first),
+            kwargs={"autocommit": True, "connect_timeout": _CONNECT_SECONDS},
+            configure=use_schema,
+            min_size=1,
+            max_size=_MAX_CONNECTIONS,
+            max_idle=120.0,
+            reconnect_timeout=_PATIENCE_OF_SCREEN,  # then the next who asks makes it try anew
+            open=True,
+        )
+
+    @classmethod
+    def open(cls, address: Address) -> Database:
+        """Connect, and bring the tables up to this version of the program.
+
+        Raises StoreError, and changes nothing, where the tables are a newer version's.
+        """
+        name = f"the session store at {address.shown}"
+        try:
+            first = psycopg.connect(address.conninfo, autocommit=True, connect_timeout=_CONNECT_SECONDS)
+        except psycopg.Error as error:
+            _log.error("%s: %s", name, address.redacted(str(error)))
+            raise StoreError(f"{name} cannot be opened: {_reason(address, error)}") from None
+        try:
+            migrate(first, name)
+            return cls(address, first)
+        except psycopg.Error as error:
+            first.close()
+            raise StoreError(f"{name} cannot be opened: {_reason(address, error)}") from error
+        except BaseException:
+            first.close()
+            raise
+
+    def close(self) -> None:
+        """Close the connections; closing twice is no fault."""
+        self._is_closed = True
+        self._pool.close()
+
+    def run(
+        self, statement: str, values: Values | None = None, *, patience: float | None = None
+    ) -> list[Row]:
+        """Run one statement, committed when this returns, and return its rows.
+
+        When the connection is lost it is run again, by a new one: it must not matter whether the first
+        time was committed. It can ask for that by its value `again`.
+        """
+        until = time.monotonic() + (self._patience() if patience is None else patience)
+        delay = _FIRST_DELAY
+        again = False
+        while True:
+            if self._is_closed:
+                raise StoreError(f"{self.name} is closed")
+            try:
+                with self._connection(max(_GLANCE, until - time.monotonic())) as connection:
+                    cursor = connection.execute(statement, {"again": again, **(values or {})})
+                    rows = cursor.fetchall() if cursor.description else []
+                self._is_lost = False
+                return rows
+            except psycopg.Error as error:
+                if not _may_pass(error):
+                    raise self._fault(error) from error
+                _log.warning("%s: %s", self.name, self._address.redacted(str(error)))
+                again = True
+                if time.monotonic() + delay > until:
+                    raise self._lost() from error
+                if _is_connection_lost(error):
+                    self._drain()
+            time.sleep(delay * random.uniform(0.5, 1.0))  # noqa: S311 - so that clients do not come at once
+            delay = min(2 * delay, _LONGEST_DELAY)
+
+    def row(self, statement: str, values: Values | None = None) -> Row:
+        """Run a statement that returns exactly one row."""
+        (row,) = self.run(statement, values)
+        return row
+
+    @contextmanager
+    def own_connection(self) -> Iterator[Connection[Row]]:
+        """Open a connection beside the pool, for what occupies one for long. Raises psycopg.Error."""
+        connection = psycopg.connect(
+            self._address.conninfo, autocommit=True, connect_timeout=_CONNECT_SECONDS
+        )
+        with connection:
+            use_schema(connection)
+            yield connection
+
+    def _connection(self, seconds: float) -> Any:
+        try:
+            return self._pool.connection(timeout=seconds)
+        except PoolClosed:
+            raise StoreError(f"{self.name} is closed") from None
+
+    def _patience(self) -> float:
+        if not _is_on_screen():
+            return _PATIENCE
+        return _GLANCE if self._is_lost else _PATIENCE_OF_SCREEN
+
+    def _drain(self) -> None:
+        """Have every connection made anew: one that was lost was not lost alone."""
+        with suppress(PoolClosed):
+            self._pool.drain()
+
+    def _lost(self) -> StoreError:
+        self._is_lost = True
+        return StoreError(
+            f"{self.name} is out of reach: nothing that was stored is lost, and it is tried again; "
+            "send again once the network or the server is back"
+        )
+
+    def _fault(self, error: psycopg.Error) -> StoreError:
+        if isinstance(error, PoolClosed):
+            return StoreError(f"{self.name} is closed")
+        known = refusal(error)
+        if known is not None:
+            return known
+        _log.error("%s: %s", self.name, self._address.redacted(str(error)))
+        return StoreError(f"{self.name} has failed: {_reason(self._address, error)}")
+
+
+def _is_on_screen() -> bool:
+    """Return whether an event loop stands still while this thread waits."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
+
+
+def _may_pass(error: psycopg.Error) -> bool:
+    if isinstance(error, PoolClosed):
+        return False
+    return _is_connection_lost(error) or (error.sqlstate or "").startswith(_PASSING)
+
+
+def _is_connection_lost(error: psycopg.Error) -> bool:
+    if isinstance(error, PoolTimeout):
+        return False
+    state = error.sqlstate
+    return isinstance(error, psycopg.OperationalError) and (state is None or state.startswith(("08", "57P")))
+
+
+def _reason(address: Address, error: psycopg.Error) -> str:
+    """Return the first line of what the server or the system said, without secrets."""
+    said = error.diag.message_primary or str(error).strip()
+    return printable(address.redacted(said.splitlines()[0] if said else type(error).__name__), 200)
+
+
+def _class_with(first: Connection[Row]) -> type[Connection[Row]]:
+    """Return a class whose first connection is one that is open already."""
+    waiting = [first]
+    lock = threading.Lock()
+
+    class Pooled(Connection[Row]):
+        @classmethod
+        def connect(cls, *arguments: Any, **options: Any) -> Any:
+            with lock:
+                if waiting:
+                    return waiting.pop()
+            return super().connect(*arguments, **options)
+
+    return Pooled

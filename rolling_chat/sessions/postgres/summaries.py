@@ -1,0 +1,82 @@
+"""The summaries of a session in PostgreSQL: rows that are only ever added, and which of them counts."""
+
+from __future__ import annotations
+
+import json
+
+from rolling_chat.sessions.postgres.database import Database, Row
+from rolling_chat.sessions.postgres.ids import new_id
+from rolling_chat.sessions.postgres.rows import pack, unpack
+from rolling_chat.sessions.records import StoredSummary
+from rolling_chat.sessions.values import real, whole
+
+_COLUMNS = """
+    SELECT summary.text, message.id, summary.digest, summary.made_by, summary.made_from,
+        summary.tokens_before, summary.tokens_after, summary.generation, message.depth, summary.created_at, summary.skipped
+"""  # noqa: E501
+_NEWEST = f"""
+    {_COLUMNS} FROM seen(%(session)s) AS place CROSS JOIN LATERAL newest_summary(place.number, place.head)
+        AS summary JOIN message ON message.number = summary.through
+"""
+_ALL = f"""
+    {_COLUMNS} FROM seen(%(session)s) AS place JOIN summary ON summary.session = place.number
+    JOIN message ON message.number = summary.through ORDER BY generation
+"""
+_PUBLISH = f"""
+    {_COLUMNS} FROM publish_summary(%(session)s, %(store)s, %(summary)s, %(expected)s, %(now)s) AS summary
+    JOIN message ON message.number = summary.through
+"""
+
+
+def newest(database: Database, session_id: str) -> StoredSummary | None:
+    """Return the newest summary whose last message is on the session's branch."""
+    rows = database.run(_NEWEST, {"session": pack(session_id)})
+    return _stored(rows[0]) if rows else None
+
+
+def every(database: Database, session_id: str) -> list[StoredSummary]:
+    """Return every summary of a session, oldest first."""
+    return [_stored(row) for row in database.run(_ALL, {"session": pack(session_id)})]
+
+
+def publish(
+    database: Database, session_id: str, summary: StoredSummary, *, store: str, expected: int, now: float
+) -> StoredSummary | None:
+    """Store a summary if `expected` is still the newest generation; None if it is not."""
+    columns = {
+        "id": new_id(),
+        "made_from": whole(summary.made_from),
+        "through": pack(summary.through),
+        "text": pack(summary.text),
+        "digest": summary.digest,
+        "made_by": pack(summary.made_by),
+        "tokens_before": whole(summary.tokens_before),
+        "tokens_after": whole(summary.tokens_after),
+        "created_at": real(summary.created_at),
+        "skipped": json.dumps(summary.skipped) if summary.skipped else "",
+    }
+    values = {
+        "session": pack(session_id),
+        "store": store,
+        "summary": json.dumps(columns),
+        "expected": expected,
+    }
+    rows = database.run(_PUBLISH, {**values, "now": now})
+    return _stored(rows[0]) if rows else None
+
+
+def _stored(row: Row) -> StoredSummary:
+    text, through, digest, made_by, made_from, before, after, generation, depth, created_at, skipped = row
+    return StoredSummary(
+        text=unpack(text),
+        through=through,
+        digest=digest,
+        made_by=unpack(made_by),
+        made_from=made_from,
+        tokens_before=before,
+        tokens_after=after,
+        generation=generation,
+        place=depth,
+        created_at=created_at,
+        skipped=tuple((start, stop) for start, stop in json.loads(skipped or "[]")),
+    )
