@@ -31,6 +31,9 @@ class Options(argparse.Namespace):
     by: str
     limit: int
     file: str
+    files: list[str]
+    jobs: int
+    output: str | None
     max_input_tokens: int | None
     reserved_output_tokens: int | None
     format: str | None

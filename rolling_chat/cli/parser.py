@@ -47,18 +47,22 @@ _REPLAY = """\
 Build every prompt that would have been sent, as the rolling pipeline plans it.
 
 FILE is a JSON array of messages, or JSONL with one conversation a line ({"id", "messages"}, perhaps
-"tools"), gzip or not, or a saved session's id (any unique start). A model was called before every
-assistant message, and would be called at the end where the last message is the user's or a tool's.
-Rolling is on unless -c context.enabled=false is given.
+"tools"), gzip or not; Parquet with a column "messages" (a list of structs, or JSON text), perhaps "id"
+and "tools"; a folder or a pattern of such files; or a saved session's id (any unique start). A model was
+called before every assistant message, and would be called at the end where the last message is the
+user's or a tool's. Rolling is on unless -c context.enabled=false is given.
 
-JSON is one object a line: "request" counts from 1 within its conversation; "at_message" is the place,
-from 0, of the message before which the model was called. "kept", "dropped", "masked", "truncated" and
-"summarised" count messages and add up to those before that place ("kept": sent whole; a message that
-had to be repaired counts as kept, or as dropped where it was left out). "overflow" is null, or the line
-of the refusal; the requests after it go on. Sizes are in tokens: "token_count" is the estimate of the
-prompt, for a saved session with what the provider counted of it; "bound" is the most that it can be;
-"reserve" and "margin" are kept free. "cached_prefix_tokens" is what a request has in common with
-the one sent before it.
+What cannot be read is named on stderr, and the rest goes on. --jobs N makes the same rows in the same
+order by N processes. With --output, the same command goes on where it was stopped.
+
+JSON is one object a line: "file" is where the conversation was read; "request" counts from 1 within its
+conversation; "at_message" is the place, from 0, of the message before which the model was called. "kept",
+"dropped", "masked", "truncated" and "summarised" count messages and add up to those before that place
+("kept": sent whole; a message that had to be repaired counts as kept, or as dropped where it was left out).
+"overflow" is null, or the line of the refusal; the requests after it go on. Sizes are in tokens:
+"token_count" is the estimate of the prompt, for a saved session with what the provider counted of it;
+"bound" is the most that it can be; "reserve" and "margin" are kept free. "cached_prefix_tokens" is what a
+request has in common with the one sent before it.
 """
 
 
@@ -291,7 +295,10 @@ def _add_replay(commands: argparse._SubParsersAction[_Parser]) -> None:
     )
     replay.set_defaults(run="rolling_chat.cli.replay:run_replay")
     replay.add_argument(
-        "file", metavar="FILE", help="the transcript, - for standard input, or a saved session's id"
+        "files",
+        metavar="FILE",
+        nargs="+",
+        help="transcripts, folders or patterns, - for standard input, or a saved session's id",
     )
     _add_settings(replay)
     replay.add_argument(
@@ -306,6 +313,14 @@ def _add_replay(commands: argparse._SubParsersAction[_Parser]) -> None:
     replay.add_argument("--json", action="store_true", help="the same as --format json")
     replay.add_argument("--emit-prompts", action="store_true", help="each row with the prompt itself")
     replay.add_argument("--svg", metavar="FILE", help="also draw the prompt's tokens over the requests")
+    replay.add_argument(
+        "--jobs", metavar="N", type=_positive, default=1, help="replay by so many processes (default: 1)"
+    )
+    replay.add_argument(
+        "--output",
+        metavar="FILE",
+        help="write the rows into a file (.jsonl, .jsonl.gz, .parquet); run again, it goes on after a stop",
+    )
 
 
 def _add_inspect(commands: argparse._SubParsersAction[_Parser]) -> None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Literal
 
 from rolling_chat.context import Fate
 from rolling_chat.figures import plural
@@ -24,15 +25,42 @@ _COLUMNS = (
 )  # fmt: skip
 
 
-def as_row(replayed: Replayed, *, prompt_of: Transcript | None = None) -> dict[str, Json]:
+ROW_COLUMNS: Mapping[str, Literal["text", "number", "yes or no"]] = MappingProxyType(
+    {
+        "file": "text",
+        "conversation": "text",
+        "request": "number",
+        "at_message": "number",
+        "token_count": "number",
+        "bound": "number",
+        "max_input_tokens": "number",
+        "reserve": "number",
+        "margin": "number",
+        "within_budget": "yes or no",
+        "overflow": "text",
+        "kept": "number",
+        "dropped": "number",
+        "masked": "number",
+        "truncated": "number",
+        "summarised": "number",
+        "cached_prefix_tokens": "number",
+    }
+)
+"""What `as_row` makes, in its order; `messages` come after it."""
+
+
+def as_row(
+    replayed: Replayed, *, file: str | None = None, prompt_of: Transcript | None = None
+) -> dict[str, Json]:
     """Convert one request to a row for JSON; sizes in tokens, fates in messages.
 
-    With `prompt_of`, the transcript replayed, the prompt comes along as `messages`: what was not
-    changed is the transcript's own dictionary.
+    `file` is where the conversation was read; None for a saved session. With `prompt_of`, the transcript
+    replayed, the prompt comes along as `messages`: what was not changed is the transcript's own dictionary.
     """
     report = replayed.report
     fates = Counter(replayed.fates)
     row: dict[str, Json] = {
+        "file": file,
         "conversation": replayed.conversation,
         "request": replayed.request,
         "at_message": replayed.at_message,
@@ -114,25 +142,55 @@ class Tally:
         """The share of all sent tokens that the request before had too, 0 to 1: a cache could serve it."""
         return self.cached / self.tokens if self.tokens else 0.0
 
+    def include(self, other: Tally) -> None:
+        """Add the totals of another conversation, or of many."""
+        self.requests += other.requests
+        self.most_tokens = max(self.most_tokens, other.most_tokens)
+        self.trims += other.trims
+        self.dropped += other.dropped
+        self.masked += other.masked
+        self.truncated += other.truncated
+        self.overflows += other.overflows
+        self.first_overflow = self.first_overflow or other.first_overflow
+        self.smallest_window = max(self.smallest_window, other.smallest_window)
+        self.tokens += other.tokens
+        self.cached += other.cached
+        self.repaired += other.repaired
+        self.reasons += other.reasons
+
+
+@dataclass(slots=True)
+class Totals:
+    """The totals of all conversations; `left_out` are those that could not be replayed."""
+
+    whole: Tally = field(default_factory=lambda: Tally("all"))
+    conversations: int = 0
+    repaired: int = 0
+    left_out: int = 0
+
     @classmethod
-    def total(cls, tallies: Iterable[Tally]) -> Tally:
-        """Return the totals of all conversations."""
-        whole = cls("all")
+    def of(cls, tallies: Iterable[Tally]) -> Totals:
+        """Add up the totals of conversations."""
+        totals = cls()
         for tally in tallies:
-            whole.requests += tally.requests
-            whole.most_tokens = max(whole.most_tokens, tally.most_tokens)
-            whole.trims += tally.trims
-            whole.dropped += tally.dropped
-            whole.masked += tally.masked
-            whole.truncated += tally.truncated
-            whole.overflows += tally.overflows
-            whole.first_overflow = whole.first_overflow or tally.first_overflow
-            whole.smallest_window = max(whole.smallest_window, tally.smallest_window)
-            whole.tokens += tally.tokens
-            whole.cached += tally.cached
-            whole.repaired += tally.repaired
-            whole.reasons += tally.reasons
-        return whole
+            totals.add(tally)
+        return totals
+
+    def add(self, tally: Tally) -> None:
+        """Add a conversation."""
+        self.whole.include(tally)
+        self.conversations += 1
+        self.repaired += tally.repaired > 0
+
+    def to_json(self) -> dict[str, Json]:
+        """Return the totals as JSON."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> Totals:
+        """Read what `to_json` returned. Raises KeyError, TypeError or ValueError for anything else."""
+        whole = Tally(**{**value["whole"], "reasons": Counter(value["whole"]["reasons"])})
+        return cls(whole, *(int(value[name]) for name in ("conversations", "repaired", "left_out")))
 
 
 def draw_table(tallies: Sequence[Tally]) -> Table:
@@ -149,7 +207,7 @@ def draw_table(tallies: Sequence[Tally]) -> Table:
         _add_line(table, tally)
     if len(tallies) > 1:
         table.add_section()
-        _add_line(table, Tally.total(tallies), style="bold")
+        _add_line(table, Totals.of(tallies).whole, style="bold")
     return table
 
 
@@ -175,9 +233,9 @@ def _short_name(conversation: str) -> str:
     return name if len(name) <= _LONGEST_ID else f"{name[:half]}…{name[1 - half :]}"
 
 
-def refusals_line(tallies: Sequence[Tally]) -> str:
+def refusals_line(totals: Totals) -> str:
     """Return one line on the requests that did not fit: how many, why, and the window they need."""
-    whole = Tally.total(tallies)
+    whole = totals.whole
     if not whole.overflows:
         return ""
     return (
@@ -187,14 +245,13 @@ def refusals_line(tallies: Sequence[Tally]) -> str:
     )
 
 
-def repairs_line(tallies: Sequence[Tally]) -> str:
+def repairs_line(totals: Totals) -> str:
     """Return one line on what was repaired in all transcripts; empty if nothing was."""
-    whole = Tally.total(tallies)
+    whole = totals.whole
     if not whole.repaired:
         return ""
-    conversations = sum(tally.repaired > 0 for tally in tallies)
     what = ", ".join(f"{count:,} × {reason or 'repaired'}" for reason, count in whole.reasons.most_common(4))
     return (
         f"repaired in the prompts: {plural(whole.repaired, 'message')} "
-        f"of {plural(conversations, 'conversation')} ({what})"
+        f"of {plural(totals.repaired, 'conversation')} ({what})"
     )

@@ -11,7 +11,7 @@ import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import BinaryIO, TypeAlias, cast
 
 from rolling_chat.lenient_json import read_json_with_nulls
 from rolling_chat.message_validation import as_text, normalize_message
@@ -25,6 +25,15 @@ MAX_BYTES = 256 * 1024 * 1024
 
 _GZIP = b"\x1f\x8b"
 _EXPECTED = 'expected an array of messages or {"id", "messages"}'
+
+
+READ_ERRORS = (OSError, EOFError, zlib.error)
+"""What reading a file may raise, one packed by gzip included."""
+
+PARQUET = b"PAR1"
+"""The first bytes of a Parquet file."""
+
+_LONG_LINE = 1024 * 1024
 
 
 class TranscriptError(Exception):
@@ -59,6 +68,9 @@ class Transcript:
         return given if given is not None and given.get("role") == message.role else message.to_dict()
 
 
+Entry: TypeAlias = Transcript | TranscriptError
+
+
 def session_transcript(
     info: SessionInfo,
     branch: Sequence[Message],
@@ -73,93 +85,219 @@ def session_transcript(
 
 
 def read_transcripts(path: Path) -> Iterator[Transcript]:
-    """Read the conversations of a file, one at a time; gzip is known by its first bytes.
+    """Read the conversations of a file, one at a time; gzip and Parquet are known by their first bytes.
 
     A conversation without an id is called by the file's name, and by its line where that is not
     the first. Raises TranscriptError, naming the line, for what is no transcript; those before it
     were read.
     """
+    for entry in read_entries(path):
+        if isinstance(entry, TranscriptError):
+            raise entry
+        yield entry
+
+
+def read_entries(path: Path) -> Iterator[Entry]:
+    """Read the conversations of a file, and in their place the errors of those that cannot be read."""
     try:
         with path.open("rb") as raw:
-            yield from _File(path, raw).transcripts()
-    except (OSError, EOFError, zlib.error) as error:
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        raise TranscriptError(f"cannot read {_name(path)}: {one_line(reason)}") from error
+            if raw.peek(len(PARQUET)).startswith(PARQUET):
+                from rolling_chat.replay.parquet_input import parquet_entries  # noqa: PLC0415  # an extra
+
+                yield from parquet_entries(path)
+            else:
+                yield from TranscriptFile.open(path, raw).entries()
+    except READ_ERRORS as error:
+        yield cannot_read(path, error)
+    except TranscriptError as error:
+        yield error
 
 
-class _File:
-    """One open file, read line by line."""
+def cannot_read(path: Path, error: Exception) -> TranscriptError:
+    """Return the error for a file that the system, or its packing, does not let be read."""
+    reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    return TranscriptError(f"cannot read {name_of(path)}: {one_line(reason)}")
 
-    def __init__(self, path: Path, raw: io.BufferedReader) -> None:
-        self._name = _name(path)
-        self._stem = path.name.removesuffix(".gz").rpartition(".")[0] or path.name
-        self._raw = raw
-        status = os.fstat(raw.fileno())
-        self._size = status.st_size if stat.S_ISREG(status.st_mode) else 0
+
+class TranscriptFile:
+    """JSON of conversations, read line by line from a file or from a part of one."""
+
+    def __init__(self, path: Path, stream: BinaryIO, *, lines_before: int = 0) -> None:
+        self._path = path
+        self._name = name_of(path)
+        self._stem = stem_of(path)
+        self._stream = stream
+        self._number = lines_before
+        self._ahead = io.BytesIO()  # what was read of the stream too early
+        self._raw: BinaryIO | None = None
+        self._size = 0
+        self._is_over = False
+
+    @classmethod
+    def open(cls, path: Path, raw: io.BufferedReader) -> TranscriptFile:
+        """Make one of an open file, which may be packed by gzip."""
         packed = raw.peek(len(_GZIP)).startswith(_GZIP)
-        self._stream = cast(BinaryIO, gzip.GzipFile(fileobj=raw)) if packed else raw
-        self._number = 0
+        file = cls(path, cast(BinaryIO, gzip.GzipFile(fileobj=raw)) if packed else raw)
+        status = os.fstat(raw.fileno())
+        if stat.S_ISREG(status.st_mode):
+            file._raw, file._size = raw, status.st_size
+        return file
 
-    def transcripts(self) -> Iterator[Transcript]:
+    def entries(self) -> Iterator[Entry]:
+        """Read all conversations, and in their place the errors of those that cannot be read."""
+        try:
+            yield from self._entries()
+        except READ_ERRORS as error:
+            yield cannot_read(self._path, error)
+        except TranscriptError as error:
+            yield error
+
+    def _entries(self) -> Iterator[Entry]:
         line = self._next_line()
+        if isinstance(line, TranscriptError):
+            yield line
+            yield from self.line_entries()
+            return
         if not line:
             raise TranscriptError(f"{self._name} is empty: {_EXPECTED}")
         try:
             first = read_json_with_nulls(line)
-        except ValueError:
+        except ValueError as error:
             # not a value a line: one that is spread over many
-            yield from self._conversations(self._decode_whole(line))
+            yield from self._spread_out(line, error)
             return
-        if _is_message(first):
+        if is_message(first):
             yield self._transcript({"messages": list(self._messages(first))}, self._stem)
             return
         yield from self._conversations(first)
+        yield from self.line_entries()
+
+    def line_entries(self) -> Iterator[Entry]:
+        """Read the lines that are left, each of which has conversations."""
         while line := self._next_line():
-            yield from self._conversations(self._decode(line))
+            if isinstance(line, TranscriptError):
+                yield line
+                continue
+            try:
+                value = read_json_with_nulls(line)
+            except ValueError as error:
+                yield self._broken(self._number, error)
+                continue
+            yield from self._conversations(value)
+
+    def chunks(self, first: bytes, size: int) -> Iterator[tuple[int, bytes | TranscriptError]]:
+        """Cut `first` and the lines that are left into chunks of about `size` bytes.
+
+        Each comes with the number of lines before it; in place of a line that is too long comes its error.
+        """
+        before, lines, held = max(self._number - 1, 0), [first], len(first)
+        while line := self._next_line_or_error():
+            if isinstance(line, TranscriptError) or held >= size:
+                yield before, b"".join(lines)
+                before, lines, held = self._number - 1, [], 0
+            if isinstance(line, TranscriptError):
+                yield before, line
+                before = self._number
+                continue
+            lines.append(line)
+            held += len(line)
+        yield before, b"".join(lines)
+
+    def first_lines(self) -> tuple[bytes, bool]:
+        """Read the first line, and return it with whether every line has conversations of its own.
+
+        If not, nothing must be read but by `rest`. Raises TranscriptError.
+        """
+        line = self._next_line()
+        if isinstance(line, TranscriptError):
+            return b"", True
+        if len(line) > _LONG_LINE:
+            # a file that is a single line need not be parsed here
+            self._ahead = io.BytesIO(self._stream.readline(MAX_BYTES + 1))
+            if not self._ahead.getvalue():
+                return line, False
+        try:
+            return line, not is_message(read_json_with_nulls(line)) if line else False
+        except ValueError:
+            second = self._ahead.getvalue() or self._stream.readline(MAX_BYTES + 1)
+            self._ahead = io.BytesIO(second)
+            # an array with its only conversation on a line of its own begins so, too
+            return line, line.strip() != b"[" and _is_value(second)
+
+    def rest(self, first: bytes) -> bytes:
+        """Return `first` and all that is left, which is read as one; no more than can be read as one."""
+        return first + self._ahead.read() + self._stream.read(MAX_BYTES + 1)
 
     def _messages(self, first: Json) -> Iterator[Json]:
         """Yield the messages of a file with one message per line, which is one conversation."""
         yield first
         size = 0
         while line := self._next_line():
+            if isinstance(line, TranscriptError):
+                raise line
             size += len(line)
             if size > MAX_BYTES:
                 raise TranscriptError(
                     f"{self._name} is one conversation of more than {MAX_BYTES // 1024**2} MB: split it"
                 )
-            message = self._decode(line)
-            if not _is_message(message):
+            try:
+                message = read_json_with_nulls(line)
+            except ValueError as error:
+                raise self._broken(self._number, error) from error
+            if not is_message(message):
                 raise TranscriptError(f"line {self._number} of {self._name} is no message with a role")
             yield message
 
-    def _decode(self, line: bytes) -> Json:
-        try:
-            return read_json_with_nulls(line)
-        except ValueError as error:
-            raise self._broken(self._number, error) from error
+    def _next_line(self, *, blank: bool = False) -> bytes | TranscriptError:
+        """Return the next line that is not blank; empty at the end of the file.
 
-    def _next_line(self) -> bytes:
-        """Return the next line that is not blank; empty at the end of the file."""
-        while line := self._stream.readline(MAX_BYTES + 1):
+        In place of a line that is too long comes its error.
+        """
+        while line := self._read_line(MAX_BYTES + 1):
             self._number += 1
             if len(line) > MAX_BYTES:
-                raise TranscriptError(
+                while line and not line.endswith(b"\n"):
+                    line = self._read_line(_LONG_LINE)
+                return TranscriptError(
                     f"line {self._number} of {self._name} is longer than "
                     f"{MAX_BYTES // 1024**2} MB: split it into conversations of their own"
                 )
-            if line.strip():
+            if blank or line.strip():
                 return line
         return b""
 
-    def _decode_whole(self, first: bytes) -> Json:
-        """Return the one value that the whole file holds; `first` is its first line, which holds none."""
+    def _next_line_or_error(self) -> bytes | TranscriptError:
+        """Return the next line, blank or not; what cannot be read is an error, and the end."""
+        if self._is_over:
+            return b""
+        try:
+            return self._next_line(blank=True)
+        except READ_ERRORS as error:
+            self._is_over = True
+            return cannot_read(self._path, error)
+
+    def _read_line(self, most: int) -> bytes:
+        line = self._ahead.readline(most)
+        if line.endswith(b"\n") or len(line) == most:
+            return line
+        return line + self._stream.readline(most - len(line))
+
+    def _spread_out(self, first: bytes, broken: ValueError) -> Iterator[Entry]:
+        """Read the one value that the whole file holds; `first` is its first line, which holds none.
+
+        If the lines stand for themselves all the same, only the first is an error.
+        """
         number = self._number
         second = self._next_line()
-        rest = self._stream.read(MAX_BYTES + 1)
-        self._number = number
+        if isinstance(second, TranscriptError):
+            raise second from broken
+        rest = self._ahead.read() + self._stream.read(MAX_BYTES + 1)
         try:
             if len(rest) <= MAX_BYTES:
-                return read_json_with_nulls(first + second + rest)
+                value = read_json_with_nulls(first + second + rest)
+                self._number = number
+                yield from self._conversations(value)
+                return
         except ValueError as error:
             if not _is_value(second):
                 line = error.lineno if isinstance(error, json.JSONDecodeError) else 1
@@ -169,50 +307,28 @@ class _File:
                 f"{self._name} is one value of more than {MAX_BYTES // 1024**2} MB: "
                 "write one conversation a line"
             )
-        # the lines stand for themselves, all but the first
-        try:
-            return read_json_with_nulls(first)
-        except ValueError as error:
-            raise self._broken(number, error) from error
+        yield self._broken(number, broken)
+        self._number = number
+        self._ahead = io.BytesIO(second + rest)
+        yield from self.line_entries()
 
-    def _conversations(self, value: Json) -> Iterator[Transcript]:
+    def _conversations(self, value: Json) -> Iterator[Entry]:
         if _are_conversations(value):
-            for place, conversation in enumerate(value, 1):
-                yield self._transcript(conversation, f"{self._stem}:{place}")
-            return
-        name = self._stem if self._number <= 1 else f"{self._stem}:{self._number}"
-        yield self._transcript(value if isinstance(value, Mapping) else {"messages": value}, name)
+            named = [(f"{self._stem}:{at}", conversation) for at, conversation in enumerate(value, 1)]
+        else:
+            name = self._stem if self._number <= 1 else f"{self._stem}:{self._number}"
+            named = [(name, value if isinstance(value, Mapping) else {"messages": value})]
+        for name, conversation in named:
+            try:
+                yield self._transcript(conversation, name)
+            except TranscriptError as error:
+                yield error
 
     def _transcript(self, value: JsonObject, name: str) -> Transcript:
-        given = value.get("messages")
-        if not isinstance(given, list):
-            raise TranscriptError(self._no_conversation(value))
-        sources: list[JsonObject] = []
-        repaired = 0
-        for place, message in enumerate(given):
-            if not isinstance(message, Mapping):
-                raise TranscriptError(
-                    f"line {self._number} of {self._name}: message {place} is no object with a role"
-                )
-            sound = normalize_message(message)
-            repaired += sound is not message
-            sources.append(sound)
-        tools, title = value.get("tools"), value.get("title")
-        return Transcript(
-            id=name if value.get("id") in (None, "") else as_text(value["id"]),
-            messages=tuple(map(Message.from_dict, sources)),
-            sources=sources,
-            tools=[tool for tool in tools if isinstance(tool, Mapping)] if isinstance(tools, list) else (),
-            title=title if isinstance(title, str) else "",
-            repaired=repaired,
-            read=self._raw.tell() / self._size if self._size else 1.0,
-        )
+        return make_transcript(value, name, f"line {self._number} of {self._name}", read=self._read())
 
-    def _no_conversation(self, value: JsonObject) -> str:
-        where = f"line {self._number} of {self._name}"
-        if isinstance(value.get("role"), str):
-            return f"{where} is a message and no conversation: put all of them into one array (jq -s .)"
-        return f"{where} is no conversation: {_EXPECTED}"
+    def _read(self) -> float:
+        return self._raw.tell() / self._size if self._raw is not None and self._size else 1.0
 
     def _broken(self, number: int, error: ValueError) -> TranscriptError:
         if isinstance(error, UnicodeDecodeError):
@@ -223,6 +339,40 @@ class _File:
         return TranscriptError(f"line {number} of {self._name} is no JSON: {one_line(why, 120)}{where}")
 
 
+def make_transcript(value: JsonObject, name: str, where: str, *, read: float = 1.0) -> Transcript:
+    """Make a transcript of an object with `messages`, and perhaps `id`, `tools` and `title`.
+
+    It is called `name` if it has no id. Raises TranscriptError, which begins with `where`.
+    """
+    given = value.get("messages")
+    if not isinstance(given, list):
+        raise TranscriptError(_no_conversation(value, where))
+    sources: list[JsonObject] = []
+    repaired = 0
+    for place, message in enumerate(given):
+        if not isinstance(message, Mapping):
+            raise TranscriptError(f"{where}: message {place} is no object with a role")
+        sound = normalize_message(message)
+        repaired += sound is not message
+        sources.append(sound)
+    tools, title = value.get("tools"), value.get("title")
+    return Transcript(
+        id=name if value.get("id") in (None, "") else as_text(value["id"]),
+        messages=tuple(map(Message.from_dict, sources)),
+        sources=sources,
+        tools=[tool for tool in tools if isinstance(tool, Mapping)] if isinstance(tools, list) else (),
+        title=title if isinstance(title, str) else "",
+        repaired=repaired,
+        read=read,
+    )
+
+
+def _no_conversation(value: JsonObject, where: str) -> str:
+    if isinstance(value.get("role"), str):
+        return f"{where} is a message and no conversation: put all of them into one array (jq -s .)"
+    return f"{where} is no conversation: {_EXPECTED}"
+
+
 def _is_value(line: bytes) -> bool:
     try:
         read_json_with_nulls(line)
@@ -231,7 +381,8 @@ def _is_value(line: bytes) -> bool:
     return True
 
 
-def _is_message(value: Json) -> bool:
+def is_message(value: Json) -> bool:
+    """Return whether a value is one message of a conversation."""
     return isinstance(value, Mapping) and "role" in value and "messages" not in value
 
 
@@ -241,5 +392,11 @@ def _are_conversations(value: Json) -> bool:
     return all(isinstance(item, Mapping) and "messages" in item for item in value)
 
 
-def _name(path: Path) -> str:
+def name_of(path: Path) -> str:
+    """Return a file's name, as a line for the user has it."""
     return one_line(str(path))
+
+
+def stem_of(path: Path) -> str:
+    """Return the name of a conversation that is alone in a file and has none."""
+    return path.name.removesuffix(".gz").rpartition(".")[0] or path.name

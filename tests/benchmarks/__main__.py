@@ -27,6 +27,7 @@ from tests.benchmarks import (
     real_tasks,
     recall,
     remembered,
+    replay_jobs,
     transcripts,
     tree,
 )
@@ -58,6 +59,7 @@ BENCHMARKS = {
     "real_tasks": real_tasks.run,
     "remembered": remembered.run,
     "oneshot": oneshot.run,
+    "replay-jobs": replay_jobs.run,
     "extras": extras.run,
     "screen": beside.run,
     "start": start.run,

@@ -143,7 +143,13 @@ def test_a_saved_session_is_replayed_with_its_system_prompt_and_tools(program: P
         (["replay"], "the following arguments are required: FILE"),
         (["replay", "nowhere.json"], "there is no file nowhere.json"),
         (["replay", "zz"], "there is no file zz"),
-        (["replay", "."], ". is a folder: give a file or a session's id"),
+        (["replay", "empty"], "there is no transcript below empty"),
+        (["replay", "nothing*.jsonl"], "no file is named like nothing*.jsonl"),
+        (["replay", "good.json", "--output", "rows.csv"], "end its name in .jsonl, .jsonl.gz or .parquet"),
+        (["replay", "good.json", "--output", "no/rows.jsonl"], "in a folder that exists"),
+        (["replay", "good.json", "--output", "rows.jsonl", "--format", "table"], "ask for two things"),
+        (["replay", "good.json", "--output", "rows.jsonl", "--svg", "x.svg"], "ask for two things"),
+        (["replay", "good.json", "--jobs", "0"], "no whole number above 0"),
         (["replay", "broken.jsonl"], "line 2 of broken.jsonl is no JSON"),
         (["replay", "good.json", "--json", "--format", "table"], "ask for two things at once"),
         (
@@ -159,6 +165,7 @@ def test_a_saved_session_is_replayed_with_its_system_prompt_and_tools(program: P
 )
 def test_what_is_wrong_is_said_in_one_line(program: Program, argv: list[str], wanted: str) -> None:
     write_lines(program.folder / "good.json", TALK)
+    (program.folder / "empty").mkdir()
     (program.folder / "broken.jsonl").write_text('{"messages": []}\n{oops\n')
     ran = program(*argv)
     assert wanted in ran.err

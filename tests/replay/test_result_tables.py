@@ -8,12 +8,12 @@ import json
 from rich.console import Console
 
 from rolling_chat.context import ContextConfig
-from rolling_chat.replay import Tally, as_row, draw_table, refusals_line, repairs_line, replay
+from rolling_chat.replay import Tally, Totals, as_row, draw_table, refusals_line, repairs_line, replay
 from tests.support.conversations import assistant, tool, user
 from tests.support.replay import SYSTEM, long_conversation, replayed, transcript
 
 KEYS = [
-    "conversation", "request", "at_message", "token_count", "bound", "max_input_tokens", "reserve", "margin",
+    "file", "conversation", "request", "at_message", "token_count", "bound", "max_input_tokens", "reserve", "margin",
     "within_budget", "overflow", "kept", "dropped", "masked", "truncated", "summarised",
     "cached_prefix_tokens",
 ]  # fmt: skip
@@ -38,6 +38,7 @@ def test_a_row_has_every_key_and_no_other() -> None:
     assert list(row) == KEYS
     assert row["token_count"] <= row["bound"] <= row["max_input_tokens"] - row["reserve"] - row["margin"]
     assert row | {"token_count": 0, "bound": 0} == {
+        "file": None,
         "conversation": "talk",
         "request": 1,
         "at_message": 2,
@@ -111,19 +112,19 @@ def test_names_that_differ_only_at_their_end_are_told_apart() -> None:
 def test_refusals_are_told_with_their_reason_and_the_window_for_all() -> None:
     small = tally_of([SYSTEM, user("huge " * 9_000)], "small", max_context_tokens=4096)
     large = tally_of([SYSTEM, user("huge " * 20_000)], "large", max_context_tokens=4096)
-    line = refusals_line([small, large])
+    line = refusals_line(Totals.of([small, large]))
     assert line.startswith(f"refused: 2 of 2 requests; a window of {large.smallest_window:,} tokens would do")
     assert "the first: talk, request 1: Cannot fit request" in line
     assert "Largest: current message" in line
     window = max(small.smallest_window, large.smallest_window)
     assert not tally_of([SYSTEM, user("huge " * 20_000)], max_context_tokens=window).overflows
-    assert refusals_line([tally_of([user("fine")])]) == ""
+    assert refusals_line(Totals.of([tally_of([user("fine")])])) == ""
 
 
 def test_repairs_are_told_in_one_line() -> None:
     broken = tally_of([user("one"), tool("lost", "orphan"), assistant("x")])
     broken.add_repaired(2)
-    line = repairs_line([broken, tally_of([user("fine")])])
+    line = repairs_line(Totals.of([broken, tally_of([user("fine")])]))
     assert line.startswith("repaired in the prompts: 3 messages of 1 conversation (")
     assert "2 × a field of the wrong type" in line
-    assert repairs_line([tally_of([user("fine")])]) == ""
+    assert repairs_line(Totals.of([tally_of([user("fine")])])) == ""
