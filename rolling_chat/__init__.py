@@ -1,6 +1,6 @@
 """Rolling Chat: a chat agent for the terminal that never runs out of context.
 
-`open_chat` is the Python API, see `rolling_chat.api`.
+`open_chat` is the Python API, see `rolling_chat.api`. `Replayer` plans the requests of transcripts.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ _MODULES = {
     "Answer": "rolling_chat.api",
     "ChatError": "rolling_chat.agent",
     "OpenChat": "rolling_chat.api",
+    "Replayer": "rolling_chat.agent.replaying",
     "open_chat": "rolling_chat.api",
 }
 

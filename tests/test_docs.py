@@ -10,7 +10,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 PAGES = ("ARCHITECTURE.md", "CONTRIBUTING.md")
 _TRACKED = [
-    path for part in ("*.md", "rolling_chat/**/*.py", "tests/**/*.py", ".ci/*") for path in ROOT.glob(part)
+    path for part in ("*.md", "rolling_chat/**/*.py", "tests/**/*.py", "examples/*", ".ci/*") for path in ROOT.glob(part)
 ]
 
 

@@ -174,7 +174,8 @@ def _record(run: _Run, path: Path) -> int:
             return Exit.INTERRUPTED
         recording.finish(is_complete=True)
     except OSError as error:
-        raise Failure(f"cannot write {shown}: {error.strerror or error}") from error
+        why = error.strerror or error
+        raise Failure(f"cannot write {shown}: {why}; once it can, the same command goes on") from error
     finally:
         if recording is not None:
             recording.close()

@@ -2,7 +2,7 @@
 
 from rolling_chat.replay.inputs import AnyUnit, Fingerprint, GivenUnit, Inputs
 from rolling_chat.replay.interrupts import Interrupts
-from rolling_chat.replay.outputs import OutputError
+from rolling_chat.replay.outputs import OutputError, row_schema
 from rolling_chat.replay.parquet_input import row_value
 from rolling_chat.replay.picture import Sample, draw_picture
 from rolling_chat.replay.recording import Recording, Source, check_name, files_of
@@ -49,6 +49,7 @@ __all__ = [
     "repairs_line",
     "replay",
     "request_points",
+    "row_schema",
     "row_value",
     "run_units",
     "session_transcript",

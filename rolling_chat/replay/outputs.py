@@ -79,7 +79,7 @@ class _Appended:
 
     def __init__(self, path: Path, size: int) -> None:
         self._path = path
-        self._file = path.open("r+b" if path.exists() else "x+b")
+        self._file = path.open("r+b" if path.exists() else "x+b", buffering=0)
         try:
             _lock(self._file, path)
             if self._file.seek(0, os.SEEK_END) < size:
@@ -92,11 +92,12 @@ class _Appended:
 
     def append(self, data: bytes) -> None:
         """Write to the end of the file."""
-        self._file.write(data)
+        rest = memoryview(data)
+        while rest:
+            rest = rest[self._file.write(rest) :]
 
     def checkpoint(self) -> int:
         """Wait until all of it is on the disk."""
-        self._file.flush()
         os.fsync(self._file.fileno())
         self.size = self._file.tell()
         return self.size
@@ -163,7 +164,7 @@ class _ParquetOutput:
         self._path = path
         self._unfinished = path.with_name(path.name + UNFINISHED)
         self._file = _Appended(self._unfinished, size)
-        self._schema = _schema(self._pa, prompts=prompts)
+        self._schema = row_schema(prompts=prompts)
         self._group_rows = _GROUP_PROMPTS if prompts else _GROUP_ROWS
         self._tables: list[Any] = []
         self._size = 0
@@ -229,7 +230,9 @@ class _ParquetOutput:
         yield self._pa.Table.from_batches(held, self._schema).combine_chunks()
 
 
-def _schema(pa: Any, *, prompts: bool) -> Any:
+def row_schema(*, prompts: bool = False) -> Any:
+    """Return the schema of rows in Parquet; prompts are JSON text. Raises TranscriptError without pyarrow."""
+    pa, _ = import_pyarrow()
     types = {"text": pa.string(), "number": pa.int64(), "yes or no": pa.bool_()}
     columns = [*ROW_COLUMNS.items(), *([("messages", "text")] if prompts else [])]
     return pa.schema([(name, types[kind]) for name, kind in columns])

@@ -170,22 +170,23 @@ def _read_record(path: Path, source: Source) -> tuple[Reached, Totals] | None:
 
 
 def _compare(shown: str, settings: Mapping[str, Json], inputs: Fingerprint, source: Source) -> None:
-    names = sorted({*settings, *source.settings})
-    changed = [name for name in names if settings.get(name) != source.settings.get(name)]
+    now: Mapping[str, Json] = json.loads(json.dumps(dict(source.settings)))
+    names = sorted({*settings, *now})
+    changed = [name for name in names if settings.get(name) != now.get(name)]
     if changed:
         what = ", ".join(
-            f"{name} was {json.dumps(settings.get(name))} and is {json.dumps(source.settings.get(name))}"
+            f"{name} was {json.dumps(settings.get(name))} and is {json.dumps(now.get(name))}"
             for name in changed[:3]
         )
         raise OutputError(f"{shown} was begun with other settings ({one_line(what)}): {_AGAIN}")
     if not (inputs.is_regular and source.inputs.is_regular):
         raise OutputError(f"{shown} was begun from a pipe, which cannot be read again: {_AGAIN}")
     if inputs != source.inputs:
-        then, now = (
+        then, today = (
             f"{plural(one.files, 'file')} of {in_bytes(one.size)}" for one in (inputs, source.inputs)
         )
         raise OutputError(
-            f"the transcripts have changed since {shown} was begun ({then}, now {now}): {_AGAIN}"
+            f"the transcripts have changed since {shown} was begun ({then}, now {today}): {_AGAIN}"
         )
 
 

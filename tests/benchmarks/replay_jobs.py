@@ -52,9 +52,9 @@ def run() -> Iterator[str]:
             rounds.append(pair)
             for jobs, one in pair.items():
                 yield (
-                    f"round {number}, {jobs} at a time: {one.seconds:7.1f} s, {messages / one.seconds:7,.0f} "
-                    f"messages/s, CPU {1e6 * one.cpu / messages:5.0f} µs a message, peak memory "
-                    f"{one.quarter:.0f} MB at a quarter, {one.end:.0f} MB at the end; "
+                    f"round {number}, {jobs} at a time: {one.seconds:7.1f} s, "
+                    f"{messages / one.seconds:7,.0f} messages/s, CPU {1e6 * one.cpu / messages:5.0f} µs "
+                    f"a message, at most {one.quarter:.0f} MB at a quarter, {one.end:.0f} MB at the end, "
                     f"load average {os.getloadavg()[0]:.1f}"
                 )
         speed = [pair[1].seconds / pair[2].seconds for pair in rounds]
@@ -66,7 +66,7 @@ def run() -> Iterator[str]:
 
 
 def write_transcripts(path: Path, messages: int) -> int:
-    """Write so many messages, in conversations of an agent with four calls at a time; returns their number."""
+    """Write so many messages or a few more, of an agent with four calls at a time; returns their number."""
     rng = random.Random(3)
     written = number = 0
     with path.open("w", encoding="utf-8") as file:
@@ -81,19 +81,18 @@ def write_transcripts(path: Path, messages: int) -> int:
 def _conversation(rng: random.Random) -> list[dict[str, Any]]:
     messages: list[dict[str, Any]] = [{"role": "system", "content": "You are a careful assistant."}]
     for turn in range(3):
-        calls = [f"c{turn}{index}" for index in range(4)]
+        names = [f"c{turn}{index}" for index in range(4)]
+        calls = [_call(rng, name) for name in names]
         messages.append({"role": "user", "content": sentence(rng, 12)})
-        messages.append(
-            {"role": "assistant", "content": None, "tool_calls": [_call(rng, id) for id in calls]}
-        )
-        messages += [{"role": "tool", "tool_call_id": id, "content": sentence(rng, 20)} for id in calls]
+        messages.append({"role": "assistant", "content": None, "tool_calls": calls})
+        messages += [{"role": "tool", "tool_call_id": name, "content": sentence(rng, 20)} for name in names]
         messages.append({"role": "assistant", "content": sentence(rng, 24)})
     return messages
 
 
-def _call(rng: random.Random, id: str) -> dict[str, Any]:
-    arguments = json.dumps({"path": f"src/{sentence(rng, 1)}/{id}.py"})
-    return {"id": id, "type": "function", "function": {"name": "read_file", "arguments": arguments}}
+def _call(rng: random.Random, name: str) -> dict[str, Any]:
+    arguments = json.dumps({"path": f"src/{sentence(rng, 1)}/{name}.py"})
+    return {"id": name, "type": "function", "function": {"name": "read_file", "arguments": arguments}}
 
 
 def _measure(source: Path, output: Path, jobs: int) -> Measured:

@@ -13,8 +13,8 @@ from tests.support.conversations import assistant, tool, user
 from tests.support.replay import SYSTEM, long_conversation, replayed, transcript
 
 KEYS = [
-    "file", "conversation", "request", "at_message", "token_count", "bound", "max_input_tokens", "reserve", "margin",
-    "within_budget", "overflow", "kept", "dropped", "masked", "truncated", "summarised",
+    "file", "conversation", "request", "at_message", "token_count", "bound", "max_input_tokens",
+    "reserve", "margin", "within_budget", "overflow", "kept", "dropped", "masked", "truncated", "summarised",
     "cached_prefix_tokens",
 ]  # fmt: skip
 

@@ -51,7 +51,7 @@ function _shtab_rolling_chat_using
 end
 
 set -g _shtab_rolling_chat_commands sessions 'sessions list' 'sessions show' 'sessions export' 'sessions delete' 'sessions search' 'sessions import' replay inspect models usage settings login logout acp mcp 'mcp list' 'mcp add' 'mcp remove' 'mcp login' 'mcp logout' completion serve doctor
-set -g _shtab_rolling_chat_opts_with_value --api-base --approvals --by --env --format --header --input-format --json-schema --limit --login --max-input-tokens --max-iterations --model --output-format --port --print --reserved-output-tokens --resume --svg --tools --url -c -p
+set -g _shtab_rolling_chat_opts_with_value --api-base --approvals --by --env --format --header --input-format --jobs --json-schema --limit --login --max-input-tokens --max-iterations --model --output --output-format --port --print --reserved-output-tokens --resume --svg --tools --url -c -p
 
 complete -c rolling-chat -e
 complete -c rolling-chat -f
@@ -103,7 +103,9 @@ complete -c rolling-chat -n '_shtab_rolling_chat_using replay' -l format -xka "t
 complete -c rolling-chat -n '_shtab_rolling_chat_using replay' -l json -d 'the same as --format json'
 complete -c rolling-chat -n '_shtab_rolling_chat_using replay' -l emit-prompts -d 'each row with the prompt itself'
 complete -c rolling-chat -n '_shtab_rolling_chat_using replay' -l svg -xka "(__fish_complete_path (commandline -ct))" -d 'also draw the prompt'"'"'s tokens over the requests'
-complete -c rolling-chat -n '_shtab_rolling_chat_using replay; and test $_shtab_rolling_chat_npos -eq 0' -ka "(__fish_complete_path (commandline -ct))" -d 'the transcript, - for standard input, or a saved session'"'"'s id'
+complete -c rolling-chat -n '_shtab_rolling_chat_using replay' -l jobs -x -d 'replay by so many processes (default: 1)'
+complete -c rolling-chat -n '_shtab_rolling_chat_using replay' -l output -xka "(__fish_complete_path (commandline -ct))" -d 'write the rows into a file (.jsonl, .jsonl.gz, .parquet); run again, it goes on after a stop'
+complete -c rolling-chat -n '_shtab_rolling_chat_using replay; and test $_shtab_rolling_chat_npos -ge 0' -ka "(__fish_complete_path (commandline -ct))" -d 'transcripts, folders or patterns, - for standard input, or a saved session'"'"'s id'
 complete -c rolling-chat -n '_shtab_rolling_chat_using; and test $_shtab_rolling_chat_npos -eq 0' -a inspect -d 'list a session'"'"'s requests, or show what became of every message of one'
 complete -c rolling-chat -n '_shtab_rolling_chat_using inspect' -s h -l help -d 'show this help message and exit'
 complete -c rolling-chat -n '_shtab_rolling_chat_using inspect' -l verify -d 'exit with 1 unless it is what was sent, to the byte; of a session, every request'

@@ -205,7 +205,9 @@ _shtab_rolling_chat_replay_options=(
   "--json[the same as --format json]"
   "--emit-prompts[each row with the prompt itself]"
   "--svg[also draw the prompt\'s tokens over the requests]:FILE:_files"
-  ":the transcript, - for standard input, or a saved session\'s id:_files"
+  "--jobs[replay by so many processes (default\: 1)]:N:"
+  "--output[write the rows into a file (.jsonl, .jsonl.gz, .parquet)\; run again, it goes on after a stop]:FILE:_files"
+  "(*):transcripts, folders or patterns, - for standard input, or a saved session\'s id:_files"
 )
 
 # guard to ensure default positional specs are added only once per session
