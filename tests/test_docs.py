@@ -9,9 +9,8 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 PAGES = ("ARCHITECTURE.md", "CONTRIBUTING.md")
-_TRACKED = [
-    path for part in ("*.md", "rolling_chat/**/*.py", "tests/**/*.py", "examples/*", ".ci/*") for path in ROOT.glob(part)
-]
+_PARTS = ("*.md", "rolling_chat/**/*.py", "tests/**/*.py", "examples/*", ".ci/*")
+_TRACKED = [path for part in _PARTS for path in ROOT.glob(part)]
 
 
 @pytest.mark.parametrize("page", PAGES)

@@ -5,6 +5,7 @@ from rolling_chat.replay.interrupts import Interrupts
 from rolling_chat.replay.outputs import OutputError, row_schema
 from rolling_chat.replay.parquet_input import row_value
 from rolling_chat.replay.picture import Sample, draw_picture
+from rolling_chat.replay.reading import read_transcripts
 from rolling_chat.replay.recording import Recording, Source, check_name, files_of
 from rolling_chat.replay.result_tables import Tally, Totals, as_row, draw_table, refusals_line, repairs_line
 from rolling_chat.replay.run import Replayed, replay, request_points
@@ -12,7 +13,6 @@ from rolling_chat.replay.transcripts import (
     Transcript,
     TranscriptError,
     make_transcript,
-    read_transcripts,
     session_transcript,
 )
 from rolling_chat.replay.work import START, Chunk, Problem, Work

@@ -14,6 +14,7 @@ from typing import TypeAlias
 
 from rolling_chat.figures import plural
 from rolling_chat.replay.parquet_input import batch_entries, parquet_batches
+from rolling_chat.replay.reading import read_entries
 from rolling_chat.replay.transcripts import (
     PARQUET,
     READ_ERRORS,
@@ -23,7 +24,6 @@ from rolling_chat.replay.transcripts import (
     TranscriptFile,
     cannot_read,
     name_of,
-    read_entries,
 )
 from rolling_chat.text import one_line
 

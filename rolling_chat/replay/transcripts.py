@@ -84,35 +84,6 @@ def session_transcript(
     return Transcript(info.id, (*lead, *wire.for_model(branch, model)), tools=tools)
 
 
-def read_transcripts(path: Path) -> Iterator[Transcript]:
-    """Read the conversations of a file, one at a time; gzip and Parquet are known by their first bytes.
-
-    A conversation without an id is called by the file's name, and by its line where that is not
-    the first. Raises TranscriptError, naming the line, for what is no transcript; those before it
-    were read.
-    """
-    for entry in read_entries(path):
-        if isinstance(entry, TranscriptError):
-            raise entry
-        yield entry
-
-
-def read_entries(path: Path) -> Iterator[Entry]:
-    """Read the conversations of a file, and in their place the errors of those that cannot be read."""
-    try:
-        with path.open("rb") as raw:
-            if raw.peek(len(PARQUET)).startswith(PARQUET):
-                from rolling_chat.replay.parquet_input import parquet_entries  # noqa: PLC0415  # an extra
-
-                yield from parquet_entries(path)
-            else:
-                yield from TranscriptFile.open(path, raw).entries()
-    except READ_ERRORS as error:
-        yield cannot_read(path, error)
-    except TranscriptError as error:
-        yield error
-
-
 def cannot_read(path: Path, error: Exception) -> TranscriptError:
     """Return the error for a file that the system, or its packing, does not let be read."""
     reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)

@@ -16,7 +16,7 @@ from rolling_chat.events import Noticed
 from rolling_chat.mentions import marked
 from rolling_chat.messages import Message, has_pictures, picture_address
 from rolling_chat.pictures import split_data_uri
-from rolling_chat.replay.transcripts import read_transcripts
+from rolling_chat.replay import read_transcripts
 from rolling_chat.sessions.export.as_html import to_html
 from rolling_chat.sessions.export.as_json import to_json
 from rolling_chat.sessions.export.as_markdown import to_markdown

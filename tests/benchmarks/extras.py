@@ -19,12 +19,9 @@ _IMPORTS = {
     "otel": "opentelemetry.exporter.otlp.proto.http.trace_exporter",
     "keyring": "keyring",
     "outline": "tree_sitter",
-<<<<<<< HEAD
     "postgres": "psycopg_pool",
-=======
     "parquet": "pyarrow.parquet",
     "ray": "ray.data",
->>>>>>> c033e2f (Show the replay of many transcripts on Ray, and describe it)
 }
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from rolling_chat.replay import Transcript, TranscriptError, read_transcripts
 from rolling_chat.replay.parquet_input import parquet_batches
-from rolling_chat.replay.transcripts import read_entries
+from rolling_chat.replay.reading import read_entries
 from tests.support.conversations import assistant, tool, user
 
 pa = pytest.importorskip("pyarrow", reason="the extra parquet is not installed")
