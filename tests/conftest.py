@@ -1,6 +1,6 @@
 """What every test shares: how many cases a property is tried with, and how many run at a time.
 
-The fast tier tries some forty, the same in every run, so that main is not red for what a change has not
+The fast tier tries twenty-five, the same in every run, so that main is not red for what a change has not
 touched. `HYPOTHESIS_PROFILE=full` tries tens of thousands, others in every run, and then a property is one
 of the slow tests: `HYPOTHESIS_PROFILE=full pytest -m slow` runs them all, with a path only those there.
 """
@@ -10,15 +10,18 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
+from _pytest.assertion import rewrite
 from hypothesis import HealthCheck, is_hypothesis_test, settings
 
+from rolling_chat.sessions.sqlite import database
 from tests.support.orphans import no_orphans
 
 settings.register_profile(
     "fast",
-    max_examples=40,
+    max_examples=25,
     deadline=None,
     derandomize=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
@@ -26,6 +29,39 @@ settings.register_profile(
 settings.register_profile("full", settings.get_profile("fast"), max_examples=20_000, derandomize=False)
 _PROFILE = os.environ.get("HYPOTHESIS_PROFILE", "fast")
 settings.load_profile(_PROFILE)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Let every worker rewrite the assertions of its share of the files: all did so with all of them."""
+    share = getattr(config, "workerinput", None)
+    if share is not None:
+        _rewrite(config, int(share["workerid"].removeprefix("gw")), share["workercount"])
+
+
+def _rewrite(config: pytest.Config, number: int, count: int) -> None:
+    """Rewrite every file whose turn it is and that is not yet, as pytest does when it imports them."""
+    state = config.stash[rewrite.assertstate_key]
+    asked_for = [Path(argument.partition("::")[0]).resolve() for argument in config.args]
+    for source in sorted(Path(__file__).parent.rglob("test_*.py"))[number::count]:
+        if not any(map(source.is_relative_to, asked_for)):
+            continue
+        folder = rewrite.get_cache_dir(source)
+        kept = folder / f"{source.stem}{rewrite.PYC_TAIL}"
+        if rewrite.try_makedirs(folder) and rewrite._read_pyc(source, kept) is None:
+            stat, code = rewrite._rewrite_test(source, config)
+            rewrite._write_pyc(state, code, stat, kept)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _no_power_cuts() -> Iterator[None]:
+    """Wait for no disk in this process: a third of the time of whatever saves a session went into that.
+
+    What is committed survives the death of a process all the same; no test can make a power cut.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(database, "_SYNC_ALWAYS", "OFF")
+        patch.setattr(database, "_SYNC_SELDOM", "OFF")
+        yield
 
 
 @pytest.fixture(autouse=True)

@@ -29,10 +29,10 @@ _SLEEP_AFTER_FIRST = Call(
 
 
 async def test_a_canceled_turn_stops_and_is_no_error(
-    start_process: Start, server: OpenAIServer, folder: Path
+    start: Start, server: OpenAIServer, folder: Path
 ) -> None:
     server.then(Hang(Reply("begun")), Reply(calls=(_SLEEP,)), Reply("and on"))
-    async with start_process(*_FREELY) as client:
+    async with start(*_FREELY) as client:
         session = await client.new(folder)
         async with _prompted(client, session) as prompt:
             await client.editor.until(lambda: client.editor.text() == "begun")
@@ -49,7 +49,7 @@ async def test_a_canceled_turn_stops_and_is_no_error(
 
 
 async def test_cancel_in_the_middle_of_a_question_ends_it_unrun(
-    start_process: Start, server: OpenAIServer, folder: Path
+    start: Start, server: OpenAIServer, folder: Path
 ) -> None:
     server.then(Reply(calls=(Call("run_command", '{"command": "touch made"}'),)), Reply("later"))
 
@@ -57,7 +57,7 @@ async def test_cancel_in_the_middle_of_a_question_ends_it_unrun(
         await asyncio.Event().wait()
         raise AssertionError
 
-    async with start_process() as client:
+    async with start() as client:
         client.editor.answer = never
         session = await client.new(folder)
         async with _prompted(client, session) as prompt:
@@ -73,7 +73,7 @@ async def test_cancel_in_the_middle_of_a_question_ends_it_unrun(
 
 @pytest.mark.parametrize("how", ["closes stdin", "SIGTERM"])
 async def test_a_client_that_goes_away_leaves_the_session_saved_and_nothing_running(
-    how: str, start_process: Start, server: OpenAIServer, folder: Path
+    how: str, start: Start, start_process: Start, server: OpenAIServer, folder: Path
 ) -> None:
     server.then(Reply("I begin.", calls=(_FIRST, _SLEEP_AFTER_FIRST)))
     async with start_process(*_FREELY) as client:
@@ -88,7 +88,7 @@ async def test_a_client_that_goes_away_leaves_the_session_saved_and_nothing_runn
             assert await asyncio.wait_for(client.process.wait(), PATIENCE_SECONDS) == 0
     for name in ("pid", "first"):
         assert not _runs(int((folder / name).read_text()))
-    async with start_process() as client:
+    async with start() as client:
         await client.agent.load_session(cwd=str(folder), session_id=session)
         assert client.editor.text() == "I begin."
         ended = [one.raw_output["ending"] for one in client.editor.of("tool_call_update") if one.raw_output]
@@ -96,7 +96,7 @@ async def test_a_client_that_goes_away_leaves_the_session_saved_and_nothing_runn
 
 
 async def test_a_killed_agent_has_lost_nothing_that_it_showed(
-    start_process: Start, server: OpenAIServer, folder: Path
+    start: Start, start_process: Start, server: OpenAIServer, folder: Path
 ) -> None:
     words = "".join(f"word{number} " for number in range(400))
     server.then(Reply("", calls=(Call("list_files"),)), Reply(words, pause=0.002))
@@ -108,7 +108,7 @@ async def test_a_killed_agent_has_lost_nothing_that_it_showed(
             await client.process.wait()
             shown = client.editor.text()
     assert shown != words
-    async with start_process() as client:
+    async with start() as client:
         await client.agent.load_session(cwd=str(folder), session_id=session)
         assert client.editor.text(kind="user_message_chunk") == "Say much."
         assert client.editor.text().startswith(shown.rstrip())

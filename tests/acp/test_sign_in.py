@@ -37,12 +37,12 @@ async def test_a_model_without_its_key_says_which(tmp_path: Path) -> None:
 
 
 async def test_a_session_of_a_model_without_a_key_can_be_read_and_not_gone_on_with(
-    start_process: Start, folder: Path, tmp_path: Path
+    start: Start, folder: Path, tmp_path: Path
 ) -> None:
-    async with start_process() as client:
+    async with start() as client:
         session = await client.new(folder)
         await client.agent.prompt(session_id=session, prompt=[text_block("said before")])
-    async with start_process(OPENAI_API_KEY="", OPENAI_BASE_URL="") as client:
+    async with start(OPENAI_API_KEY="", OPENAI_BASE_URL="") as client:
         with pytest.raises(RequestError, match="OPENAI_API_KEY"):
             await client.new(folder)
         # the address of the session is the server's, which may need no key: nobody asks for one there

@@ -21,7 +21,7 @@ allow = ["run_command"]
 
 
 async def test_its_settings_and_instructions_are_named_and_not_read_until_then(
-    start_process: Start, server: OpenAIServer, folder: Path
+    start: Start, server: OpenAIServer, folder: Path
 ) -> None:
     (folder / "AGENTS.md").write_text("Say the word xyzzy.")
     (folder / ".rolling-chat").mkdir()
@@ -33,7 +33,7 @@ async def test_its_settings_and_instructions_are_named_and_not_read_until_then(
         trusts = [one.option_id for one in offers if one.name.startswith("Trust ")]
         return chosen(trusts[0] if trusts else "no")
 
-    async with start_process() as client:
+    async with start() as client:
         client.editor.answer = answer
         session = await client.new(folder)
         await client.agent.prompt(session_id=session, prompt=[text_block("go")])

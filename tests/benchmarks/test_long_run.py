@@ -55,6 +55,7 @@ def test_everything_that_is_said_and_asked_is_read_as_it_is_meant() -> None:
             assert not said or known[-1] in (*turn.answer, *(turn.edit or ())), turn
 
 
+@pytest.mark.slow
 def test_a_run_that_was_killed_goes_on_to_the_same_figures(tmp_path: Path) -> None:
     folder = tmp_path / "run"  # the same for both: its name is in the prompt
     whole = run(SMALL, folder)
@@ -70,6 +71,7 @@ def test_a_run_that_was_killed_goes_on_to_the_same_figures(tmp_path: Path) -> No
     assert figures(run(SMALL, folder)) == figures(whole)
 
 
+@pytest.mark.slow
 def test_an_agent_that_does_not_ask_for_what_it_does_not_see_does_worse(tmp_path: Path) -> None:
     asking, blind = run(SMALL, tmp_path / "a"), run(replace(SMALL, recalls=False), tmp_path / "b")
     assert sum(one.counts.over for one in (*asking, *blind)) == 0

@@ -16,10 +16,8 @@ from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import anthropic
-import openai
 import pytest
 
 from tests.support.gateway import Worker
@@ -28,6 +26,9 @@ from tests.support.program import program_environment
 from tests.support.servers import AnthropicServer, OpenAIServer, Reply
 from tests.support.servers.script import Fail
 from tests.support.tokenizers import six_tokenizers
+
+if TYPE_CHECKING:
+    import openai
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("real-proxy")]
 
@@ -91,6 +92,8 @@ def config(address: str, port: int) -> Body:
 async def test_clients_of_two_workers_are_never_over_and_keep_their_prefixes(
     programs: Path, tmp_path: Path
 ) -> None:
+    import openai
+
     server = CountingServer(answer_to)
     with ExitStack() as stack:
         stack.enter_context(server.in_thread())
@@ -140,6 +143,8 @@ async def ask(
     clients: list[openai.AsyncOpenAI], at: int, model: str, messages: list[dict[str, str]]
 ) -> str | None:
     """Ask one worker, and the other while that one is down. A refusal fails the test."""
+    import openai
+
     while True:
         try:
             answer = await clients[at].chat.completions.create(model=model, messages=messages)  # type: ignore[arg-type]
@@ -187,6 +192,8 @@ async def planned_alone(number: int) -> Any:
 
 
 def test_a_client_of_anthropic_keeps_its_signed_thinking(programs: Path, tmp_path: Path) -> None:
+    import anthropic
+
     def script(body: Body) -> Reply:
         text = body["messages"][-1]["content"]
         return Reply("Yes. " * 100, reasoning=f"thinking of {len(str(text))} characters " * 20)

@@ -28,6 +28,9 @@ _HEADER_BYTES = 100
 # seconds that a write waits for another process's; ours take milliseconds
 _PATIENCE = 10.0
 
+# when a commit waits for the disk: always, or only when the log is folded into the file
+_SYNC_ALWAYS, _SYNC_SELDOM = "FULL", "NORMAL"
+
 _STEPS_BETWEEN_LOOKS = 10_000  # of SQLite's machine: some 0.1 ms
 
 _FAULTS = {
@@ -137,7 +140,7 @@ class Database:
                 raise StoreError(f"{self._name} is closed")
             connection = self._connection
             if synchronous is not None:
-                connection.execute(f"PRAGMA synchronous = {'FULL' if synchronous else 'NORMAL'}")
+                connection.execute(f"PRAGMA synchronous = {_SYNC_ALWAYS if synchronous else _SYNC_SELDOM}")
             connection.execute(begin)
             try:
                 yield connection
@@ -193,6 +196,7 @@ def _connect(name: str) -> sqlite3.Connection:
     )
     connection.row_factory = sqlite3.Row
     connection.execute("PRAGMA foreign_keys = ON")
+    connection.execute(f"PRAGMA synchronous = {_SYNC_ALWAYS}")
     return connection
 
 

@@ -43,7 +43,7 @@ ACTS = st.lists(
 )
 
 
-@settings(max_examples=settings().max_examples // 8)  # each is a whole session on disk
+@settings(max_examples=max(5, settings().max_examples // 8))  # each is a whole session on disk
 @given(ACTS)
 def test_every_request_is_well_formed_and_holds_what_is_pinned_and_nothing_that_is_excluded(
     acts: list[str | tuple[PinChange, str]],

@@ -36,7 +36,7 @@ class Script:
         if WARM in str(body["messages"][-1]) or COLD in str(body["messages"][-1]):
             self.asked.append(body)
             return self.summary if WARM in str(body["messages"][-1]) else Reply("They talked of the lexer.")
-        return Reply(PAGE)
+        return Reply(PAGE, words=100)
 
 
 @pytest_asyncio.fixture

@@ -37,7 +37,7 @@ ACTS = st.lists(
 Act = str | int | tuple[PinChange, str]
 
 
-@settings(max_examples=settings().max_examples // 8)  # each is two whole sessions on disk
+@settings(max_examples=max(5, settings().max_examples // 8))  # each is two whole sessions on disk
 @given(ACTS)
 @example(
     [*["talk"] * 4, "reopen", "talk", "reopen", (PinChange.EXCLUDE, "r9"), "talk", "roll", "reopen", "talk"]

@@ -86,7 +86,7 @@ async def test_a_plain_answer_is_stored_before_it_is_told(opened: Opened) -> Non
 
 async def test_a_line_says_when_little_room_is_left_for_the_answer(opened: Opened) -> None:
     chat, runtime, provider = opened(says("yes"), says("and no"), window=4_096)
-    events = await collect(chat.send("word " * 1_800))
+    events = await collect(chat.send("word " * 1_950))
     assert [event.text for event in of_kind(events, Noticed)] == [
         "The window is nearly full: some 512 tokens are left for the answer."
     ]

@@ -47,6 +47,16 @@ _LINES = st.sampled_from(
 TEXTS = st.lists(st.tuples(_LINES, st.integers(1, 60)), min_size=1, max_size=12).map(
     lambda parts: "\n".join("\n".join([line] * many) for line, many in parts)
 )
+
+
+def _containers(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    return (
+        st.lists(inner, max_size=8)
+        | st.dictionaries(st.text(max_size=12), inner, max_size=6)
+        | st.tuples(inner, st.integers(1, 80)).map(lambda pair: [pair[0]] * pair[1])
+    )
+
+
 _VALUES: st.SearchStrategy[Any] = st.recursive(
     st.none()
     | st.booleans()
@@ -54,11 +64,7 @@ _VALUES: st.SearchStrategy[Any] = st.recursive(
     | st.floats(allow_nan=False)
     | st.text(max_size=40)
     | st.integers(1, 300).map(lambda size: "a line of text\n" * size),
-    lambda inner: (
-        st.lists(inner, max_size=8)
-        | st.dictionaries(st.text(max_size=12), inner, max_size=6)
-        | st.tuples(inner, st.integers(1, 80)).map(lambda pair: [pair[0]] * pair[1])
-    ),
+    _containers,
     max_leaves=20,
 )
 
@@ -101,9 +107,7 @@ def test_json_stays_json(value: Any, cap: int, indent: int | None, is_ascii: boo
     json.loads(shorter)
 
 
-@given(
-    st.lists(_VALUES.filter(lambda value: isinstance(value, (dict, list))), min_size=3), st.integers(80, 600)
-)
+@given(st.lists(_containers(_VALUES), min_size=3, max_size=5), st.integers(80, 600))
 def test_lines_of_json_stay_lines_of_json(values: list[Any], cap: int) -> None:
     text = "\n".join(json.dumps(value) for value in values)
     for line in _cut(text, cap).split("\n"):

@@ -29,10 +29,12 @@ class Reply:
     finish_reason: str = ""
     usage: bool = True
     pause: float = 0.0  # seconds between two pieces
+    words: int = 1  # in a piece of the text
 
     def pieces(self) -> list[str]:
-        """The text, word by word."""
-        return re.findall(r"\S+\s*|\s+", self.text)
+        """The text, word by word or a few at a time."""
+        words = re.findall(r"\S+\s*|\s+", self.text)
+        return ["".join(words[at : at + self.words]) for at in range(0, len(words), self.words)]
 
 
 @dataclass(frozen=True)

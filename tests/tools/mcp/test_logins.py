@@ -5,18 +5,19 @@ from __future__ import annotations
 import stat
 from pathlib import Path
 
-import keyring
 import pytest
 
 from rolling_chat.tools.mcp.logins import McpLogins
-from tests.cli.test_login import MemoryKeyring
+from tests.cli.test_login import MemoryKeyring, memory
+
+__all__ = ["memory"]
 
 URL, TOKENS = "https://mcp.example.com/mcp", {"tokens": {"access_token": "of-the-user-0123456789"}}
 
 
-def test_the_keyring_holds_tokens_and_the_file_only_that_there_are_some(tmp_path: Path) -> None:
-    memory = MemoryKeyring()
-    keyring.set_keyring(memory)
+def test_the_keyring_holds_tokens_and_the_file_only_that_there_are_some(
+    tmp_path: Path, memory: MemoryKeyring
+) -> None:
     logins = McpLogins(tmp_path / "logins.json")
     logins.put(URL, TOKENS)
     assert "of-the-user" not in logins.file.read_text()
