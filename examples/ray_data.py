@@ -1,7 +1,7 @@
 """Plan every request of the transcripts in a directory of Parquet, on Ray Data.
 
     pip install 'rolling-chat[ray]'
-    python examples/ray_data.py transcripts/ rows/ --model gpt-4o --max-input-tokens 8192 --processes 8
+    python examples/ray_data.py transcripts/ rows/ --model gpt-4o --max-input-tokens 8192
 
 A row of the input is a conversation: a column `messages`, as lists of structs or as JSON text, and perhaps
 `id` and `tools`. A row of the output is a request, with the columns of `rolling-chat replay`. It is the same
@@ -25,33 +25,26 @@ from rolling_chat import Replayer
 from rolling_chat.replay import TranscriptError, row_schema
 
 
-class PlanRequests:
-    """Turn a batch of conversations into a batch of requests; made once in each process."""
-
-    def __init__(self, replayer: Replayer) -> None:
-        self._replayer = replayer
-
-    def __call__(self, batch: pa.Table) -> pa.Table:
-        """Plan the requests of a batch."""
-        rows = [row for conversation in batch.to_pylist() for row in self._rows(conversation)]
-        return pa.Table.from_pylist(rows, schema=row_schema())
-
-    def _rows(self, conversation: dict[str, Any]) -> Iterator[dict[str, Any]]:
-        file = conversation["path"]
-        try:
-            yield from self._replayer.rows(conversation, name=file, file=file)
-        except TranscriptError as error:
-            print(error, file=sys.stderr)  # Ray brings it to the terminal
+def plan_requests(batch: pa.Table, replayer: Replayer) -> pa.Table:
+    """Turn a batch of conversations into a batch of requests."""
+    rows = [row for conversation in batch.to_pylist() for row in rows_of(conversation, replayer)]
+    return pa.Table.from_pylist(rows, schema=row_schema())
 
 
-def plan(source: str, target: str, replayer: Replayer, processes: int) -> int:
+def rows_of(conversation: dict[str, Any], replayer: Replayer) -> Iterator[dict[str, Any]]:
+    """Plan the requests of one conversation, and name on stderr what is none."""
+    file = conversation["path"]
+    try:
+        yield from replayer.rows(conversation, name=file, file=file)
+    except TranscriptError as error:
+        print(error, file=sys.stderr)
+
+
+def plan(source: str, target: str, replayer: Replayer) -> int:
     """Read a directory of Parquet, plan its requests, and write them to another; return their number."""
-    requests = ray.data.read_parquet(source, include_paths=True).map_batches(
-        PlanRequests,
-        fn_constructor_args=(replayer,),
-        batch_format="pyarrow",
-        batch_size=64,
-        concurrency=processes,
+    transcripts = ray.data.read_parquet(source, include_paths=True)
+    requests = transcripts.map_batches(
+        plan_requests, fn_kwargs={"replayer": replayer}, batch_format="pyarrow", batch_size=64
     )
     requests.write_parquet(target)
     return int(ray.data.read_parquet(target).count())
@@ -64,13 +57,12 @@ def main() -> None:
     parser.add_argument("target", help="a directory for the rows")
     parser.add_argument("--model", required=True)
     parser.add_argument("--max-input-tokens", type=int, default=0, help="default: the model's own window")
-    parser.add_argument("--processes", type=int, default=2)
     options = parser.parse_args()
     if not ray.is_initialized():
         ray.init()
     began = time.perf_counter()
     replayer = Replayer.create(options.model, max_input_tokens=options.max_input_tokens)
-    count = plan(options.source, options.target, replayer, options.processes)
+    count = plan(options.source, options.target, replayer)
     print(f"{count} rows in {time.perf_counter() - began:.1f} s")
 
 

@@ -20,7 +20,7 @@ __all__ = ["program"]
 
 ROOT = Path(__file__).parents[2]
 SETTINGS = ("--model", "gpt-4o", "--max-input-tokens", "8192")
-MESSAGES = 20_000
+MESSAGES = 10_000
 _PROCESSES = 2
 
 # nothing listens beyond this machine, and nothing is sent from it
@@ -62,7 +62,7 @@ def test_ray_makes_the_rows_of_replay(program: Program, capsys: pytest.CaptureFi
     assert plain.code == 0, plain.err
     argv = (str(ROOT / "examples" / "ray_data.py"), str(source), str(target), *SETTINGS)
     ran = subprocess.run(
-        [sys.executable, "-c", _START, *argv, "--processes", str(_PROCESSES)],
+        [sys.executable, "-c", _START, *argv],
         cwd=program.folder,
         env=program_environment(program.home, RAY_USAGE_STATS_ENABLED="0"),
         capture_output=True,
