@@ -8,6 +8,7 @@ import multiprocessing
 import os
 import pickle
 import signal
+import sys
 import threading
 from collections import deque
 from collections.abc import Generator, Iterator
@@ -232,7 +233,7 @@ def _how_it_ended(code: int | None) -> str:
 @contextlib.contextmanager
 def _interrupts_held_back() -> Iterator[None]:
     """Let a process that is started in the block never see Ctrl+C, which the terminal sends to all."""
-    if not hasattr(signal, "pthread_sigmask"):
+    if sys.platform == "win32":
         yield
         return
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
