@@ -253,7 +253,9 @@ class ClientAgent(Agent):
         chat = await asyncio.to_thread(partial(self._opener.open, cwd, resume, forked=forked))
         chat.session.notices.extend(add_servers(chat, servers or ()))
         models = await asyncio.to_thread(chat.list_models)
-        session = ClientSession(chat, self._client, models, has_buffers=self._has_buffers)
+        # a session of an older version goes by the id that it had then
+        name = resume if resume is not None and not forked else chat.session.info.id
+        session = ClientSession(chat, self._client, models, name=name, has_buffers=self._has_buffers)
         self._sessions[session.id] = session
         return session
 

@@ -49,13 +49,13 @@ class _Told:
 
 
 class ClientSession:
-    """Runs the prompts of one open session, one at a time."""
+    """Runs the prompts of one open session, one at a time; `name` is the id by which the client knows it."""
 
     def __init__(
-        self, chat: Chat, client: Client, models: Sequence[ListedModel], *, has_buffers: bool
+        self, chat: Chat, client: Client, models: Sequence[ListedModel], *, name: str, has_buffers: bool
     ) -> None:
         self.chat = chat
-        self.id = chat.session.info.id
+        self.id = name
         self._client = client
         self._models = models
         self._work: asyncio.Task[StopReason] | None = None

@@ -10,7 +10,7 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from rolling_chat.sessions.records import StoreError
+from rolling_chat.sessions.records import SessionInfo, StoreError
 from rolling_chat.sessions.store import SessionStore
 from rolling_chat.settings.toml_file import replace_file
 
@@ -30,29 +30,29 @@ class Attachments:
         self._folder = folder
         self._temporary: tempfile.TemporaryDirectory[str] | None = None
 
-    def keep(self, session_id: str, text: str) -> Path:
+    def keep(self, session: str, text: str) -> Path:
         """Write `text` to a new file that only the user may read. Raises SettingsError."""
-        folder = self._root() / session_id
+        folder = self._root() / session
         names = (folder / f"message-{number}.txt" for number in itertools.count(1))
         path = next(path for path in names if not path.exists())
         replace_file(path, text)
         return path
 
-    def keep_picture(self, session_id: str, data: bytes, suffix: str, taken: Path) -> str:
+    def keep_picture(self, session: str, data: bytes, suffix: str, taken: Path) -> str:
         """Write a picture to a new file that only the user may read, and return its name.
 
         The folder `taken` has no such name. Raises SettingsError.
         """
-        folder = self._root() / session_id
+        folder = self._root() / session
         names = (f"pasted-picture-{number}{suffix}" for number in itertools.count(1))
         name = next(name for name in names if not ((folder / name).exists() or (taken / name).exists()))
         replace_file(folder / name, data)
         return name
 
-    def folder_of(self, session_id: str) -> Path | None:
+    def folder_of(self, session: str) -> Path | None:
         """Return the folder of a session's files, which need not exist; None where there can be none yet."""
         has_root = self._folder is not None or self._temporary is not None
-        return self._root() / session_id if has_root else None
+        return self._root() / session if has_root else None
 
     def is_kept(self, path: str) -> bool:
         """Return whether `path` is that of such a file."""
@@ -81,15 +81,15 @@ def break_long_lines(text: str) -> str:
     return "".join(_broken(line) for line in lines)
 
 
-def delete_attachments(folder: Path, session_id: str, store: SessionStore) -> None:
+def delete_attachments(folder: Path, session: SessionInfo, store: SessionStore) -> None:
     """Delete the files of a deleted session, unless a fork of it still names them."""
-    files = folder / session_id
+    files = folder / session.on_disk
     try:
-        if not files.is_dir() or store.search(session_id, limit=1):
+        if not files.is_dir() or store.search(f'"{session.on_disk}"', limit=1):
             return
         shutil.rmtree(files)
     except (OSError, StoreError):
-        log.warning("the files of session %s could not be deleted", session_id, exc_info=True)
+        log.warning("the files of session %s could not be deleted", session.id, exc_info=True)
 
 
 def _broken(line: str) -> str:

@@ -33,7 +33,7 @@ def export_session(
     word = target.strip()
     if word.lower() in (*EXPORT_FORMATS, ""):
         kind = word.lower() or "markdown"
-        path = folder / f"{_slug(info.title)}-{info.id[:8]}.{EXPORT_FORMATS[kind]}"
+        path = folder / f"{_slug(info.title)}-{info.short}.{EXPORT_FORMATS[kind]}"
     else:
         kind = format_of(word)
         if not kind:

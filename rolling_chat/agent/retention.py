@@ -39,7 +39,7 @@ def delete_old_sessions(
         except StoreError as error:  # open elsewhere, most likely
             log.info("session %s is kept: %s", info.id, error)
             continue
-        delete_attachments(attachments, info.id, store)
+        delete_attachments(attachments, info, store)
         deleted += 1
         log.info("deleted session %s (%r), older than %s days", info.id, info.title, keep_days)
     if not deleted:

@@ -69,8 +69,10 @@ class SavedSessions:
     def delete(self, session_id: str) -> None:
         """Delete a session for good. Raises ChatError, also if it is open anywhere."""
         with in_words():
-            self._runtime.store.delete(session_id)
-            delete_attachments(self._runtime.paths.attachments_dir, session_id, self._runtime.store)
+            store = self._runtime.store
+            info = store.session(session_id)
+            store.delete(info.id)
+            delete_attachments(self._runtime.paths.attachments_dir, info, store)
 
 
 def _last(messages: Sequence[Message], role: str) -> str:

@@ -223,7 +223,7 @@ class Session:
         if not self._runtime.save:
             return ""
         where = f" --api-base {shlex.quote(self.address)}" if self.address else ""
-        return f"rolling-chat --resume {self.info.id}{where}"
+        return f"rolling-chat --resume {self.info.short}{where}"
 
     @property
     def instructions(self) -> Instructions:
@@ -468,7 +468,7 @@ class Session:
     def _text_for(self, large: LargeMessage, message: Message, *, head_and_tail: bool) -> str:
         whole = message.text
         text = break_long_lines(whole)
-        path = self._runtime.attachments.keep(self.info.id, text)
+        path = self._runtime.attachments.keep(self.info.on_disk, text)
         note = note_on_file(path, text, large, self.setup.config.max_tool_result_tokens)
         if not head_and_tail:
             # what is too large is the text: its pictures are attached again

@@ -62,7 +62,7 @@ class SessionMentions:
     def _files(self) -> MentionedFiles:
         runtime = self._runtime
         context = ToolContext(runtime.folder, runtime.environ)
-        kept = runtime.attachments.folder_of(self._state.info.id)
+        kept = runtime.attachments.folder_of(self._state.info.on_disk)
         return MentionedFiles(context, runtime.paths.own, kept, self._state.sizes.of_attachment)
 
     async def preview(self, file: MentionedFile | MentionedResource) -> Attachment:
@@ -88,7 +88,7 @@ class SessionMentions:
             setup.config.max_tool_result_tokens,
             setup.reads_files,
             "" if setup.takes_pictures else setup.model,
-            partial(self._runtime.attachments.keep, self._state.info.id),
+            partial(self._runtime.attachments.keep, self._state.info.on_disk),
         )
 
     async def outgoing(
@@ -119,6 +119,6 @@ class SessionMentions:
         runtime, suffix = self._runtime, f".{header.kind.lower()}"
         with in_words():
             keep = partial(
-                runtime.attachments.keep_picture, self._state.info.id, data, suffix, runtime.folder
+                runtime.attachments.keep_picture, self._state.info.on_disk, data, suffix, runtime.folder
             )
             return await in_background(keep)

@@ -23,8 +23,8 @@ def task_extras(store: SessionStore, asked_by: AskedBy, text: str, ending: Endin
     if ending is not Ending.COMPLETE:  # else it is the last thing that was said
         conversation = f"{conversation}\n{text}"
     if len(conversation) > _MAX_SHOWN:
-        conversation = f"… (what was before: /resume {info.id})\n{conversation[-_MAX_SHOWN:]}"
-    head = f"[{info.model}; all of it: /resume {info.id}]"
+        conversation = f"… (what was before: /resume {info.short})\n{conversation[-_MAX_SHOWN:]}"
+    head = f"[{info.model}; all of it: /resume {info.short}]"
     return {SHOWN: normalize_text(f"{head}\n{conversation}"), TASK: _record(store, info).as_json()}
 
 

@@ -17,6 +17,7 @@ from rolling_chat.cli.stored import open_saved
 from rolling_chat.context.report import PromptReport, Row
 from rolling_chat.figures import plural
 from rolling_chat.messages import Json
+from rolling_chat.sessions.ids import is_id
 from rolling_chat.sessions.records import (
     RequestRecord,
     SessionAmbiguous,
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 _NTH_OF_SESSION = re.compile(r"([\w-]+):(\d{1,9})")
-_REQUEST = re.compile(r"q\d{0,18}", re.IGNORECASE)
+_REQUEST = re.compile(r"q[0-9a-f]{0,18}", re.IGNORECASE)
 _MESSAGE = re.compile(r"r\d+", re.IGNORECASE)
 _FILE_WIDTH = 200  # a table that goes to a file or a pipe is as wide as it needs to be
 _PREVIEW_CHARS = 60
@@ -52,7 +53,7 @@ def run_inspect(options: Options, paths: Paths) -> int:
     try:
         found = _find(store, options.request)
         if isinstance(found, RequestRecord):
-            return _inspect(rebuild_request(store, found), options)
+            return _inspect(rebuild_request(store, found), store.session(found.session_id), options)
         return _list(store, found, options)
     except StoreError as error:
         raise Failure(str(error)) from error
@@ -60,12 +61,12 @@ def run_inspect(options: Options, paths: Paths) -> int:
         store.close()
 
 
-def _inspect(rebuilt: RebuiltRequest, options: Options) -> int:
+def _inspect(rebuilt: RebuiltRequest, session: SessionInfo, options: Options) -> int:
     if options.json:
         # ASCII escapes keep every control sequence out of stdout
         print(json.dumps(_as_json(rebuilt), indent=2, ensure_ascii=True))
     else:
-        _print(rebuilt)
+        _print(rebuilt, session)
     if not options.verify:
         return Exit.DONE
     if not rebuilt.is_same:
@@ -86,7 +87,7 @@ def _list(store: SessionStore, session: SessionInfo, options: Options) -> int:
         print(json.dumps(listed, indent=2, ensure_ascii=True))
     else:
         _print_list(session, records, checks)
-    wrong = [record.id for record, check in zip(records, checks, strict=False) if check != _SAME]
+    wrong = [record.short for record, check in zip(records, checks, strict=False) if check != _SAME]
     if wrong:
         sys.stdout.flush()
         count = f"{len(wrong):,} of {len(records):,} requests"
@@ -107,11 +108,15 @@ def _find(store: SessionStore, name: str) -> RequestRecord | SessionInfo:
     try:
         if nth:
             return _nth(store, nth[1], int(nth[2]))
-        return store.request(name) if _REQUEST.fullmatch(name) else store.session(name)
+        if _REQUEST.fullmatch(name):
+            return store.request(name)
+        return _of_id(store, name) if is_id(name) else store.session(name)
     except SessionNotFound as error:
         known = _MESSAGE.fullmatch(name)
         why = (
-            f"{one_line(name, 40)} is a message, and requests are named q17 or SESSION:N" if known else error
+            f"{one_line(name, 40)} is a message, and requests are named q7b60935b or SESSION:N"
+            if known
+            else error
         )
         raise Failure(str(why), Exit.USAGE) from error
     except SessionAmbiguous as error:
@@ -120,29 +125,36 @@ def _find(store: SessionStore, name: str) -> RequestRecord | SessionInfo:
         raise Failure(f"{error}; SESSION lists its requests, SESSION:N is the N-th", Exit.USAGE) from error
 
 
+def _of_id(store: SessionStore, id: str) -> RequestRecord | SessionInfo:
+    try:
+        return store.session(id)
+    except SessionNotFound:
+        return store.request(id)
+
+
 def _nth(store: SessionStore, session: str, number: int) -> RequestRecord:
     info = store.session(session)
     records = store.requests(info.id)
     if not 1 <= number <= len(records):
         sent = f"its requests are 1 to {len(records)}" if records else "it sent none"
-        raise Failure(f"session {info.id} has no request {number}: {sent}", Exit.USAGE)
+        raise Failure(f"session {info.short} has no request {number}: {sent}", Exit.USAGE)
     return records[number - 1]
 
 
 def _differs(rebuilt: RebuiltRequest) -> str:
     record = rebuilt.record
     return (
-        f"request {record.id} is not the one that was sent: rebuilt it is {rebuilt.wire_hash[:16]}, "
+        f"request {record.short} is not the one that was sent: rebuilt it is {rebuilt.wire_hash[:16]}, "
         f"sent was {record.wire_hash[:16]} (pipeline version {record.pipeline_version})"
     )
 
 
-def _print(rebuilt: RebuiltRequest) -> None:
+def _print(rebuilt: RebuiltRequest, session: SessionInfo) -> None:
     from rich.console import Console
     from rich.text import Text
 
     console = Console(highlight=False, width=None if sys.stdout.isatty() else _FILE_WIDTH)
-    for line in _lead(rebuilt):
+    for line in _lead(rebuilt, session):
         console.print(Text(line))
     console.print()
     console.print(_categories(rebuilt.report))
@@ -150,10 +162,10 @@ def _print(rebuilt: RebuiltRequest) -> None:
     console.print(_messages(rebuilt))
 
 
-def _lead(rebuilt: RebuiltRequest) -> Iterator[str]:
+def _lead(rebuilt: RebuiltRequest, session: SessionInfo) -> Iterator[str]:
     record, report = rebuilt.record, rebuilt.report
     purpose = " for a summary" if record.purpose == "summary" else ""
-    yield f"request {record.id} of session {record.session_id}{purpose}, sent {_when(record)}"
+    yield f"request {record.short} of session {session.short}{purpose}, sent {_when(record)}"
     rolling = "on" if report.rolling else "off"
     yield f"{one_line(record.model)}, window {report.window:,} tokens, rolling context {rolling}"
     reported = f"{record.usage.input_tokens:,}" if record.usage.input_tokens else "nothing"
@@ -168,7 +180,7 @@ def _print_list(session: SessionInfo, records: Sequence[RequestRecord], checks: 
 
     console = Console(highlight=False, width=None if sys.stdout.isatty() else _FILE_WIDTH)
     title = one_line(session.title, _PREVIEW_CHARS) or "(no title)"
-    console.print(Text(f"session {session.id}, {title}: {plural(len(records), 'request')}"))
+    console.print(Text(f"session {session.short}, {title}: {plural(len(records), 'request')}"))
     if not records:
         return
     table = _table(
@@ -178,7 +190,7 @@ def _print_list(session: SessionInfo, records: Sequence[RequestRecord], checks: 
     for number, record in enumerate(records, 1):
         usage, came_to = record.usage, one_line(record.error, _PREVIEW_CHARS) or "answered"
         table.add_row(
-            str(number), record.id, _when(record), Text(one_line(record.model, 40)), record.purpose,
+            str(number), record.short, _when(record), Text(one_line(record.model, 40)), record.purpose,
             f"{record.estimated:,}", _known(usage.input_tokens), _known(usage.output_tokens),
             f"{record.seconds:.1f}", Text(", ".join((came_to, *checks[number - 1 : number]))),
         )  # fmt: skip
@@ -241,6 +253,7 @@ def _as_json(rebuilt: RebuiltRequest) -> dict[str, Json]:
 def _record_as_json(record: RequestRecord) -> dict[str, Json]:
     return {
         "id": record.id,
+        "short": record.short,
         "purpose": record.purpose,
         "created_at": record.created_at,
         "model": record.model,

@@ -39,9 +39,9 @@ def show_session(options: Options, paths: Paths) -> int:
         "requests": str(requests),
         "tokens in": f"{used.input_tokens:,}",
         "tokens out": f"{used.output_tokens:,}",
-        **({"a task of": info.task_of} if info.task_of else {}),
-        **({"tasks": ", ".join(task.id for task in tasks)} if tasks else {}),
-        "resume": f"rolling-chat --resume {info.id}",
+        **({"a task of": store.session(info.task_of).short} if info.task_of else {}),
+        **({"tasks": ", ".join(task.short for task in tasks)} if tasks else {}),
+        "resume": f"rolling-chat --resume {info.short}",
     }
     width = max(map(len, facts))
     for name, value in facts.items():
@@ -72,15 +72,15 @@ def delete_session(options: Options, paths: Paths) -> int:
         store.delete(info.id)
     except StoreError as error:
         raise Failure(str(error)) from error
-    delete_attachments(paths.attachments_dir, info.id, store)
-    print(f"Deleted {info.id}.")
+    delete_attachments(paths.attachments_dir, info, store)
+    print(f"Deleted {info.short}.")
     return Exit.DONE
 
 
 def _confirmed(info: SessionInfo) -> bool:
     if sys.stdin is None or not sys.stdin.isatty():
-        raise Failure(f"say --yes to delete {info.id} without being asked", Exit.USAGE)
-    question = f"Delete {info.id} ({one_line(info.title)}, {info.messages} messages) for good? [y/N] "
+        raise Failure(f"say --yes to delete {info.short} without being asked", Exit.USAGE)
+    question = f"Delete {info.short} ({one_line(info.title)}, {info.messages} messages) for good? [y/N] "
     return input(question).strip().lower() in {"y", "yes"}
 
 

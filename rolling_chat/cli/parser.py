@@ -196,7 +196,9 @@ def _add_chat_options(parser: argparse.ArgumentParser) -> None:
         help="go on with the newest session of this folder",
     )
     which.add_argument(
-        "--resume", metavar="ID", help="go on with a session; any unique start of its id will do"
+        "--resume",
+        metavar="ID",
+        help="go on with a session, by its id as `sessions list` shows it; any unique start will do",
     )
     parser.add_argument(
         "--no-save",
@@ -257,7 +259,11 @@ def _add_sessions(commands: argparse._SubParsersAction[_Parser]) -> None:
         ("delete", "rolling_chat.cli.one_session:delete_session", "one session, for good"),
     ):
         action = actions.add_parser(name, help=what)
-        action.add_argument("session", metavar="ID", help="any unique start of the session's id")
+        action.add_argument(
+            "session",
+            metavar="ID",
+            help="the session's id as `sessions list` shows it; any unique start will do",
+        )
         action.set_defaults(run=run)
         if name == "delete":
             action.add_argument("--yes", action="store_true", help="do not ask")
@@ -331,7 +337,7 @@ def _add_inspect(commands: argparse._SubParsersAction[_Parser]) -> None:
     inspect.add_argument(
         "request",
         metavar="REQUEST",
-        help="a session to list its requests; a request's id (q17), or SESSION:N for the N-th of a session",
+        help="a session to list its requests; a request (q7b60935b), or SESSION:N for the N-th of a session",
     )
     inspect.add_argument(
         "--verify",

@@ -28,6 +28,7 @@ def list_sessions(options: Options, paths: Paths) -> int:
         return Exit.DONE
     if not sessions:
         print("No sessions yet: start one with rolling-chat.")
+    width = max((len(info.short) for info in sessions), default=0)
     for info in sessions:
         marks = "".join(
             f"  {mark}"
@@ -35,7 +36,8 @@ def list_sessions(options: Options, paths: Paths) -> int:
             if is_so
         )
         title, folder = one_line(info.title) or "(no title)", one_line(info.folder)
-        print(f"{info.id}  {when(info.updated_at)}  {info.messages:>5} messages{marks}  {title}  · {folder}")
+        begins = f"{info.short:<{width}}  {when(info.updated_at)}  {info.messages:>5} messages"
+        print(f"{begins}{marks}  {title}  · {folder}")
     return Exit.DONE
 
 
@@ -53,7 +55,7 @@ def search_sessions(options: Options, paths: Paths) -> int:
         print(f"Nothing that was said holds {one_line(words, 60)!r}.")
     for hit in hits:
         title = one_line(hit.title) or "(no title)"
-        print(f"{hit.session_id}  {when(hit.created_at)}  {_where(hit)}  {title}")
+        print(f"{hit.session_short}  {when(hit.created_at)}  {_where(hit)}  {title}")
         print(f"    {hit.role}: {one_line(hit.snippet)}")
     return Exit.DONE
 
@@ -61,6 +63,7 @@ def search_sessions(options: Options, paths: Paths) -> int:
 def _as_json(info: SessionInfo) -> dict[str, Json]:
     return {
         "id": info.id,
+        "short": info.short,
         "title": info.title,
         "folder": info.folder,
         "model": info.model,

@@ -6,10 +6,10 @@ from rolling_chat.commands.base import Command, CommandContext
 
 
 def _run(context: CommandContext, _argument: str) -> None:
-    before = context.chat.session.info.id
+    before = context.chat.session.info.short
     context.chat.fork()
     context.reload()
-    context.say(f"This is a copy of session {before[:8]}, which stays as it was.")
+    context.say(f"This is a copy of session {before}, which stays as it was.")
 
 
 FORK = Command("fork", "", "Go on in a copy of this session", _run)

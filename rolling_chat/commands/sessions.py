@@ -25,7 +25,7 @@ def session_choices(sessions: Iterable[SessionInfo], now: float) -> list[Choice]
         Choice(
             info.id,
             info.title or "untitled",
-            f"{info.id[:8]} · {Path(info.folder).name or info.folder} · "
+            f"{info.short} · {Path(info.folder).name or info.folder} · "
             f"{figures.plural(info.messages, 'message')} · {figures.age(now - info.updated_at)}",
         )
         for info in sessions

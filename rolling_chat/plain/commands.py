@@ -83,9 +83,9 @@ class PlainCommands:
 
     def show_message(self, message_id: str, words: str = "") -> None:  # noqa: ARG002  # nothing to highlight
         """Write a message."""
-        found = next((one for one in self.chat.session.messages if one.id == message_id), None)
-        if found is not None:
-            self.show_text(f"{found.role}, {message_id}", found.text)
+        for index, found in enumerate(self.chat.session.messages, 1):
+            if found.id == message_id:
+                self.show_text(f"{found.role}, r{index}", found.text)
 
     def show_help(self) -> None:
         """Write the commands, and the keys that there are."""

@@ -41,7 +41,8 @@ class SessionInfo:
     `api_base` is the address of the model's server, without credentials: empty for the provider's own,
     None for a session of a version that did not keep it. `effort` is its reasoning effort: empty for the
     model's default, None for that of the settings. `task_of` is the session whose model gave this one its
-    task, empty for a session of the user's own.
+    task, empty for a session of the user's own. `short` is by what people know it: the end of its id, or the
+    whole id that it had in a version whose ids were not global.
     """
 
     id: str
@@ -60,6 +61,12 @@ class SessionInfo:
     api_base: str | None = ""
     effort: str | None = None
     task_of: str = ""
+    short: str = ""
+
+    @property
+    def on_disk(self) -> str:
+        """The name of the session's own files on this machine, which stays as it was when they were made."""
+        return self.id if self.id.endswith(self.short) else self.short
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +181,7 @@ class RequestRecord:
     `wire_hash` is of the wire form; `totals` is the prompt report without its rows; `purpose` tells a
     request that made a summary from one for an answer: its plan is None unless its question stood behind
     the chat's own prompt. `cache_miss` names why the provider's cache did not serve it, empty where it did,
-    and `missed_tokens` what was read anew.
+    and `missed_tokens` what was read anew. `short` is by what people know it, as with a session.
     """
 
     id: str
@@ -195,6 +202,7 @@ class RequestRecord:
     purpose: Literal["answer", "summary"] = "answer"
     cache_miss: str = ""
     missed_tokens: int = 0
+    short: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,3 +302,4 @@ class SearchHit:
     turn: int = 0
     on_branch: bool = True
     created_at: float = 0.0
+    session_short: str = ""

@@ -108,13 +108,13 @@ async def test_the_command_line_wins_and_is_kept(open_runtime: OpenRuntime) -> N
     runtime, provider = open_runtime()
     chat = Chat.open(runtime, session=runtime.store.session(held), address=ELSEWHERE)
     assert await _goes_to(chat, provider) == ELSEWHERE
-    assert chat.session.resume_command == f"rolling-chat --resume {held} --api-base {ELSEWHERE}"
+    assert chat.session.resume_command == f"rolling-chat --resume {held[-8:]} --api-base {ELSEWHERE}"
     assert runtime.store.session(held).api_base == ELSEWHERE
     chat.close()
 
     own = Chat.open(runtime, session=runtime.store.session(held), address="default")
     assert await _goes_to(own, provider) is None
-    assert own.session.resume_command == f"rolling-chat --resume {held}"
+    assert own.session.resume_command == f"rolling-chat --resume {held[-8:]}"
 
 
 async def test_credentials_are_used_and_never_kept(open_runtime: OpenRuntime, tmp_path: Path) -> None:

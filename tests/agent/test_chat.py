@@ -38,7 +38,7 @@ async def test_a_session_is_continued_where_it_was_left(opened: Opened) -> None:
     assert (again.session.rolling, again.session.info.title, again.session.model) == (True, "my title", MODEL)
     assert "from this session" in again.session.model_line
     assert again.usage == chat.usage
-    assert again.session.resume_command == f"rolling-chat --resume {again.session.info.id}"
+    assert again.session.resume_command == f"rolling-chat --resume {again.session.info.short}"
     await collect(again.send("second"))
     assert [m.text for m in provider.requests[-1].messages[1:]] == ["first", "one", "second"]
     assert_well_formed(again, runtime)
@@ -70,7 +70,7 @@ async def test_a_session_in_which_nothing_was_said_leaves_no_trace(opened: Opene
     assert len(chat.session.messages) == 0
     assert chat.session.preview.report().history == 0
     assert [info.id for info in chat.saved.all()] == [spoken]
-    chat.resume(spoken[:6])
+    chat.resume(spoken[-8:-2])
     assert "from this session" in chat.session.model_line
     assert [m.text for m in chat.session.messages] == ["hi", "ok"]
 

@@ -22,6 +22,7 @@ def test_the_list_is_newest_first_with_every_field(program: Program, session: st
     assert [row["id"] for row in rows] == [newer, session]
     assert rows[1] | {"updated_at": 0, "created_at": 0} == {
         "id": session,
+        "short": session[-8:],
         "title": "list files",
         "folder": str(program.folder),
         "model": "demo/offline",
@@ -32,7 +33,7 @@ def test_the_list_is_newest_first_with_every_field(program: Program, session: st
         "created_at": 0,
         "updated_at": 0,
     }
-    assert session in program("sessions", "list").out
+    assert f"\n{session[-8:]}  " in program("sessions", "list").out
     assert program("sessions").out == program("sessions", "list").out
 
 
@@ -67,7 +68,7 @@ def test_delete_asks_or_wants_yes(program: Program, session: str) -> None:
 
 def test_search_names_session_turn_and_place(program: Program, session: str) -> None:
     out = program("sessions", "search", "list", "fil*").out
-    assert session in out
+    assert out.startswith(f"{session[-8:]}  ")
     assert "turn 1" in out
     assert "[list]" in out
     (hit, *_) = program("sessions", "search", '"list files"', "--json").json

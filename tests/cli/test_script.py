@@ -258,9 +258,9 @@ def test_a_task_is_told_event_by_event_with_its_call(program: Program) -> None:
     assert [one["name"] for one in result["tool_calls"]] == ["task"]
     kept = program("sessions", "show", inner[0]["task_session"]).out
     assert "Task: read notes.txt" in kept
-    assert f"a task of   {result['session_id']}" in kept
+    assert f"a task of   {result['session_id'][-8:]}" in kept
     shown = program("sessions", "show", result["session_id"]).out
-    assert f"tasks       {inner[0]['task_session']}" in shown
+    assert f"tasks       {inner[0]['task_session'][-8:]}" in shown
     exported = program("sessions", "export", result["session_id"]).out
     assert "*what was said in the task*" in exported
     assert "⚙ read_file notes.txt" in exported

@@ -137,7 +137,7 @@ async def test_new_begins_again_and_says_how_to_come_back(tmp_path: Path) -> Non
     await _run(context, "/new")
     assert chat.session.info.id != before
     assert list(chat.session.messages) == []
-    assert f"rolling-chat --resume {before[:8]}" in context.said[-1]
+    assert f"rolling-chat --resume {before[-8:]}" in context.said[-1]
 
 
 @pytest.mark.parametrize("command", ["/sessions", "/resume"])

@@ -142,7 +142,7 @@ async def test_export_writes_a_new_file_and_never_over_another(tmp_path: Path) -
     context = await talked(tmp_path, "Why: does/it crash?", folder=folder)
     await run(context, "/export")
     (path,) = folder.iterdir()
-    assert path.name == f"why-does-it-crash-{context.chat.session.info.id[:8]}.md"
+    assert path.name == f"why-does-it-crash-{context.chat.session.info.short}.md"
     assert "answer to" in path.read_text()
     assert context.said == [f"Wrote 2 messages to {path}"]
     await run(context, "/export")

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from rolling_chat.messages import Message
+from rolling_chat.sessions.ids import unpacked
 from rolling_chat.sessions.opening import open_store
 from rolling_chat.sessions.sqlite.migrations import VERSION
 from tests.support.killing import Executioner
@@ -55,10 +56,13 @@ class Acknowledged:
         """All of it is there; what was in flight, one thing at most, may be there or not."""
         store = open_store(database)
         with closing(sqlite3.connect(database)) as connection:
-            rows = connection.execute("SELECT 'm' || number, coalesce('m' || parent, '') FROM message")
-            parents = dict(rows.fetchall())
+            rows = connection.execute(
+                "SELECT message.id, above.id FROM message LEFT JOIN message AS above"
+                " ON above.number = message.parent"
+            ).fetchall()
+            parents = {unpacked(one): unpacked(above) if above else "" for one, above in rows}
             # of every session: one whose first message was stored but never acknowledged goes on as well
-            logged = {name for (name,) in connection.execute("SELECT 'r' || number FROM request")}
+            logged = {unpacked(name) for (name,) in connection.execute("SELECT id FROM request")}
         ahead = 0
         for session, head in self.heads.items():
             store.claim(session)
@@ -114,8 +118,9 @@ def test_a_killed_migration_is_done_or_not_done(tmp_path: Path) -> None:
                 version = connection.execute("PRAGMA user_version").fetchone()[0]
                 assert 1 <= version <= VERSION
             store = open_store(database)
-            assert [message.text for message in store.branch("abcdef0123")] == ["old"]
-            store.append("abcdef0123", Message("user", "new"))
+            session = store.session("abcdef0123").id
+            assert [message.text for message in store.branch(session)] == ["old"]
+            store.append(session, Message("user", "new"))
             assert len(store.search("old")) == len(store.search("new")) == 1
             store.close()
             assert faults_of(database) == []

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from rolling_chat.messages import MadeBy
 from rolling_chat.sessions.records import SessionInfo
-from rolling_chat.sessions.sqlite.migrations import APPLICATION_ID, MIGRATIONS
+from rolling_chat.sessions.sqlite.migrations import APPLICATION_ID, MIGRATIONS, add_functions
 from rolling_chat.sessions.store import SessionStore
 
 OFFLINE = MadeBy("demo", "demo/offline")
@@ -81,6 +81,7 @@ def faults_of(database: Path) -> list[str]:
 def old_store(database: Path, version: int) -> None:
     """A store as an older version of the program left it."""
     with closing(sqlite3.connect(database)) as connection:
+        add_functions(connection)
         for statement in (statement for step in MIGRATIONS[:version] for statement in step):
             connection.execute(statement)
         connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")

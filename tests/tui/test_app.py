@@ -138,7 +138,7 @@ async def test_a_session_held_by_another_terminal_is_followed_and_can_be_forked(
         await _say(theirs, "second")
         await tells(pilot, "second", "two")
         await type_line(pilot, "/fork")
-        await tells(pilot, f"This is a copy of session {theirs.session.info.id[:8]}, which stays as it was.")
+        await tells(pilot, f"This is a copy of session {theirs.session.info.short}, which stays as it was.")
         assert chat.session.info.id != theirs.session.info.id
         assert not chat.session.holder
         assert "open in another terminal" not in transcript(pilot)

@@ -53,7 +53,7 @@ def rebuild_request(store: SessionStore, record: RequestRecord) -> RebuiltReques
     kept = store.basis(record.settings_digest)
     if kept is None:
         raise StoreError(
-            f"request {record.id} cannot be built again: the version that sent it did not keep "
+            f"request {record.short} cannot be built again: the version that sent it did not keep "
             "what it was made from"
         )
     try:
@@ -67,7 +67,7 @@ def rebuild_request(store: SessionStore, record: RequestRecord) -> RebuiltReques
             memo=counts.memo,
         )
     except (ContextOverflowError, KeyError, TypeError, ValueError, AttributeError) as error:
-        raise StoreError(f"request {record.id} cannot be built again: {error}") from error
+        raise StoreError(f"request {record.short} cannot be built again: {error}") from error
     tools = tuple(dict(tool) for tool in inputs.tools)
     request = Request(record.model, tuple(final.messages), tools, text_tools=inputs.text_tools)
     sent = assemble(request, partial(wire.to_wire, marks=False))

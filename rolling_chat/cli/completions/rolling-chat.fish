@@ -62,7 +62,7 @@ complete -c rolling-chat -n _shtab_rolling_chat_using -l model -x -d 'the model 
 complete -c rolling-chat -n _shtab_rolling_chat_using -s c -x -d 'one setting for this run'
 complete -c rolling-chat -n _shtab_rolling_chat_using -l api-base -x -d 'the address of the model'"'"'s server (default: the provider'"'"'s own)'
 complete -c rolling-chat -n _shtab_rolling_chat_using -l continue -d 'go on with the newest session of this folder'
-complete -c rolling-chat -n _shtab_rolling_chat_using -l resume -x -d 'go on with a session; any unique start of its id will do'
+complete -c rolling-chat -n _shtab_rolling_chat_using -l resume -x -d 'go on with a session, by its id as `sessions list` shows it; any unique start will do'
 complete -c rolling-chat -n _shtab_rolling_chat_using -l no-save -d 'keep the session in memory only; it is gone at the end'
 complete -c rolling-chat -n _shtab_rolling_chat_using -l plain -d 'chat in plain lines, for screen readers: no full screen'
 complete -c rolling-chat -n _shtab_rolling_chat_using -l trust -d 'trust this folder'"'"'s own instructions and settings, for this run'

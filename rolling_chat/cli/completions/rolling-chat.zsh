@@ -57,7 +57,7 @@ _shtab_rolling_chat_options=(
   "*-c[one setting for this run]:KEY=VALUE:"
   "--api-base[the address of the model\'s server (default\: the provider\'s own)]:URL:"
   "--continue[go on with the newest session of this folder]"
-  "--resume[go on with a session\; any unique start of its id will do]:ID:"
+  "--resume[go on with a session, by its id as \`sessions list\` shows it\; any unique start will do]:ID:"
   "--no-save[keep the session in memory only\; it is gone at the end]"
   "--plain[chat in plain lines, for screen readers\: no full screen]"
   "--trust[trust this folder\'s own instructions and settings, for this run]"
@@ -108,7 +108,7 @@ _shtab_rolling_chat_inspect_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--verify[exit with 1 unless it is what was sent, to the byte\; of a session, every request]"
   "--json[the report, or the list, as JSON]"
-  ":a session to list its requests\; a request\'s id (q17), or SESSION\:N for the N-th of a session:"
+  ":a session to list its requests\; a request (q7b60935b), or SESSION\:N for the N-th of a session:"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -232,7 +232,7 @@ _shtab_rolling_chat_sessions_defaults_added=0
 _shtab_rolling_chat_sessions_delete_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--yes[do not ask]"
-  ":any unique start of the session\'s id:"
+  ":the session\'s id as \`sessions list\` shows it\; any unique start will do:"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -241,7 +241,7 @@ _shtab_rolling_chat_sessions_delete_defaults_added=0
 _shtab_rolling_chat_sessions_export_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--format[default\: markdown]:format:(markdown jsonl html json)"
-  ":any unique start of the session\'s id:"
+  ":the session\'s id as \`sessions list\` shows it\; any unique start will do:"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -275,7 +275,7 @@ _shtab_rolling_chat_sessions_search_defaults_added=0
 
 _shtab_rolling_chat_sessions_show_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  ":any unique start of the session\'s id:"
+  ":the session\'s id as \`sessions list\` shows it\; any unique start will do:"
 )
 
 # guard to ensure default positional specs are added only once per session

@@ -13,6 +13,7 @@ from typing import NamedTuple, cast
 from weakref import WeakKeyDictionary
 
 from rolling_chat.messages import Json
+from rolling_chat.sessions.ids import unpacked
 from rolling_chat.sessions.records import LeftBranch, StoreError
 from rolling_chat.sessions.sqlite.rows import message_id, pack, unpack, unpack_json, update
 from rolling_chat.text import one_line
@@ -84,7 +85,7 @@ def move(connection: sqlite3.Connection, session: int, head: int | None, model: 
     Raises StoreError for a message that is not of the session's tree.
     """
     if head is not None and not _is_of(connection, session, head):
-        raise StoreError(f"message {message_id(head)!r} is not of this session")
+        raise StoreError(f"message {message_id(connection, head)!r} is not of this session")
     plan = _plan_at(connection, session, head, model)
     changes = {"head": head, "plan": "null" if plan is None else plan, "updated_at": now}
     update(connection, "session", session, changes)
@@ -160,10 +161,10 @@ def places(connection: sqlite3.Connection, head: int | None) -> list[Place]:
 def _left_branch(connection: sqlite3.Connection, end: int, own: list[Place]) -> LeftBranch:
     """Return the branch that ends at `end`; `own` is what no branch before it has, newest first."""
     first = next((place.number for place in reversed(own) if place.role == "user"), own[-1].number)
-    leaf = connection.execute("SELECT depth, created_at FROM message WHERE number = ?", (end,)).fetchone()
+    leaf = connection.execute("SELECT id, depth, created_at FROM message WHERE number = ?", (end,)).fetchone()
     text = connection.execute("SELECT content FROM message WHERE number = ?", (first,)).fetchone()
     return LeftBranch(
-        head=message_id(end),
+        head=unpacked(leaf["id"]),
         messages=leaf["depth"],
         own=len(own),
         written_at=leaf["created_at"],
@@ -219,11 +220,10 @@ def _planned_heads(
 ) -> list[tuple[int, int]]:
     """Return each request with a plan that may stand above `head`, with its own head, the newest first."""
     makers = _makers(connection, session)
-    # a request's head is a message's id: its letter and its number
     statement = f"""
-        SELECT number, CAST(substr(head, 2) AS INTEGER) AS place FROM request
-        WHERE session IN ({", ".join("?" * len(makers))}) AND model = ? AND plan != 'null' AND place <= ?
-        ORDER BY place DESC, number DESC
+        SELECT number, head FROM request
+        WHERE session IN ({", ".join("?" * len(makers))}) AND model = ? AND plan != 'null' AND head <= ?
+        ORDER BY head DESC, number DESC
     """  # noqa: S608 - our own names
     return [tuple(row) for row in connection.execute(statement, (*makers, pack(model), head))]
 

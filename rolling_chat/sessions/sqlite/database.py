@@ -15,7 +15,7 @@ from pathlib import Path
 
 from rolling_chat.sessions.records import StoreDamaged, StoreError
 from rolling_chat.sessions.sqlite import text_index
-from rolling_chat.sessions.sqlite.migrations import APPLICATION_ID, MIGRATIONS, VERSION
+from rolling_chat.sessions.sqlite.migrations import APPLICATION_ID, MIGRATIONS, VERSION, add_functions
 from rolling_chat.text import printable
 
 _log = logging.getLogger("rolling_chat.sessions")
@@ -155,6 +155,7 @@ class Database:
             if self._version(connection) == VERSION:
                 return
         with self.write() as connection:
+            add_functions(connection)
             # asked again: another process may have been first
             for step in MIGRATIONS[self._version(connection) :]:
                 for statement in step:

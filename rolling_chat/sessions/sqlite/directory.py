@@ -6,11 +6,12 @@ Every function works inside the caller's transaction; `session` is a session's r
 from __future__ import annotations
 
 import logging
-import secrets
+import re
 import sqlite3
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from rolling_chat.sessions.ids import new_id, short_of, unpacked
 from rolling_chat.sessions.records import (
     AskedBy,
     SessionAmbiguous,
@@ -22,7 +23,6 @@ from rolling_chat.sessions.records import (
 from rolling_chat.sessions.sqlite import summary_rows
 from rolling_chat.sessions.sqlite.rows import (
     insert,
-    message_id,
     message_number,
     pack,
     pack_json,
@@ -31,20 +31,20 @@ from rolling_chat.sessions.sqlite.rows import (
     update,
 )
 from rolling_chat.sessions.sqlite.text_index import is_damage
-from rolling_chat.sessions.sqlite.tree import last_sealed, require_message
+from rolling_chat.sessions.sqlite.tree import last_sealed
 from rolling_chat.text import one_line
 
 _log = logging.getLogger("rolling_chat.sessions")
 
 GIVEN_TITLE_CHARACTERS = 200
 
-# Crockford's letters: none that is taken for another
-_LETTERS = "0123456789abcdefghjkmnpqrstvwxyz"
-_ID_CHARACTERS = 10
+_NAME = re.compile(r"[0-9a-z-]{1,40}")
 _LISTED = 5
+_LAST = "\U0010ffff"  # behind everything that begins alike
 
 _SELECT = (
-    "SELECT session.*, coalesce(message.depth, 0) AS messages, coalesce(asking.id, '') AS task_of"
+    "SELECT session.*, coalesce(message.depth, 0) AS messages, message.id AS head_id,"
+    " coalesce(asking.id, '') AS task_of"
     " FROM session LEFT JOIN message ON message.number = session.head"
     " LEFT JOIN message AS asked ON asked.number = session.asked_by"
     " LEFT JOIN session AS asking ON asking.number = asked.session"
@@ -85,32 +85,43 @@ def create(
     }
     if asked_by is not None:
         columns |= {
-            "asked_by": require_message(connection, asked_by.reply_id),
+            "asked_by": message_number(connection, asked_by.reply_id),
             "asked_call": asked_by.call,
         }
     return info(connection, _insert(connection, columns))
 
 
-def find(connection: sqlite3.Connection, id_start: str) -> int:
-    """Return the row of the one session whose id begins with the given text.
+def find(connection: sqlite3.Connection, name: str) -> int:
+    """Return the row of the one session that goes by a name: the start of its short id or id, or the end.
 
     Raises SessionNotFound, SessionAmbiguous.
     """
-    start = id_start.strip().lower()
-    rows: list[sqlite3.Row] = []
-    if start:
-        rows = connection.execute(
-            f"{_SELECT} WHERE substr(session.id, 1, length(:s)) = :s {_NEWEST_FIRST}",
-            {"s": pack(start)},
-        ).fetchall()
+    wanted = name.strip().lower()
+    rows = _named(connection, wanted) if _NAME.fullmatch(wanted) else []
     if len(rows) == 1:
         return int(rows[0]["number"])
-    said = repr(one_line(id_start, 40))
+    said = repr(one_line(name, 40))
     if rows:
-        raise SessionAmbiguous(f"several sessions begin with {said}: {_names(rows)}")
+        raise SessionAmbiguous(f"several sessions match {said}: {_names(rows)}")
     newest = connection.execute(f"{_SELECT} WHERE {_SPOKEN_IN} {_NEWEST_FIRST}").fetchmany(_LISTED + 1)
     there_is = f"there are: {_names(newest)}" if newest else "there are none yet"
-    raise SessionNotFound(f"no session begins with {said}; {there_is}")
+    raise SessionNotFound(f"no session matches {said}; {there_is}")
+
+
+def _named(connection: sqlite3.Connection, wanted: str) -> list[sqlite3.Row]:
+    """Return the sessions of the first way of being named that any of them meets."""
+    ways = (
+        ("session.short = :first", wanted),
+        ("session.short BETWEEN :first AND :last", wanted),
+        ("session.id BETWEEN :first AND :last", wanted),
+        ("session.reversed BETWEEN :first AND :last", wanted[::-1]),
+    )
+    for where, first in ways:
+        statement = f"{_SELECT} WHERE {where} {_NEWEST_FIRST} LIMIT {_LISTED + 1}"
+        rows = connection.execute(statement, {"first": first, "last": first + _LAST}).fetchall()
+        if rows:
+            return rows
+    return []
 
 
 def exact(connection: sqlite3.Connection, id: str) -> int:
@@ -153,7 +164,7 @@ def listed(connection: sqlite3.Connection, folder: str | None, limit: int | None
             raise
         _log.error("messages are damaged; listing the sessions without looking at them: %s", error)
     where = where.replace(f" OR {_HAS_MESSAGE}", "")
-    listing = f"SELECT session.*, 0 AS messages, '' AS task_of FROM session{where}"  # noqa: S608 - ours
+    listing = f"SELECT session.*, 0 AS messages, NULL AS head_id, '' AS task_of FROM session{where}"  # noqa: S608 - ours
     statement = f"{listing}{_NEWEST_FIRST} LIMIT ?"
     return [_info(row, has_summary=False) for row in connection.execute(statement, (*values, most))]
 
@@ -169,7 +180,7 @@ def change(connection: sqlite3.Connection, session: int, changes: SessionChanges
             case (("title_given" | "rolling" | "summary_noted"), bool()):
                 columns[key] = value
             case "head", str():
-                columns["head"] = require_message(connection, value) if value else None
+                columns["head"] = message_number(connection, value) if value else None
             case "model", str():
                 columns[key] = pack(value)
             case "api_base", (str() | None):
@@ -212,7 +223,7 @@ def task_of_call(connection: sqlite3.Connection, asked_by: AskedBy) -> int | Non
     """Return the session of the newest task that was begun for a call; None if there is none."""
     row = connection.execute(
         "SELECT max(number) FROM session WHERE asked_by = ? AND asked_call = ?",
-        (message_number(asked_by.reply_id), asked_by.call),
+        (message_number(connection, asked_by.reply_id), asked_by.call),
     ).fetchone()
     return None if row[0] is None else int(row[0])
 
@@ -265,10 +276,9 @@ _INHERIT = """
 
 
 def _insert(connection: sqlite3.Connection, columns: dict[str, Any]) -> int:
-    while True:
-        made = "".join(secrets.choice(_LETTERS) for _ in range(_ID_CHARACTERS))
-        if connection.execute("SELECT 1 FROM session WHERE id = ?", (made,)).fetchone() is None:
-            return insert(connection, "session", {"id": made} | columns)
+    made = new_id()
+    names = {"id": made, "short": short_of(made), "reversed": made[::-1]}
+    return insert(connection, "session", names | columns)
 
 
 def _has_summary(connection: sqlite3.Connection, row: sqlite3.Row) -> bool:
@@ -287,13 +297,14 @@ def _info(row: sqlite3.Row, *, has_summary: bool) -> SessionInfo:
         rolling=bool(row["rolling"]),
         created_at=row["created_at"],
         updated_at=row["updated_at"],
-        head=message_id(row["head"]) if row["head"] is not None else "",
+        head=unpacked(row["head_id"]) if row["head_id"] is not None else "",
         title_given=bool(row["title_given"]),
         parent=row["parent"],
         summary_noted=bool(row["summary_noted"]),
         api_base=None if row["api_base"] is None else unpack(row["api_base"]),
         effort=row["effort"],
         task_of=row["task_of"],
+        short=row["short"],
     )
 
 
@@ -302,5 +313,10 @@ def _optional(text: str | None) -> str | bytes | None:
 
 
 def _names(rows: Sequence[sqlite3.Row]) -> str:
-    named = [f"{row['id']} ({one_line(unpack(row['title']), 30) or 'untitled'})" for row in rows[:_LISTED]]
-    return ", ".join(named) + (" and more" if len(rows) > _LISTED else "")
+    listed = rows[:_LISTED]
+    names = [row["short"] for row in listed]
+    if len(set(names)) < len(names):
+        names = [row["id"] for row in listed]
+    titles = [one_line(unpack(row["title"]), 30) or "untitled" for row in listed]
+    named = ", ".join(f"{name} ({title})" for name, title in zip(names, titles, strict=True))
+    return named + (" and more" if len(rows) > _LISTED else "")

@@ -6,10 +6,11 @@ import sqlite3
 from collections.abc import Iterable
 
 from rolling_chat.messages import FileTouch
+from rolling_chat.sessions.ids import unpacked
 from rolling_chat.sessions.records import FileUse
 from rolling_chat.sessions.sqlite.ancestry import is_on_branch
 from rolling_chat.sessions.sqlite.message_search import IN_SESSION
-from rolling_chat.sessions.sqlite.rows import insert, message_id, pack, unpack
+from rolling_chat.sessions.sqlite.rows import insert, pack, unpack
 
 
 def add(connection: sqlite3.Connection, message: int, touched: Iterable[FileTouch]) -> None:
@@ -34,12 +35,12 @@ def last_known(connection: sqlite3.Connection, path: str, head: int | None) -> s
 def of_session(connection: sqlite3.Connection, session: int) -> list[FileUse]:
     """Return the files that a session's tools read or wrote, on all branches, oldest first."""
     statement = f"""
-        SELECT file.message, path, action, sha256, message.created_at
+        SELECT message.id, path, action, sha256, message.created_at
         FROM file JOIN message ON message.number = file.message
         WHERE file.message IN ({IN_SESSION}) ORDER BY file.number
     """  # noqa: S608 - our own words
     rows = connection.execute(statement, {"session": session})
     return [
-        FileUse(FileTouch(unpack(path), action, sha256), message_id(message), at)
+        FileUse(FileTouch(unpack(path), action, sha256), unpacked(message), at)
         for message, path, action, sha256, at in rows
     ]

@@ -7,12 +7,12 @@ import sqlite3
 import zlib
 from collections.abc import Callable, Iterable, Sequence
 
+from rolling_chat.sessions.ids import unpacked
 from rolling_chat.sessions.kept_files import MAX_KEPT_BYTES, KeptFiles
 from rolling_chat.sessions.records import KeptChange, KeptVersion
 from rolling_chat.sessions.sqlite.database import Database
 from rolling_chat.sessions.sqlite.rows import (
     insert,
-    message_id,
     message_number,
     pack,
     pack_json,
@@ -27,7 +27,8 @@ _OF_BRANCH = """
         UNION ALL
         SELECT message.parent FROM branch JOIN message USING (number) WHERE message.parent IS NOT NULL
     )
-    SELECT file_change.* FROM file_change JOIN branch ON file_change.message = branch.number
+    SELECT file_change.*, message.id FROM file_change JOIN branch ON file_change.message = branch.number
+    JOIN message ON message.number = branch.number
     ORDER BY file_change.number
 """
 
@@ -57,14 +58,14 @@ class SqliteKeptFiles(KeptFiles):
                 connection.execute(
                     "DELETE FROM file_change WHERE number = (SELECT MAX(number) FROM file_change"
                     " WHERE message = ? AND path = ?)",
-                    (message_number(change.message_id), pack(change.path)),
+                    (message_number(connection, change.message_id), pack(change.path)),
                 )
 
     def of_branch(self, head: str) -> list[KeptChange]:
         if not head:
             return []
         with self._database.read() as connection:
-            return [_read(row) for row in connection.execute(_OF_BRANCH, (message_number(head),))]
+            return [_read(row) for row in connection.execute(_OF_BRANCH, (message_number(connection, head),))]
 
     def has_any(self) -> bool:
         with self._database.read() as connection:
@@ -115,7 +116,7 @@ def _add_change(connection: sqlite3.Connection, change: KeptChange, first: int) 
     links = _BEFORE_LINK * (before is not None and before.is_link)
     links += _AFTER_LINK * (after is not None and after.is_link)
     columns = {
-        "message": message_number(change.message_id),
+        "message": message_number(connection, change.message_id),
         "path": pack(change.path),
         "before": before.sha256 if before is not None else None,
         "before_mode": before.mode if before is not None else None,
@@ -153,7 +154,7 @@ def _size(connection: sqlite3.Connection) -> int:
 
 def _read(row: sqlite3.Row) -> KeptChange:
     return KeptChange(
-        message_id(row["message"]),
+        unpacked(row["id"]),
         unpack(row["path"]),
         _version(row["before"], row["before_mode"], is_link=bool(row["links"] & _BEFORE_LINK)),
         _version(row["after"], row["after_mode"], is_link=bool(row["links"] & _AFTER_LINK)),

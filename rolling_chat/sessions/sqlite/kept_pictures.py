@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable
 
-from rolling_chat.messages import Message, has_pictures
+from rolling_chat.messages import Message
 from rolling_chat.pictures import data_uri
 from rolling_chat.sessions.pictures_apart import put_back
-from rolling_chat.sessions.sqlite.rows import message_number
 
 
 def add(connection: sqlite3.Connection, message: int, pictures: dict[str, tuple[str, bytes]]) -> None:
@@ -18,16 +16,12 @@ def add(connection: sqlite3.Connection, message: int, pictures: dict[str, tuple[
         connection.execute("INSERT OR IGNORE INTO picture_of VALUES (?, ?)", (message, sha256))
 
 
-def take_out(connection: sqlite3.Connection, messages: Iterable[Message]) -> list[Message]:
-    """Return stored messages with their pictures."""
-    return [_with_pictures(connection, one) if has_pictures(one) else one for one in messages]
-
-
-def _with_pictures(connection: sqlite3.Connection, message: Message) -> Message:
+def take_out(connection: sqlite3.Connection, number: int, message: Message) -> Message:
+    """Return the message in row `number` with its pictures."""
     # those of this message alone: an imported one may name any hash
     rows = connection.execute(
         "SELECT sha256, media_type, data FROM picture JOIN picture_of USING (sha256) WHERE message = ?",
-        (message_number(message.id),),
+        (number,),
     )
     pictures = {row["sha256"]: data_uri(row["media_type"], row["data"]) for row in rows}
     return put_back(message, pictures)

@@ -8,6 +8,7 @@ import sqlite3
 from collections.abc import Callable, Iterable, Sequence
 
 from rolling_chat.sessions.excerpts import excerpt
+from rolling_chat.sessions.ids import unpacked
 from rolling_chat.sessions.records import SearchHit
 from rolling_chat.sessions.search_query import (
     MAX_RANKED,
@@ -20,7 +21,7 @@ from rolling_chat.sessions.search_query import (
 )
 from rolling_chat.sessions.sqlite import text_index
 from rolling_chat.sessions.sqlite.ancestry import places
-from rolling_chat.sessions.sqlite.rows import message_id, unpack
+from rolling_chat.sessions.sqlite.rows import unpack
 
 _log = logging.getLogger("rolling_chat.sessions")
 
@@ -64,7 +65,7 @@ def search(
         hits.append(
             SearchHit(
                 session_id=row["session_id"],
-                message_id=message_id(row["number"]),
+                message_id=unpacked(row["id"]),
                 snippet=excerpt(_content(connection, row["number"]), marks),
                 title=unpack(row["title"]),
                 folder=unpack(row["folder"]),
@@ -72,6 +73,7 @@ def search(
                 turn=turns.of(row["number"], row["head"]),
                 on_branch=turns.is_on_branch(row["number"], row["head"]),
                 created_at=row["created_at"],
+                session_short=row["short"],
             )
         )
     return hits
@@ -182,8 +184,8 @@ def _indexed(
     connection: sqlite3.Connection, match: str, session: int | None, limit: int
 ) -> Sequence[sqlite3.Row]:
     statement = f"""
-        SELECT message.number, message.role, message.created_at,
-               session.id AS session_id, session.title, session.folder, session.head
+        SELECT message.number, message.id, message.role, message.created_at,
+               session.id AS session_id, session.short, session.title, session.folder, session.head
         FROM message_text
         JOIN message ON message.number = message_text.rowid
         JOIN session ON session.number = coalesce(:session, message.session)
@@ -199,8 +201,8 @@ def _scanned(
     patterns = {f"word{index}": f"%{_escaped(word)}%" for index, word in enumerate(words)}
     holds_all = " AND ".join(f"message_plain.content LIKE :{name} ESCAPE '\\'" for name in patterns)
     statement = f"""
-        SELECT message.number, message.role, message.created_at,
-               session.id AS session_id, session.title, session.folder, session.head
+        SELECT message.number, message.id, message.role, message.created_at,
+               session.id AS session_id, session.short, session.title, session.folder, session.head
         FROM message_plain
         JOIN message USING (number)
         JOIN session ON session.number = coalesce(:session, message.session)

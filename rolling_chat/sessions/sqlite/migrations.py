@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import sqlite3
+
+from rolling_chat.sessions.ids import id_of_time, packed, unpacked
+
 # "RCht": tells our files from any other program's (https://sqlite.org/pragma.html#pragma_application_id)
 APPLICATION_ID = 0x52436874
 
@@ -292,6 +296,86 @@ _SIXTEENTH = (
     "ALTER TABLE session ADD COLUMN notes TEXT NOT NULL DEFAULT '{}'",
 )
 
+_SEVENTEENTH = (
+    # ids that no other store gives: UUIDv7, made for what is there from when it was made. A session is also
+    # found by the end of its id, and keeps the name that people know it by
+    "ALTER TABLE session ADD COLUMN short TEXT NOT NULL DEFAULT ''",
+    "ALTER TABLE session ADD COLUMN reversed TEXT NOT NULL DEFAULT ''",
+    "UPDATE session SET short = id, id = id_text(made_id(created_at, number))",
+    "UPDATE session SET reversed = reversed_text(id)",
+    "CREATE INDEX session_by_short ON session (short)",
+    "CREATE INDEX session_by_end ON session (reversed)",
+    """
+    UPDATE session SET parent = coalesce(
+        (SELECT origin.id FROM session AS origin WHERE origin.short = session.parent), ''
+    ) WHERE parent != ''
+    """,
+    "ALTER TABLE message ADD COLUMN id BLOB NOT NULL DEFAULT x''",
+    "UPDATE message SET id = made_id(created_at, number)",
+    "CREATE UNIQUE INDEX message_by_id ON message (id)",
+    *(
+        f"""
+        UPDATE session SET {column} = (
+            SELECT json_group_array(id_text(message.id)) FROM json_each(session.{column}) AS kept
+            CROSS JOIN message ON message.number = CAST(substr(kept.value, 2) AS INTEGER)
+        ) WHERE {column} != '[]'
+        """  # noqa: S608 - our own names
+        for column in ("pins", "excluded")
+    ),
+    # the message's id, and behind a slash the number of the note
+    """
+    UPDATE session SET notes = (
+        SELECT json_group_object(id_text(message.id) || substr(kept.key, instr(kept.key, '/')), kept.value)
+        FROM json_each(session.notes) AS kept
+        CROSS JOIN message ON message.number = CAST(substr(kept.key, 2, instr(kept.key, '/') - 2) AS INTEGER)
+    ) WHERE notes != '{}'
+    """,
+    # its head was a text of the message's old id
+    """
+    CREATE TABLE new_request (
+        number              INTEGER PRIMARY KEY AUTOINCREMENT,
+        id                  BLOB NOT NULL UNIQUE,
+        short               TEXT NOT NULL,
+        session             INTEGER NOT NULL REFERENCES session (number) ON DELETE CASCADE,
+        head                INTEGER,
+        model               ANY NOT NULL,
+        plan                ANY NOT NULL,
+        settings_digest     TEXT NOT NULL,
+        pipeline_version    INTEGER NOT NULL,
+        wire_hash           TEXT NOT NULL,
+        estimated           INTEGER NOT NULL,
+        bound               INTEGER NOT NULL,
+        input_tokens        INTEGER NOT NULL,
+        output_tokens       INTEGER NOT NULL,
+        cached_read_tokens  INTEGER NOT NULL,
+        cached_write_tokens INTEGER NOT NULL,
+        reasoning_tokens    INTEGER NOT NULL,
+        cost                REAL,
+        seconds             REAL NOT NULL,
+        created_at          REAL NOT NULL,
+        error               ANY NOT NULL,
+        totals              ANY NOT NULL,
+        purpose             TEXT NOT NULL DEFAULT 'answer',
+        cache_miss          TEXT NOT NULL DEFAULT '',
+        missed_tokens       INTEGER NOT NULL DEFAULT 0
+    ) STRICT
+    """,
+    """
+    INSERT INTO new_request SELECT
+        number, made_id(created_at, number), 'q' || number, session,
+        CASE WHEN head = '' THEN NULL ELSE CAST(substr(head, 2) AS INTEGER) END,
+        model, plan, settings_digest, pipeline_version, wire_hash, estimated, bound, input_tokens,
+        output_tokens, cached_read_tokens, cached_write_tokens, reasoning_tokens, cost, seconds, created_at,
+        error, totals, purpose, cache_miss, missed_tokens
+    FROM request ORDER BY number
+    """,
+    "DROP TABLE request",
+    "ALTER TABLE new_request RENAME TO request",
+    "CREATE INDEX request_by_session ON request (session)",
+    "CREATE INDEX request_by_short ON request (short)",
+    "CREATE INDEX request_by_time ON request (created_at, cost)",
+)
+
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
     _FIRST,
     _SECOND,
@@ -309,7 +393,15 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
     _FOURTEENTH,
     _FIFTEENTH,
     _SIXTEENTH,
+    _SEVENTEENTH,
 )
 """Step n brings a database of version n to version n + 1; steps are added, never changed."""
 
 VERSION = len(MIGRATIONS)
+
+
+def add_functions(connection: sqlite3.Connection) -> None:
+    """Let a connection call the functions that steps use."""
+    connection.create_function("made_id", 2, lambda at, number: packed(id_of_time(at, number)))
+    connection.create_function("id_text", 1, unpacked)
+    connection.create_function("reversed_text", 1, lambda text: text[::-1])

@@ -5,18 +5,20 @@ Every function works inside the caller's transaction; `session` is a session's r
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from dataclasses import fields
 from typing import cast
 
 from rolling_chat.messages import JsonObject, Usage
+from rolling_chat.sessions.ids import is_id, new_id, packed, short_of, unpacked
 from rolling_chat.sessions.records import MissRow, RequestRecord, StoreError, UsageRow
 from rolling_chat.sessions.sqlite.directory import TASKS
 from rolling_chat.sessions.sqlite.rows import (
     insert,
+    message_number,
     pack,
     pack_json,
-    request_id,
     request_number,
     unpack,
     unpack_json,
@@ -27,6 +29,14 @@ from rolling_chat.sessions.values import real, whole
 from rolling_chat.text import one_line
 
 _LISTED = 5
+_NAME = re.compile(r"[0-9a-fq-]{1,40}")
+_LAST = "\U0010ffff"  # behind everything that begins alike
+
+_SELECT = """
+    SELECT request.*, message.id AS head_id, session.id AS session_id
+    FROM request JOIN session ON session.number = request.session
+    LEFT JOIN message ON message.number = request.head
+"""
 
 
 def log(
@@ -42,9 +52,12 @@ def log(
             "INSERT OR IGNORE INTO basis (digest, value) VALUES (?, ?)",
             (record.settings_digest, pack_json(basis)),
         )
+    made = new_id()
     columns = {
+        "id": packed(made),
+        "short": f"q{short_of(made)}",
         "session": session,
-        "head": pack(record.head),
+        "head": message_number(connection, record.head) if record.head else None,
         "model": pack(record.model),
         "plan": pack_json(record.plan),
         "settings_digest": record.settings_digest,
@@ -58,7 +71,8 @@ def log(
         "totals": pack_json(dict(record.totals)),
         "purpose": record.purpose,
     }
-    return request_id(insert(connection, "request", columns | usage_columns(record.usage)))
+    insert(connection, "request", columns | usage_columns(record.usage))
+    return made
 
 
 def finish(
@@ -76,14 +90,13 @@ def finish(
     """
     columns = usage_columns(usage) | {"seconds": real(seconds), "error": pack(error)}
     columns |= {"cache_miss": miss[0], "missed_tokens": whole(miss[1])}
-    if not update(connection, "request", request_number(id), columns):
-        raise StoreError(f"there is no request {id!r}; its session may have been deleted")
+    update(connection, "request", request_number(connection, id), columns)
 
 
-def of_session(connection: sqlite3.Connection, session: int, session_id: str) -> list[RequestRecord]:
+def of_session(connection: sqlite3.Connection, session: int) -> list[RequestRecord]:
     """Return the requests of a session, oldest first."""
-    rows = connection.execute("SELECT * FROM request WHERE session = ? ORDER BY number", (session,))
-    return [_record(row, session_id) for row in rows]
+    rows = connection.execute(f"{_SELECT} WHERE request.session = ? ORDER BY request.number", (session,))
+    return [_record(row) for row in rows]
 
 
 def sizes_of(connection: sqlite3.Connection, session: int, most: int) -> list[int]:
@@ -96,16 +109,15 @@ def sizes_of(connection: sqlite3.Connection, session: int, most: int) -> list[in
     return [row[0] for row in reversed(rows.fetchall())]
 
 
-def last_answer(
-    connection: sqlite3.Connection, session: int, session_id: str, model: str
-) -> RequestRecord | None:
+def last_answer(connection: sqlite3.Connection, session: int, model: str) -> RequestRecord | None:
     """Return a session's newest request that `model` answered, any model if it is empty; None for none."""
     row = connection.execute(
-        "SELECT * FROM request WHERE session = :session AND purpose = 'answer' AND error = ''"
-        " AND input_tokens > 0 AND (:model = '' OR model = :model) ORDER BY number DESC LIMIT 1",
+        f"{_SELECT} WHERE request.session = :session AND purpose = 'answer' AND error = ''"
+        " AND input_tokens > 0 AND (:model = '' OR request.model = :model)"
+        " ORDER BY request.number DESC LIMIT 1",
         {"session": session, "model": pack(model)},
     ).fetchone()
-    return None if row is None else _record(row, session_id)
+    return None if row is None else _record(row)
 
 
 def misses_of(connection: sqlite3.Connection, session: int) -> list[MissRow]:
@@ -175,26 +187,30 @@ def cost_since(connection: sqlite3.Connection, at: float) -> float:
     return float(row[0])
 
 
-def find(connection: sqlite3.Connection, id_start: str) -> RequestRecord:
-    """Return the one request whose id begins so; a whole id is always its own. Raises StoreError."""
-    start = id_start.strip().lower()
-    rows: list[sqlite3.Row] = []
-    if start:
-        rows = connection.execute(
-            "SELECT request.*, session.id AS session_id FROM request"
-            " JOIN session ON session.number = request.session"
-            " WHERE substr('q' || request.number, 1, length(:s)) = :s ORDER BY request.number",
-            {"s": pack(start)},
-        ).fetchmany(_LISTED + 1)
-    rows = [row for row in rows if request_id(row["number"]) == start] or rows
-    said = repr(one_line(id_start, 40))
+def find(connection: sqlite3.Connection, name: str) -> RequestRecord:
+    """Return the one request whose short id begins so, or whose id it is. Raises StoreError."""
+    wanted = name.strip().lower()
+    rows = _named(connection, wanted) if _NAME.fullmatch(wanted) else []
+    said = repr(one_line(name, 40))
     if not rows:
         raise StoreError(f"no request begins with {said}")
     if len(rows) > 1:
-        named = ", ".join(request_id(row["number"]) for row in rows[:_LISTED])
+        named = ", ".join(row["short"] for row in rows[:_LISTED])
         more = " and more" if len(rows) > _LISTED else ""
         raise StoreError(f"several requests begin with {said}: {named}{more}")
-    return _record(rows[0], rows[0]["session_id"])
+    return _record(rows[0])
+
+
+def _named(connection: sqlite3.Connection, wanted: str) -> list[sqlite3.Row]:
+    """Return the requests of the first way of being named that any of them meets."""
+    if is_id(wanted):
+        return connection.execute(f"{_SELECT} WHERE request.id = ?", (packed(wanted),)).fetchall()
+    for where in ("request.short = :first", "request.short BETWEEN :first AND :last"):
+        statement = f"{_SELECT} WHERE {where} ORDER BY request.number LIMIT {_LISTED + 1}"
+        rows = connection.execute(statement, {"first": wanted, "last": wanted + _LAST}).fetchall()
+        if rows:
+            return rows
+    return []
 
 
 def basis(connection: sqlite3.Connection, digest: str) -> JsonObject | None:
@@ -208,11 +224,12 @@ def drop_unused(connection: sqlite3.Connection) -> None:
     connection.execute("DELETE FROM basis WHERE digest NOT IN (SELECT settings_digest FROM request)")
 
 
-def _record(row: sqlite3.Row, session_id: str) -> RequestRecord:
+def _record(row: sqlite3.Row) -> RequestRecord:
     return RequestRecord(
-        id=request_id(row["number"]),
-        session_id=session_id,
-        head=unpack(row["head"]),
+        id=unpacked(row["id"]),
+        short=row["short"],
+        session_id=row["session_id"],
+        head="" if row["head_id"] is None else unpacked(row["head_id"]),
         model=unpack(row["model"]),
         plan=unpack_json(row["plan"]),
         settings_digest=row["settings_digest"],

@@ -11,36 +11,33 @@ from sys import intern
 from typing import Any, cast
 
 from rolling_chat.messages import Content, Ending, Json, JsonObject, MadeBy, Message, Role, ToolCall, Usage
+from rolling_chat.sessions.ids import is_id, packed, unpacked
 from rolling_chat.sessions.records import StoreError
 from rolling_chat.sessions.values import real, whole
 from rolling_chat.text import without_controls
 
 MESSAGE_COLUMNS = (
     "number", "role", "content", "parts", "tool_calls", "tool_call_id", "name",
-    "extras", "provider", "model", "ending", "created_at", "counts",
+    "extras", "provider", "model", "ending", "created_at", "id", "counts",
 )  # fmt: skip
 
 _ENDINGS = {ending.value: ending for ending in Ending}
 
 
-def message_id(number: int) -> str:
-    """Return the id of the message in row `number`."""
-    return f"m{number}"
+def message_number(connection: sqlite3.Connection, id: str) -> int:
+    """Return the row number of a message. Raises StoreError where there is none."""
+    return _number(connection, "message", id)
 
 
-def message_number(id: str) -> int:
-    """Return the row number in a message's id: 17 for `r17`. Raises StoreError for anything else."""
-    return _number(id, "m", "message")
+def request_number(connection: sqlite3.Connection, id: str) -> int:
+    """Return the row number of a request. Raises StoreError where there is none."""
+    return _number(connection, "request", id)
 
 
-def request_id(number: int) -> str:
-    """The id of the request in row `number`: `q` since `r17` is the seventeenth message of a branch."""
-    return f"q{number}"
-
-
-def request_number(id: str) -> int:
-    """Return the row number in a request's id: 17 for `q17`. Raises StoreError for anything else."""
-    return _number(id, "q", "request")
+def message_id(connection: sqlite3.Connection, number: int | None) -> str:
+    """Return the id of the message in row `number`; empty for None, and for a row that is gone."""
+    row = connection.execute("SELECT id FROM message WHERE number = ?", (number,)).fetchone()
+    return "" if row is None else unpacked(row[0])
 
 
 def pack(text: str) -> str | bytes:
@@ -103,7 +100,7 @@ def message_columns(message: Message) -> dict[str, Any]:
 def read_message(row: sqlite3.Row) -> Message:
     """Build a message from a database row of exactly MESSAGE_COLUMNS."""
     # unpacked by index: by name each column is searched for, and a session has thousands of rows
-    number, role, text, parts, calls, call_id, name, extras, provider, model, ending, created, _ = row
+    _, role, text, parts, calls, call_id, name, extras, provider, model, ending, created, key, _ = row
     content: Content = unpack(text) if parts is None else tuple(unpack_json(parts))
     return Message(
         role=cast(Role, intern(role)),  # what many messages have is held once
@@ -111,7 +108,7 @@ def read_message(row: sqlite3.Row) -> Message:
         tool_calls=() if calls is None else tuple(ToolCall(*call) for call in unpack_json(calls)),
         tool_call_id=_optional(call_id),
         name=None if name is None else intern(unpack(name)),
-        id=message_id(number),
+        id=unpacked(key),
         extras=None if extras is None else cast(JsonObject, unpack_json(extras)),
         made_by=None if provider is None else _made_by(provider, model),
         ending=_ENDINGS[ending],
@@ -167,8 +164,10 @@ def _optional(value: str | bytes | None) -> str | None:
     return None if value is None else unpack(value)
 
 
-def _number(id: str, letter: str, what: str) -> int:
-    digits = id[1:]
-    if id[:1] == letter and digits.isascii() and digits.isdecimal() and len(digits) <= 18:
-        return int(digits)
-    raise StoreError(f"there is no {what} {id[:40]!r}")
+def _number(connection: sqlite3.Connection, table: str, id: str) -> int:
+    if is_id(id):
+        statement = f"SELECT number FROM {table} WHERE id = ?"  # noqa: S608 - our own names
+        row = connection.execute(statement, (packed(id),)).fetchone()
+        if row is not None:
+            return int(row[0])
+    raise StoreError(f"there is no {table} {id[:40]!r}")

@@ -46,7 +46,7 @@ from rolling_chat.sessions.sqlite.database import Database
 from rolling_chat.sessions.sqlite.kept_files import SqliteKeptFiles
 from rolling_chat.sessions.sqlite.learned import SqliteLearnedModels
 from rolling_chat.sessions.sqlite.message_search import search
-from rolling_chat.sessions.sqlite.rows import message_id, message_number
+from rolling_chat.sessions.sqlite.rows import message_number
 from rolling_chat.sessions.store import SessionStore
 from rolling_chat.text import one_line
 
@@ -160,7 +160,7 @@ class SqliteStore(SessionStore):
     def move_head(self, session_id: str, head: str, model: str) -> Json:
         with self._database.write() as connection:
             session = self._unheld(connection, session_id)
-            number = message_number(head) if head else None
+            number = message_number(connection, head) if head else None
             return ancestry.move(connection, session, number, model, self._clock())
 
     def left_branches(self, session_id: str) -> list[LeftBranch]:
@@ -169,17 +169,17 @@ class SqliteStore(SessionStore):
 
     def end_of_branch(self, session_id: str, message: str) -> str:
         with self._database.read() as connection:
-            session, number = directory.exact(connection, session_id), message_number(message)
+            session, number = directory.exact(connection, session_id), message_number(connection, message)
             left = (branch.head for branch in ancestry.left_branches(connection, session))
             for end in (directory.info(connection, session).head, *left):
-                if end and ancestry.is_on_branch(connection, number, message_number(end)):
+                if end and ancestry.is_on_branch(connection, number, message_number(connection, end)):
                     return end
         raise StoreError(f"message {message!r} is not of this session")
 
     def is_on_branch(self, message: str, head: str) -> bool:
         with self._database.read() as connection:
             return bool(message and head) and ancestry.is_on_branch(
-                connection, message_number(message), message_number(head)
+                connection, message_number(connection, message), message_number(connection, head)
             )
 
     def is_blank(self, session_id: str) -> bool:
@@ -192,17 +192,17 @@ class SqliteStore(SessionStore):
         with _naming(session_id), self._database.read() as connection:
             info = directory.info(connection, directory.exact(connection, session_id))
             tip = info.head if head is None else head
-            return tree.branch(connection, tree.require_message(connection, tip) if tip else None)
+            return tree.branch(connection, message_number(connection, tip) if tip else None)
 
     def stretch(self, session_id: str, most: int | None, head: str | None = None) -> Stretch:
         with _naming(session_id), self._database.read() as connection:
             session = directory.exact(connection, session_id)
             tip = directory.info(connection, session).head if head is None else head
-            return tree.stretch(connection, tree.require_message(connection, tip) if tip else None, most)
+            return tree.stretch(connection, message_number(connection, tip) if tip else None, most)
 
     def line(self, session_id: str, head: str) -> Sequence[int]:
         with _naming(session_id), self._database.read() as connection:
-            return tree.numbers(connection, tree.require_message(connection, head))
+            return tree.numbers(connection, message_number(connection, head))
 
     def some(self, numbers: Sequence[int]) -> Stretch:
         with self._database.read() as connection:
@@ -211,9 +211,7 @@ class SqliteStore(SessionStore):
     def append(self, session_id: str, message: Message, touched: Iterable[FileTouch] = ()) -> Message:
         with self._database.write() as connection:
             session = directory.exact(connection, session_id)
-            stored = tree.append(connection, session, message, self._clock())
-            file_uses.add(connection, message_number(stored.id), touched)
-            return stored
+            return tree.append(connection, session, message, self._clock(), touched)
 
     def files(self, session_id: str) -> list[FileUse]:
         with self._database.read() as connection:
@@ -221,7 +219,7 @@ class SqliteStore(SessionStore):
 
     def last_known(self, path: str, head: str) -> str | None:
         with self._database.read() as connection:
-            return file_uses.last_known(connection, path, message_number(head) if head else None)
+            return file_uses.last_known(connection, path, message_number(connection, head) if head else None)
 
     def append_all(self, session_id: str, messages: Iterable[Message]) -> None:
         with self._database.write() as connection:
@@ -232,23 +230,22 @@ class SqliteStore(SessionStore):
     def begin_reply(self, session_id: str, made_by: MadeBy) -> str:
         with self._database.write() as connection:
             session = directory.exact(connection, session_id)
-            number = tree.begin_reply(connection, session, made_by, self._owner, self._clock())
-            return message_id(number)
+            return tree.begin_reply(connection, session, made_by, self._owner, self._clock())
 
     def grow_reply(self, reply_id: str, text: str = "", reasoning: str = "") -> None:
         if not text and not reasoning:
             return
         # many times a second: these wait for the system, not for the disk
         with self._database.write(survives_power_cut=False) as connection:
-            tree.grow_reply(connection, message_number(reply_id), text, reasoning)
+            tree.grow_reply(connection, message_number(connection, reply_id), text, reasoning)
 
     def seal_reply(self, reply_id: str, message: Message) -> Message:
         with self._database.write() as connection:
-            return tree.seal_reply(connection, message_number(reply_id), message, self._clock())
+            return tree.seal_reply(connection, message_number(connection, reply_id), message, self._clock())
 
     def drop_reply(self, reply_id: str) -> None:
         with self._database.write() as connection:
-            tree.drop_reply(connection, message_number(reply_id), self._clock())
+            tree.drop_reply(connection, message_number(connection, reply_id), self._clock())
 
     def save_counts(self, counts: Counts) -> None:
         with self._database.write(survives_power_cut=False) as connection:
@@ -305,7 +302,7 @@ class SqliteStore(SessionStore):
 
     def requests(self, session_id: str) -> list[RequestRecord]:
         with self._database.read() as connection:
-            return requests.of_session(connection, directory.exact(connection, session_id), session_id)
+            return requests.of_session(connection, directory.exact(connection, session_id))
 
     def request_sizes(self, session_id: str, most: int) -> list[int]:
         with self._database.read() as connection:
@@ -314,7 +311,7 @@ class SqliteStore(SessionStore):
     def last_answer(self, session_id: str, model: str = "") -> RequestRecord | None:
         with self._database.read() as connection:
             session = directory.exact(connection, session_id)
-            return requests.last_answer(connection, session, session_id, model)
+            return requests.last_answer(connection, session, model)
 
     def cache_misses(self, session_id: str) -> list[MissRow]:
         with self._database.read() as connection:
@@ -360,8 +357,9 @@ class SqliteStore(SessionStore):
         session = directory.exact(connection, session_id)
         other = claims.holder(connection, session, self._owner, self._clock())
         if other is not None:
+            short = directory.info(connection, session).short
             raise StoreError(
-                f"session {session_id} is open in another terminal (process {other.pid}); close it first"
+                f"session {short} is open in another terminal (process {other.pid}); close it first"
             )
         return session
 

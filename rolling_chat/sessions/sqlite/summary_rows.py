@@ -9,13 +9,15 @@ from __future__ import annotations
 import json
 import sqlite3
 
+from rolling_chat.sessions.ids import unpacked
 from rolling_chat.sessions.records import StoredSummary
 from rolling_chat.sessions.sqlite.ancestry import is_on_branch
-from rolling_chat.sessions.sqlite.rows import insert, message_id, message_number, pack, unpack
+from rolling_chat.sessions.sqlite.rows import insert, message_number, pack, unpack
 from rolling_chat.sessions.values import real, whole
 
 _SELECT = """
-    SELECT summary.*, message.depth FROM summary JOIN message ON message.number = summary.through
+    SELECT summary.*, message.depth, message.id AS through_id
+    FROM summary JOIN message ON message.number = summary.through
     WHERE summary.session = ? ORDER BY generation
 """
 
@@ -45,7 +47,7 @@ def publish(
     connection: sqlite3.Connection, session: int, summary: StoredSummary, expected: int, now: float
 ) -> StoredSummary | None:
     """Store a summary if `expected` is still the newest generation; None if it is not."""
-    head, through = head_of(connection, session), message_number(summary.through)
+    head, through = head_of(connection, session), message_number(connection, summary.through)
     before = newest(connection, session, head)
     if expected != (before.generation if before else 0) or not is_on_branch(connection, through, head):
         return None
@@ -88,7 +90,7 @@ def head_of(connection: sqlite3.Connection, session: int) -> int | None:
 def _stored(row: sqlite3.Row) -> StoredSummary:
     return StoredSummary(
         text=unpack(row["text"]),
-        through=message_id(row["through"]),
+        through=unpacked(row["through_id"]),
         digest=row["digest"],
         made_by=unpack(row["made_by"]),
         made_from=row["made_from"],

@@ -9,12 +9,12 @@ import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from operator import itemgetter
-from typing import Any
 
-from rolling_chat.messages import Ending, MadeBy, Message
+from rolling_chat.messages import Ending, FileTouch, MadeBy, Message, has_pictures
+from rolling_chat.sessions.ids import is_id, new_id, packed, unpacked
 from rolling_chat.sessions.pictures_apart import put_away
 from rolling_chat.sessions.records import Counts, StoreError, Stretch
-from rolling_chat.sessions.sqlite import kept_pictures
+from rolling_chat.sessions.sqlite import file_uses, kept_pictures
 from rolling_chat.sessions.sqlite.claims import Owner, is_left
 from rolling_chat.sessions.sqlite.rows import (
     MESSAGE_COLUMNS,
@@ -22,7 +22,6 @@ from rolling_chat.sessions.sqlite.rows import (
     insert,
     message_columns,
     message_id,
-    message_number,
     pack,
     pack_counts,
     read_counts,
@@ -68,11 +67,10 @@ def stretch(connection: sqlite3.Connection, head: int | None, most: int | None) 
     while head is not None and (not messages or messages[0].role == "tool"):
         rows = _newest(connection, head, 1 if messages else _ALL if most is None else most)
         messages[:0] = _messages(connection, rows)
-        counts |= {message_id(row[0]): found for row in rows if (found := read_counts(row))}
-        first = message_number(messages[0].id)
-        head, depth = connection.execute(_ABOVE, (first,)).fetchone()
+        counts |= _counts_in(rows)
+        head, depth = connection.execute(_ABOVE, (rows[0][0],)).fetchone()
         before = depth - 1
-    return Stretch(messages, "" if head is None else message_id(head), counts, before)
+    return Stretch(messages, message_id(connection, head), counts, before)
 
 
 def numbers(connection: sqlite3.Connection, head: int) -> list[int]:
@@ -86,8 +84,11 @@ def some(connection: sqlite3.Connection, wanted: Sequence[int]) -> Stretch:
     columns = ", ".join(MESSAGE_COLUMNS)
     statement = f"SELECT {columns} FROM message WHERE number IN ({marks}) ORDER BY number"  # noqa: S608 - our own
     rows = connection.execute(statement, tuple(wanted)).fetchall()
-    counts = {message_id(row[0]): found for row in rows if (found := read_counts(row))}
-    return Stretch(_messages(connection, rows), "", counts)
+    return Stretch(_messages(connection, rows), "", _counts_in(rows))
+
+
+def _counts_in(rows: Iterable[sqlite3.Row]) -> dict[str, Mapping[str, int]]:
+    return {unpacked(row["id"]): found for row in rows if (found := read_counts(row))}
 
 
 def _newest(connection: sqlite3.Connection, head: int, most: int) -> list[sqlite3.Row]:
@@ -96,35 +97,42 @@ def _newest(connection: sqlite3.Connection, head: int, most: int) -> list[sqlite
     return sorted(rows, key=itemgetter(0))
 
 
-def _messages(connection: sqlite3.Connection, rows: Iterable[sqlite3.Row]) -> list[Message]:
-    messages = kept_pictures.take_out(connection, map(read_message, rows))
-    growing = {message_id(row["message"]) for row in connection.execute("SELECT message FROM growing")}
-    for index, message in enumerate(messages):
-        if message.id in growing:
-            messages[index] = with_streamed(message, *_chunks(connection, message_number(message.id)))
+def _messages(connection: sqlite3.Connection, rows: Sequence[sqlite3.Row]) -> list[Message]:
+    messages = [read_message(row) for row in rows]
+    growing = {row[0] for row in connection.execute("SELECT message FROM growing")}
+    for index, row in enumerate(rows):
+        if has_pictures(messages[index]):
+            messages[index] = kept_pictures.take_out(connection, row[0], messages[index])
+        if row[0] in growing:
+            messages[index] = with_streamed(messages[index], *_chunks(connection, row[0]))
     return messages
 
 
-def append(connection: sqlite3.Connection, session: int, message: Message, now: float) -> Message:
-    """Add `message` below the session's head and move the head to it."""
-    stored = replace(message, created_at=real(message.created_at) or now)
-    bare, pictures = put_away(stored)
-    number = _add(connection, session, message_columns(bare), now)
-    kept_pictures.add(connection, number, pictures)
+def append(
+    connection: sqlite3.Connection,
+    session: int,
+    message: Message,
+    now: float,
+    touched: Iterable[FileTouch] = (),
+) -> Message:
+    """Add `message` below the session's head and move the head to it; `touched` as its tool did."""
+    stored = replace(message, id=new_id(), created_at=real(message.created_at) or now)
+    number = _add(connection, session, stored, now)
+    file_uses.add(connection, number, touched)
     if message.role == "user":
         _derive_title(connection, session, number, message.text)
-    return replace(stored, id=message_id(number))
+    return stored
 
 
 def begin_reply(
     connection: sqlite3.Connection, session: int, made_by: MadeBy, owner: Owner, now: float
-) -> int:
-    """Add an empty reply below the head, to be written by `owner`."""
+) -> str:
+    """Add an empty reply below the head, to be written by `owner`; return its id."""
     # what a reply is that nobody comes back to seal
-    reply = Message("assistant", made_by=made_by, ending=Ending.CANCELLED, created_at=now)
-    number = _add(connection, session, message_columns(reply), now)
+    reply = Message("assistant", id=new_id(), made_by=made_by, ending=Ending.CANCELLED, created_at=now)
+    number = _add(connection, session, reply, now)
     insert(connection, "growing", {"message": number, **owner.columns()})
-    return number
+    return reply.id
 
 
 def grow_reply(connection: sqlite3.Connection, number: int, text: str, reasoning: str) -> None:
@@ -141,7 +149,7 @@ def seal_reply(connection: sqlite3.Connection, number: int, message: Message, no
     ).fetchone()
     sealed = replace(
         with_streamed(message, *_chunks(connection, number)),
-        id=message_id(number),
+        id=message_id(connection, number),
         made_by=message.made_by or MadeBy(unpack(row["provider"]), unpack(row["model"])),
         created_at=row["created_at"],
     )
@@ -201,27 +209,22 @@ def last_sealed(connection: sqlite3.Connection, head: int | None) -> int | None:
 def save_counts(connection: sqlite3.Connection, counts: Counts) -> None:
     """Replace the token counts of messages, by id."""
     connection.executemany(
-        "UPDATE message SET counts = ? WHERE number = ?",
-        [(pack_counts(found), message_number(key)) for key, found in counts.items()],
+        "UPDATE message SET counts = ? WHERE id = ?",
+        [(pack_counts(found), packed(key)) for key, found in counts.items() if is_id(key)],
     )
 
 
-def require_message(connection: sqlite3.Connection, id: str) -> int:
-    """Return the row of a message that exists. Raises StoreError."""
-    number = message_number(id)
-    if connection.execute("SELECT 1 FROM message WHERE number = ?", (number,)).fetchone() is None:
-        raise StoreError(f"there is no message {id!r}")
-    return number
-
-
-def _add(connection: sqlite3.Connection, session: int, columns: dict[str, Any], now: float) -> int:
+def _add(connection: sqlite3.Connection, session: int, message: Message, now: float) -> int:
+    """Add a message with its pictures below the head and move the head to it; return its row."""
     row = connection.execute(
         "SELECT session.head, coalesce(message.depth, 0) AS depth"
         " FROM session LEFT JOIN message ON message.number = session.head WHERE session.number = ?",
         (session,),
     ).fetchone()
-    place = {"session": session, "parent": row["head"], "depth": row["depth"] + 1}
-    number = insert(connection, "message", place | columns)
+    bare, pictures = put_away(message)
+    place = {"id": packed(message.id), "session": session, "parent": row["head"], "depth": row["depth"] + 1}
+    number = insert(connection, "message", place | message_columns(bare))
+    kept_pictures.add(connection, number, pictures)
     update(connection, "session", session, {"head": number, "updated_at": now})
     return number
 
@@ -252,4 +255,5 @@ def _is_growing(connection: sqlite3.Connection, number: int) -> bool:
 
 def _require_growing(connection: sqlite3.Connection, number: int) -> None:
     if not _is_growing(connection, number):
-        raise StoreError(f"the reply {message_id(number)!r} is closed; nothing more can be written to it")
+        reply = message_id(connection, number)
+        raise StoreError(f"the reply {reply!r} is closed; nothing more can be written to it")

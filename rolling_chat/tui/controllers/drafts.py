@@ -234,7 +234,7 @@ class DraftController:
     def _place(self) -> Place:
         chat = self._screen.chat
         return Place(
-            chat.session.info.id, chat.session.info.folder, is_new=not chat.session.conversation.recent
+            chat.session.info.on_disk, chat.session.info.folder, is_new=not chat.session.conversation.recent
         )
 
     def _save_soon(self) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import os
 
 import pytest
 
@@ -40,7 +39,9 @@ def test_a_request_is_logged_and_finished(store: SessionStore) -> None:
     store.finish_request(first, usage=usage, seconds=1.5)
     store.finish_request(second, usage=Usage(), seconds=0.1, error="no network")
     logged = store.requests(session)
-    expected = dataclasses.replace(sent, id=first, usage=usage, seconds=1.5, created_at=logged[0].created_at)
+    expected = dataclasses.replace(
+        sent, id=first, short=f"q{first[-8:]}", usage=usage, seconds=1.5, created_at=logged[0].created_at
+    )
     assert logged[0] == expected
     assert logged[0].created_at > 1e9
     assert (logged[1].error, logged[1].usage.cost) == ("no network", None)
@@ -67,17 +68,17 @@ def test_requests_go_with_their_session(store: SessionStore) -> None:
         store.log_request(record(session))
 
 
-def test_a_request_is_found_by_any_start_of_its_id(store: SessionStore) -> None:
+def test_a_request_is_found_by_any_start_of_its_short_id(store: SessionStore) -> None:
     session = new_session(store).id
     ids = [store.log_request(record(session)) for _ in range(12)]
-    # a whole id is its own, though others may begin so
-    assert [store.request(one).id for one in ids] == ids
-    assert store.request(f" {ids[-1].upper()} ").session_id == session
-    listed = ", ".join(ids[:5])
-    shared = os.path.commonprefix(ids)  # noqa: RUF071 - of texts
-    with pytest.raises(StoreError, match=f"several requests begin with '{shared}': {listed} and more"):
-        store.request(shared)
-    for nothing in ("", f"{ids[-1]}99", "x", "%", f"{shared}_"):
+    for logged, made in zip(store.requests(session), ids, strict=True):
+        assert (logged.id, logged.short) == (made, f"q{made[-8:]}")
+        for name in (logged.short, logged.short.upper(), f" {logged.short[:8]}", made):
+            assert store.request(name) == logged
+    first = ", ".join(logged.short for logged in store.requests(session)[:1])
+    with pytest.raises(StoreError, match=f"several requests begin with 'q': {first}, .* and more"):
+        store.request("q")
+    for nothing in ("", "q_", "x", "%", "q0123456789"):
         with pytest.raises(StoreError, match="no request begins with"):
             store.request(nothing)
 

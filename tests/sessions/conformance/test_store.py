@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import math
+import uuid
+from collections import Counter
+from itertools import takewhile
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -34,6 +37,8 @@ MESSAGES = st.builds(
     ending=st.sampled_from(Ending),
     created_at=st.floats(1, 2e9),
 )
+
+NOBODYS = "01890000-0000-7000-8000-000000000000"
 
 # every example has a session of its own
 ONE_STORE = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -227,18 +232,36 @@ def test_sessions_are_listed_newest_first_without_empty_ones(store: SessionStore
     assert store.newest("/nowhere") is None
 
 
-def test_a_session_is_found_by_any_unique_start_of_its_id(store: SessionStore) -> None:
+def test_ids_are_the_same_everywhere_and_in_the_order_they_were_made(store: SessionStore) -> None:
+    session = new_session(store)
+    said = [store.append(session.id, Message("user", f"{n}")).id for n in range(50)]
+    for made in (session.id, *said):
+        assert uuid.UUID(made).version == 7
+        assert str(uuid.UUID(made)) == made
+    assert [session.id, *said] == sorted({session.id, *said})
+
+
+def test_a_session_goes_by_the_end_of_its_id(store: SessionStore) -> None:
     sessions = [new_session(store) for _ in range(40)]
     for session in sessions:
-        assert session.id.isalnum()
-        assert session.id == session.id.lower()
-        assert store.session(session.id.upper()).id == session.id
-    by_letter: dict[str, int] = {}
-    for session in sessions:
-        by_letter[session.id[0]] = by_letter.get(session.id[0], 0) + 1
-    shared = next(letter for letter, count in by_letter.items() if count > 1)  # 32 letters, 40 sessions
-    with pytest.raises(SessionAmbiguous, match="several sessions begin with"):
+        assert session.short == session.id[-8:]
+        for name in (session.short, session.short[:7], session.id[-7:], session.id[-11:], session.id):
+            assert store.session(f" {name.upper()} ").id == session.id
+    by_digit = Counter(session.short[0] for session in sessions)
+    shared = next(digit for digit, count in by_digit.items() if count > 1)  # 16 digits, 40 sessions
+    with pytest.raises(SessionAmbiguous, match=f"several sessions match '{shared}'") as caught:
         store.session(shared)
+    assert "-" not in str(caught.value)
+
+
+def test_what_sessions_of_one_time_share_names_none_of_them(store: SessionStore) -> None:
+    first, second = new_session(store, title="one"), new_session(store, title="two")
+    pairs = zip(first.id, second.id, strict=True)
+    shared = "".join(one for one, _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+    with pytest.raises(SessionAmbiguous) as caught:
+        store.session(shared)
+    assert f"{second.short} (two), {first.short} (one)" in str(caught.value)
+    assert store.session(first.id[: len(shared) + 1]).id == first.id
 
 
 @pytest.mark.parametrize(
@@ -250,12 +273,12 @@ def test_what_is_no_session_says_what_there_is(store: SessionStore, wanted: str)
     with pytest.raises(SessionNotFound) as caught:
         store.session(wanted)
     line = str(caught.value)
-    assert f"{session.id} (the one)" in line
+    assert f"{session.short} (the one)" in line
     assert line.isprintable()
     assert len(line) < 200
 
 
-@pytest.mark.parametrize("id", ["", "m", "m999", "m-1", "x1", "m1 OR 1=1", "m١", "m" + "9" * 40, "\ud800"])
+@pytest.mark.parametrize("id", ["", "m", "m1", "x' OR 1=1", "01٢", "0" * 36, NOBODYS, "\ud800"])
 def test_an_id_that_is_none_is_a_store_error(store: SessionStore, id: str) -> None:
     session = new_session(store)
     store.append(session.id, Message("user", "hi"))
@@ -271,18 +294,18 @@ def test_an_id_that_is_none_is_a_store_error(store: SessionStore, id: str) -> No
 def test_the_pipelines_state_is_kept(store: SessionStore) -> None:
     session = new_session(store)
     message = store.append(session.id, Message("user", "hi"))
-    plan = {"masked": ["m1"], "low": 0.6}
+    plan = {"masked": [1], "low": 0.6}
     info = store.update_session(
         session.id,
         model="openai/x",
         rolling=True,
         pins=(message.id,),
-        excluded=[message.id, "m99"],
+        excluded=[message.id, NOBODYS],
         plan=plan,
     )
     assert (info.model, info.rolling) == ("openai/x", True)
     state = store.state(session.id)
-    assert (state.pins, state.excluded, state.plan) == ((message.id,), (message.id, "m99"), plan)
+    assert (state.pins, state.excluded, state.plan) == ((message.id,), (message.id, NOBODYS), plan)
 
 
 def test_a_fork_shares_the_branch_and_goes_its_own_way(store: SessionStore) -> None:

@@ -54,8 +54,8 @@ def test_the_lists_of_sessions_leave_tasks_out_and_a_search_finds_them(store: Se
     assert newest is not None
     assert newest.id == session.id
     assert [hit.session_id for hit in store.search("zebra")] == [task.id]
-    assert store.session(task.id[:6]).id == task.id
-    with pytest.raises(SessionNotFound, match=f"there are: {session.id}"):
+    assert store.session(task.short).id == task.id
+    with pytest.raises(SessionNotFound, match=f"there are: {session.short}"):
         store.session("zzzzzz")
 
 
@@ -109,7 +109,7 @@ def test_a_session_whose_task_is_open_elsewhere_is_not_deleted(place: Place) -> 
     session, asked_by = _asking(store)
     task = _task(store, asked_by)
     other.claim(task.id)
-    with pytest.raises(StoreError, match=f"session {task.id} is open in another terminal"):
+    with pytest.raises(StoreError, match=f"session {task.short} is open in another terminal"):
         store.delete(session.id)
     assert store.session(session.id).id == session.id
     other.release(task.id)

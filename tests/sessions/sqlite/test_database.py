@@ -101,7 +101,7 @@ def test_an_older_store_is_brought_up_to_date_with_all_that_is_in_it(database: P
     old_store(database, version)
     store = open_store(database)
     assert store.session("abc").title == "old"
-    store.append("abcdef0123", Message("user", "new"))
+    store.append(store.session("abcdef0123").id, Message("user", "new"))
     store.models.keep_learned("m", "", Learned(4_096))
     store.close()
     assert faults_of(database) == []
