@@ -303,3 +303,35 @@ class SearchHit:
     on_branch: bool = True
     created_at: float = 0.0
     session_short: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedMessage:
+    """A message of a tree: the id of the one above it, empty at the root, and of the session it was said in.
+
+    `counts` are its stored token counts, `files` those that the tool whose result it is read or wrote.
+    """
+
+    message: Message
+    parent: str
+    session: str
+    counts: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
+    files: Sequence[FileTouch] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SessionCopy:
+    """A session with all that belongs to it, as it goes from one store to another.
+
+    `messages` are those of all its branches, each behind the one above it; those that the other store has may
+    be left out. `bases` are what the requests were made from, by digest; `asked_by` is the call that it is a
+    task of. What files held before they were changed stays where they are.
+    """
+
+    info: SessionInfo
+    state: SessionState
+    messages: Sequence[PlacedMessage]
+    summaries: Sequence[StoredSummary] = ()
+    requests: Sequence[RequestRecord] = ()
+    bases: Mapping[str, JsonObject] = field(default_factory=lambda: MappingProxyType({}))
+    asked_by: AskedBy | None = None

@@ -11,7 +11,7 @@ import sqlite3
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rolling_chat.sessions.ids import new_id, short_of, unpacked
+from rolling_chat.sessions.ids import is_id, new_id, short_of, unpacked
 from rolling_chat.sessions.records import (
     AskedBy,
     SessionAmbiguous,
@@ -19,6 +19,7 @@ from rolling_chat.sessions.records import (
     SessionInfo,
     SessionNotFound,
     SessionState,
+    StoreError,
 )
 from rolling_chat.sessions.sqlite import summary_rows
 from rolling_chat.sessions.sqlite.rows import (
@@ -68,9 +69,10 @@ def create(
     parent: str,
     api_base: str | None,
     asked_by: AskedBy | None,
+    id: str,
     now: float,
 ) -> SessionInfo:
-    """Add the row of an empty session."""
+    """Add the row of an empty session, with an id of its own if it is given none."""
     given = one_line(title, GIVEN_TITLE_CHARACTERS)
     columns = {
         "title": given,
@@ -88,7 +90,7 @@ def create(
             "asked_by": message_number(connection, asked_by.reply_id),
             "asked_call": asked_by.call,
         }
-    return info(connection, _insert(connection, columns))
+    return info(connection, _insert(connection, columns, id))
 
 
 def find(connection: sqlite3.Connection, name: str) -> int:
@@ -275,8 +277,10 @@ _INHERIT = """
 """
 
 
-def _insert(connection: sqlite3.Connection, columns: dict[str, Any]) -> int:
-    made = new_id()
+def _insert(connection: sqlite3.Connection, columns: dict[str, Any], id: str = "") -> int:
+    made = id or new_id()
+    if not is_id(made) or connection.execute("SELECT 1 FROM session WHERE id = ?", (made,)).fetchone():
+        raise StoreError(f"{one_line(made, 40)!r} is no id for a new session")
     names = {"id": made, "short": short_of(made), "reversed": made[::-1]}
     return insert(connection, "session", names | columns)
 

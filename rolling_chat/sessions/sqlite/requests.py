@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import sqlite3
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import cast
 
 from rolling_chat.messages import JsonObject, Usage
@@ -47,15 +47,24 @@ def log(
     now: float,
 ) -> str:
     """Log a request and what it was made from; return its id."""
+    made = new_id()
+    at = real(record.created_at) or now
+    add(connection, session, replace(record, id=made, short=f"q{short_of(made)}", created_at=at), basis)
+    return made
+
+
+def add(
+    connection: sqlite3.Connection, session: int, record: RequestRecord, basis: JsonObject | None
+) -> None:
+    """Store a request with the id that it has, and what it was made from."""
     if basis is not None:
         connection.execute(
             "INSERT OR IGNORE INTO basis (digest, value) VALUES (?, ?)",
             (record.settings_digest, pack_json(basis)),
         )
-    made = new_id()
     columns = {
-        "id": packed(made),
-        "short": f"q{short_of(made)}",
+        "id": packed(record.id),
+        "short": record.short,
         "session": session,
         "head": message_number(connection, record.head) if record.head else None,
         "model": pack(record.model),
@@ -66,13 +75,14 @@ def log(
         "estimated": whole(record.estimated),
         "bound": whole(record.bound),
         "seconds": real(record.seconds),
-        "created_at": real(record.created_at) or now,
+        "created_at": real(record.created_at),
         "error": pack(record.error),
         "totals": pack_json(dict(record.totals)),
         "purpose": record.purpose,
+        "cache_miss": record.cache_miss,
+        "missed_tokens": whole(record.missed_tokens),
     }
     insert(connection, "request", columns | usage_columns(record.usage))
-    return made
 
 
 def finish(

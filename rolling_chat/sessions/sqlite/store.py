@@ -21,6 +21,7 @@ from rolling_chat.sessions.records import (
     RequestRecord,
     SearchHit,
     SessionChanges,
+    SessionCopy,
     SessionInfo,
     SessionNotFound,
     SessionState,
@@ -33,6 +34,7 @@ from rolling_chat.sessions.records import (
 from rolling_chat.sessions.sqlite import (
     ancestry,
     claims,
+    copies,
     directory,
     file_uses,
     kept_files,
@@ -96,6 +98,7 @@ class SqliteStore(SessionStore):
         parent: str = "",
         api_base: str | None = "",
         asked_by: AskedBy | None = None,
+        id: str = "",
     ) -> SessionInfo:
         with self._database.write() as connection:
             return directory.create(
@@ -107,6 +110,7 @@ class SqliteStore(SessionStore):
                 parent=parent,
                 api_base=api_base,
                 asked_by=asked_by,
+                id=id,
                 now=self._clock(),
             )
 
@@ -185,6 +189,24 @@ class SqliteStore(SessionStore):
     def is_blank(self, session_id: str) -> bool:
         with self._database.read() as connection:
             return ancestry.is_blank(connection, directory.exact(connection, session_id))
+
+    # From one store to another
+
+    def missing(self, message_ids: Iterable[str]) -> list[str]:
+        with self._database.read() as connection:
+            return copies.missing(connection, message_ids)
+
+    def copy_of(self, session_id: str) -> SessionCopy:
+        with _naming(session_id), self._database.read() as connection:
+            return copies.copy_of(connection, directory.exact(connection, session_id))
+
+    def adopt(self, copy: SessionCopy) -> SessionInfo:
+        with self._database.write() as connection:
+            try:
+                session = self._unheld(connection, copy.info.id)
+            except SessionNotFound:
+                session = None
+            return directory.info(connection, copies.adopt(connection, session, copy, self._clock()))
 
     # Messages
 

@@ -54,11 +54,19 @@ def publish(
     highest = connection.execute(
         "SELECT coalesce(max(generation), 0) FROM summary WHERE session = ?", (session,)
     ).fetchone()[0]
+    add(connection, session, summary, highest + 1, now)
+    return newest(connection, session, head)
+
+
+def add(
+    connection: sqlite3.Connection, session: int, summary: StoredSummary, generation: int, now: float
+) -> None:
+    """Store a summary as that of a generation."""
     columns = {
         "session": session,
-        "generation": highest + 1,
+        "generation": generation,
         "made_from": whole(summary.made_from),
-        "through": through,
+        "through": message_number(connection, summary.through),
         "text": pack(summary.text),
         "digest": summary.digest,
         "made_by": pack(summary.made_by),
@@ -68,7 +76,6 @@ def publish(
         "skipped": json.dumps(summary.skipped) if summary.skipped else "",
     }
     insert(connection, "summary", columns)
-    return newest(connection, session, head)
 
 
 def copy(connection: sqlite3.Connection, session: int, fork: int, head: int | None) -> None:
