@@ -59,9 +59,9 @@ class Opener:
         return chat
 
     def _require_saved(self, id: str) -> None:
-        """Raise RequestError unless there is a saved session of exactly this id."""
+        """Raise RequestError unless a saved session goes by exactly this id, or did in an older version."""
         try:
-            known = any(info.id == id for info in saved_sessions())
+            known = any(id in (info.id, info.short) for info in saved_sessions())
         except ChatError as error:
             raise RequestError(INVALID_PARAMS, _sentence(error)) from error
         if not known:

@@ -10,7 +10,8 @@ from typing import get_args
 from rolling_chat.agent.plan_mode import PLAN_ENDED, PLAN_NOTE
 from rolling_chat.messages import NOTE, Message, Role
 from rolling_chat.replay import Transcript
-from rolling_chat.sessions.records import SessionInfo
+from rolling_chat.sessions.ids import is_id
+from rolling_chat.sessions.records import SessionInfo, SessionNotFound
 from rolling_chat.sessions.store import SessionStore
 from rolling_chat.sessions.titles import title_of
 
@@ -34,20 +35,23 @@ class Imported:
 def import_transcript(store: SessionStore, transcript: Transcript, folder: str, *, rolling: bool) -> Imported:
     """Store a conversation as a session, unless a session with the same messages exists.
 
+    What was exported, here or elsewhere, keeps its id, and is known by it also where it went on since.
     Without a title of its own it gets one as any session does; `rolling` is whether rolling context is on in
-    it, as for a new session. Raises StoreError; then, and when it
-    is interrupted, nothing of the conversation stays.
+    it, as for a new session. Raises StoreError; then, and when it is interrupted, nothing of the conversation
+    stays.
     """
     messages = [*map(_without_foreign_note, transcript.messages)]
     oddities = {what: count for what, count in _oddities(transcript) if count}
     if not messages:
         return Imported(None, False, oddities)
-    same = _same(store, messages)
+    own = _exported(store, transcript.id)
+    same = own if own is not None and _begins(store, own, messages) else _same(store, messages)
     if same is not None:
         return Imported(same, False, oddities)
     info = store.create_session(
-        folder=folder, model="", rolling=rolling, title="import that was not finished"
-    )
+        folder=folder, model="", rolling=rolling, title="import that was not finished",
+        id=transcript.id if own is None and is_id(transcript.id) else "",
+    )  # fmt: skip
     try:
         rest = iter(messages)
         while batch := list(islice(rest, _AT_A_TIME)):
@@ -68,6 +72,19 @@ def _without_foreign_note(message: Message) -> Message:
     return replace(
         message, extras={key: value for key, value in (message.extras or {}).items() if key != NOTE}
     )
+
+
+def _exported(store: SessionStore, id: str) -> SessionInfo | None:
+    """Return the session that a conversation was exported from, or imported to, if it is in the store."""
+    try:
+        return store.session(id) if is_id(id) else None
+    except SessionNotFound:
+        return None
+
+
+def _begins(store: SessionStore, info: SessionInfo, messages: Sequence[Message]) -> bool:
+    branch = store.branch(info.id)[: len(messages)]
+    return [one.to_dict() for one in branch] == [one.to_dict() for one in messages]
 
 
 def _same(store: SessionStore, messages: Sequence[Message]) -> SessionInfo | None:

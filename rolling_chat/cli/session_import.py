@@ -44,7 +44,7 @@ def _line(imported: Imported) -> str:
     title = one_line(info.title) or "(no title)"
     if not imported.is_new:
         return f"Passed over: session {info.id} says the same already  {title}"
-    return f"Imported {info.id}  {info.messages:>5} messages  {title}"
+    return f"Imported {info.short}  {info.messages:>5} messages  {title}"
 
 
 def _oddities(done: list[Imported]) -> str:

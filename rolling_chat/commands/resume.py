@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 
 from rolling_chat.commands.base import Choice, Command, CommandContext, first_word
 from rolling_chat.commands.sessions import open_session, pick_session, session_choices
@@ -10,7 +11,9 @@ from rolling_chat.commands.sessions import open_session, pick_session, session_c
 
 def _choices(context: CommandContext) -> list[Choice]:
     here = context.chat.session.info.id
-    return session_choices((info for info in context.chat.saved.all() if info.id != here), time.time())
+    others = [info for info in context.chat.saved.all() if info.id != here]
+    choices = session_choices(others, time.time())
+    return [replace(choice, value=info.short) for choice, info in zip(choices, others, strict=True)]
 
 
 async def _run(context: CommandContext, argument: str) -> None:

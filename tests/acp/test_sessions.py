@@ -85,6 +85,20 @@ async def test_a_resumed_session_sends_no_history_and_a_fork_leaves_the_original
     assert "first" in str(server.requests[-1].messages)
 
 
+async def test_a_session_goes_by_the_id_that_the_editor_knows(
+    start: Start, server: OpenAIServer, folder: Path
+) -> None:
+    server.then(Reply("one"), Reply("two"))
+    async with start() as client:
+        session = await client.new(folder)
+        await client.agent.prompt(session_id=session, prompt=[text_block("first")])
+    known = session[-8:]  # as one of an older version has another id by now
+    async with start() as client:
+        await client.agent.load_session(cwd=str(folder), session_id=known)
+        await client.agent.prompt(session_id=known, prompt=[text_block("second")])
+        assert {name for name, _ in client.editor.updates} == {known}
+
+
 async def test_mode_model_effort_and_rolling_are_options_and_a_command_changes_them_too(
     start: Start, server: OpenAIServer, folder: Path
 ) -> None:

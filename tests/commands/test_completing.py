@@ -59,7 +59,7 @@ async def test_sessions_are_found_by_title_and_give_their_id(tmp_path: Path) -> 
     chat = make_chat(tmp_path, says("Blue."))
     async for _ in chat.send("what color is the kettle"):
         pass
-    kettle = chat.session.info.id
+    kettle = chat.session.info.short
     chat.start_new()
     completer = Completer(PlainContext(chat))
     offer = completer.offer("/resume kettle")

@@ -176,10 +176,10 @@ _GROUPS = {
 
 def usage_rows(connection: sqlite3.Connection, by: str, session: int | None = None) -> list[UsageRow]:
     """Return the usage of all requests, or of those of a session and its tasks, by one of `_GROUPS`."""
+    where = "" if session is None else f"WHERE {_OF_SESSION}"
     rows = connection.execute(
         f"SELECT {_GROUPS[by]} AS name, {_SUMS} FROM request"  # noqa: S608 - our own expressions
-        " JOIN session ON session.number = request.session"
-        f" WHERE :session IS NULL OR {_OF_SESSION} GROUP BY name ORDER BY name",
+        f" JOIN session ON session.number = request.session {where} GROUP BY name ORDER BY name",
         {"session": session},
     )
     return [

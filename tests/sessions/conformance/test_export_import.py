@@ -41,9 +41,22 @@ def test_what_was_exported_is_imported_once_and_is_the_same(
     said = other.branch(imported.info.id)
     assert [one.to_dict() for one in said] == [one.to_dict() for one in store.branch(session)]
     assert imported.info.title == "mine"
-    import_transcript(other, talk, "/work", rolling=False)
-    assert len(other.sessions()) == 1
+    assert imported.info.id == session
+    other.append(session, Message("user", "and it went on"))
+    again = import_transcript(other, talk, "/work", rolling=False)
+    assert (again.is_new, again.info.id, len(other.sessions())) == (False, session, 1)
     other.close()
+
+
+def test_an_export_that_was_changed_is_another_session(store: SessionStore, tmp_path: Path) -> None:
+    session = new_session(store).id
+    say_all(store, session)
+    path = tmp_path / "talk.json"
+    path.write_text(export(store.session(session), store.branch(session), "json").replace("half", "whole"))
+    (talk,) = read_transcripts(path)
+    imported = import_transcript(store, talk, "/work", rolling=False)
+    assert imported.is_new
+    assert imported.info.id != session
 
 
 def test_the_pictures_of_a_message_come_back_and_live_as_long_as_it(store: SessionStore) -> None:
