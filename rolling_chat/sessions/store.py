@@ -131,24 +131,6 @@ class SessionStore(Protocol):
     def is_blank(self, session_id: str) -> bool:
         """Return whether the session never had a message, on any branch."""
 
-    # From one store to another
-
-    def missing(self, message_ids: Iterable[str]) -> list[str]:
-        """Return those ids of messages that this store does not have, in their order."""
-
-    def copy_of(self, session_id: str) -> SessionCopy:
-        """Return a session with all that belongs to it, up to what is still being written."""
-
-    def adopt(self, copy: SessionCopy) -> SessionInfo:
-        """Store what is new of another store's session, with the ids that it has there, all of it or nothing.
-
-        To adopt what is here already changes nothing. Where a session was written to in both stores, that
-        which was last says where its head is, and what its title, its model and its pins are; what was said
-        in the other is a branch that was left. A fork's own messages are its own, and those that it shares
-        are its origin's, whichever comes first. Raises StoreError if the session is open elsewhere, and if
-        what its messages stand below is neither here nor in the copy.
-        """
-
     # Messages
 
     def branch(self, session_id: str, head: str | None = None) -> list[Message]:
@@ -296,3 +278,23 @@ class SessionStore(Protocol):
 
     def release(self, session_id: str) -> None:
         """Release a claimed session; do nothing if it is gone or not ours."""
+
+
+class CopyingStore(SessionStore, Protocol):
+    """A store whose sessions can go to another, and come from there."""
+
+    def missing(self, message_ids: Iterable[str]) -> list[str]:
+        """Return those ids of messages that this store does not have, in their order."""
+
+    def copy_of(self, session_id: str) -> SessionCopy:
+        """Return a session with all that belongs to it, up to what is still being written."""
+
+    def adopt(self, copy: SessionCopy) -> SessionInfo:
+        """Store what is new of another store's session, with the ids that it has there, all of it or nothing.
+
+        To adopt what is here already changes nothing. Where a session was written to in both stores, that
+        which was last says where its head is, and what its title, its model and its pins are; what was said
+        in the other is a branch that was left. A fork's own messages are its own, and those that it shares
+        are its origin's, whichever comes first. Raises StoreError if the session is open elsewhere, and if
+        what its messages stand below is neither here nor in the copy.
+        """

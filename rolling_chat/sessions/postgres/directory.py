@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rolling_chat.messages import Json
+from rolling_chat.sessions.ids import is_id, new_id
 from rolling_chat.sessions.postgres.database import Database, Row
-from rolling_chat.sessions.postgres.ids import new_session_id
 from rolling_chat.sessions.postgres.rows import pack, pack_json, unpack, unpack_json
 from rolling_chat.sessions.records import (
     AskedBy,
@@ -32,7 +32,8 @@ _INFO = """
         EXISTS (SELECT FROM summary WHERE summary.session = session.number)
             AND coalesce((newest_summary(session.number, session.head)).text, '') <> '',
         session.rolling, session.created_at, session.updated_at, coalesce(tip.id, ''), session.title_given,
-        session.parent, session.summary_noted, session.api_base, session.effort, coalesce(asking.id, '')
+        session.parent, session.summary_noted, session.api_base, session.effort, coalesce(asking.id, ''),
+        session.short
     FROM session LEFT JOIN message AS tip ON tip.number = session.head
     LEFT JOIN message AS asked ON asked.number = session.asked_by
     LEFT JOIN session AS asking ON asking.number = asked.session
@@ -45,12 +46,12 @@ _LISTED_ONES = """
 _NEWEST_FIRST = " ORDER BY session.updated_at DESC, session.number DESC"
 _CREATE = """
     INSERT INTO session (
-        id, title, title_given, title_says, folder, model, api_base, rolling, parent, asked_by, asked_call,
-        created_at, updated_at
+        id, short, title, title_given, title_says, folder, model, api_base, rolling, parent, asked_by,
+        asked_call, created_at, updated_at
     ) VALUES (
-        %(id)s, %(title)s, %(title)s <> '', false, %(folder)s, %(model)s, %(api_base)s, %(rolling)s,
-        %(parent)s, CASE WHEN %(asked_by)s::text IS NOT NULL THEN message_number(%(asked_by)s) END,
-        %(asked_call)s,
+        %(id)s, right(%(id)s, 8), %(title)s, %(title)s <> '', false, %(folder)s, %(model)s, %(api_base)s,
+        %(rolling)s, %(parent)s,
+        CASE WHEN %(asked_by)s::text IS NOT NULL THEN message_number(%(asked_by)s) END, %(asked_call)s,
         %(now)s, %(now)s
     ) ON CONFLICT (id) DO NOTHING
 """
@@ -83,18 +84,19 @@ _END = """
 
 
 def create(
-    database: Database, columns: Mapping[str, Any], asked_by: AskedBy | None, now: float
+    database: Database, columns: Mapping[str, Any], asked_by: AskedBy | None, id: str, now: float
 ) -> SessionInfo:
-    """Add the row of an empty session."""
+    """Add the row of an empty session, with an id of its own if it is given none."""
+    if id and (not is_id(id) or database.run("SELECT 1 FROM session WHERE id = %(id)s", {"id": id})):
+        raise StoreError(f"{one_line(id, 40)!r} is no id for a new session")
     title = pack(one_line(columns["title"], GIVEN_TITLE_CHARACTERS))
     values = {name: pack(value) if isinstance(value, str) else value for name, value in columns.items()} | {
-        "id": new_session_id(),
+        "id": id or new_id(),
         "title": title,
         "asked_by": None if asked_by is None else pack(asked_by.reply_id),
         "asked_call": 0 if asked_by is None else asked_by.call,
         "now": now,
     }
-    # 50 random bits: one that is taken comes up about as often as a disk loses a page
     database.run(_CREATE, values)
     return exact(database, values["id"])
 
@@ -107,29 +109,38 @@ def exact(database: Database, id: str) -> SessionInfo:
     return _info(rows[0])
 
 
-def find(database: Database, id_start: str) -> SessionInfo:
-    """Return the one session whose id begins with the given text.
+# ways of naming a session; the first that any is met by counts
+_WAYS = (
+    "session.short = %(start)s",
+    "session.short BETWEEN %(start)s AND %(last)s",
+    "session.id BETWEEN %(start)s AND %(last)s",
+    "session.reversed BETWEEN %(end)s AND %(first)s",
+)
+
+
+def find(database: Database, name: str) -> SessionInfo:
+    """Return the one session that goes by a name: the start of its short id or id, or the end.
 
     Raises SessionNotFound, SessionAmbiguous.
     """
-    start = pack(id_start.strip().lower())
-    said = repr(one_line(id_start, 40))
-    if start:
-        # the end is above every id that begins so
-        values = {"start": start, "end": f"{start}\U0010ffff", "most": _LISTED + 1}
-        rows = database.run(
-            f"{_INFO} WHERE session.id >= %(start)s AND session.id < %(end)s {_NEWEST_FIRST} LIMIT %(most)s",
-            values,
+    start = pack(name.strip().lower())
+    said = repr(one_line(name, 40))
+    behind = "\U0010ffff"  # all that begins alike
+    values = {"start": start, "last": start + behind, "end": start[::-1], "first": start[::-1] + behind}
+    rows: list[Row] = []
+    for way in _WAYS if start else ():
+        rows = rows or database.run(
+            f"{_INFO} WHERE {way} {_NEWEST_FIRST} LIMIT %(most)s", {**values, "most": _LISTED + 1}
         )
-        if len(rows) == 1:
-            return _info(rows[0])
-        if rows:
-            raise SessionAmbiguous(f"several sessions begin with {said}: {_names(rows)}")
+    if len(rows) == 1:
+        return _info(rows[0])
+    if rows:
+        raise SessionAmbiguous(f"several sessions match {said}: {_names(rows)}")
     newest = database.run(
         f"{_INFO} WHERE {_LISTED_ONES} {_NEWEST_FIRST} LIMIT %(most)s", {"most": _LISTED + 1}
     )
     there_is = f"there are: {_names(newest)}" if newest else "there are none yet"
-    raise SessionNotFound(f"no session begins with {said}; {there_is}")
+    raise SessionNotFound(f"no session matches {said}; {there_is}")
 
 
 def listed(database: Database, folder: str | None, limit: int | None) -> list[SessionInfo]:
@@ -289,7 +300,7 @@ def _columns(changes: SessionChanges) -> dict[str, Any]:
 def _info(row: Row) -> SessionInfo:
     (
         session_id, title, folder, model, messages, has_summary, rolling, created_at, updated_at, head,
-        title_given, parent, summary_noted, api_base, effort, task_of,
+        title_given, parent, summary_noted, api_base, effort, task_of, short,
     ) = row  # fmt: skip
     return SessionInfo(
         id=session_id,
@@ -308,9 +319,15 @@ def _info(row: Row) -> SessionInfo:
         api_base=None if api_base is None else unpack(api_base),
         effort=None if effort is None else unpack(effort),
         task_of=task_of,
+        short=short,
     )
 
 
 def _names(rows: Sequence[Row]) -> str:
-    named = [f"{row[0]} ({one_line(unpack(row[1]), 30) or 'untitled'})" for row in rows[:_LISTED]]
-    return ", ".join(named) + (" and more" if len(rows) > _LISTED else "")
+    listed = [_info(row) for row in rows[:_LISTED]]
+    are_told_apart = len({info.short for info in listed}) == len(listed)
+    named = ", ".join(
+        f"{info.short if are_told_apart else info.id} ({one_line(info.title, 30) or 'untitled'})"
+        for info in listed
+    )
+    return named + (" and more" if len(rows) > _LISTED else "")

@@ -68,7 +68,7 @@ BEGIN
         RAISE EXCEPTION USING ERRCODE = CASE WHEN FOUND THEN 'RC006' ELSE 'RC001' END,
             MESSAGE = 'no such session', DETAIL = p_session;
     END IF;
-    SELECT writer.*, claim.since, p_session AS session INTO other FROM claim JOIN writer USING (store)
+    SELECT writer.*, claim.since, p_session AS session, place.short INTO other FROM claim JOIN writer USING (store)
     WHERE claim.session = place.number AND claim.store <> p_store
         AND writer.beat > clock_timestamp() - patience();
     IF other.store IS NOT NULL THEN
@@ -390,10 +390,10 @@ BEGIN
         SELECT parent INTO head_now FROM message WHERE number = head_now;
     END LOOP;
     INSERT INTO session (
-        id, title, title_given, title_says, folder, model, api_base, effort, rolling, summary_noted, pins,
+        id, short, title, title_given, title_says, folder, model, api_base, effort, rolling, summary_noted, pins,
         excluded, notes, plan, servers, head, forked_at, parent, is_spoken_in, created_at, updated_at
     ) VALUES (
-        p_id, place.title, place.title_given, place.title_says, place.folder, place.model, place.api_base,
+        p_id, right(p_id, 8), place.title, place.title_given, place.title_says, place.folder, place.model, place.api_base,
         place.effort, place.rolling, place.summary_noted, place.pins, place.excluded, place.notes, place.plan,
         place.servers, head_now, head_now, place.id, head_now IS NOT NULL, p_now, p_now
     ) RETURNING number INTO new_number;
@@ -478,10 +478,10 @@ BEGIN
         ON CONFLICT DO NOTHING;
     END IF;
     INSERT INTO request (
-        id, owner, session, head, model, plan, settings_digest, pipeline_version, wire_hash, estimated, bound,
+        id, short, owner, session, head, model, plan, settings_digest, pipeline_version, wire_hash, estimated, bound,
         input_tokens, output_tokens, cached_read_tokens, cached_write_tokens, reasoning_tokens, cost, seconds,
         created_at, error, totals, purpose
-    ) SELECT given.id, place.owner, place.number, given.head, given.model, given.plan, given.settings_digest,
+    ) SELECT given.id, given.short, place.owner, place.number, given.head, given.model, given.plan, given.settings_digest,
         given.pipeline_version, given.wire_hash, given.estimated, given.bound, given.input_tokens,
         given.output_tokens, given.cached_read_tokens, given.cached_write_tokens, given.reasoning_tokens,
         given.cost, given.seconds, coalesce(nullif(given.created_at, 0), p_now), given.error, given.totals,

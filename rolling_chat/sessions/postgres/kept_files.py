@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from rolling_chat.sessions import kept_files
+from rolling_chat.sessions.ids import new_id
 from rolling_chat.sessions.kept_files import KeptFiles
 from rolling_chat.sessions.postgres.database import Database, Row
-from rolling_chat.sessions.postgres.ids import new_id
 from rolling_chat.sessions.postgres.rows import pack, pack_json, unpack, unpack_json
 from rolling_chat.sessions.records import KeptChange, KeptVersion
 

@@ -21,12 +21,13 @@ class Other:
     process: Process
     since: float
     session: str
+    short: str
 
     @classmethod
     def of(cls, row: dict[str, Any]) -> Other:
         """Read what the database says of it."""
         process = Process(row["pid"], row["host"], row.get("machine", ""), row.get("started", ""))
-        return cls(row.get("store", ""), process, row["since"], row.get("session", ""))
+        return cls(row.get("store", ""), process, row["since"], row.get("session", ""), row.get("short", ""))
 
     @property
     def holder(self) -> Holder:
@@ -39,7 +40,7 @@ class HeldElsewhere(StoreError):  # noqa: N818 - reads as what it is at the plac
 
     def __init__(self, other: Other) -> None:
         super().__init__(
-            f"session {other.session} is open in another terminal "
+            f"session {other.short} is open in another terminal "
             f"(process {other.process.pid} on {other.process.host}); close it first"
         )
         self.other = other

@@ -8,8 +8,8 @@ from datetime import datetime
 from typing import cast
 
 from rolling_chat.messages import JsonObject, Usage
+from rolling_chat.sessions.ids import new_id, short_of
 from rolling_chat.sessions.postgres.database import Database, Row
-from rolling_chat.sessions.postgres.ids import new_id
 from rolling_chat.sessions.postgres.rows import pack, pack_json, unpack, unpack_json, usage_columns
 from rolling_chat.sessions.records import MissRow, RequestRecord, StoreError, UsageRow
 from rolling_chat.sessions.values import real, whole
@@ -19,9 +19,9 @@ _LISTED = 5
 _ALIKE = 900  # seconds: every clock of the world is a multiple of them away from the others
 
 _SELECT = """
-    SELECT request.id, session.id, request.head, request.model, request.plan, request.settings_digest,
-        request.pipeline_version, request.wire_hash, request.estimated, request.bound, request.input_tokens,
-        request.output_tokens, request.cached_read_tokens, request.cached_write_tokens,
+    SELECT request.id, request.short, session.id, request.head, request.model, request.plan,
+        request.settings_digest, request.pipeline_version, request.wire_hash, request.estimated,
+        request.bound, request.input_tokens, request.output_tokens, request.cached_read_tokens, request.cached_write_tokens,
         request.reasoning_tokens, request.cost, request.seconds, request.created_at, request.error,
         request.totals, request.purpose, request.cache_miss, request.missed_tokens
     FROM request JOIN session ON session.number = request.session
@@ -62,15 +62,19 @@ _GROUPS = {
     "purpose": "CASE WHEN session.asked_by IS NULL THEN request.purpose ELSE 'task' END",
 }
 _OWN = "request.owner = session_user"
-_BY_START = (
-    f"{_SELECT} WHERE request.id >= %(start)s AND request.id < %(end)s ORDER BY request.number LIMIT %(most)s"
+_WAYS = (  # of naming a request; the first that any is met by counts
+    "request.short = %(start)s",
+    "request.short BETWEEN %(start)s AND %(end)s",
+    "request.id = %(start)s",
 )
 
 
 def log(database: Database, record: RequestRecord, basis: JsonObject | None, now: float) -> str:
     """Log a request and what it was made from; return its id."""
+    made = new_id()
     columns = {
-        "id": new_id(),
+        "id": made,
+        "short": f"q{short_of(made)}",
         "head": pack(record.head),
         "model": pack(record.model),
         "plan": pack_json(record.plan),
@@ -94,7 +98,7 @@ def log(database: Database, record: RequestRecord, basis: JsonObject | None, now
             "now": now,
         },
     )
-    return str(columns["id"])
+    return made
 
 
 def finish(
@@ -185,15 +189,17 @@ def cost_since(database: Database, at: float) -> float:
 
 
 def find(database: Database, id_start: str) -> RequestRecord:
-    """Return the one request whose id begins so. Raises StoreError."""
+    """Return the one request whose short id begins so, or whose id it is. Raises StoreError."""
     start = pack(id_start.strip().lower())
     said = repr(one_line(id_start, 40))
     values = {"start": start, "end": f"{start}\U0010ffff", "most": _LISTED + 1}
-    rows = database.run(_BY_START, values) if start else []
+    rows: list[Row] = []
+    for way in _WAYS if start else ():
+        rows = rows or database.run(f"{_SELECT} WHERE {way} ORDER BY request.number LIMIT %(most)s", values)
     if not rows:
         raise StoreError(f"no request begins with {said}")
     if len(rows) > 1:
-        named = ", ".join(row[0] for row in rows[:_LISTED])
+        named = ", ".join(row[1] for row in rows[:_LISTED])
         more = " and more" if len(rows) > _LISTED else ""
         raise StoreError(f"several requests begin with {said}: {named}{more}")
     return _record(rows[0])
@@ -206,19 +212,20 @@ def basis(database: Database, digest: str) -> JsonObject | None:
 
 
 def _record(row: Row) -> RequestRecord:
-    usage, rest = Usage(*row[10:16]), row[16:]
+    usage, rest = Usage(*row[11:17]), row[17:]
     seconds, created_at, error, totals, purpose, cache_miss, missed_tokens = rest
     return RequestRecord(
         id=row[0],
-        session_id=row[1],
-        head=unpack(row[2]),
-        model=unpack(row[3]),
-        plan=unpack_json(row[4]),
-        settings_digest=row[5],
-        pipeline_version=row[6],
-        wire_hash=row[7],
-        estimated=row[8],
-        bound=row[9],
+        short=row[1],
+        session_id=row[2],
+        head=unpack(row[3]),
+        model=unpack(row[4]),
+        plan=unpack_json(row[5]),
+        settings_digest=row[6],
+        pipeline_version=row[7],
+        wire_hash=row[8],
+        estimated=row[9],
+        bound=row[10],
         usage=usage,
         seconds=seconds,
         created_at=created_at,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from rolling_chat.sessions.excerpts import excerpt
 from rolling_chat.sessions.postgres.database import Database, Row
@@ -19,9 +19,9 @@ _FETCHED = 20_000  # characters of a candidate: what of it is weighed
 _PATIENCE = 60.0
 
 _HIT = """
-    message.number, session.id, message.id, session.title, session.folder, message.role, message.turn,
-    is_on_branch(message.number, session.head), message.created_at, message.parent, above.parent,
-    left(message.content, %(fetched)s), length(message.content)
+    message.number, session.id, session.short, message.id, session.title, session.folder,
+    message.role, message.turn, is_on_branch(message.number, session.head), message.created_at,
+    message.parent, above.parent, left(message.content, %(fetched)s), length(message.content)
 """
 _JOINS = """
     JOIN message ON message.number = found.number LEFT JOIN message AS above ON above.number = message.parent
@@ -148,6 +148,7 @@ def _candidate(row: Row) -> _Candidate:
     (
         _,
         session_id,
+        short,
         message_id,
         title,
         folder,
@@ -170,6 +171,7 @@ def _candidate(row: Row) -> _Candidate:
         turn=turn,
         on_branch=on_branch,
         created_at=created_at,
+        session_short=short,
     )
     return _Candidate(hit, parent, grandparent, _plain(text), len(text) == length)
 
@@ -189,13 +191,7 @@ def _with_lines(
     for one in found.values():
         if is_stopped():
             break
-        hit = one.hit
-        hits.append(
-            SearchHit(
-                hit.session_id, hit.message_id, excerpt(one.text, marks), hit.title, hit.folder, hit.role,
-                hit.turn, hit.on_branch, hit.created_at,
-            )
-        )  # fmt: skip
+        hits.append(replace(one.hit, snippet=excerpt(one.text, marks)))
     return hits
 
 

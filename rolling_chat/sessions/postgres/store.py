@@ -13,11 +13,11 @@ from typing import TypeVar, Unpack
 
 from rolling_chat.messages import FileTouch, Json, JsonObject, MadeBy, Message, Usage
 from rolling_chat.process_identity import this_process
+from rolling_chat.sessions.ids import new_id
 from rolling_chat.sessions.postgres import directory, requests, summaries
 from rolling_chat.sessions.postgres.address import Address
 from rolling_chat.sessions.postgres.database import Database
 from rolling_chat.sessions.postgres.heartbeat import Heartbeat
-from rolling_chat.sessions.postgres.ids import new_session_id
 from rolling_chat.sessions.postgres.kept_files import PostgresKeptFiles
 from rolling_chat.sessions.postgres.learned import PostgresLearnedModels
 from rolling_chat.sessions.postgres.refusals import HeldElsewhere, Other
@@ -120,6 +120,7 @@ class PostgresStore(SessionStore):
         parent: str = "",
         api_base: str | None = "",
         asked_by: AskedBy | None = None,
+        id: str = "",
     ) -> SessionInfo:
         columns = {
             "folder": folder,
@@ -129,7 +130,7 @@ class PostgresStore(SessionStore):
             "parent": parent,
             "api_base": api_base,
         }
-        return directory.create(self._database, columns, asked_by, self._clock())
+        return directory.create(self._database, columns, asked_by, id, self._clock())
 
     def task(self, asked_by: AskedBy) -> SessionInfo | None:
         return directory.task_of_call(self._database, asked_by)
@@ -153,7 +154,7 @@ class PostgresStore(SessionStore):
         return directory.state(self._database, session_id)
 
     def fork(self, session_id: str) -> SessionInfo:
-        made = new_session_id()
+        made = new_id()
         self._database.run(_FORK, {"session": pack(session_id), "id": made, "now": self._clock()})
         return directory.exact(self._database, made)
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 
+from rolling_chat.sessions.ids import new_id
 from rolling_chat.sessions.postgres.database import Database, Row
-from rolling_chat.sessions.postgres.ids import new_id
 from rolling_chat.sessions.postgres.rows import pack, unpack
 from rolling_chat.sessions.records import StoredSummary
 from rolling_chat.sessions.values import real, whole

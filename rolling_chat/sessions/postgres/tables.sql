@@ -12,6 +12,8 @@
 CREATE TABLE session (
     number        bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     id            text COLLATE "C" NOT NULL UNIQUE,
+    short         text COLLATE "C" NOT NULL,  -- by what people know it
+    reversed      text COLLATE "C" GENERATED ALWAYS AS (reverse(id)) STORED,  -- to be found by its end
     owner         name COLLATE "C" NOT NULL DEFAULT session_user,
     title         text NOT NULL,
     title_given   boolean NOT NULL,
@@ -40,6 +42,8 @@ CREATE TABLE session (
 CREATE INDEX session_by_time ON session (owner, updated_at DESC, number DESC);
 CREATE INDEX session_by_folder ON session (owner, folder_key, updated_at DESC, number DESC);
 CREATE INDEX session_by_id ON session (owner, id);
+CREATE INDEX session_by_short ON session (owner, short);
+CREATE INDEX session_by_end ON session (owner, reversed);
 CREATE INDEX session_by_head ON session (head);
 CREATE INDEX session_by_fork ON session (forked_at);
 CREATE INDEX session_by_task ON session (asked_by);
@@ -143,6 +147,7 @@ CREATE INDEX chunk_by_session ON chunk (session);
 CREATE TABLE request (
     number              bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     id                  text COLLATE "C" NOT NULL UNIQUE,
+    short               text COLLATE "C" NOT NULL,  -- by what people know it
     owner               name COLLATE "C" NOT NULL,
     session             bigint NOT NULL REFERENCES session (number) ON DELETE CASCADE,
     head                text COLLATE "C" NOT NULL,
@@ -169,6 +174,7 @@ CREATE TABLE request (
 );
 CREATE INDEX request_by_session ON request (session, number);
 CREATE INDEX request_by_id ON request (owner, id);
+CREATE INDEX request_by_short ON request (owner, short);
 CREATE INDEX request_by_time ON request (owner, created_at);
 CREATE INDEX request_by_digest ON request (owner, settings_digest);
 

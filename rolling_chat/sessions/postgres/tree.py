@@ -9,8 +9,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from rolling_chat.messages import Ending, FileTouch, MadeBy, Message
+from rolling_chat.sessions.ids import new_id
 from rolling_chat.sessions.postgres.database import Database, Row
-from rolling_chat.sessions.postgres.ids import new_id
 from rolling_chat.sessions.postgres.rows import (
     MESSAGE_COLUMNS,
     content_columns,

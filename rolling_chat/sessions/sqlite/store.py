@@ -49,11 +49,11 @@ from rolling_chat.sessions.sqlite.kept_files import SqliteKeptFiles
 from rolling_chat.sessions.sqlite.learned import SqliteLearnedModels
 from rolling_chat.sessions.sqlite.message_search import search
 from rolling_chat.sessions.sqlite.rows import message_number
-from rolling_chat.sessions.store import SessionStore
+from rolling_chat.sessions.store import CopyingStore
 from rolling_chat.text import one_line
 
 
-class SqliteStore(SessionStore):
+class SqliteStore(CopyingStore):
     """Sessions, their messages and their requests, in one SQLite database."""
 
     def __init__(self, database: Database, clock: Callable[[], float]) -> None:

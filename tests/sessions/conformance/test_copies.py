@@ -13,11 +13,22 @@ from rolling_chat.messages import FileTouch, Message, ToolCall, Usage, picture_p
 from rolling_chat.sessions.ids import new_id
 from rolling_chat.sessions.opening import open_store
 from rolling_chat.sessions.records import AskedBy, RequestRecord, SessionNotFound, StoredSummary, StoreError
-from rolling_chat.sessions.store import SessionStore
+from rolling_chat.sessions.store import CopyingStore
 from tests.support.sessions import OFFLINE, new_session
-from tests.support.stores import Place
+from tests.support.stores import PLACES, Place
 
 Clocks = Callable[[], float]
+COPYING = ["sqlite"]  # the places whose stores are a CopyingStore
+
+
+@pytest.fixture(params=COPYING)
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
+    return PLACES[request.param](tmp_path)
+
+
+@pytest.fixture
+def store(there: CopyingStore) -> CopyingStore:
+    return there
 
 
 @pytest.fixture
@@ -27,7 +38,7 @@ def clock() -> Clocks:
 
 
 @pytest.fixture
-def here(clock: Clocks) -> Iterator[SessionStore]:
+def here(clock: Clocks) -> Iterator[CopyingStore]:
     """The store of one machine."""
     opened = open_store(None, clock=clock)
     yield opened
@@ -35,23 +46,23 @@ def here(clock: Clocks) -> Iterator[SessionStore]:
 
 
 @pytest.fixture
-def there(place: Place, clock: Clocks) -> Iterator[SessionStore]:
+def there(place: Place, clock: Clocks) -> Iterator[CopyingStore]:
     """That of another."""
     opened = place.open(clock=clock)
     yield opened
     opened.close()
 
 
-def say(store: SessionStore, session: str, *texts: str) -> list[Message]:
+def say(store: CopyingStore, session: str, *texts: str) -> list[Message]:
     return [store.append(session, Message("user", text)) for text in texts]
 
 
-def spend(store: SessionStore, session: str, head: str) -> str:
+def spend(store: CopyingStore, session: str, head: str) -> str:
     record = RequestRecord("", session, head, "m", {"seen": 1}, "d", 1, "h", 10, 12)
     return store.log_request(record, {"system": "s\x00"})
 
 
-def full_session(store: SessionStore) -> str:
+def full_session(store: CopyingStore) -> str:
     """A session with a branch that was left, pins, a summary, requests, files and a picture."""
     session = new_session(store, title="mine").id
     first, second, third = say(store, session, "zebra", "b", "c \ud800")
@@ -70,7 +81,7 @@ def full_session(store: SessionStore) -> str:
     return session
 
 
-def test_a_session_arrives_whole(here: SessionStore, there: SessionStore) -> None:
+def test_a_session_arrives_whole(here: CopyingStore, there: CopyingStore) -> None:
     session = full_session(here)
     arrived = there.adopt(here.copy_of(session))
     assert arrived == here.session(session)
@@ -86,7 +97,7 @@ def test_a_session_arrives_whole(here: SessionStore, there: SessionStore) -> Non
     assert there.session(arrived.short) == arrived
 
 
-def test_what_is_there_already_is_not_there_twice(here: SessionStore, there: SessionStore) -> None:
+def test_what_is_there_already_is_not_there_twice(here: CopyingStore, there: CopyingStore) -> None:
     session = full_session(here)
     copy = here.copy_of(session)
     first = there.adopt(copy)
@@ -96,7 +107,7 @@ def test_what_is_there_already_is_not_there_twice(here: SessionStore, there: Ses
     assert there.usage(session) == here.usage(session)
 
 
-def test_what_was_added_since_is_all_that_is_needed(here: SessionStore, there: SessionStore) -> None:
+def test_what_was_added_since_is_all_that_is_needed(here: CopyingStore, there: CopyingStore) -> None:
     session = full_session(here)
     there.adopt(here.copy_of(session))
     say(here, session, "more", "and more")
@@ -112,7 +123,7 @@ def test_what_was_added_since_is_all_that_is_needed(here: SessionStore, there: S
 
 
 def test_of_two_that_went_on_the_later_leads_and_the_other_is_a_branch(
-    here: SessionStore, there: SessionStore
+    here: CopyingStore, there: CopyingStore
 ) -> None:
     session = new_session(here).id
     say(here, session, "a")
@@ -131,7 +142,7 @@ def test_of_two_that_went_on_the_later_leads_and_the_other_is_a_branch(
 
 @pytest.mark.parametrize("is_origin_first", [True, False])
 def test_a_fork_and_its_origin_share_what_they_shared(
-    here: SessionStore, there: SessionStore, is_origin_first: bool
+    here: CopyingStore, there: CopyingStore, is_origin_first: bool
 ) -> None:
     origin = new_session(here).id
     say(here, origin, "a", "b")
@@ -149,7 +160,7 @@ def test_a_fork_and_its_origin_share_what_they_shared(
     assert [message.text for message in there.branch(fork, own.id)] == ["a", "b", "the fork's"]
 
 
-def test_a_task_comes_behind_the_call_that_began_it(here: SessionStore, there: SessionStore) -> None:
+def test_a_task_comes_behind_the_call_that_began_it(here: CopyingStore, there: CopyingStore) -> None:
     session = new_session(here).id
     reply = here.append(session, Message("assistant", "", tool_calls=(ToolCall("t", "task", "{}"),)))
     task = here.create_session(folder="/w", model="m", rolling=False, asked_by=AskedBy(reply.id, 0)).id
@@ -163,7 +174,7 @@ def test_a_task_comes_behind_the_call_that_began_it(here: SessionStore, there: S
     assert there.session(task).task_of == session
 
 
-def test_a_reply_that_still_grows_stays_until_it_is_whole(here: SessionStore, there: SessionStore) -> None:
+def test_a_reply_that_still_grows_stays_until_it_is_whole(here: CopyingStore, there: CopyingStore) -> None:
     session = new_session(here).id
     (asked,) = say(here, session, "well?")
     reply = here.begin_reply(session, OFFLINE)
@@ -175,7 +186,7 @@ def test_a_reply_that_still_grows_stays_until_it_is_whole(here: SessionStore, th
     assert [message.text for message in there.branch(session)] == ["well?", "hm."]
 
 
-def test_a_copy_with_a_gap_leaves_nothing(here: SessionStore, there: SessionStore) -> None:
+def test_a_copy_with_a_gap_leaves_nothing(here: CopyingStore, there: CopyingStore) -> None:
     session = new_session(here).id
     say(here, session, "a", "b", "c")
     copy = here.copy_of(session)
@@ -186,7 +197,7 @@ def test_a_copy_with_a_gap_leaves_nothing(here: SessionStore, there: SessionStor
     assert there.missing([copy.messages[0].message.id]) == [copy.messages[0].message.id]
 
 
-def test_a_session_that_is_open_elsewhere_takes_nothing_in(here: SessionStore, place: Place) -> None:
+def test_a_session_that_is_open_elsewhere_takes_nothing_in(here: CopyingStore, place: Place) -> None:
     session = new_session(here).id
     say(here, session, "a")
     there, other = place.open(), place.open()
@@ -201,7 +212,7 @@ def test_a_session_that_is_open_elsewhere_takes_nothing_in(here: SessionStore, p
     there.close()
 
 
-def test_messages_that_are_missing_are_named_in_order(store: SessionStore) -> None:
+def test_messages_that_are_missing_are_named_in_order(store: CopyingStore) -> None:
     session = new_session(store).id
     (said,) = say(store, session, "a")
     others = [new_id(), "m1", new_id()]
@@ -209,16 +220,7 @@ def test_messages_that_are_missing_are_named_in_order(store: SessionStore) -> No
     assert store.missing([]) == []
 
 
-def test_a_session_may_be_given_the_id_that_it_has_elsewhere(store: SessionStore) -> None:
-    given = new_id()
-    info = store.create_session(folder="/w", model="m", rolling=False, id=given)
-    assert (info.id, info.short) == (given, given[-8:])
-    for taken in (given, "nonsense", given.upper()):
-        with pytest.raises(StoreError, match="is no id for a new session"):
-            store.create_session(folder="/w", model="m", rolling=False, id=taken)
-
-
-def test_old_names_go_along(there: SessionStore, tmp_path: Path) -> None:
+def test_old_names_go_along(there: CopyingStore, tmp_path: Path) -> None:
     old = open_store(None)
     session = new_session(old).id
     copy = old.copy_of(session)

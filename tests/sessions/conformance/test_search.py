@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from rolling_chat.messages import Message
 from rolling_chat.sessions.records import SearchHit
 from rolling_chat.sessions.store import SessionStore
-from tests.sessions.conformance.test_store import ONE_STORE
+from tests.sessions.conformance.test_store import in_one_store
 from tests.support.patience import PATIENCE_SECONDS
 from tests.support.sessions import OFFLINE, new_session
 from tests.support.stores import Place
@@ -223,7 +223,7 @@ OPERATORS = [
 
 
 @given(words=st.text(st.characters(exclude_categories=()), max_size=40) | st.sampled_from(OPERATORS))
-@ONE_STORE
+@in_one_store
 def test_no_text_breaks_a_search(store: SessionStore, words: str) -> None:
     session = new_session(store).id
     store.append(session, Message("user", f"about {words}"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import uuid
 from collections import Counter
+from collections.abc import Callable
 from itertools import takewhile
 
 import pytest
@@ -12,6 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rolling_chat.messages import Ending, MadeBy, Message, ToolCall
+from rolling_chat.sessions.ids import new_id
 from rolling_chat.sessions.records import SessionAmbiguous, SessionNotFound, StoreError
 from rolling_chat.sessions.store import SessionStore
 from tests.support.sessions import OFFLINE, new_session
@@ -40,8 +42,12 @@ MESSAGES = st.builds(
 
 NOBODYS = "01890000-0000-7000-8000-000000000000"
 
-# every example has a session of its own
-ONE_STORE = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+def in_one_store(test: Callable[..., None]) -> Callable[..., None]:
+    """Run every example of a test in the same store, with a session of its own."""
+    test = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])(test)
+    # a pool of connections draws lots in its own thread while an example is made
+    return pytest.mark.filterwarnings("ignore:Do not use the `random` module")(test)
 
 
 def test_append_gives_the_message_an_id_and_a_time(store: SessionStore) -> None:
@@ -57,7 +63,7 @@ def test_append_gives_the_message_an_id_and_a_time(store: SessionStore) -> None:
 
 
 @given(messages=st.lists(MESSAGES, min_size=1, max_size=4))
-@ONE_STORE
+@in_one_store
 def test_every_message_comes_back_as_it_was(store: SessionStore, messages: list[Message]) -> None:
     session = new_session(store)
     stored = [store.append(session.id, message) for message in messages]
@@ -67,7 +73,7 @@ def test_every_message_comes_back_as_it_was(store: SessionStore, messages: list[
 
 
 @given(pieces=st.lists(st.tuples(ANY_TEXT, ANY_TEXT), max_size=8), final=ANY_TEXT)
-@ONE_STORE
+@in_one_store
 def test_a_growing_reply_shows_all_that_was_written(
     store: SessionStore, pieces: list[tuple[str, str]], final: str
 ) -> None:
@@ -262,6 +268,15 @@ def test_what_sessions_of_one_time_share_names_none_of_them(store: SessionStore)
         store.session(shared)
     assert f"{second.short} (two), {first.short} (one)" in str(caught.value)
     assert store.session(first.id[: len(shared) + 1]).id == first.id
+
+
+def test_a_session_may_be_given_the_id_that_it_has_elsewhere(store: SessionStore) -> None:
+    given = new_id()
+    info = store.create_session(folder="/w", model="m", rolling=False, id=given)
+    assert (info.id, info.short) == (given, given[-8:])
+    for taken in (given, "nonsense", given.upper()):
+        with pytest.raises(StoreError, match="is no id for a new session"):
+            store.create_session(folder="/w", model="m", rolling=False, id=taken)
 
 
 @pytest.mark.parametrize(

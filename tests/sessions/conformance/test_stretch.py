@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from rolling_chat.messages import Message, ToolCall, Usage
 from rolling_chat.sessions.records import RequestRecord, Stretch
 from rolling_chat.sessions.store import SessionStore
-from tests.sessions.conformance.test_store import ONE_STORE
+from tests.sessions.conformance.test_store import in_one_store
 from tests.support.sessions import new_session
 
 
@@ -28,7 +28,7 @@ def parts_of(store: SessionStore, session: str, most: int) -> list[list[Message]
 
 
 @given(st.lists(st.integers(0, 5), min_size=1, max_size=6), st.integers(1, 9))
-@ONE_STORE
+@in_one_store
 def test_the_parts_of_a_branch_make_the_whole_and_none_begins_with_a_result(
     store: SessionStore, turns: list[int], most: int
 ) -> None:
