@@ -109,8 +109,8 @@ def test_a_command_imports_nothing_that_only_another_needs(
 
 def test_a_request_is_shown_without_what_only_sending_needs(tmp_path: Path) -> None:
     _imported(tmp_path, "-p", "hi", "--model", "demo/offline")
-    assert not _imported(tmp_path, "inspect", "q1") & (_NEVER | _SOMETIMES) - _PIPELINE - {"rich", "tiktoken"}
-    listed = _imported(tmp_path, "inspect", "q1", "--json")
+    assert not _imported(tmp_path, "inspect", "q") & (_NEVER | _SOMETIMES) - _PIPELINE - {"rich", "tiktoken"}
+    listed = _imported(tmp_path, "inspect", "q", "--json")
     assert not listed & (_NEVER | _SOMETIMES) - _PIPELINE - {"tiktoken"}
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from rolling_chat.agent.request.rebuild import rebuild_request
 from rolling_chat.messages import Message
+from rolling_chat.sessions.ids import unpacked
 from rolling_chat.sessions.opening import open_store
 from rolling_chat.sessions.records import SessionInfo, StoreError
 from rolling_chat.sessions.store import SessionStore
@@ -20,7 +21,7 @@ _REBUILT = 12  # requests an episode
 
 
 _TIPS = """
-    SELECT number FROM message
+    SELECT id FROM message
     WHERE number NOT IN (SELECT parent FROM message WHERE parent IS NOT NULL)
 """
 
@@ -82,11 +83,11 @@ def _not_rebuilt(store: SessionStore, rng: random.Random) -> list[str]:
 def _everywhere(database: Path) -> set[str]:
     """The marks of messages on no branch that can be gone to: a branch within a branch that was left."""
     with closing(sqlite3.connect(database)) as connection:
-        tips = [row[0] for row in connection.execute(_TIPS)]
+        tips = [unpacked(row[0]) for row in connection.execute(_TIPS)]
     found: set[str] = set()
     with closing(open_store(database)) as store:
         sessions = store.sessions()
-        for number in tips if sessions else ():
-            branch = store.branch(sessions[0].id, f"m{number}")
+        for tip in tips if sessions else ():
+            branch = store.branch(sessions[0].id, tip)
             found |= _marks_in(branch)
     return found

@@ -21,9 +21,9 @@ _ALIKE = 900  # seconds: every clock of the world is a multiple of them away fro
 _SELECT = """
     SELECT request.id, request.short, session.id, request.head, request.model, request.plan,
         request.settings_digest, request.pipeline_version, request.wire_hash, request.estimated,
-        request.bound, request.input_tokens, request.output_tokens, request.cached_read_tokens, request.cached_write_tokens,
-        request.reasoning_tokens, request.cost, request.seconds, request.created_at, request.error,
-        request.totals, request.purpose, request.cache_miss, request.missed_tokens
+        request.bound, request.input_tokens, request.output_tokens, request.cached_read_tokens,
+        request.cached_write_tokens, request.reasoning_tokens, request.cost, request.seconds,
+        request.created_at, request.error, request.totals, request.purpose, request.cache_miss, request.missed_tokens
     FROM request JOIN session ON session.number = request.session
 """
 _LOG = "SELECT log_request(%(session)s, %(request)s, %(basis)s, %(now)s)"
