@@ -45,6 +45,7 @@ from rolling_chat.providers.stored_keys import StoredKeys
 from rolling_chat.sessions.opening import open_store
 from rolling_chat.settings.load import COMMAND_LINE, load_settings
 from rolling_chat.settings.paths import find_paths
+from rolling_chat.settings.store_place import store_place
 from rolling_chat.settings.trust import FolderTrust
 from rolling_chat.tools.background import BACKGROUND
 from rolling_chat.tools.leftover_processes import CHILDREN, end_children
@@ -202,9 +203,11 @@ def saved_sessions(
     folder: str | Path | None = None, *, environ: Mapping[str, str] | None = None
 ) -> list[SessionInfo]:
     """Return the saved sessions of a folder, or of all, newest first. Raises ChatError."""
-    paths = find_paths(dict(os.environ) if environ is None else environ)
+    environ = dict(os.environ) if environ is None else environ
+    paths = find_paths(environ)
     with in_words():
-        store = open_store(paths.database)
+        settings = load_settings(paths, Path.cwd(), environ)
+        store = open_store(store_place(settings, paths))
         try:
             return store.sessions(str(Path(folder).resolve()) if folder is not None else None)
         finally:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
 # far above any real window or count, far below what arithmetic in floats takes without error
 MAX_NUMBER = 1_000_000_000
@@ -37,7 +37,8 @@ class Rule:
     `one`: a lone text stands for a list of it. `adds`: what a project sets is added to the user's own
     list. `tightens`: the choices go from loose to strict, and a project's own counts where it is stricter.
     `item` reads one text of a list, and raises ValueError with the reason where it cannot; `example`
-    is one that it takes. With an `entry` the list is one of tables. `help` says in a sentence what the
+    is one that it takes. With an `entry` the list is one of tables. `text` reads a text that is not empty,
+    and raises ValueError likewise. `help` says in a sentence what the
     setting does.
     """
 
@@ -56,6 +57,7 @@ class Rule:
     item: Callable[[str], object] | None = None
     example: str = ""
     entry: Entry | None = None
+    text: Callable[[str], object] | None = None
     help: str = ""
 
     @property
@@ -74,6 +76,8 @@ class Rule:
         words = " or ".join(f'"{choice}"' for choice in self.choices)
         if self.entry is not None:
             return f"a list of tables such as {self.entry.example}"
+        if self.text is not None:
+            return f'an address such as "{self.example}"'
         if self.example:
             return f'a list of rules such as "{self.example}"'
         if self.one:
@@ -95,6 +99,8 @@ class Rule:
             raise ValueError(self.allowed)
         if self.one and isinstance(value, str):
             return (value,)
+        if self.text is not None and value:
+            self._check_text(str(value))
         if isinstance(value, list | tuple):
             self._check_entries(value) if self.entry is not None else self._check_items(value)
             return tuple(value)
@@ -108,6 +114,13 @@ class Rule:
                 self.item(text)
             except ValueError as error:
                 raise ValueError(f'{self.allowed}; "{text[:_SHOWN]}" {error}') from None
+
+    def _check_text(self, value: str) -> None:
+        assert self.text is not None
+        try:
+            self.text(value)
+        except ValueError as error:
+            raise ValueError(f"{self.allowed}; {error}") from None
 
     def _check_entries(self, entries: Sequence[Mapping[str, Any]]) -> None:
         assert self.entry is not None
@@ -181,6 +194,21 @@ def is_address(text: str) -> bool:
         and bool(parts.hostname)
         and port != 0
     )
+
+
+def check_database_address(text: str) -> None:
+    """Raise ValueError with the reason where `text` is no address of PostgreSQL, or has a password in it."""
+    parts = urlsplit(text)
+    if parts.scheme not in {"postgresql", "postgres"}:
+        raise ValueError("it begins with postgresql://")
+    if parts.password is not None or any(name == "password" for name, _ in parse_qsl(parts.query)):
+        raise ValueError("its password belongs in PGPASSWORD, a passfile or a service, and in no setting")
+
+
+def without_password(text: str) -> str:
+    """Return a text with stars for the password of an address in it."""
+    text = re.sub(r"(?<=//)([^/@\s:]*):[^/@\s]*@", r"\1:***@", text)
+    return re.sub(r"([?&]password=)[^&\s\"]*", r"\1***", text)
 
 
 def _plain(text: str) -> bool:

@@ -20,6 +20,7 @@ from rolling_chat.settings.catalog import ModelCatalog, load_catalog
 from rolling_chat.settings.mcp_servers import McpServerConfigs, read_mcp_servers
 from rolling_chat.settings.paths import Paths
 from rolling_chat.settings.schema import Settings
+from rolling_chat.settings.store_place import store_place
 from rolling_chat.settings.trust import FolderTrust
 from rolling_chat.tools.mcp.logins import McpLogins
 from rolling_chat.tools.mcp.peer import Surroundings
@@ -113,7 +114,7 @@ class Runtime:
             settings=settings,
             paths=paths,
             catalog=catalog,
-            store=open_store(paths.database if save else None),
+            store=open_store(store_place(settings, paths) if save else None),
             provider=ModelProvider(
                 environ=environ,
                 catalog=catalog,

@@ -28,6 +28,7 @@ from rolling_chat.settings.load import Faults
 from rolling_chat.settings.mcp_servers import read_mcp_servers
 from rolling_chat.settings.paths import Paths
 from rolling_chat.settings.schema import Settings
+from rolling_chat.settings.store_place import is_begun, store_place
 from rolling_chat.settings.themes import find_theme, load_themes
 from rolling_chat.settings.trust import FolderTrust
 from rolling_chat.text import one_line
@@ -66,7 +67,7 @@ def _facts(options: Options, paths: Paths) -> Iterator[Fact]:
         ("settings", lambda: _settings(settings, faults, paths)),
         ("trust", lambda: _trust(trust)),
         ("theme", lambda: _themes(settings, paths)),
-        ("sessions", lambda: _sessions(paths)),
+        ("sessions", lambda: _sessions(settings, paths)),
         ("log", lambda: [("log", str(paths.log_file), True)]),
         ("model", lambda: _model(options, settings, paths)),
         ("counting", lambda: _counting(settings)),
@@ -195,10 +196,11 @@ def _address_of(model: str, settings: Settings) -> str:
 
 
 def _learned(model: str, settings: Settings, paths: Paths) -> Knowledge:
-    if not paths.database.exists():
+    place = store_place(settings, paths)
+    if not is_begun(place):
         return Knowledge()
     try:
-        store = open_store(paths.database)
+        store = open_store(place)
         known = knowledge_of(model, without_credentials(_address_of(model, settings)), store)
         store.close()
     except StoreError:
@@ -206,12 +208,13 @@ def _learned(model: str, settings: Settings, paths: Paths) -> Knowledge:
     return known
 
 
-def _sessions(paths: Paths) -> Iterator[Fact]:
-    if not paths.database.exists():
-        yield "sessions", f"{paths.database} (none yet)", True
+def _sessions(settings: Settings, paths: Paths) -> Iterator[Fact]:
+    place = store_place(settings, paths)
+    if not is_begun(place):
+        yield "sessions", f"{place} (none yet)", True
         return
     try:
-        store = open_store(paths.database)
+        store = open_store(place)
         try:
             count = len(store.sessions())
         finally:
@@ -219,7 +222,7 @@ def _sessions(paths: Paths) -> Iterator[Fact]:
     except StoreError as error:
         yield "sessions", str(error), False
         return
-    yield "sessions", f"{paths.database} ({count} saved)", True
+    yield "sessions", f"{place} ({count} saved)", True
 
 
 def _version(package: str) -> str:

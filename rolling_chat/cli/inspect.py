@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from rolling_chat.agent.request.rebuild import RebuiltRequest, rebuild_request
 from rolling_chat.cli.exits import Exit, Failure
 from rolling_chat.cli.options import Options
-from rolling_chat.cli.stored import open_saved
+from rolling_chat.cli.stored import has_saved, open_saved
 from rolling_chat.context.report import PromptReport, Row
 from rolling_chat.figures import plural
 from rolling_chat.messages import Json
@@ -47,9 +47,9 @@ def run_inspect(options: Options, paths: Paths) -> int:
     With `--verify` every request named is compared with what was sent. Raises Failure for what cannot be
     found or built again, and for a difference.
     """
-    if not paths.database.exists():
+    if not has_saved(options, paths):
         raise Failure("no request was sent yet: start with rolling-chat", Exit.USAGE)
-    store = open_saved(paths)
+    store = open_saved(options, paths)
     try:
         found = _find(store, options.request)
         if isinstance(found, RequestRecord):

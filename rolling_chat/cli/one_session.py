@@ -21,7 +21,7 @@ from rolling_chat.text import one_line
 
 def show_session(options: Options, paths: Paths) -> int:
     """Print the facts of one saved session: title, folder, model, dates, usage."""
-    store = open_saved(paths)
+    store = open_saved(options, paths)
     info = _find(store, options.session)
     tasks, used = store.tasks(info.id), store.usage(info.id)
     requests = sum(len(store.requests(one.id)) for one in (info, *tasks))
@@ -51,7 +51,7 @@ def show_session(options: Options, paths: Paths) -> int:
 
 def export_session(options: Options, paths: Paths) -> int:
     """Write one session's whole branch to stdout."""
-    store = open_saved(paths)
+    store = open_saved(options, paths)
     info = _find(store, options.session)
     try:
         branch, summary = store.branch(info.id), store.summary(info.id)
@@ -64,7 +64,7 @@ def export_session(options: Options, paths: Paths) -> int:
 
 def delete_session(options: Options, paths: Paths) -> int:
     """Delete one session for good, after the user has confirmed it."""
-    store = open_saved(paths)
+    store = open_saved(options, paths)
     info = _find(store, options.session)
     if not options.yes and not _confirmed(info):
         return Exit.FAILED

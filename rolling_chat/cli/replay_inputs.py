@@ -16,7 +16,7 @@ from rolling_chat.agent.request.model_limits import knowledge_of
 from rolling_chat.agent.request.rebuild import newest_inputs
 from rolling_chat.cli.exits import Exit, Failure
 from rolling_chat.cli.options import Options
-from rolling_chat.cli.stored import open_saved
+from rolling_chat.cli.stored import has_saved, open_saved
 from rolling_chat.context import ContextPlan
 from rolling_chat.messages import Message
 from rolling_chat.replay import (
@@ -66,7 +66,7 @@ def open_inputs(options: Options, paths: Paths, settings: Settings) -> Opened:
     model = options.model or settings.model
     name = options.files[0]
     is_session = len(options.files) == 1 and _SESSION_ID.fullmatch(name) and name != "-"
-    if is_session and not os.path.lexists(name) and paths.database.exists():
+    if is_session and not os.path.lexists(name) and has_saved(options, paths):
         return _open_session(name, options, paths, settings)
     without = files_of(Path(options.output)) if options.output is not None else frozenset()
     replayer = Replayer(model, _as_asked(settings, model, options))
@@ -75,7 +75,7 @@ def open_inputs(options: Options, paths: Paths, settings: Settings) -> Opened:
 
 def _open_session(name: str, options: Options, paths: Paths, settings: Settings) -> Opened:
     """Open a saved session, with what the model has revealed and the counts that are stored of it."""
-    store = open_saved(paths)
+    store = open_saved(options, paths)
     try:
         info = store.session(name)
         model = options.model or settings.model or info.model

@@ -21,7 +21,7 @@ from rolling_chat.text import one_line
 
 def list_sessions(options: Options, paths: Paths) -> int:
     """Print a list of the saved sessions, newest first."""
-    store = open_saved(paths)
+    store = open_saved(options, paths)
     sessions = store.sessions()
     if options.json:
         print(json.dumps([_as_json(info) for info in sessions], indent=2))
@@ -45,7 +45,7 @@ def search_sessions(options: Options, paths: Paths) -> int:
     """Print the messages of all sessions that contain the words, best first."""
     words = " ".join(options.words)
     try:
-        hits = open_saved(paths).search(words, limit=options.limit)
+        hits = open_saved(options, paths).search(words, limit=options.limit)
     except StoreError as error:
         raise Failure(str(error)) from error
     if options.json:

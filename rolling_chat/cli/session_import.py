@@ -19,7 +19,7 @@ def import_sessions(options: Options, paths: Paths) -> int:
     """Import each conversation of a file as a session; keep those before a broken line."""
     file, folder = Path(options.file), str(here())
     rolling = settings_of(options, paths).context.enabled
-    store = open_saved(paths)
+    store = open_saved(options, paths)
     done: list[Imported] = []
     try:
         for transcript in read_transcripts(file):

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+from rolling_chat.cli.configured import settings_of
 from rolling_chat.cli.exits import Failure
+from rolling_chat.cli.options import Options
 from rolling_chat.sessions.opening import open_store
 from rolling_chat.sessions.records import StoreError
 from rolling_chat.sessions.store import SessionStore
 from rolling_chat.settings.paths import Paths
+from rolling_chat.settings.store_place import is_begun, store_place
 
 
-def open_saved(paths: Paths) -> SessionStore:
-    """Open the store of saved sessions. Raises Failure with the store's own line."""
+def open_saved(options: Options, paths: Paths) -> SessionStore:
+    """Open the store of saved sessions. Raises Failure with the store's own line, and SettingsError."""
     try:
-        return open_store(paths.database)
+        return open_store(store_place(settings_of(options, paths), paths))
     except StoreError as error:
         raise Failure(str(error)) from error
+
+
+def has_saved(options: Options, paths: Paths) -> bool:
+    """Return whether there may be saved sessions. Raises SettingsError."""
+    return is_begun(store_place(settings_of(options, paths), paths))

@@ -11,7 +11,7 @@ from rolling_chat.agent.token_log import Accuracy, Counted, TokenLog, by_content
 from rolling_chat.cli.exits import Exit, Failure
 from rolling_chat.cli.options import Options
 from rolling_chat.cli.picture_file import picture_file, write_picture
-from rolling_chat.cli.stored import open_saved
+from rolling_chat.cli.stored import has_saved, open_saved
 from rolling_chat.cli.token_log_picture import draw_token_log, share
 from rolling_chat.figures import plural
 from rolling_chat.messages import Json
@@ -31,7 +31,7 @@ _NOTHING = "No request with a token count is stored yet. Send a message to a mod
 def run_token_log(options: Options, paths: Paths) -> int:
     """Print the token log of all saved sessions. Raises Failure."""
     picture = picture_file(options)
-    log = _read(paths)
+    log = _read(options, paths)
     if picture is not None and log.requests:
         write_picture(picture, draw_token_log(log))
     elif picture is not None:
@@ -46,10 +46,10 @@ def run_token_log(options: Options, paths: Paths) -> int:
     return Exit.DONE
 
 
-def _read(paths: Paths) -> TokenLog:
-    if not paths.database.exists():
+def _read(options: Options, paths: Paths) -> TokenLog:
+    if not has_saved(options, paths):
         return TokenLog()
-    store = open_saved(paths)
+    store = open_saved(options, paths)
     try:
         return read_token_log(store)
     except StoreError as error:

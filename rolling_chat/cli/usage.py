@@ -19,7 +19,7 @@ _HEAD = ("", "requests", "input", "from cache", "into cache", "output", "summari
 
 def run_usage(options: Options, paths: Paths) -> int:
     """Print a table, or JSON, with a row for each day, model or folder. Raises Failure."""
-    store = open_saved(paths)
+    store = open_saved(options, paths)
     try:
         rows = store.usage_rows(options.by)
     except StoreError as error:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rolling_chat.setting_rules import Rule
+from rolling_chat.setting_rules import Rule, without_password
 from rolling_chat.settings.errors import SettingsError
 from rolling_chat.settings.paths import HOME_VARIABLE, Paths
 from rolling_chat.settings.schema import ANY, RULES, KeyPath, Settings, build
@@ -159,7 +159,7 @@ def shown(value: object) -> str:
         case bool():
             return "true" if value else "false"
         case str():
-            return f'"{printable(value)}"'
+            return f'"{printable(without_password(value))}"'
         case dict():
             return "a table"
         case list() | tuple():

@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeAlias, get_args
 
 from rolling_chat.context_keys import TRUNCATIONS, CacheTtl, ContextKeys, Direct
 from rolling_chat.permissions.rules import parse_rule
-from rolling_chat.setting_rules import Rule, key, size
+from rolling_chat.setting_rules import Rule, check_database_address, key, size
 from rolling_chat.settings.hook_settings import HookSettings
 
 KeyPath: TypeAlias = tuple[str, ...]
@@ -258,8 +258,17 @@ class TelemetrySettings:
 
 @dataclass(frozen=True, slots=True)
 class SessionsSettings:
-    """The settings of `[sessions]`: how long saved sessions are kept; 0 days: forever."""
+    """The settings of `[sessions]`: where sessions are saved, and how long; 0 days: forever."""
 
+    # it sends the conversation elsewhere: not for a project to choose
+    store: str = key(
+        "",
+        str,
+        text=check_database_address,
+        example="postgresql://ada@db.example.org/sessions?sslmode=verify-full",
+        never_project=True,
+        help="A PostgreSQL database for the sessions of several machines or a team. Empty: a file here.",
+    )
     # what deletes is not for a project to choose
     keep_days: int = size(
         0,

@@ -15,6 +15,7 @@ import stat
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -45,15 +46,20 @@ _SETTINGS = {
     "log_min_messages": "warning",
 }
 
-# ends the server, and deletes all of it, once nobody holds the pipe open any more
+# Runs the server, and deletes all of it once nobody holds the pipe open any more. It is the server's parent:
+# one that `pg_ctl` starts is a process left behind, and `no_orphans` would end it.
 _KEEPER = """
 import json, shutil, signal, subprocess, sys
 folder, place, *command = sys.argv[1:]
 for number in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM):
     signal.signal(number, signal.SIG_IGN)
+with open(f"{folder}/log", "ab") as log:
+    user = json.load(sys.stdin)
+    server = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True, **user)
 with open(f"{folder}/alive") as pipe:
     pipe.read()
-subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, **json.load(sys.stdin))
+server.send_signal(signal.SIGQUIT)
+server.wait()
 for each in (folder, place):
     shutil.rmtree(each, ignore_errors=True)
 """
@@ -75,11 +81,15 @@ class Server:
         """The Unix socket, for a proxy in between."""
         return self.folder / ".s.PGSQL.5432"
 
+    @property
+    def options(self) -> list[str]:
+        """What the server is started with."""
+        return ["-k", str(self.folder), *(f"-c{name}={value}" for name, value in _SETTINGS.items())]
+
     def start(self) -> None:
         """Start the server and wait until it takes connections."""
-        settings = [f"-c{name}={value}" for name, value in _SETTINGS.items()]
-        options = " ".join([f"-k {self.folder}", *settings])
-        self._control("start", "-w", "-t", str(int(PATIENCE_SECONDS)), "-l", self._log, "-o", options)
+        options = ["-w", "-t", str(int(PATIENCE_SECONDS)), "-l", self._log, "-o", " ".join(self.options)]
+        self._control("start", *options)
 
     def crash(self) -> None:
         """End the server at once, as a crash does: the next start recovers what was committed."""
@@ -133,8 +143,7 @@ def shared_server() -> Server:
         server = Server(Path(note.read_text()), binaries) if note.exists() else None
         if server is None or not _hold(server):
             server = _initialized(binaries)
-            server.start()
-            _keep(server, place)
+            _run_kept(server, place)
             _add_template(server)
             note.write_text(str(server.folder))
         return server
@@ -198,10 +207,10 @@ def _reachable(binaries: Path, folder: Path) -> Path:
     return folder / "install" / "bin"
 
 
-def _keep(server: Server, place: Path) -> None:
-    """Start the process that ends the server when the last worker of the run has ended."""
+def _run_kept(server: Server, place: Path) -> None:
+    """Run the server until the last worker of the run has ended."""
     os.mkfifo(server.folder / "alive", 0o600)
-    command = [server.binaries / "pg_ctl", "stop", "-m", "immediate", "-D", server.folder / "data"]
+    command = [server.binaries / "postgres", "-D", server.folder / "data", *server.options]
     keeper = subprocess.Popen(
         [sys.executable, "-c", _KEEPER, str(server.folder), str(place), *map(str, command)],
         stdin=subprocess.PIPE,
@@ -214,6 +223,18 @@ def _keep(server: Server, place: Path) -> None:
     json.dump(_as_user(), keeper.stdin)
     keeper.stdin.close()
     os.open(server.folder / "alive", os.O_WRONLY)  # waits for the keeper, and is left open
+    until = time.monotonic() + PATIENCE_SECONDS
+    while not _is_ready(server):
+        assert time.monotonic() < until, (server.folder / "log").read_text()
+        time.sleep(0.01)  # as pg_ctl does: the server tells nobody
+
+
+def _is_ready(server: Server) -> bool:
+    try:
+        lines = (server.folder / "data" / "postmaster.pid").read_text().splitlines()
+    except FileNotFoundError:
+        return False
+    return len(lines) > 7 and lines[7].strip() == "ready"
 
 
 def _hold(server: Server) -> bool:

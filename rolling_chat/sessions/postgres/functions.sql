@@ -386,6 +386,10 @@ DECLARE place session := seen(p_session); head_now bigint := place.head; new_num
 BEGIN
     PERFORM FROM session WHERE id = p_id;
     IF FOUND THEN RETURN; END IF;
+    IF place.owner <> session_user THEN
+        -- it would stand on messages that its owner may delete, or share no longer
+        RAISE EXCEPTION USING ERRCODE = 'RC007', MESSAGE = 'not the owner', DETAIL = p_session;
+    END IF;
     WHILE EXISTS (SELECT FROM growing WHERE message = head_now) LOOP
         SELECT parent INTO head_now FROM message WHERE number = head_now;
     END LOOP;
@@ -447,6 +451,9 @@ END $$;
 CREATE OR REPLACE FUNCTION delete_session(p_session text, p_store text) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE place session := opened(p_session, p_store); task bigint; bases text[]; contents text[]; pictures text[];
 BEGIN
+    IF place.owner <> session_user THEN
+        RAISE EXCEPTION USING ERRCODE = 'RC008', MESSAGE = 'not the owner', DETAIL = p_session;
+    END IF;
     FOR task IN SELECT * FROM tasks_of(place.number) LOOP
         PERFORM opened(id, p_store) FROM session WHERE number = task;
     END LOOP;

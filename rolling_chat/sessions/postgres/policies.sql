@@ -34,6 +34,15 @@ BEGIN
             OR session IN (SELECT share.session FROM share WHERE share.member = session_user AND may_write))',
             the_table);
     END LOOP;
+    -- whom a session is shared with adds to it, and changes nothing that was said
+    DROP POLICY changing ON rolling_chat.message;
+    DROP POLICY deleting ON rolling_chat.message;
+    FOREACH the_table IN ARRAY ARRAY['UPDATE', 'DELETE'] LOOP
+        EXECUTE format('CREATE POLICY %I ON rolling_chat.message FOR %s USING (owner = session_user
+            OR (EXISTS (SELECT FROM growing WHERE growing.message = message.number)
+                AND session IN (SELECT share.session FROM share
+                    WHERE share.member = session_user AND may_write)))', lower(the_table), the_table);
+    END LOOP;
     -- kept once for each owner, by what it holds
     FOREACH the_table IN ARRAY ARRAY['basis', 'file_content', 'picture'] LOOP
         EXECUTE format('CREATE POLICY adding ON rolling_chat.%I FOR INSERT WITH CHECK (owner = session_user

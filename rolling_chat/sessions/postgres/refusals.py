@@ -69,4 +69,6 @@ def refusal(error: psycopg.Error) -> StoreError | None:
             return StoreError(
                 f"session {shown} belongs to somebody else; export and import it for a copy of your own"
             )
+        case "RC008":
+            return StoreError(f"session {shown} belongs to somebody else, who alone may delete it")
     return None
