@@ -60,12 +60,12 @@ _SOMETIMES = {
     "sqlite3",
     "tiktoken",
 }
-_STORE = {"logging", "rolling_chat.settings", "sqlite3"}
+# the settings say where the store is
+_STORE = {"logging", "rolling_chat.settings", "rolling_chat.settings.schema", "sqlite3"}
 _MODELS = _STORE | {
     "rolling_chat.agent",
     "rolling_chat.context.tokens",
     "rolling_chat.providers",
-    "rolling_chat.settings.schema",
 }
 _PIPELINE = _MODELS | {"rolling_chat.context.prompt"}
 _SCRIPT = """
