@@ -24,7 +24,6 @@ from rolling_chat.replay import (
     START,
     AnyUnit,
     Chunk,
-    Interrupts,
     OutputError,
     Recording,
     Sample,
@@ -37,6 +36,7 @@ from rolling_chat.replay import (
     check_name,
     draw_picture,
     draw_table,
+    held_back,
     refusals_line,
     repairs_line,
     run_units,
@@ -187,12 +187,11 @@ def _record(run: _Run, path: Path) -> int:
 def _fill(recording: Recording, run: _Run) -> None:
     """Write what is left to do; Ctrl+C comes when all that was taken in is written."""
     with (
-        Interrupts() as interrupts,
         _progress(run.opened.size, is_hidden=False) as share,
         closing(run.results(recording)) as results,
     ):
         for unit, chunk in results:
-            with interrupts.held_back():
+            with held_back():
                 run.take_in(chunk)
                 recording.add(unit, chunk)
             share(unit, chunk)

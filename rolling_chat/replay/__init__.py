@@ -1,7 +1,7 @@
 """Transcripts through the pipeline: rows, tables, a picture; by many processes, into files."""
 
 from rolling_chat.replay.inputs import AnyUnit, Fingerprint, GivenUnit, Inputs
-from rolling_chat.replay.interrupts import Interrupts
+from rolling_chat.replay.interrupts import held_back
 from rolling_chat.replay.outputs import OutputError, row_schema
 from rolling_chat.replay.parquet_input import row_value
 from rolling_chat.replay.picture import Sample, draw_picture
@@ -25,7 +25,6 @@ __all__ = [
     "Fingerprint",
     "GivenUnit",
     "Inputs",
-    "Interrupts",
     "OutputError",
     "Problem",
     "Recording",
@@ -43,6 +42,7 @@ __all__ = [
     "draw_picture",
     "draw_table",
     "files_of",
+    "held_back",
     "make_transcript",
     "read_transcripts",
     "refusals_line",

@@ -21,6 +21,7 @@ from typing import Any, Self
 
 from rolling_chat.gc_tuning import look_seldom
 from rolling_chat.replay.inputs import AnyUnit
+from rolling_chat.replay.interrupts import held_back
 from rolling_chat.replay.work import START, Chunk, Problem, Progress, Work
 
 # Results that wait for those of an earlier unit are in memory.
@@ -236,11 +237,13 @@ def _interrupts_held_back() -> Iterator[None]:
     if sys.platform == "win32":
         yield
         return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    # another thread may take the signal for this one, and what is half started would stay
+    with held_back():
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            yield
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _serve(connection: Connection[Any, Any], work: bytes) -> None:

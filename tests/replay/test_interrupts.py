@@ -1,0 +1,29 @@
+"""Ctrl+C in the middle of what must not be cut in two."""
+
+from __future__ import annotations
+
+import signal
+
+import pytest
+
+from rolling_chat.replay import held_back
+
+
+def test_an_interrupt_waits_for_the_end_of_the_block() -> None:
+    done = []
+
+    def work() -> None:
+        with held_back():
+            signal.raise_signal(signal.SIGINT)
+            done.append("all of it")
+
+    with pytest.raises(KeyboardInterrupt):
+        work()
+    assert done
+
+
+def test_after_the_block_it_comes_at_once() -> None:
+    with held_back():
+        pass
+    with pytest.raises(KeyboardInterrupt):
+        signal.raise_signal(signal.SIGINT)
