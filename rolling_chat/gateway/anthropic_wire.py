@@ -15,16 +15,17 @@ from rolling_chat.context.turns import SAME_TURN, TURN
 from rolling_chat.context_keys import CacheTtl
 from rolling_chat.gateway.transcripts import (
     PROTECTED,
-    Kept,
     Said,
     Transcript,
     cut_content,
+    marked_fields,
+    messages_of,
     plain_content,
     texts_of,
-    with_notice,
 )
 from rolling_chat.messages import JsonObject, Message
-from rolling_chat.providers.cache_marks import mark_messages, mark_tools
+from rolling_chat.providers.cache_marks import mark_tools
+from rolling_chat.recognition.kept_messages import Kept, with_notice
 
 
 class AnthropicWire:
@@ -32,9 +33,7 @@ class AnthropicWire:
 
     def read(self, data: Mapping[str, Any]) -> Transcript:
         """Read the conversation, the system text first."""
-        messages = data["messages"]
-        if not isinstance(messages, list) or not all(isinstance(message, Mapping) for message in messages):
-            raise ValueError("messages is no list of objects")
+        messages = messages_of(data)
         said: list[Said] = []
         if data.get("system"):
             texts = texts_of(data["system"])
@@ -70,15 +69,7 @@ class AnthropicWire:
         self, data: Mapping[str, Any], changed: Mapping[str, Any], *, previous: int, ttl: CacheTtl
     ) -> dict[str, Any]:
         """Return the fields with marks; what was added to the system text comes after its mark."""
-        given: list[Any] = data["messages"]
-        messages: list[Any] = changed.get("messages", given)
-        wire = [dict(message) for message in messages]
-        last = next((at for at, message in enumerate(messages) if message is given[previous]), None)
-        mark_messages(wire, stable_system_chars=0, previous=last if previous >= 0 else None, ttl=ttl)
-        marked: dict[str, Any] = {**changed, "messages": wire}
-        tools = data.get("tools")
-        if isinstance(tools, list) and tools:
-            marked["tools"] = mark_tools(tools, ttl)
+        marked = marked_fields(data, changed, previous=previous, ttl=ttl)
         own, whole = data.get("system"), changed.get("system", data.get("system"))
         if own:
             blocks = [{"type": "text", "text": own}] if isinstance(own, str) else own

@@ -9,16 +9,16 @@ from rolling_chat.context_keys import CacheTtl
 from rolling_chat.gateway.transcripts import (
     CACHE_MARK,
     PROTECTED,
-    Kept,
     Said,
     Transcript,
     cut_content,
+    marked_fields,
+    messages_of,
     plain_content,
     texts_of,
-    with_notice,
 )
 from rolling_chat.messages import JsonObject, Message
-from rolling_chat.providers.cache_marks import mark_messages, mark_tools
+from rolling_chat.recognition.kept_messages import Kept, with_notice
 
 _SYSTEM = frozenset({"system", "developer"})
 _ROLES = _SYSTEM | {"user", "assistant", "tool"}
@@ -31,9 +31,7 @@ class ChatWire:
 
     def read(self, data: Mapping[str, Any]) -> Transcript:
         """Read the conversation; a later system message stays where it is."""
-        messages = data["messages"]
-        if not isinstance(messages, list) or not all(isinstance(message, Mapping) for message in messages):
-            raise ValueError("messages is no list of objects")
+        messages = messages_of(data)
         said = tuple(Said(_copy(message, index), index) for index, message in enumerate(messages))
         pinned = (index for index, message in enumerate(messages) if index and message.get("role") in _SYSTEM)
         return Transcript(said, frozenset(pinned), all(map(_is_readable, messages)))
@@ -63,16 +61,10 @@ class ChatWire:
         self, data: Mapping[str, Any], changed: Mapping[str, Any], *, previous: int, ttl: CacheTtl
     ) -> dict[str, Any]:
         """Return messages and tools with marks; what was added to the system text comes after its mark."""
-        given: list[Any] = data["messages"]
-        messages: list[Any] = changed.get("messages", given)
-        wire = [dict(message) for message in messages]
-        last = next((at for at, message in enumerate(messages) if message is given[previous]), None)
-        system = given[0].get("content") if given[0].get("role") in _SYSTEM else ""
+        first = data["messages"][0]
+        system = first.get("content") if first.get("role") in _SYSTEM else ""
         stable = len(system) if isinstance(system, str) else 0
-        mark_messages(wire, stable_system_chars=stable, previous=last if previous >= 0 else None, ttl=ttl)
-        tools = data.get("tools")
-        marked = {"tools": mark_tools(tools, ttl)} if isinstance(tools, list) and tools else {}
-        return {**changed, "messages": wire, **marked}
+        return marked_fields(data, changed, previous=previous, ttl=ttl, stable_system=stable)
 
 
 def _copy(message: Mapping[str, Any], index: int) -> JsonObject:

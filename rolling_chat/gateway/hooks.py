@@ -17,7 +17,6 @@ from rolling_chat.context import ContextOverflowError, ContextPlan, CountMemo, P
 from rolling_chat.gateway.anthropic_wire import AnthropicWire
 from rolling_chat.gateway.chat_wire import ChatWire
 from rolling_chat.gateway.counters import Counters
-from rolling_chat.gateway.fingerprints import Recognizer, seed_of
 from rolling_chat.gateway.model_facts import ModelDirectory, ModelFacts
 from rolling_chat.gateway.plan_store import PlanStore, Shared
 from rolling_chat.gateway.planning import ChatRequest, ModelKnowledge, PlannedChat, plan_chat
@@ -25,6 +24,7 @@ from rolling_chat.gateway.refusals import lesson_of, overflow_in, proxy_error, r
 from rolling_chat.gateway.settings import NAME, GatewaySettings, read_settings
 from rolling_chat.gateway.transcripts import Wire
 from rolling_chat.gateway.usage import counted_prompt
+from rolling_chat.recognition.fingerprints import Recognizer, seed_of
 
 LOG = logging.getLogger("rolling_chat.gateway")
 
@@ -109,7 +109,7 @@ class RollingWindow(CustomLogger):
             return None
         model = f"{data.get('model')}|{facts.name}"
         seed = seed_of(str(getattr(key, "token", None) or ""), model, str(settings.config))
-        branch = self._recognizer.branch(transcript, seed)
+        branch = self._recognizer.branch((said.message for said in transcript.said), seed)
         shared = _shared(cache)
         found = await self._store.find(branch, model, shared)
         known = ModelKnowledge.from_json(found.model)
@@ -126,9 +126,9 @@ class RollingWindow(CustomLogger):
             self._most.get(branch.prefixes[-1], 0),
         )
         if sum(len(message.text) for message in branch.messages[found.length :]) > _LARGE:
-            planned = await asyncio.to_thread(plan_chat, request, self._memo)
+            planned = await asyncio.to_thread(_plan, request, self._memo)
         else:
-            planned = plan_chat(request, self._memo)
+            planned = _plan(request, self._memo)
         prefix = branch.prefixes[-1]
         await self._store.keep(prefix, planned.plan, shared, after=branch.prefixes[found.length])
         teaches = not any(data.get(name) for name in _OWN_ANSWERS)
@@ -230,6 +230,19 @@ class RollingWindow(CustomLogger):
         """Say in the response's headers what was done with the request."""
         entry = self._open.get(str(data.get("litellm_call_id")))
         return dict(entry.headers) if entry is not None and entry.headers else None
+
+
+def _plan(request: ChatRequest, memo: CountMemo) -> PlannedChat:
+    """Plan a request; a plan so far that makes no sense, whoever wrote it, is none."""
+    try:
+        return plan_chat(request, memo)
+    except ContextOverflowError:
+        raise
+    except Exception:
+        if request.plan is None:
+            raise
+        LOG.warning("A stored plan makes no sense: its conversation is planned anew.", exc_info=True)
+        return plan_chat(replace(request, plan=None, planned=0), memo)
 
 
 def _is_fallback(kwargs: Mapping[str, Any], entry: _Open) -> bool:

@@ -6,21 +6,22 @@ prefix that is known. Nothing that was said is stored: a plan holds indexes, siz
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
-from collections import OrderedDict
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 from rolling_chat.context import ContextPlan
-from rolling_chat.gateway.fingerprints import Branch, size_of
 from rolling_chat.messages import Json
+from rolling_chat.recognition.fingerprints import Branch
+from rolling_chat.recognition.plan_memory import PlanMemory
 
 LOG = logging.getLogger("rolling_chat.gateway")
 
 _PREFIX = "rolling_chat:"
-_MAX_PLANS = 10_000
 _NEAR, _MOST = 8, 256  # how many prefixes are asked for at first, and then at most
 _DAY = 86_400  # seconds
 
@@ -46,23 +47,28 @@ class Found(NamedTuple):
 
 
 class PlanStore:
-    """Keep plans and what models taught.
+    """Keep plans and what models taught: here, and in what the workers share.
 
-    At most 10,000 plans are in memory. What makes the next plan of a conversation fast holds its messages:
-    that is kept for the newest ones, up to `warm` characters.
+    A request waits `patience` seconds for that at most. After a fault it is left alone for `rest` seconds.
     """
 
-    def __init__(self, *, plans: int = _MAX_PLANS, warm: int = 64_000_000, ttl: int = _DAY) -> None:
-        self._most, self._most_warm, self._ttl = plans, warm, ttl
-        self._plans: OrderedDict[str, ContextPlan] = OrderedDict()
-        self._warm: OrderedDict[str, int] = OrderedDict()
-        self._warmth = 0
+    def __init__(
+        self,
+        memory: PlanMemory | None = None,
+        *,
+        patience: float = 1.0,
+        rest: float = 5.0,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._plans = memory or PlanMemory()
+        self._patience, self._rest, self._clock = patience, rest, clock
+        self._rests_until = clock()
         self._models: dict[str, Mapping[str, Json]] = {}
 
     async def find(self, branch: Branch, model: str, shared: Shared | None) -> Found:
         """Return the plan of the longest prefix that is known here or to the others."""
         ends = branch.ends()
-        own = next((end for end in ends if branch.prefixes[end] in self._plans), 0)
+        own = self._plans.longest(branch, ends)
         longer = [end for end in ends if end > own]
         if shared is not None and longer:
             for part in (longer[:_NEAR], longer[_NEAR:_MOST]):
@@ -75,9 +81,7 @@ class PlanStore:
 
     async def keep(self, prefix: str, plan: ContextPlan, shared: Shared | None, *, after: str = "") -> None:
         """Keep the plan of a request, which goes on with that of the prefix `after`."""
-        self._put(prefix, replace(plan, sent=None))
-        if after != prefix:
-            self._cool(after)
+        self._plans.put(prefix, plan, after=after)
         await self._share(f"{_PREFIX}plan:{prefix}", plan.to_json(), shared)
 
     async def keep_model(self, model: str, known: Mapping[str, Json], shared: Shared | None) -> None:
@@ -89,35 +93,12 @@ class PlanStore:
         """Return what is known of a model here."""
         return self._models.get(model, {})
 
-    def _put(self, prefix: str, plan: ContextPlan) -> None:
-        self._cool(prefix)
-        self._plans[prefix] = plan
-        self._plans.move_to_end(prefix)
-        if plan.index is not None:
-            self._warm[prefix] = sum(size_of(item.message) for item in plan.index.items)
-            self._warmth += self._warm[prefix]
-        while len(self._plans) > self._most:
-            oldest = next(iter(self._plans))
-            self._cool(oldest)
-            del self._plans[oldest]
-        while self._warmth > self._most_warm:
-            self._cool(next(iter(self._warm)))
-
-    def _cool(self, prefix: str) -> None:
-        """Let the messages of a conversation go; its decisions stay."""
-        warmth = self._warm.pop(prefix, None)
-        if warmth is not None:
-            self._warmth -= warmth
-            self._plans[prefix] = replace(self._plans[prefix], index=None)
-
     async def _ask(self, branch: Branch, ends: Sequence[int], model: str, shared: Shared) -> int:
         """Fetch the plan of the first of `ends` that others know, and return its length; 0 for none."""
         keys = {end: f"{_PREFIX}plan:{branch.prefixes[end]}" for end in ends}
         model_key = f"{_PREFIX}model:{model}"
-        try:
-            values = await shared.async_batch_get_cache([model_key, *keys.values()])
-        except Exception as error:  # whatever the proxy's Redis raises: it may be gone
-            LOG.warning("Plans of other workers cannot be read (%s): each worker plans by itself.", error)
+        values = await self._use(shared.async_batch_get_cache, [model_key, *keys.values()])
+        if not isinstance(values, Mapping):
             return 0
         known = _read(values.get(model_key))
         if isinstance(known, dict):
@@ -125,17 +106,24 @@ class PlanStore:
         for end, key in keys.items():
             plan = _plan_of(values.get(key))
             if plan is not None:
-                self._put(branch.prefixes[end], plan)
+                self._plans.put(branch.prefixes[end], plan)
                 return end
         return 0
 
     async def _share(self, key: str, value: Mapping[str, Json], shared: Shared | None) -> None:
-        if shared is None:
-            return
+        if shared is not None:
+            await self._use(partial(shared.async_set_cache, ttl=_DAY), key, json.dumps(value))
+
+    async def _use(self, call: Callable[..., Awaitable[Any]], *given: Any) -> Any:
+        """Return what a call of the shared store returns, None if it fails or hangs."""
+        if self._clock() < self._rests_until:
+            return None
         try:
-            await shared.async_set_cache(key, json.dumps(value), ttl=self._ttl)
+            return await asyncio.wait_for(call(*given), self._patience)
         except Exception as error:  # whatever the proxy's Redis raises: it may be gone
-            LOG.warning("Plans cannot be shared with other workers (%s).", error)
+            self._rests_until = self._clock() + self._rest
+            LOG.warning("Plans are not shared, each worker plans by itself: %r.", error)
+            return None
 
 
 def _read(value: Any) -> Any:
@@ -151,6 +139,9 @@ def _read(value: Any) -> Any:
 def _plan_of(value: Any) -> ContextPlan | None:
     """Read a plan; None for what is none, whoever wrote it."""
     try:
-        return ContextPlan.from_json(_read(value))
+        plan = ContextPlan.from_json(_read(value))
+        if plan is not None:
+            plan.to_json()  # what cannot be stored again is none either
+        return plan
     except (AttributeError, KeyError, TypeError, ValueError):
         return None

@@ -18,11 +18,12 @@ from rolling_chat.context import (
     build_final_prompt,
 )
 from rolling_chat.context.calibration import safety_margin
-from rolling_chat.gateway.fingerprints import Branch
 from rolling_chat.gateway.model_facts import ModelFacts
 from rolling_chat.gateway.settings import GatewaySettings
-from rolling_chat.gateway.transcripts import CACHE_MARK, Transcript, Wire, json_size, kept_messages
-from rolling_chat.messages import Json, JsonObject, Message
+from rolling_chat.gateway.transcripts import CACHE_MARK, Transcript, Wire, json_size
+from rolling_chat.messages import Json, JsonObject
+from rolling_chat.recognition.fingerprints import Branch
+from rolling_chat.recognition.kept_messages import kept_messages, notice_of
 
 _LEFT_OUT = (Fate.OMITTED, Fate.SUMMARIZED)
 _CUT = (Fate.MASKED, Fate.SHORTENED)
@@ -119,16 +120,8 @@ def _build(request: ChatRequest, config: ContextConfig, memo: CountMemo) -> Fina
 def _written(request: ChatRequest, final: FinalPrompt) -> dict[str, Any]:
     transcript, messages = request.transcript, request.branch.messages
     first = int(transcript.has_system)
-    kept = list(kept_messages(final.plan.sent, first, len(messages))) if final.plan.sent else []
-    notice = _notice(messages[0] if first else None, final.messages[0])
-    return request.wire.write(request.data, transcript, kept, notice)
-
-
-def _notice(given: Message | None, sent: Message) -> str:
-    """What the planner put behind the system text."""
-    if sent.role != "system" or sent is given:
-        return ""
-    return sent.text[len(given.text) if given else 0 :].strip("\n")
+    kept = list(kept_messages(final, first, len(messages)))
+    return request.wire.write(request.data, transcript, kept, notice_of(messages, final))
 
 
 def _config(request: ChatRequest) -> ContextConfig:

@@ -8,21 +8,21 @@ extras, so that they count and their message stays byte for byte.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from rolling_chat.context.plan import SentPrompt
-from rolling_chat.context.report import Fate
+from rolling_chat.context_keys import CacheTtl
 from rolling_chat.message_validation import normalize_role
 from rolling_chat.messages import Json, JsonObject, Message, is_picture
+from rolling_chat.providers.cache_marks import mark_messages, mark_tools
+from rolling_chat.recognition.kept_messages import Kept
 
 CACHE_MARK = "cache_control"
 # The planner changes nothing in a message with extras of this name.
 PROTECTED = "thinking_blocks"
 # A file in base64 counts for its pages, not for its letters: a page is some 2,000 tokens and 50 KB.
 _FILE_SHARE, _LONG_DATA = 24, 1_000
-_CHANGED = frozenset({Fate.SHORTENED, Fate.MASKED})
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,15 +56,6 @@ class Transcript:
         return bool(self.said) and normalize_role(self.said[0].message) == "system"
 
 
-@dataclass(frozen=True, slots=True)
-class Kept:
-    """A message of the planned prompt: the index in the transcript, -1 for one that bridges a gap."""
-
-    index: int
-    message: Message
-    is_changed: bool
-
-
 class Wire(Protocol):
     """A wire format that carries messages."""
 
@@ -79,30 +70,41 @@ class Wire(Protocol):
         ...
 
     def mark(
-        self, data: Mapping[str, Any], changed: Mapping[str, Any], *, previous: int, ttl: Any
+        self, data: Mapping[str, Any], changed: Mapping[str, Any], *, previous: int, ttl: CacheTtl
     ) -> dict[str, Any]:
         """Return the fields with marks for the prompt cache; `previous` is the client's message that was the
         last one of the request before, -1 for none."""
         ...
 
 
-def kept_messages(sent: SentPrompt, first: int, end: int) -> Iterator[Kept]:
-    """Yield what a prompt keeps of messages `first` to `end`, in order.
+def messages_of(data: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return the messages of a request. Raises ValueError for what are none."""
+    messages = data["messages"]
+    if not isinstance(messages, list) or not all(isinstance(message, Mapping) for message in messages):
+        raise ValueError("messages is no list of objects")
+    return messages
 
-    What the planner invented is needed only where it bridges a gap: elsewhere the client's own order stays.
+
+def marked_fields(
+    data: Mapping[str, Any],
+    changed: Mapping[str, Any],
+    *,
+    previous: int,
+    ttl: CacheTtl,
+    stable_system: int = 0,
+) -> dict[str, Any]:
+    """Return the changed fields with marks on messages and tools, as `Wire.mark` has them.
+
+    `stable_system` are the characters of the system message's text that are the client's own.
     """
-    before, bridges = first - 1, list[Kept]()
-    for item in sent.items:
-        if item.index < 0:
-            bridges.append(Kept(-1, item.message, is_changed=True))
-            continue
-        if item.index > before + 1:
-            yield from bridges
-        bridges = []
-        before = item.index
-        yield Kept(item.index, item.message, item.fate in _CHANGED)
-    if before + 1 < end:
-        yield from bridges
+    given: list[Any] = data["messages"]
+    messages: list[Any] = changed.get("messages", given)
+    wire = [dict(message) for message in messages]
+    last = next((at for at, message in enumerate(messages) if message is given[previous]), None)
+    mark_messages(wire, stable_system_chars=stable_system, previous=last if previous >= 0 else None, ttl=ttl)
+    tools = data.get("tools")
+    marked = {"tools": mark_tools(tools, ttl)} if isinstance(tools, list) and tools else {}
+    return {**changed, "messages": wire, **marked}
 
 
 def plain_content(content: Any) -> Any:
@@ -150,15 +152,6 @@ def texts_of(content: Any) -> str | None:
         return None
     texts = [part.get("text") if isinstance(part, Mapping) else None for part in content]
     return "\n\n".join(filter(None, texts)) if all(isinstance(text, str) for text in texts) else None
-
-
-def with_notice(content: Any, notice: str) -> Any:
-    """Return a system text with `notice` at its end, in the form that it has."""
-    if not notice:
-        return content
-    if isinstance(content, list | tuple):
-        return [*content, {"type": "text", "text": notice}]
-    return f"{content}\n\n{notice}" if content else notice
 
 
 def cut_content(message: Message, original: Any) -> Any:

@@ -11,6 +11,7 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 
 from rolling_chat.context import ContextConfig
 from rolling_chat.integrations.window import Planned, RollingWindow
+from rolling_chat.recognition.kept_messages import with_notice
 
 
 class RollingContextMiddleware(AgentMiddleware):
@@ -38,21 +39,24 @@ class RollingContextMiddleware(AgentMiddleware):
         return await handler(self._fitted(request))
 
     def _fitted(self, request: ModelRequest) -> ModelRequest:
-        system = [request.system_message] if request.system_message is not None else []
-        whole = [*system, *request.messages]
-        given = [convert_to_openai_messages(message) for message in whole]
+        told, messages = request.system_message, list(request.messages)
+        if told is None and messages and isinstance(messages[0], SystemMessage):
+            told, messages = messages[0], messages[1:]
+        given: Any = [convert_to_openai_messages(message) for message in messages]
+        system: Any = convert_to_openai_messages(told) if told is not None else {"content": None}
         tools = [convert_to_openai_tool(tool) for tool in request.tools]
-        planned = self.window.plan(given, tools, _thread(request))  # type: ignore[arg-type]
-        sent = [_as_message(one, whole) for one in planned]
-        if sent and isinstance(sent[0], SystemMessage):
-            return request.override(system_message=sent[0], messages=sent[1:])
-        return request.override(messages=sent)
+        fitted = self.window.fit(system["content"], given, tools)
+        if fitted.notice:
+            told = SystemMessage(with_notice(system["content"], fitted.notice))
+        return request.override(
+            system_message=told, messages=[_as_message(one, messages) for one in fitted.messages]
+        )
 
 
-def _as_message(planned: Planned, whole: list[Any]) -> AnyMessage:
+def _as_message(planned: Planned, given: list[Any]) -> AnyMessage:
     """Return a message as langchain has it; a changed one keeps all but its content and its calls."""
     if planned.is_same:
-        message: AnyMessage = whole[planned.index]
+        message: AnyMessage = given[planned.index]
         return message
     (made,) = convert_to_messages([dict(planned.message)])
     if planned.index < 0:
@@ -60,10 +64,4 @@ def _as_message(planned: Planned, whole: list[Any]) -> AnyMessage:
     changes = {"content": made.content}
     if getattr(made, "tool_calls", None):
         changes["tool_calls"] = made.tool_calls  # type: ignore[attr-defined]
-    return whole[planned.index].model_copy(update=changes)  # type: ignore[no-any-return]
-
-
-def _thread(request: ModelRequest) -> str:
-    """Return the id of the conversation, where langgraph knows one."""
-    config = getattr(request.runtime, "config", None) or {}
-    return str(config.get("configurable", {}).get("thread_id", ""))
+    return given[planned.index].model_copy(update=changes)  # type: ignore[no-any-return]

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import Any
 
-from agents import TResponseInputItem
 from agents.run_config import CallModelData, ModelInputData
 
 from rolling_chat.context import ContextConfig
-from rolling_chat.integrations.window import Planned, RollingWindow
+from rolling_chat.integrations.window import Planned, RollingWindow, answer, content_of, result
+from rolling_chat.recognition.kept_messages import with_notice
 
-Items = list[TResponseInputItem]
+_Group = tuple[dict[str, Any], list[Any]]
+"""A message in OpenAI's format of chats, and the items that it is made of."""
 
 
 class RollingContextFilter:
@@ -18,7 +20,8 @@ class RollingContextFilter:
 
         RunConfig(call_model_input_filter=RollingContextFilter("openai/gpt-4.1"))
 
-    An item that it cannot read, such as the model's reasoning, stays with the call or the answer behind it.
+    `model` is the model's name, by which its window and its tokenizer are known. An item that cannot be read
+    here, such as the model's reasoning, stays with the call or the answer behind it.
     """
 
     def __init__(self, model: str, config: ContextConfig | None = None) -> None:
@@ -28,78 +31,65 @@ class RollingContextFilter:
         """Return the input of one call that fits."""
         instructions = data.model_data.instructions
         groups = _groups(data.model_data.input)
-        given = [message for message, _ in groups]
-        if instructions:
-            given.insert(0, {"role": "system", "content": instructions})
-            groups.insert(0, (given[0], []))
-        planned = self.window.plan(given, key=str(id(data.agent)))
-        sent: Items = []
-        for one in planned:
-            if one.message["role"] == "system":
-                instructions = str(one.message["content"])
-            else:
-                sent += groups[one.index][1] if one.is_same else _changed(one, groups)
-        return ModelInputData(sent, instructions)
+        fitted = self.window.fit(instructions, [message for message, _ in groups])
+        sent = chain.from_iterable(_items(one, groups) for one in fitted.messages)
+        return ModelInputData(list(sent), with_notice(instructions, fitted.notice))
 
 
-def _groups(items: Items) -> list[tuple[dict[str, Any], Items]]:
-    """Return the items as messages, each with its items; calls in a row are one message."""
-    groups: list[tuple[dict[str, Any], Items]] = []
-    waiting: Items = []  # items without a message of their own yet
+def _groups(items: list[Any]) -> list[_Group]:
+    """Return the items as messages; calls in a row are one."""
+    groups: list[_Group] = []
+    waiting: list[Any] = []  # items without a message of their own yet
     for item in items:
-        raw: Any = item
-        match raw.get("type", "message"):
-            case "function_call":
-                call = {
-                    "id": raw["call_id"],
-                    "type": "function",
-                    "function": {"name": raw["name"], "arguments": raw["arguments"]},
-                }
-                if groups and not waiting and groups[-1][0].get("tool_calls"):
-                    groups[-1][0]["tool_calls"].append(call)
-                    groups[-1][1].append(item)
-                else:
-                    message = {"role": "assistant", "content": None, "tool_calls": [call]}
-                    groups.append((message, [*waiting, item]))
-                    waiting = []
-            case "function_call_output":
-                output = {"role": "tool", "tool_call_id": raw["call_id"], "content": _text(raw["output"])}
-                groups.append((output, [*waiting, item]))
-                waiting = []
-            case "message":
-                message = {"role": raw["role"], "content": _text(raw["content"])}
-                groups.append((message, [*waiting, item]))
-                waiting = []
-            case _:
-                waiting.append(item)
+        message = _message(item)
+        if message is None:
+            waiting.append(item)
+        elif message.get("tool_calls") and groups and not waiting and groups[-1][0].get("tool_calls"):
+            groups[-1][0]["tool_calls"] += message["tool_calls"]
+            groups[-1][1].append(item)
+        else:
+            groups.append((message, [*waiting, item]))
+            waiting = []
     if waiting and groups:
         groups[-1][1].extend(waiting)
     return groups
 
 
-def _changed(planned: Planned, groups: list[tuple[dict[str, Any], Items]]) -> Items:
-    """Return the items of a message whose text or arguments were shortened."""
-    message: Any = planned.message
-    if planned.index < 0:
-        return [{"role": message["role"], "content": message["content"]}]
-    arguments = {call["id"]: call["function"]["arguments"] for call in message.get("tool_calls") or ()}
-    return [_replaced(item, message, arguments) for item in groups[planned.index][1]]
-
-
-def _replaced(item: Any, message: Any, arguments: dict[str, str]) -> Any:
+def _message(item: Any) -> dict[str, Any] | None:
     match item.get("type", "message"):
         case "function_call":
-            return {**item, "arguments": arguments.get(item["call_id"], item["arguments"])}
+            return answer(None, [(item["call_id"], item["name"], item["arguments"])])
         case "function_call_output":
-            return {**item, "output": message["content"]}
+            return result(item["call_id"], content_of(_texts(item["output"])))
         case "message":
-            return {**item, "content": message["content"]}
+            return {"role": item["role"], "content": content_of(_texts(item["content"]))}
+    return None
+
+
+def _items(planned: Planned, groups: list[_Group]) -> list[Any]:
+    """Return the items of a message, with the text or the arguments that were shortened."""
+    if planned.index < 0:
+        return [dict(planned.message)]
+    items = groups[planned.index][1]
+    return items if planned.is_same else [_shortened(item, planned) for item in items]
+
+
+def _shortened(item: Any, planned: Planned) -> Any:
+    match item.get("type", "message"):
+        case "function_call":
+            return {**item, "arguments": planned.arguments(item["call_id"], item["arguments"])}
+        case "function_call_output":
+            return {**item, "output": _cut(planned, item["output"])}
+        case "message":
+            return {**item, "content": _cut(planned, item["content"])}
     return item
 
 
-def _text(content: Any) -> Any:
-    """Return content as OpenAI's chat format has it: text as it is, parts by their text."""
-    if not isinstance(content, list):
-        return content
-    texts = [part.get("text") for part in content]
-    return "".join(texts) if all(isinstance(text, str) for text in texts) else content
+def _texts(content: Any) -> Any:
+    """Return content with its texts as such."""
+    return content if isinstance(content, str) else [part.get("text", part) for part in content]
+
+
+def _cut(planned: Planned, content: Any) -> Any:
+    text, others = planned.cut(_texts(content))
+    return [{"type": "input_text", "text": text}, *others] if others else text

@@ -5,27 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import groupby
-from typing import Any, cast
+from typing import Any
 
+from pydantic_ai import messages as msg
 from pydantic_ai.capabilities import AbstractCapability
-from pydantic_ai.messages import (
-    ModelMessage,
-    ModelRequest,
-    ModelResponse,
-    SystemPromptPart,
-    TextPart,
-    ToolCallPart,
-    ToolReturnPart,
-    UserPromptPart,
-)
 from pydantic_ai.models import ModelRequestContext
 from pydantic_ai.tools import RunContext
 
 from rolling_chat.context import ContextConfig
-from rolling_chat.integrations.window import Planned, RollingWindow
-
-_Place = tuple[int, int]
-"""The index of a message, and that of its part; -1 for all of it."""
+from rolling_chat.integrations.window import Planned, RollingWindow, answer, content_of, result
 
 
 class RollingContext(AbstractCapability[Any]):
@@ -49,100 +37,59 @@ class RollingContext(AbstractCapability[Any]):
         request_context.messages = self._fitted(request_context.messages)
         return request_context
 
-    def _fitted(self, messages: Sequence[ModelMessage]) -> list[ModelMessage]:
-        given, places = _flattened(messages)
-        requests = (one for one in reversed(messages) if isinstance(one, ModelRequest))
+    def _fitted(self, messages: list[msg.ModelMessage]) -> list[msg.ModelMessage]:
+        # each message of OpenAI's format with the indexes of its message and of its part
+        given = [(_message(part), at, place) for at, one in enumerate(messages) for place, part in _of(one)]
+        requests = (one for one in reversed(messages) if isinstance(one, msg.ModelRequest))
         instructions = next((one.instructions for one in requests), None)
-        if instructions and (not given or given[0]["role"] != "system"):
-            given, places = [{"role": "system", "content": instructions}, *given], [(-1, -1), *places]
-        planned = self.window.plan(given, key=_conversation(messages))
-        kept = [(places[one.index] if one.index >= 0 else (-1, -1), one) for one in planned]
-        # instructions that nothing was added to go their own way
-        kept = [
-            pair
-            for pair in kept
-            if pair[1].message["role"] != "system" or pair[1].message["content"] != instructions
-        ]
-        sent: list[ModelMessage] = []
-        for index, group in groupby(kept, key=lambda pair: pair[0][0]):
-            ones = list(group)
-            sent += _added(ones) if index < 0 else [_rebuilt(messages[index], ones)]
+        fitted = self.window.fit(instructions, [message for message, _, _ in given])
+        notice = [msg.SystemPromptPart(fitted.notice)] if fitted.notice else []
+        sent: list[msg.ModelMessage] = [msg.ModelRequest(notice)] if notice else []
+        for at, group in groupby(fitted.messages, lambda one: given[one.index][1] if one.index >= 0 else -1):
+            kept = [(one, given[one.index][2]) for one in group]
+            sent.append(_rebuilt(messages[at], kept) if at >= 0 else _bridge(kept[0][0]))
         return sent
 
 
-def _flattened(messages: Sequence[ModelMessage]) -> tuple[list[dict[str, Any]], list[_Place]]:
-    """Return the messages in OpenAI's format, a request's parts one by one, and where each comes from."""
-    given, places = list[dict[str, Any]](), list[_Place]()
-    for index, message in enumerate(messages):
-        if isinstance(message, ModelResponse):
-            given.append(_response(message))
-            places.append((index, -1))
-            continue
-        for at, part in enumerate(message.parts):
-            given.append(_request_part(part))
-            places.append((index, at))
-    return given, places
+def _of(message: msg.ModelMessage) -> list[tuple[int, Any]]:
+    """Return what becomes a message of its own: a request's parts with their places, a whole response."""
+    return list(enumerate(message.parts)) if isinstance(message, msg.ModelRequest) else [(0, message)]
 
 
-def _response(message: ModelResponse) -> dict[str, Any]:
-    calls = [
-        {
-            "id": part.tool_call_id,
-            "type": "function",
-            "function": {"name": part.tool_name, "arguments": part.args_as_json_str()},
-        }
-        for part in message.parts
-        if isinstance(part, ToolCallPart)
-    ]
-    text = "".join(part.content for part in message.parts if isinstance(part, TextPart))
-    return {"role": "assistant", "content": text or None, **({"tool_calls": calls} if calls else {})}
-
-
-def _request_part(part: Any) -> dict[str, Any]:
+def _message(part: Any) -> dict[str, Any]:
     match part:
-        case SystemPromptPart(content=text):
+        case msg.ModelResponse(parts=parts):
+            calls = [one for one in parts if isinstance(one, msg.ToolCallPart)]
+            text = "".join(one.content for one in parts if isinstance(one, msg.TextPart))
+            return answer(text, [(one.tool_call_id, one.tool_name, one.args_as_json_str()) for one in calls])
+        case msg.SystemPromptPart(content=text):
             return {"role": "system", "content": text}
-        case UserPromptPart(content=str(text)):
-            return {"role": "user", "content": text}
-        case ToolReturnPart():
-            text = part.model_response_str()
-            return {"role": "tool", "tool_call_id": part.tool_call_id, "content": text}
+        case msg.ToolReturnPart():
+            return result(part.tool_call_id, part.model_response_str())
+        case msg.RetryPromptPart(tool_name=str()):
+            return result(part.tool_call_id, part.model_response())
+        case msg.UserPromptPart(content=content):
+            return {"role": "user", "content": content_of(content)}
     return {"role": "user", "content": str(getattr(part, "content", part))}
 
 
-def _rebuilt(message: ModelMessage, kept: list[tuple[_Place, Planned]]) -> ModelMessage:
+def _bridge(planned: Planned) -> msg.ModelMessage:
+    return msg.ModelRequest([msg.UserPromptPart(str(planned.message["content"]))])
+
+
+def _rebuilt(message: msg.ModelMessage, kept: Sequence[tuple[Planned, int]]) -> msg.ModelMessage:
     """Return a message with the parts that are sent, those that were shortened with their new text."""
-    if isinstance(message, ModelResponse):
-        one = kept[0][1]
-        return message if one.is_same else replace(message, parts=_shortened_calls(message, one))
-    parts = [
-        message.parts[at]
-        if one.is_same
-        else replace(cast(Any, message.parts[at]), content=one.message["content"])
-        for (_, at), one in kept
-    ]
+    if isinstance(message, msg.ModelResponse):
+        one = kept[0][0]
+        return message if one.is_same else replace(message, parts=[_shortened(p, one) for p in message.parts])
+    parts = [message.parts[at] if one.is_same else _shortened(message.parts[at], one) for one, at in kept]
     return message if parts == list(message.parts) else replace(message, parts=parts)
 
 
-def _shortened_calls(message: ModelResponse, one: Planned) -> list[Any]:
-    arguments = {call["id"]: call["function"]["arguments"] for call in one.message.get("tool_calls", ())}
-    return [
-        replace(part, args=arguments[part.tool_call_id])
-        if isinstance(part, ToolCallPart) and part.tool_call_id in arguments
-        else part
-        for part in message.parts
-    ]
-
-
-def _added(ones: list[tuple[_Place, Planned]]) -> list[ModelMessage]:
-    """Return messages that the plan added: the notice of what left, or a placeholder."""
-    return [
-        ModelRequest([SystemPromptPart(str(one.message["content"]))])
-        if one.message["role"] == "system"
-        else ModelRequest([UserPromptPart(str(one.message["content"]))])
-        for _, one in ones
-    ]
-
-
-def _conversation(messages: Sequence[ModelMessage]) -> str:
-    return next((one.conversation_id for one in messages if one.conversation_id), "") or ""
+def _shortened(part: Any, planned: Planned) -> Any:
+    if isinstance(part, msg.ToolCallPart):
+        return replace(part, args=planned.arguments(part.tool_call_id, part.args))
+    if planned.message["role"] == "assistant":
+        return part
+    text, others = planned.cut(part.content if isinstance(part, msg.UserPromptPart) else "")
+    return replace(part, content=[text, *others] if others else text)

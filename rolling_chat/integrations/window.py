@@ -1,16 +1,22 @@
-"""The rolling window of one conversation, for frameworks whose messages are values of their own."""
+"""The rolling window of conversations, for frameworks whose messages are values of their own."""
 
 from __future__ import annotations
 
-from collections import OrderedDict, deque
-from collections.abc import Iterator, Mapping, Sequence
+import base64
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from rolling_chat.context import ContextConfig, ContextPlan, CountMemo, Fate, PromptReport, build_final_prompt
+from rolling_chat.context import ContextConfig, CountMemo, Pins, PromptReport, build_final_prompt
+from rolling_chat.messages import JsonObject, is_picture
+from rolling_chat.recognition.fingerprints import Recognizer
+from rolling_chat.recognition.kept_messages import kept_messages, notice_of
+from rolling_chat.recognition.plan_memory import PlanMemory
 
-_SENT = (Fate.SENT, Fate.SHORTENED, Fate.MASKED, Fate.REPAIRED)
-_MAX_CONVERSATIONS = 1_000
+Parts = str | Sequence[Any]
+"""Content: a text, or texts among values of other kinds."""
+SIGNED = "thinking_blocks"
+"""The field of a message in OpenAI's format for what its model signed: nothing in that message is cut."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,50 +30,102 @@ class Planned:
     message: Mapping[str, Any]
     is_same: bool
 
+    def arguments(self, call_id: str, otherwise: Any) -> Any:
+        """Return the arguments of one of its calls as JSON text, `otherwise` for a call it does not have."""
+        calls = self.message.get("tool_calls") or ()
+        return next((call["function"]["arguments"] for call in calls if call["id"] == call_id), otherwise)
+
+    def cut(self, parts: Parts) -> tuple[str, list[Any]]:
+        """Return the text that is left of its content, and what of `parts` is no text, if that is left."""
+        content, others = self.message["content"] or "", _others(parts)
+        if isinstance(content, str):
+            return content, []
+        texts = [part["text"] for part in content if part["type"] == "text"]
+        return "\n\n".join(texts), others if len(content) - len(texts) == len(others) else []
+
+
+@dataclass(frozen=True, slots=True)
+class Fitted:
+    """What to send of a conversation; `notice` says what was omitted, and belongs behind the system text."""
+
+    messages: tuple[Planned, ...]
+    notice: str
+
 
 @dataclass(slots=True)
 class RollingWindow:
     """Plans the requests of conversations so that they fit the model's window.
 
-    The plan of each conversation is kept by its key, so that the beginning of its prompt stands still; of
-    many conversations the newest thousand are. `report` is that of the newest request.
+    A conversation is recognized by the messages that it begins with: it keeps its plan, and the beginning of
+    its prompt stands still, whoever else talks with the same agent. `report` is that of the newest request.
     """
 
     model: str
     config: ContextConfig = field(default_factory=ContextConfig)
     report: PromptReport | None = None
-    _plans: OrderedDict[str, tuple[ContextPlan | None, CountMemo]] = field(default_factory=OrderedDict)
+    _recognizer: Recognizer = field(default_factory=Recognizer)
+    _plans: PlanMemory = field(default_factory=PlanMemory)
+    _memo: CountMemo = field(default_factory=CountMemo)
 
-    def plan(
-        self, messages: Sequence[dict[str, Any]], tools: Sequence[dict[str, Any]] = (), key: str = ""
-    ) -> list[Planned]:
-        """Return what to send of a conversation, in order. Raises ContextOverflowError if nothing fits."""
-        plan, memo = self._plans.pop(key, (None, CountMemo()))
+    def fit(self, system: Any, messages: Sequence[JsonObject], tools: Sequence[JsonObject] = ()) -> Fitted:
+        """Return what to send of a conversation, in order. Raises ContextOverflowError if nothing fits.
+
+        `system` is what the model is told before the messages. A system message among them stays.
+        """
+        told: list[JsonObject] = [{"role": "system", "content": system or ""}]
+        branch = self._recognizer.branch([*told, *messages])
+        known = self._plans.longest(branch, branch.ends())
+        pinned = (at for at, one in enumerate(branch.messages) if at and one.role == "system")
         final = build_final_prompt(
-            messages, self.config, tools=list(tools) or None, model=self.model, plan=plan, memo=memo
-        )
-        self._plans[key] = final.plan, memo
-        if len(self._plans) > _MAX_CONVERSATIONS:
-            self._plans.popitem(last=False)
+            branch.messages, self.config, tools=list(tools) or None, model=self.model, memo=self._memo,
+            plan=self._plans.get(branch.prefixes[known]) if known else None, pins=Pins(frozenset(pinned)),
+        )  # fmt: skip
+        self._plans.put(branch.prefixes[-1], final.plan, after=branch.prefixes[known])
         self.report = final.report
-        return list(_matched(final.messages, final.report, has_system=_has_system(messages)))
+        planned = (
+            Planned(max(-1, one.index - 1), one.message.to_dict(), not one.is_changed)
+            for one in kept_messages(final, 1, len(branch.messages))
+        )
+        return Fitted(tuple(planned), notice_of(branch.messages, final))
 
 
-def _matched(sent: Sequence[dict[str, Any]], report: PromptReport, *, has_system: bool) -> Iterator[Planned]:
-    """Yield the messages to send with the indexes of those given, which the report has in the same order."""
-    rows = deque(row for row in report.rows if row.fate in _SENT and row.role != "system")
-    for message in sent:
-        role = message["role"]
-        while rows and rows[0].fate is Fate.REPAIRED and rows[0].role != role:
-            rows.popleft()
-        if role == "system":
-            yield Planned(0 if has_system else -1, message, is_same=False)
-        elif rows and rows[0].role == role:
-            row = rows.popleft()
-            yield Planned(row.index, message, is_same=row.fate is Fate.SENT)
-        else:
-            yield Planned(-1, message, is_same=False)
+def answer(text: str | None, calls: Sequence[tuple[str, str, str]]) -> dict[str, Any]:
+    """Return a model's answer in OpenAI's format; a call is its id, its tool's name and its arguments."""
+    made = [
+        {"id": call_id, "type": "function", "function": {"name": name, "arguments": arguments}}
+        for call_id, name, arguments in calls
+    ]
+    return {"role": "assistant", "content": text or None, **({"tool_calls": made} if made else {})}
 
 
-def _has_system(messages: Sequence[Mapping[str, Any]]) -> bool:
-    return bool(messages) and messages[0]["role"] == "system"
+def content_of(parts: Parts) -> Any:
+    """Return content in OpenAI's format: texts, pictures as they are, and all else by its size."""
+    if not _others(parts):
+        return parts if isinstance(parts, str) else "\n\n".join(parts)
+    return [_part(one) for one in parts]
+
+
+def _others(parts: Parts) -> list[Any]:
+    return [] if isinstance(parts, str) else [part for part in parts if not isinstance(part, str)]
+
+
+def _part(part: Any) -> JsonObject:
+    if isinstance(part, str):
+        return {"type": "text", "text": part}
+    return part if isinstance(part, dict) and is_picture(part) else _file(str(part))
+
+
+def _file(written: str) -> JsonObject:
+    """A file counts for its pages, not for its bytes."""
+    return {"type": "file", "data": written[: max(1_000, len(written) // 24)]}
+
+
+def picture(kind: str, data: bytes) -> JsonObject:
+    """Return a picture in OpenAI's format."""
+    url = f"data:{kind};base64,{base64.b64encode(data).decode()}"
+    return {"type": "image_url", "image_url": {"url": url}}
+
+
+def result(call_id: str, content: Any) -> dict[str, Any]:
+    """Return what a tool brought back in OpenAI's format."""
+    return {"role": "tool", "tool_call_id": call_id, "content": content}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import copy
+import json
 import logging
 from typing import Any
 
@@ -164,6 +165,19 @@ async def test_a_plan_that_nobody_can_read_is_none(value: Any, monkeypatch: pyte
     worker = Worker(4_000, shared=shared)
     assert await worker.send({"messages": chat(60)}) == expected
     assert not worker.hooks.counters.requests["failed_open"]
+
+
+@pytest.mark.parametrize("value", [None, "x", [[]], {"a": 1}, 1.5, 10**9])
+async def test_a_plan_that_makes_no_sense_is_none(value: Any) -> None:
+    shared = SharedMemory()
+    await Worker(2_000, shared=shared).send({"messages": chat(20)}, usage=1_000)
+    (key,) = (key for key in shared.values if ":plan:" in key)
+    plan = json.loads(shared.values[key])
+    for name in plan:
+        shared.values[key] = json.dumps({**plan, name: value})
+        worker = Worker(2_000, shared=shared)
+        await worker.send({"messages": [*chat(20), assistant("Yes."), user("Go on.")]})
+        assert worker.headers["x-rolling-outcome"] == "trimmed"
 
 
 @pytest.mark.parametrize("messages", ["text", [1, 2], [{"role": "assistant", "tool_calls": ["x"]}], {"a": 1}])

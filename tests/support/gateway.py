@@ -28,10 +28,14 @@ class SharedMemory:
 
     def __init__(self) -> None:
         self.values: dict[str, str] = {}
-        self.is_broken = False
+        self.is_broken = self.hangs = False
+        self.asked = 0
 
     async def async_batch_get_cache(self, key_list: list[str]) -> Mapping[str, Any]:
         await asyncio.sleep(0)
+        self.asked += 1
+        if self.hangs:
+            await asyncio.Event().wait()
         if self.is_broken:
             raise ConnectionError("Redis is gone")
         return {key: json.loads(self.values[key]) if key in self.values else None for key in key_list}

@@ -12,9 +12,10 @@ import hashlib
 import json
 import threading
 from collections import OrderedDict
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-from rolling_chat.gateway.transcripts import Transcript
+from rolling_chat.message_validation import normalize_role
 from rolling_chat.messages import JsonObject, Message, count_characters
 
 _OVERHEAD = 500  # characters that a message costs beyond its text
@@ -43,7 +44,7 @@ class Branch:
 
 
 class Recognizer:
-    """Turn transcripts into branches; equal messages are one object, so that they are counted once.
+    """Turn conversations into branches; equal messages are one object, so that they are counted once.
 
     At most `limit` characters of messages are held, the least recently used leave first. Safe for threads.
     """
@@ -54,15 +55,18 @@ class Recognizer:
         self._known: OrderedDict[bytes, Message] = OrderedDict()
         self._lock = threading.Lock()
 
-    def branch(self, transcript: Transcript, seed: str) -> Branch:
-        """Return the branch of a transcript; `seed` is whatever else tells conversations apart."""
+    def branch(self, conversation: Iterable[JsonObject], seed: str = "") -> Branch:
+        """Return the branch of a conversation in OpenAI's format, the system message first.
+
+        `seed` is whatever else tells conversations apart.
+        """
         prefix = hashlib.sha256(seed.encode()).digest()
         prefixes = [prefix.hex()[:32]]
-        messages = []
-        for said in transcript.said:
-            digest = _digest(said.message)
-            messages.append(self._message(digest, said.message))
-            is_system = len(messages) == 1 and transcript.has_system
+        messages: list[Message] = []
+        for said in conversation:
+            digest = _digest(said)
+            is_system = not messages and normalize_role(said) == "system"
+            messages.append(self._message(digest, said))
             prefix = hashlib.sha256(prefix + (b"system" if is_system else digest)).digest()
             prefixes.append(prefix.hex()[:32])
         return Branch(tuple(messages), tuple(prefixes))

@@ -1,0 +1,75 @@
+"""Messages in the format of Bedrock's Converse, which Strands has for every model, and back."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from rolling_chat.integrations.window import SIGNED, Planned, answer, content_of, picture, result
+
+
+def parts_of(content: Any) -> list[list[Any]]:
+    """Return the blocks of a message by what becomes a message of its own: each result, all others."""
+    parts: list[list[Any]] = []
+    for block in content:
+        goes_on = "cachePoint" in block or (
+            "toolResult" not in block and parts and "toolResult" not in parts[-1][0]
+        )
+        if parts and goes_on:
+            parts[-1].append(block)
+        else:
+            parts.append([block])
+    return parts
+
+
+def message_of(role: str, blocks: list[Any]) -> dict[str, Any]:
+    """Return the blocks of one part as a message in OpenAI's format."""
+    found = blocks[0].get("toolResult")
+    if found:
+        return result(found["toolUseId"], content_of_blocks(found["content"]))
+    if role != "assistant":
+        return {"role": role, "content": content_of_blocks(blocks)}
+    uses = [block["toolUse"] for block in blocks if "toolUse" in block]
+    calls = [(use["toolUseId"], use["name"], json.dumps(use["input"])) for use in uses]
+    signed = [str(part) for part in _texts(blocks) if not isinstance(part, str) and "toolUse" not in part]
+    said = answer("\n\n".join(part for part in _texts(blocks) if isinstance(part, str)), calls)
+    return {**said, SIGNED: signed} if signed else said
+
+
+def content_of_blocks(blocks: list[Any]) -> Any:
+    """Return blocks as content in OpenAI's format."""
+    return content_of([_pictured(part) for part in _texts(blocks)])
+
+
+def _texts(blocks: list[Any]) -> list[Any]:
+    """Return the texts among the blocks as such, and the other blocks; a mark for the cache is neither."""
+    values = [json.dumps(block["json"]) if "json" in block else block.get("text", block) for block in blocks]
+    return [value for value in values if isinstance(value, str) or "cachePoint" not in value]
+
+
+def _pictured(block: Any) -> Any:
+    match block:
+        case {"image": {"format": kind, "source": {"bytes": bytes(data)}}}:
+            return picture(f"image/{kind}", data)
+    return block
+
+
+def blocks_of(planned: Planned, blocks: list[Any]) -> list[Any]:
+    """Return the blocks of a message, with the text or the arguments that were shortened."""
+    if planned.index < 0:
+        return [{"text": planned.cut(())[0]}]
+    if planned.is_same:
+        return blocks
+    if planned.message["role"] == "assistant":
+        return [_shortened(block, planned) for block in blocks]
+    found = blocks[0].get("toolResult")
+    text, others = planned.cut(_texts(found["content"] if found else blocks))
+    left = [{"text": text}, *others]
+    return [{"toolResult": {**found, "content": left}}, *blocks[1:]] if found else left
+
+
+def _shortened(block: Any, planned: Planned) -> Any:
+    use = block.get("toolUse")
+    if use is None:
+        return block
+    return {"toolUse": {**use, "input": json.loads(planned.arguments(use["toolUseId"], "{}"))}}

@@ -1,0 +1,62 @@
+"""The plans of many conversations in memory, each by the fingerprint of the messages that it was made for."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Iterable
+from dataclasses import replace
+
+from rolling_chat.context import ContextPlan
+from rolling_chat.recognition.fingerprints import Branch, size_of
+
+
+class PlanMemory:
+    """Keep at most `plans` plans, the newest ones.
+
+    What makes the next plan of a conversation fast holds its messages: that is kept for the newest ones, up
+    to `warm` characters. Safe for threads.
+    """
+
+    def __init__(self, plans: int = 10_000, warm: int = 64_000_000) -> None:
+        self._most, self._most_warm = plans, warm
+        self._plans: OrderedDict[str, ContextPlan] = OrderedDict()
+        self._warm: OrderedDict[str, int] = OrderedDict()
+        self._warmth = 0
+        self._lock = threading.Lock()
+
+    def longest(self, branch: Branch, ends: Iterable[int]) -> int:
+        """Return the first of `ends` whose prefix has a plan, 0 for none."""
+        return next((end for end in ends if branch.prefixes[end] in self._plans), 0)
+
+    def get(self, prefix: str) -> ContextPlan | None:
+        """Return the plan of a prefix."""
+        return self._plans.get(prefix)
+
+    def put(self, prefix: str, plan: ContextPlan, *, after: str = "") -> None:
+        """Keep the plan of a prefix, which goes on with that of the prefix `after`."""
+        with self._lock:
+            self._put(prefix, replace(plan, sent=None))
+            if after != prefix:
+                self._cool(after)
+
+    def _put(self, prefix: str, plan: ContextPlan) -> None:
+        self._cool(prefix)
+        self._plans[prefix] = plan
+        self._plans.move_to_end(prefix)
+        if plan.index is not None:
+            self._warm[prefix] = sum(size_of(item.message) for item in plan.index.items)
+            self._warmth += self._warm[prefix]
+        while len(self._plans) > self._most:
+            oldest = next(iter(self._plans))
+            self._cool(oldest)
+            del self._plans[oldest]
+        while self._warmth > self._most_warm:
+            self._cool(next(iter(self._warm)))
+
+    def _cool(self, prefix: str) -> None:
+        """Let the messages of a conversation go; its decisions stay."""
+        warmth = self._warm.pop(prefix, None)
+        if warmth is not None:
+            self._warmth -= warmth
+            self._plans[prefix] = replace(self._plans[prefix], index=None)
