@@ -24,7 +24,7 @@ from tests.support.patience import PATIENCE_SECONDS
 
 ROOT = Path(__file__).parents[2]
 MASTER_KEY = f"sk-{secrets.token_hex(24)}"
-_STARTS_WITHIN = 3 * PATIENCE_SECONDS
+_STARTS_WITHIN = 10 * PATIENCE_SECONDS  # LiteLLM is large, and each worker imports it
 _REQUIREMENTS = ("litellm[proxy]>=1.105.3,<1.106",)
 
 
@@ -60,38 +60,49 @@ def redis_server(folder: Path) -> Iterator[int]:
 
 
 class LiteLLMProxy:
-    """One worker of a proxy."""
+    """A proxy with one worker or more; whichever worker dies, the proxy starts it again."""
 
-    def __init__(self, programs: Path, config: dict[str, Any], folder: Path) -> None:
+    def __init__(self, programs: Path, config: dict[str, Any], folder: Path, *, workers: int = 1) -> None:
         self._programs = programs
+        self._workers = workers
         self.port = free_port()
         self.log = folder / f"proxy-{self.port}.log"
         self._config = folder / f"config-{self.port}.yaml"
         general = {**config.get("general_settings", {}), "master_key": MASTER_KEY}
         self._config.write_text(yaml.safe_dump({**config, "general_settings": general}))
-        self._stack = contextlib.ExitStack()
 
     @property
     def address(self) -> str:
         return f"http://127.0.0.1:{self.port}"
 
-    def start(self) -> None:
-        """Start, or start again after `kill`."""
-        command = [str(self._programs / "litellm"), "--config", str(self._config)]
-        command += ["--host", "127.0.0.1", "--port", str(self.port)]
-        self._stack.enter_context(_running(command, self.log))
-        _wait(self._is_live, f"the proxy ({self.log})")
-
-    def kill(self) -> None:
-        """Kill it, as a crash would."""
-        self._stack.close()
-
     def __enter__(self) -> LiteLLMProxy:
-        self.start()
+        command = [str(self._programs / "litellm"), "--config", str(self._config)]
+        command += ["--host", "127.0.0.1", "--port", str(self.port), "--num_workers", str(self._workers)]
+        # else a worker that takes five seconds to import LiteLLM is taken for hung, and killed
+        command += ["--timeout_worker_healthcheck", str(int(_STARTS_WITHIN))]
+        with contextlib.ExitStack() as stack:
+            self._main = stack.enter_context(_running(command, self.log))
+            _wait(lambda: self._is_live() and self._are_ready(0), f"the proxy ({self.log})")
+            self._stack = stack.pop_all()
         return self
 
     def __exit__(self, *_error: object) -> None:
-        self.kill()
+        self._stack.close()
+
+    def workers(self) -> list[int]:
+        """Return the ids of the worker processes; not of a lone one, which is the proxy itself."""
+        tasks = Path(f"/proc/{self._main}/task").glob("*/children")
+        children = [int(child) for task in tasks for child in task.read_text().split()]
+        return [child for child in children if _serves(child)]
+
+    def kill_worker(self) -> None:
+        """Kill one worker, as a crash would, and return when another one is in its place."""
+        os.kill(self.workers()[0], signal.SIGKILL)
+        _wait(lambda: self._are_ready(1), f"a worker in the place of one that died ({self.log})")
+
+    def _are_ready(self, died: int) -> bool:
+        ready = self.log.read_text(errors="replace").count("Application startup complete")
+        return ready >= self._workers + died
 
     def _is_live(self) -> bool:
         try:
@@ -110,7 +121,7 @@ def free_port() -> int:
 
 
 @contextlib.contextmanager
-def _running(command: list[str], log: Path) -> Iterator[None]:
+def _running(command: list[str], log: Path) -> Iterator[int]:
     environment = {
         **os.environ,
         "PYTHONPATH": str(ROOT),
@@ -122,11 +133,18 @@ def _running(command: list[str], log: Path) -> Iterator[None]:
             command, stdout=file, stderr=file, env=environment, start_new_session=True, cwd=log.parent
         )
         try:
-            yield
+            yield process.pid
         finally:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
+
+
+def _serves(process: int) -> bool:
+    """Whether a child of the proxy's is a worker: others only watch, or clean up."""
+    with contextlib.suppress(OSError):
+        return "spawn_main" in Path(f"/proc/{process}/cmdline").read_text()
+    return False
 
 
 def _is_open(port: int) -> bool:
