@@ -23,7 +23,8 @@ _SELECT = """
         request.settings_digest, request.pipeline_version, request.wire_hash, request.estimated,
         request.bound, request.input_tokens, request.output_tokens, request.cached_read_tokens,
         request.cached_write_tokens, request.reasoning_tokens, request.cost, request.seconds,
-        request.created_at, request.error, request.totals, request.purpose, request.cache_miss, request.missed_tokens
+        request.created_at, request.error, request.totals, request.purpose, request.cache_miss,
+        request.missed_tokens
     FROM request JOIN session ON session.number = request.session
 """
 _LOG = "SELECT log_request(%(session)s, %(request)s, %(basis)s, %(now)s)"
