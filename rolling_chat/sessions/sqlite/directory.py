@@ -46,7 +46,7 @@ _LAST = "\U0010ffff"  # behind everything that begins alike
 _SELECT = (
     "SELECT session.*, coalesce(message.depth, 0) AS messages, message.id AS head_id,"
     " coalesce(asking.id, '') AS task_of"
-    " FROM session LEFT JOIN message ON message.number = session.head"
+    " FROM session LEFT JOIN message INDEXED BY message_ids ON message.number = session.head"
     " LEFT JOIN message AS asked ON asked.number = session.asked_by"
     " LEFT JOIN session AS asking ON asking.number = asked.session"
 )

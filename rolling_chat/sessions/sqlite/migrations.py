@@ -376,6 +376,11 @@ _SEVENTEENTH = (
     "CREATE INDEX request_by_time ON request (created_at, cost)",
 )
 
+_EIGHTEENTH = (
+    # an id stands behind its message's text: whoever wants the one need not read the other
+    "CREATE INDEX message_ids ON message (number, id, depth)",
+)
+
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
     _FIRST,
     _SECOND,
@@ -394,6 +399,7 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
     _FIFTEENTH,
     _SIXTEENTH,
     _SEVENTEENTH,
+    _EIGHTEENTH,
 )
 """Step n brings a database of version n to version n + 1; steps are added, never changed."""
 

@@ -35,7 +35,7 @@ _LAST = "\U0010ffff"  # behind everything that begins alike
 _SELECT = """
     SELECT request.*, message.id AS head_id, session.id AS session_id
     FROM request JOIN session ON session.number = request.session
-    LEFT JOIN message ON message.number = request.head
+    LEFT JOIN message INDEXED BY message_ids ON message.number = request.head
 """
 
 
@@ -158,7 +158,7 @@ def usage_of(connection: sqlite3.Connection, session: int) -> Usage:
     return Usage(*row)
 
 
-_OF_SESSION = f"(request.session = :session OR request.session IN ({TASKS}))"
+_OF_SESSION = f"request.session IN (SELECT :session UNION ALL {TASKS})"
 _SUMS = """
     count(*) AS requests, sum(purpose = 'summary') AS summaries,
     sum(cost IS NULL AND input_tokens + output_tokens > 0) AS unpriced,

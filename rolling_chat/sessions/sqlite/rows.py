@@ -36,7 +36,9 @@ def request_number(connection: sqlite3.Connection, id: str) -> int:
 
 def message_id(connection: sqlite3.Connection, number: int | None) -> str:
     """Return the id of the message in row `number`; empty for None, and for a row that is gone."""
-    row = connection.execute("SELECT id FROM message WHERE number = ?", (number,)).fetchone()
+    row = connection.execute(
+        "SELECT id FROM message INDEXED BY message_ids WHERE number = ?", (number,)
+    ).fetchone()
     return "" if row is None else unpacked(row[0])
 
 

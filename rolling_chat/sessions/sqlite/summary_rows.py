@@ -17,7 +17,7 @@ from rolling_chat.sessions.values import real, whole
 
 _SELECT = """
     SELECT summary.*, message.depth, message.id AS through_id
-    FROM summary JOIN message ON message.number = summary.through
+    FROM summary JOIN message INDEXED BY message_ids ON message.number = summary.through
     WHERE summary.session = ? ORDER BY generation
 """
 
