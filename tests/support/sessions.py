@@ -79,13 +79,12 @@ def faults_of(database: Path) -> list[str]:
 
 
 def old_store(database: Path, version: int) -> None:
-    """A store as an older version of the program left it."""
+    """A store as an older version of the program left it, with a session that the first one began."""
     with closing(sqlite3.connect(database)) as connection:
         add_functions(connection)
-        for statement in (statement for step in MIGRATIONS[:version] for statement in step):
+        first, *later = MIGRATIONS[:version]
+        for statement in first:
             connection.execute(statement)
-        connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-        connection.execute(f"PRAGMA user_version = {version}")
         connection.execute(
             "INSERT INTO session"
             " (id, title, title_given, folder, model, rolling, parent, created_at, updated_at)"
@@ -96,4 +95,8 @@ def old_store(database: Path, version: int) -> None:
             " VALUES (1, 1, 'user', 'old', 'complete', 1.0)"
         )
         connection.execute("UPDATE session SET head = 1")
+        for statement in (statement for step in later for statement in step):
+            connection.execute(statement)
+        connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        connection.execute(f"PRAGMA user_version = {version}")
         connection.commit()
