@@ -125,6 +125,7 @@ def _running(command: list[str], log: Path) -> Iterator[int]:
     environment = {
         **os.environ,
         "PYTHONPATH": str(ROOT),
+        "LITELLM_LOG": "INFO",  # not what this process has: its log says when a worker is ready
         "LITELLM_LOCAL_MODEL_COST_MAP": "True",
         "LITELLM_LOCAL_ANTHROPIC_BETA_HEADERS": "True",
     }
