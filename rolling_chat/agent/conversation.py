@@ -296,10 +296,17 @@ class Conversation:
         self._open = _OpenReply(reply_id, made_by)
         return reply_id
 
-    def grow_reply(self, text: str = "", reasoning: str = "") -> None:
-        """Append to the open reply; it is committed when this returns."""
+    async def grow_reply(self, text: str = "", reasoning: str = "") -> None:
+        """Append to the open reply; it is committed when this returns.
+
+        What streams in while a remote store is waited for is joined, and goes with the next call.
+        """
         reply = self._opened()
-        self.store.grow_reply(reply.id, text, reasoning)
+        grow = partial(self.store.grow_reply, reply.id, text, reasoning)
+        if self.store.is_remote:
+            await in_background(grow)
+        else:
+            grow()
         reply.text += text
         reply.reasoning += reasoning
 

@@ -109,7 +109,7 @@ class SessionState:
 
         Once the other has let go of the session, or died, it is ours.
         """
-        if self._owner is None:
+        if self._owner is None or not self._runtime.store.has_news(self.info.id):
             return False
         with in_words():
             self._owner = self._runtime.store.claim(self.info.id)

@@ -48,6 +48,10 @@ class SessionStore(Protocol):
     def kept_files(self) -> KeptFiles:
         """What files held before and after tools changed them."""
 
+    @property
+    def is_remote(self) -> bool:
+        """Whether a call takes as long as a network does: frequent ones are made off the event loop."""
+
     def close(self) -> None:
         """Release every session, seal the replies that were being written, and close the store."""
 
@@ -278,6 +282,12 @@ class SessionStore(Protocol):
 
     def release(self, session_id: str) -> None:
         """Release a claimed session; do nothing if it is gone or not ours."""
+
+    def has_news(self, session_id: str) -> bool:
+        """Return whether another may have written to a session, or let go of it, since this was last asked.
+
+        To ask costs nothing; a session that another has open is followed by it.
+        """
 
 
 class CopyingStore(SessionStore, Protocol):

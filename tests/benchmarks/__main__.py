@@ -23,6 +23,7 @@ from tests.benchmarks import (
     never_over,
     oneshot,
     per_turn,
+    postgres,
     prompt_cache,
     real_tasks,
     recall,
@@ -37,6 +38,7 @@ from tests.benchmarks.screen import memory as screen_memory
 BENCHMARKS = {
     "fits": fits.run,
     "build-time": build_time.run,
+    "postgres": postgres.run,
     "prompt-cache": prompt_cache.run,
     "cache": cache.run,
     "per-turn": per_turn.run,

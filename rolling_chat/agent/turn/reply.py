@@ -94,11 +94,11 @@ class Reply:
             case TextDelta(text):
                 whole, self._held = split_whole(self._held + text)
                 if text := normalize_text(whole):
-                    self.conversation.grow_reply(text=text)
+                    await self.conversation.grow_reply(text=text)
                     await self.emit(TextAdded(self._id, text))
             case ReasoningDelta(text):
                 if text := normalize_text(text):
-                    self.conversation.grow_reply(reasoning=text)
+                    await self.conversation.grow_reply(reasoning=text)
                     await self.emit(ReasoningAdded(self._id, text))
             case ToolCallDelta(index, _, name, arguments):
                 known, characters = self._calls.get(index, ("", 0))

@@ -48,6 +48,7 @@ class Database:
         self.name = f"the session store at {address.shown}"
         self._is_closed = False
         self._is_lost = False
+        self._is_leaving = False
         self._pool = ConnectionPool(
             address.conninfo,
             connection_class=_class_with(first),
@@ -81,6 +82,10 @@ class Database:
         except BaseException:
             first.close()
             raise
+
+    def leave(self) -> None:
+        """Wait no longer for a lost connection than the screen does: whoever quits wants to be gone."""
+        self._is_leaving = True
 
     def close(self) -> None:
         """Close the connections; closing twice is no fault."""
@@ -119,6 +124,10 @@ class Database:
             time.sleep(delay * random.uniform(0.5, 1.0))  # noqa: S311 - so that clients do not come at once
             delay = min(2 * delay, _LONGEST_DELAY)
 
+    def redacted(self, text: str) -> str:
+        """Return a text without the password of the address."""
+        return self._address.redacted(text)
+
     def row(self, statement: str, values: Values | None = None) -> Row:
         """Run a statement that returns exactly one row."""
         (row,) = self.run(statement, values)
@@ -141,7 +150,7 @@ class Database:
             raise StoreError(f"{self.name} is closed") from None
 
     def _patience(self) -> float:
-        if not _is_on_screen():
+        if not self._is_leaving and not _is_on_screen():
             return _PATIENCE
         return _GLANCE if self._is_lost else _PATIENCE_OF_SCREEN
 
@@ -179,6 +188,8 @@ def _is_on_screen() -> bool:
 def _may_pass(error: psycopg.Error) -> bool:
     if isinstance(error, PoolClosed):
         return False
+    if isinstance(error, PoolTimeout):
+        return True
     return _is_connection_lost(error) or (error.sqlstate or "").startswith(_PASSING)
 
 

@@ -194,7 +194,8 @@ def change(database: Database, id: str, store: str, changes: SessionChanges) -> 
     # the rows of a statement's own change are not seen by the rest of it: what was changed comes back with it
     statement = f"""
         WITH changed AS (
-            UPDATE session SET {settings} WHERE number = (opened(%(id)s, %(store)s)).number RETURNING *
+            UPDATE session SET {settings} FROM opened(%(id)s, %(store)s) AS place
+            WHERE session.number = place.number RETURNING session.*
         ), told AS (SELECT tell_followers(number, id) FROM changed)
         {_INFO.replace("FROM session LEFT JOIN", "FROM changed AS session CROSS JOIN told LEFT JOIN", 1)}
     """  # noqa: S608 - our own names

@@ -300,15 +300,21 @@ BEGIN
 END $$;
 
 CREATE OR REPLACE FUNCTION release(p_session text, p_store text) RETURNS void LANGUAGE sql AS $$
-    DELETE FROM claim USING session
-    WHERE session.id = p_session AND claim.session = session.number AND claim.store = p_store;
+    WITH left_now AS (
+        DELETE FROM claim USING session
+        WHERE session.id = p_session AND claim.session = session.number AND claim.store = p_store
+        RETURNING session.number, session.id
+    ) SELECT tell_followers(number, id) FROM left_now;
     DELETE FROM follower USING session
     WHERE session.id = p_session AND follower.session = session.number AND follower.store = p_store;
 $$;
 
--- A store closed: returns the replies that it still wrote, for the caller to seal before.
+-- A store closed, after it has sealed the replies that it still wrote.
 CREATE OR REPLACE FUNCTION release_all(p_store text) RETURNS void LANGUAGE sql AS $$
-    DELETE FROM claim WHERE store = p_store;
+    WITH left_now AS (
+        DELETE FROM claim USING session WHERE claim.store = p_store AND session.number = claim.session
+        RETURNING session.number, session.id
+    ) SELECT tell_followers(number, id) FROM left_now;
     DELETE FROM follower WHERE store = p_store;
     DELETE FROM writer WHERE store = p_store;
     DELETE FROM writer WHERE owner = session_user AND beat < clock_timestamp() - interval '30 days';
@@ -322,7 +328,7 @@ $$;
 
 CREATE OR REPLACE FUNCTION publish_summary(
     p_session text, p_store text, p_summary json, p_expected integer, p_now double precision
-) RETURNS SETOF summary LANGUAGE plpgsql AS $$
+) RETURNS SETOF summary LANGUAGE plpgsql ROWS 1 AS $$
 DECLARE
     place session := opened(p_session, p_store); before summary;
     through bigint := message_number(p_summary ->> 'through');
@@ -350,18 +356,21 @@ END $$;
 -- The plan of the nearest request of a model at or above `p_head`; of a fork, those of the sessions that it
 -- shares messages with count as well.
 CREATE OR REPLACE FUNCTION plan_at(p_session bigint, p_head bigint, p_model text)
-RETURNS text LANGUAGE sql STABLE AS $$
-    WITH RECURSIVE maker AS (
-        SELECT p_session AS number
-        UNION
-        SELECT message.session FROM maker JOIN session USING (number)
-        JOIN message ON message.number = session.forked_at
-    )
-    SELECT request.plan FROM request JOIN message ON message.id = request.head
+RETURNS text LANGUAGE plpgsql STABLE AS $$
+DECLARE makers bigint[] := ARRAY[p_session]; maker bigint := p_session; found_plan text;
+BEGIN
+    LOOP
+        SELECT message.session INTO maker FROM session JOIN message ON message.number = session.forked_at
+        WHERE session.number = maker;
+        EXIT WHEN maker IS NULL OR maker = ANY (makers);
+        makers := makers || maker;
+    END LOOP;
+    SELECT request.plan INTO found_plan FROM request JOIN message ON message.id = request.head
     JOIN line_of(p_head) AS line ON line.run = message.run AND message.depth <= line.last
-    WHERE request.session IN (SELECT number FROM maker) AND request.model = p_model AND request.plan <> 'null'
-    ORDER BY message.depth DESC, request.number DESC LIMIT 1
-$$;
+    WHERE request.session = ANY (makers) AND request.model = p_model AND request.plan <> 'null'
+    ORDER BY message.depth DESC, request.number DESC LIMIT 1;
+    RETURN found_plan;
+END $$;
 
 CREATE OR REPLACE FUNCTION move_head(
     p_session text, p_store text, p_head text, p_model text, p_now double precision
@@ -411,14 +420,14 @@ BEGIN
 END $$;
 
 -- the sessions of the tasks that the calls of a session began
-CREATE OR REPLACE FUNCTION tasks_of(p_session bigint) RETURNS SETOF bigint LANGUAGE sql STABLE AS $$
+CREATE OR REPLACE FUNCTION tasks_of(p_session bigint) RETURNS SETOF bigint LANGUAGE sql STABLE ROWS 2 AS $$
     SELECT task.number FROM message AS asked JOIN session AS task ON task.asked_by = asked.number
     WHERE asked.session = p_session ORDER BY task.number
 $$;
 
 -- A session deleted with its tasks; what a fork stands on goes to the fork.
 CREATE OR REPLACE FUNCTION delete_rows(p_session bigint) RETURNS void LANGUAGE plpgsql AS $$
-DECLARE next_owner record; task bigint;
+DECLARE next_owner record; task bigint; moved bigint[] := '{}'; these bigint[];
 BEGIN
     UPDATE session SET head = NULL, forked_at = NULL WHERE number = p_session;
     FOR next_owner IN
@@ -430,17 +439,20 @@ BEGIN
         WHERE message.session = p_session AND child.session <> p_session
         ORDER BY 1
     LOOP
-        UPDATE message SET session = next_owner.session FROM line_of(next_owner.shared) AS line
-        WHERE message.run = line.run AND message.depth <= line.last AND message.session = p_session;
+        WITH given AS (
+            UPDATE message SET session = next_owner.session FROM line_of(next_owner.shared) AS line
+            WHERE message.run = line.run AND message.depth BETWEEN line.first AND line.last
+                AND message.session = p_session
+            RETURNING message.number
+        ) SELECT array_agg(number) INTO these FROM given;
+        moved := moved || these;
     END LOOP;
     UPDATE file SET session = message.session FROM message
-    WHERE file.message = message.number AND file.session = p_session AND message.session <> p_session;
+    WHERE message.number = ANY (moved) AND file.message = message.number;
     UPDATE file_change SET session = message.session FROM message
-    WHERE file_change.message = message.number AND file_change.session = p_session
-        AND message.session <> p_session;
+    WHERE message.number = ANY (moved) AND file_change.message = message.number;
     UPDATE picture_of SET session = message.session FROM message
-    WHERE picture_of.message = message.number AND picture_of.session = p_session
-        AND message.session <> p_session;
+    WHERE message.number = ANY (moved) AND picture_of.message = message.number;
     FOR task IN SELECT * FROM tasks_of(p_session) LOOP
         PERFORM delete_rows(task);
     END LOOP;
@@ -449,7 +461,8 @@ BEGIN
 END $$;
 
 CREATE OR REPLACE FUNCTION delete_session(p_session text, p_store text) RETURNS void LANGUAGE plpgsql AS $$
-DECLARE place session := opened(p_session, p_store); task bigint; bases text[]; contents text[]; pictures text[];
+DECLARE place session := opened(p_session, p_store); task bigint; gone bigint[];
+    bases text[]; contents text[]; pictures text[];
 BEGIN
     IF place.owner <> session_user THEN
         RAISE EXCEPTION USING ERRCODE = 'RC008', MESSAGE = 'not the owner', DETAIL = p_session;
@@ -457,15 +470,15 @@ BEGIN
     FOR task IN SELECT * FROM tasks_of(place.number) LOOP
         PERFORM opened(id, p_store) FROM session WHERE number = task;
     END LOOP;
+    gone := place.number || ARRAY(SELECT tasks_of(place.number));
     -- what is dropped with it where nothing else refers to it
-    SELECT array_agg(DISTINCT settings_digest) INTO bases FROM request
-    WHERE session = place.number OR session IN (SELECT tasks_of(place.number));
-    SELECT array_agg(DISTINCT one) INTO contents FROM file_change, LATERAL (VALUES (before), (after)) AS each (one)
-    WHERE message IN (SELECT number FROM message WHERE session = place.number
-        OR session IN (SELECT tasks_of(place.number))) AND one IS NOT NULL;
-    SELECT array_agg(DISTINCT sha256) INTO pictures FROM picture_of
-    WHERE message IN (SELECT number FROM message WHERE session = place.number
-        OR session IN (SELECT tasks_of(place.number)));
+    SELECT array_agg(DISTINCT settings_digest) INTO bases FROM request WHERE session = ANY (gone);
+    SELECT array_agg(DISTINCT each.one) INTO contents
+    FROM message JOIN file_change ON file_change.message = message.number,
+        LATERAL (VALUES (file_change.before), (file_change.after)) AS each (one)
+    WHERE message.session = ANY (gone) AND each.one IS NOT NULL;
+    SELECT array_agg(DISTINCT sha256) INTO pictures
+    FROM message JOIN picture_of ON picture_of.message = message.number WHERE message.session = ANY (gone);
     PERFORM delete_rows(place.number);
     DELETE FROM basis WHERE owner = place.owner AND digest = ANY (bases) AND NOT EXISTS
         (SELECT FROM request WHERE owner = place.owner AND settings_digest = basis.digest);
@@ -534,7 +547,7 @@ END $$;
 -- owner, whom no policy holds, since the index on words is not used where one does.
 CREATE OR REPLACE FUNCTION found_messages(
     p_query tsquery, p_session bigint, p_most integer
-) RETURNS SETOF bigint LANGUAGE plpgsql STABLE SECURITY DEFINER AS $$
+) RETURNS SETOF bigint LANGUAGE plpgsql STABLE ROWS 20 SECURITY DEFINER AS $$
 BEGIN
     RETURN QUERY SELECT message.number FROM message
     WHERE message.words @@ p_query
@@ -561,14 +574,15 @@ $$;
 -- index knows, and for what no index found. It reads the login's own messages one by one.
 CREATE OR REPLACE FUNCTION scanned_messages(
     p_patterns text[], p_session bigint, p_most integer
-) RETURNS SETOF bigint LANGUAGE sql STABLE AS $$
-    SELECT message.number FROM message
+) RETURNS SETOF bigint LANGUAGE plpgsql STABLE ROWS 20 AS $$
+BEGIN
+    RETURN QUERY SELECT message.number FROM message
     WHERE message.content ILIKE ALL (p_patterns)
         AND (p_session IS NULL OR message.session = p_session OR EXISTS (
             SELECT FROM session CROSS JOIN line_of(session.head) AS line
             WHERE session.number = p_session AND line.run = message.run AND message.depth <= line.last))
-    ORDER BY message.number DESC LIMIT p_most
-$$;
+    ORDER BY message.number DESC LIMIT p_most;
+END $$;
 
 -- The claim of a store whose process is known to have ended.
 CREATE OR REPLACE FUNCTION forget(p_session text, p_gone text) RETURNS void LANGUAGE sql AS $$

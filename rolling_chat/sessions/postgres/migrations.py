@@ -19,6 +19,12 @@ VERSION = len(STEPS)
 _DEFINITIONS = ("functions.sql", "policies.sql")
 _OWNER = "rolling_chat_owner"
 _LOCK = 0x52436874  # "RCht"
+# IF NOT EXISTS would ask for the right to make schemas also where it is there
+_SCHEMA_MADE = """
+    DO $$ BEGIN
+        IF to_regnamespace('rolling_chat') IS NULL THEN CREATE SCHEMA rolling_chat; END IF;
+    END $$
+"""
 _DEFINER_SAFE = """
     DO $$ DECLARE one record; BEGIN
         FOR one IN SELECT oid::regprocedure AS name FROM pg_proc
@@ -66,8 +72,8 @@ def _step_up(connection: Connection[Any], name: str) -> None:
         with connection.transaction():
             # others wait, and find it done
             connection.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
+            connection.execute(_SCHEMA_MADE)
             _become_owner(connection)
-            connection.execute("CREATE SCHEMA IF NOT EXISTS rolling_chat")
             connection.execute("CREATE TABLE IF NOT EXISTS version (number integer NOT NULL)")
             row = connection.execute("SELECT number FROM version").fetchone()
             version = row[0] if row else 0
@@ -88,9 +94,11 @@ def _step_up(connection: Connection[Any], name: str) -> None:
 
 
 def _become_owner(connection: Connection[Any]) -> None:
-    """Have what is made belong to the role of owners, if there is one and the login is a member of it."""
+    """Have what is made belong to the role of owners, if the schema does and the login is a member of it."""
     row = connection.execute(
-        "SELECT pg_has_role(session_user, oid, 'MEMBER') FROM pg_roles WHERE rolname = %s", (_OWNER,)
+        "SELECT pg_has_role(session_user, pg_roles.oid, 'MEMBER') FROM pg_roles JOIN pg_namespace"
+        " ON nspowner = pg_roles.oid WHERE rolname = %s AND nspname = %s",
+        (_OWNER, SCHEMA),
     ).fetchone()
     if row and row[0]:
         connection.execute(sql.SQL("SET LOCAL ROLE {}").format(sql.Identifier(_OWNER)))

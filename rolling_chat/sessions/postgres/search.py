@@ -15,28 +15,21 @@ from rolling_chat.sessions.search_query import MAX_RANKED, all_words, is_unspace
 from rolling_chat.text import without_controls
 
 _FETCHED = 20_000  # characters of a candidate: what of it is weighed
-# a plan made for the usual query reads the whole index for a rare one
-_PATIENCE = 60.0
+_PATIENCE = 60.0  # seconds that a lost connection is waited for: nobody stands still meanwhile
 
 _HIT = """
     message.number, session.id, session.short, message.id, session.title, session.folder,
     message.role, message.turn, is_on_branch(message.number, session.head), message.created_at,
-    message.parent, above.parent, left(message.content, %(fetched)s), length(message.content)
+    message.parent, (SELECT above.parent FROM message AS above WHERE above.number = message.parent),
+    left(message.content, %(fetched)s), length(message.content)
 """
-_JOINS = """
-    JOIN message ON message.number = found.number LEFT JOIN message AS above ON above.number = message.parent
-    JOIN session ON session.number = coalesce(%(session)s, message.session)
-"""
-_INDEXED = f"""
-    SELECT {_HIT} FROM found_messages(%(query)s::tsquery, %(session)s, %(most)s)
-        WITH ORDINALITY AS found (number, rank)
-    {_JOINS} ORDER BY found.rank
+_FOUND = f"""
+    SELECT {_HIT} FROM FOUND WITH ORDINALITY AS found (number, rank)
+    JOIN message ON message.number = found.number JOIN session ON session.number = PLACE
+    ORDER BY found.rank
 """  # noqa: S608 - our own words
-_SCANNED = f"""
-    SELECT {_HIT} FROM scanned_messages(%(patterns)s, %(session)s, %(most)s)
-        WITH ORDINALITY AS found (number, rank)
-    {_JOINS} ORDER BY found.rank
-"""  # noqa: S608
+_INDEXED = _FOUND.replace("FOUND", "found_messages(%(query)s::tsquery, %(session)s, %(most)s)")
+_SCANNED = _FOUND.replace("FOUND", "scanned_messages(%(patterns)s, %(session)s, %(most)s)")
 _CONTENTS = "SELECT number, content FROM message WHERE number = ANY (%(numbers)s)"
 _HOLDERS = "SELECT word, messages FROM holders(%(words)s, %(most)s)"
 
@@ -140,6 +133,9 @@ def _counted(database: Database, stems: Iterable[str], most: int) -> dict[str, i
 
 
 def _candidates(database: Database, statement: str, values: Mapping[str, object]) -> dict[int, _Candidate]:
+    # a fork's hits are its own, also where it shares the message; no policy sees through a COALESCE
+    place = "message.session" if values["session"] is None else "%(session)s"
+    statement = statement.replace("PLACE", place)
     rows = database.run(statement, {**values, "fetched": _FETCHED}, patience=_PATIENCE)
     return {row[0]: _candidate(row) for row in rows}
 

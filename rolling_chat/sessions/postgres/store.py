@@ -20,6 +20,7 @@ from rolling_chat.sessions.postgres.database import Database
 from rolling_chat.sessions.postgres.heartbeat import Heartbeat
 from rolling_chat.sessions.postgres.kept_files import PostgresKeptFiles
 from rolling_chat.sessions.postgres.learned import PostgresLearnedModels
+from rolling_chat.sessions.postgres.listening import Listening
 from rolling_chat.sessions.postgres.refusals import HeldElsewhere, Other
 from rolling_chat.sessions.postgres.rows import pack, unpack
 from rolling_chat.sessions.postgres.search import search
@@ -81,6 +82,7 @@ class PostgresStore(SessionStore):
         self._process = dataclasses.asdict(this_process())
         self._tree = Tree(database, self._store, self._process)
         self._heartbeat = Heartbeat(database, self._store, self._process)
+        self._listening = Listening(database)
         self._models = PostgresLearnedModels(database, clock)
         self._kept_files = PostgresKeptFiles(database, clock)
 
@@ -100,8 +102,14 @@ class PostgresStore(SessionStore):
     def kept_files(self) -> PostgresKeptFiles:
         return self._kept_files
 
+    @property
+    def is_remote(self) -> bool:
+        return True
+
     def close(self) -> None:
+        self._database.leave()
         self._heartbeat.stop()
+        self._listening.stop()
         with contextlib.suppress(StoreError):
             for reply in self._tree.open_replies:
                 self._tree.drop_reply(reply, self._clock())
@@ -311,10 +319,18 @@ class PostgresStore(SessionStore):
         other = self._claimed(session_id)
         if other is not None and other.store and other.process.is_gone():
             other = self._claimed(session_id, gone=other.store)
-        return None if other is None else other.holder
+        if other is None:
+            self._listening.leave(session_id)
+            return None
+        self._listening.follow(session_id)
+        return other.holder
 
     def release(self, session_id: str) -> None:
+        self._listening.leave(session_id)
         self._database.run(_RELEASE, {"session": pack(session_id), "store": self._store})
+
+    def has_news(self, session_id: str) -> bool:
+        return self._listening.has_news(session_id)
 
     def _claimed(self, session_id: str, gone: str = "") -> Other | None:
         values = {"session": pack(session_id), "process": json.dumps(self._process), "gone": gone}

@@ -35,11 +35,14 @@ _PIECES = "SELECT pieces_of(number) FROM message WHERE id = %(reply)s"
 _BRANCH = f"""
     WITH tip AS MATERIALIZED (SELECT tip_of(%(session)s, %(head)s) AS number),
     start AS MATERIALIZED (SELECT start_of(number, %(most)s) AS depth FROM tip)
-    SELECT {MESSAGE_COLUMNS}, message.depth, CASE WHEN message.depth = start.depth THEN above.id END
+    SELECT {MESSAGE_COLUMNS}, message.depth, CASE WHEN message.depth = start.depth
+        THEN (SELECT above.id FROM message AS above WHERE above.number = message.parent) END
     FROM tip CROSS JOIN start CROSS JOIN LATERAL line_of(tip.number) AS line
-    JOIN message ON message.run = line.run
-        AND message.depth BETWEEN greatest(line.first, start.depth) AND line.last
-    LEFT JOIN message AS above ON message.depth = start.depth AND above.number = message.parent
+    CROSS JOIN LATERAL (
+        SELECT one.* FROM message AS one WHERE one.run = line.run
+            AND one.depth BETWEEN greatest(line.first, start.depth) AND line.last
+        OFFSET 0  -- range by range, by the index
+    ) AS message
     ORDER BY message.depth
 """  # noqa: S608 - our own names
 _LINE = """

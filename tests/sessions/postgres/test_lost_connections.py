@@ -1,0 +1,100 @@
+"""A network that is slow, cut or gone: one line says so, and nothing is lost or stored twice."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+import pytest
+
+from rolling_chat.messages import Message
+from rolling_chat.sessions.records import StoreError
+from rolling_chat.sessions.store import SessionStore
+from tests.support.patience import PATIENCE_SECONDS
+from tests.support.sessions import OFFLINE, new_session
+from tests.support.unsteady_network import UnsteadyNetwork
+
+
+def test_a_cut_connection_is_made_again_unnoticed(store: SessionStore, network: UnsteadyNetwork) -> None:
+    session = new_session(store).id
+    for n in range(5):
+        network.cut()
+        store.append(session, Message("user", f"{n}"))
+    assert [message.text for message in store.branch(session)] == ["0", "1", "2", "3", "4"]
+
+
+def test_what_was_stored_without_the_client_knowing_is_not_stored_again(
+    store: SessionStore, steady: SessionStore, network: UnsteadyNetwork
+) -> None:
+    session = new_session(store).id
+    network.lose_next_answer()
+    asked = store.append(session, Message("user", "once"))
+    network.lose_next_answer()
+    reply = store.begin_reply(session, OFFLINE)
+    for piece in ("a ", "b ", "c"):
+        network.lose_next_answer()
+        store.grow_reply(reply, piece)
+    assert steady.branch(session)[-1].text == "a b c"
+    network.lose_next_answer()
+    sealed = store.seal_reply(reply, Message("assistant", "a b c"))
+    network.lose_next_answer()
+    empty = store.begin_reply(session, OFFLINE)
+    network.lose_next_answer()
+    store.drop_reply(empty)
+    network.lose_next_answer()
+    store.delete(new_session(store).id)
+    assert steady.branch(session) == store.branch(session) == [asked, sealed]
+
+
+def test_a_database_out_of_reach_is_one_line_and_comes_back(
+    store: SessionStore, steady: SessionStore, network: UnsteadyNetwork
+) -> None:
+    session = new_session(store).id
+    kept = store.append(session, Message("user", "kept"))
+    network.is_down = True
+    network.cut()
+
+    async def on_screen() -> None:
+        store.append(session, Message("user", "not stored"))
+
+    for _ in range(2):
+        with pytest.raises(StoreError, match="out of reach: nothing that was stored is lost") as caught:
+            asyncio.run(on_screen())
+        assert "\n" not in str(caught.value)
+    network.is_down = False
+    again = store.append(session, Message("user", "again"))
+    assert steady.branch(session) == [kept, again]
+
+
+def test_a_write_waits_for_one_way_there_and_back(store: SessionStore, network: UnsteadyNetwork) -> None:
+    session = new_session(store).id
+    reply = store.begin_reply(session, OFFLINE)
+    before = network.statements
+    store.grow_reply(reply, "x" * 50)
+    store.seal_reply(reply, Message("assistant", "x" * 50))
+    store.append(session, Message("user", "go on"))
+    assert network.statements - before == 3
+
+
+def test_a_session_that_is_followed_has_news_when_something_is_written(
+    store: SessionStore, steady: SessionStore
+) -> None:
+    session = new_session(steady).id
+    assert steady.claim(session) is None
+    assert store.claim(session) is not None
+    wait_for_news(store, session)  # it was never looked at
+    while store.has_news(session):  # and once more, since the thread began to listen after that
+        pass
+    steady.append(session, Message("user", "news"))
+    wait_for_news(store, session)
+    assert store.branch(session)[0].text == "news"
+    steady.release(session)
+    wait_for_news(store, session)
+    assert store.claim(session) is None
+
+
+def wait_for_news(store: SessionStore, session: str) -> None:
+    until = time.monotonic() + PATIENCE_SECONDS
+    while not store.has_news(session):
+        assert time.monotonic() < until
+        time.sleep(0.01)  # as the screen looks again and again
